@@ -1,0 +1,195 @@
+"""What an agent is made of: engines sample tokens, policies choose messages, episodes are records.
+
+Nothing here imports torch. ``Engine`` is the token level (vLLM, torch), ``Policy`` the message level
+(a model behind a renderer, an OpenAI-compatible server, a script, a person).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from turnwise.envs.core import AgentEnv, End, Info, Step
+from turnwise.envs.messages import Message, Messages
+from turnwise.tasks.core import Json, Task
+from turnwise.tools.core import Tool
+
+
+class Outcome(enum.StrEnum):
+    """How an episode came to its end, as far as training is concerned (docs/architecture.md §6).
+
+    Only ``ok`` and ``limit`` enter baselines and advantages; the others are retried, then dropped with
+    their group and counted. They are never a reward of 0.
+    """
+
+    OK = "ok"  #                          the environment ended it
+    LIMIT = "limit"  #                    a turn, token or time limit cut it
+    ENV_ERROR = "env_error"  #            the environment broke its contract
+    VERIFIER_ERROR = "verifier_error"  #  the judgement could not be made
+    INFRA_ERROR = "infra_error"  #        the engine, a sandbox or a deadline failed
+
+    @property
+    def counts(self) -> bool:
+        return self in (Outcome.OK, Outcome.LIMIT)
+
+
+class Sampling(NamedTuple):
+    """How tokens are drawn. ``temperature`` 0 is greedy."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 256
+
+
+class Completion(NamedTuple):
+    """What an engine sampled. ``logprobs`` are of the distribution that was sampled from."""
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    stopped: bool  # True: a stop token ended it (and is the last id); False: max_tokens did
+    version: int = 0  # of the weights
+
+
+class Engine(Protocol):
+    """Samples tokens. Many calls may be in flight; the engine batches them as it likes."""
+
+    version: int
+    context_length: int
+
+    async def generate(
+        self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
+    ) -> Completion: ...
+
+    def close(self) -> None: ...
+
+
+class Reply(NamedTuple):
+    """A policy's choice for one turn, with the exact tokens where there are any (T1).
+
+    ``prompt_ids`` are the tokens that are new since the last reply; with ``fresh`` they are the whole
+    prompt, because the chat template rewrote what stood before and a new branch begins.
+    """
+
+    message: Message
+    prompt_ids: tuple[int, ...] = ()
+    action_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    version: int = 0
+    fresh: bool = False
+    end: End | None = None  # set when the policy cannot go on: its context is full
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One policy message and the environment's answer: a :class:`Reply` joined with a ``Step``."""
+
+    observation: Messages  # what the policy was told before it acted
+    reply: Reply
+    reward: float
+    rewards: Mapping[str, float]
+    state_key: str  # of the state in which the policy acted
+    bad_action: bool = False
+    details: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    @property
+    def action(self) -> Message:
+        return self.reply.message
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One agent's turns, in order."""
+
+    turns: tuple[Turn, ...]
+    agent: str = "agent"
+
+    @property
+    def ret(self) -> float:
+        """The return: the sum of the rewards."""
+        return sum(turn.reward for turn in self.turns)
+
+    @property
+    def score(self) -> float:
+        """How well the task was done: the sum of the ledger's ``outcome`` part."""
+        return sum(turn.rewards.get("outcome", 0.0) for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What is saved and evaluated: the task, the seed, what each agent did, how it ended."""
+
+    task: Task
+    seed: int
+    trajectories: Mapping[str, Trajectory]
+    outcome: Outcome
+    end: End | None = None
+    error: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The only trajectory, or the first agent's."""
+        return next(iter(self.trajectories.values()))
+
+    @property
+    def success(self) -> bool:
+        return self.end is End.SOLVED
+
+    @property
+    def score(self) -> float:
+        return self.trajectory.score
+
+
+@dataclass(slots=True)
+class History:
+    """An episode in the making, as its policy sees it.
+
+    ``env`` is privileged: scripted policies (gold, floors, people) use it, learned ones must not.
+    """
+
+    env: AgentEnv[Any]
+    task: Task
+    seed: int
+    observation: Messages
+    turns: list[Turn] = field(default_factory=list[Turn])
+    token_ids: list[int] = field(default_factory=list[int])  # the current branch, as the engine saw it
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        return self.env.tools
+
+    def messages(self) -> list[Message]:
+        """The conversation so far, from the system message to the newest observation."""
+        said: list[Message] = []
+        for turn in self.turns:
+            said.extend((*turn.observation, turn.action))
+        return [*said, *self.observation]
+
+    def add(self, reply: Reply, step: Step, state_key: str) -> None:
+        """Record a turn that was played, and move on to what it brought."""
+        info: Info = step.info
+        self.turns.append(
+            Turn(
+                self.observation,
+                reply,
+                step.reward,
+                info.get("rewards", {}),
+                state_key,
+                info.get("bad_action", False),
+                info.get("details", {}),
+            )
+        )
+        self.observation = step.observation
+
+
+class Policy(Protocol):
+    """Chooses the next message. Token-exact policies fill in the tokens of their :class:`Reply`."""
+
+    name: str
+    version: int
+
+    async def act(self, history: History) -> Reply: ...
+
+    def close(self) -> None: ...

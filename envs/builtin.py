@@ -1,0 +1,35 @@
+"""The environments and suites that come with Turnwise."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import gymnasium
+import yaml
+
+from turnwise.envs.registry import register, register_suite
+from turnwise.tasks.core import Suite
+
+ENVS = {
+    "turnwise/Shop-v0": (
+        "turnwise.envs.shop.env:ShopEnv",
+        "Web shopping in text: search, compare, choose options, buy (WebShop's rules, procedural catalogues).",
+    ),
+}
+
+
+def register_gymnasium() -> None:
+    """Make the ids known to ``gymnasium.make``; called by gymnasium itself, through an entry point."""
+    for name, (entry_point, _) in ENVS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=entry_point)
+
+
+def register_all() -> None:
+    """Make the environments and the suites known to Turnwise."""
+    for name, (entry_point, about) in ENVS.items():
+        register(name, entry_point, about)
+    for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".yaml"):
+            for name, suite in yaml.safe_load(file.read_text("utf-8")).items():
+                register_suite(Suite(name, suite["env"], suite["about"], suite.get("knobs", {})))

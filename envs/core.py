@@ -1,0 +1,294 @@
+"""The environment contract: messages in, messages out, a ledger of rewards, ends with names.
+
+An environment is a :class:`gymnasium.Env` written as a pure function. Its author defines the first
+state (:meth:`AgentEnv.initial`) and what an action changes (:meth:`AgentEnv.transition`); states are
+immutable values, so a snapshot is a reference and a fork costs microseconds. The base class keeps the
+rest of the contract (E1–E9 in docs/architecture.md): the ledger sums to the reward, shaping is
+potential-based, bad actions become observations, chance is drawn from (task, seed, turn).
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar, Generic, NamedTuple, TypedDict, TypeVar
+
+import gymnasium
+
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.spaces import MessageSpace, MessagesSpace
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Json, Split, Task, derive_rng
+from turnwise.tools.core import Tool, ToolCall, ToolError
+
+State = TypeVar("State")
+
+
+class End(enum.StrEnum):
+    """Why an episode ended. Truncated ends cut it short; the others end it."""
+
+    SOLVED = "solved"  #            the task is done, fully
+    FAILED = "failed"  #            the task can no longer be done, or was done wrongly
+    GAVE_UP = "gave_up"  #          the agent said that it stops
+    TURN_LIMIT = "turn_limit"  #    the last allowed turn was played
+    TOKEN_LIMIT = "token_limit"  #  the context or the token budget is full
+    TIME_LIMIT = "time_limit"  #    the episode's wall-clock budget is spent
+
+    @property
+    def truncated(self) -> bool:
+        return self in (End.TURN_LIMIT, End.TOKEN_LIMIT, End.TIME_LIMIT)
+
+
+class Kind(enum.StrEnum):
+    """What a part of the ledger stands for."""
+
+    OUTCOME = "outcome"  #      how well the task was done: the score
+    POTENTIAL = "potential"  #  γΦ(s′) − Φ(s): moves credit, never the optimal policy
+    STEP = "step"  #            paid for a step as such (a valid call, a format)
+    COST = "cost"  #            charged for a step
+
+
+class Info(TypedDict, total=False):
+    """The fifth value of ``step``."""
+
+    rewards: Mapping[str, float]
+    end: End | None
+    state_key: str
+    task_id: str
+    turn: int
+    bad_action: bool
+    details: Mapping[str, Json]
+
+
+class Step(NamedTuple):
+    """Gymnasium's five values, with their names."""
+
+    observation: Messages
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Info
+
+
+class Transition(NamedTuple, Generic[State]):
+    """What an action did: the next state, what the policy is told, what it earned, whether it is over."""
+
+    state: State
+    observation: str | Messages
+    rewards: Mapping[str, float] = {}
+    end: End | None = None
+    details: Mapping[str, Json] = {}
+
+
+class Snapshot(NamedTuple, Generic[State]):
+    """A moment of an episode that can be returned to."""
+
+    task: Task
+    seed: int
+    state: State
+    turn: int
+    end: End | None
+
+
+class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
+    """A multi-turn environment for language-model agents.
+
+    Subclasses define :meth:`generate`, :meth:`initial`, :meth:`transition` and :meth:`gold`; the class
+    attributes below are the rest of what they may say about themselves.
+    """
+
+    system: str = ""  # the system message: rules and how to act
+    tools: tuple[Tool, ...] = ()
+    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME}
+    turn_limit: int = 30
+    floor: ClassVar[float] = 0.1  # the most that any floor agent may succeed (E6)
+    blocking: ClassVar[bool] = True  # False: steps are short and pure, and run on the event loop
+    observation_limit: int = 20_000  # characters; the rest is cut with a visible marker (E8)
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's declaration)
+    shaping: float = 0.0  # weight of γΦ(s′) − Φ(s); needs ``potential``
+    _snapshot: Snapshot[State] | None = None
+
+    # --- what an author writes -------------------------------------------------------------------
+
+    @classmethod
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        """A new task. Tasks of different splits must differ whatever ``rng`` is."""
+        raise NotImplementedError(f"{cls.__name__}.generate(rng, split, **knobs) is not defined")
+
+    def initial(self, task: Task) -> tuple[State, str | Messages]:
+        """The first state and the first observation."""
+        raise NotImplementedError
+
+    def transition(self, state: State, action: Message) -> Transition[State]:
+        """What ``action`` does in ``state``. Must not change ``state``; chance comes from :meth:`rng`.
+
+        Raises:
+            ToolError: the action means nothing here; its text becomes the observation (E7).
+        """
+        raise NotImplementedError
+
+    def gold(self, state: State) -> Message | str:
+        """The next action of a solution that scores 1, from any state where one exists (E6)."""
+        raise NotImplementedError(f"{type(self).__name__}.gold(state) is not defined")
+
+    def potential(self, state: State) -> float | None:
+        """Φ(s), how far the task has come; None where the environment has no such measure."""
+        return None
+
+    def admissible(self, state: State) -> Sequence[str]:
+        """Some or all actions that mean something in ``state``; for baselines and for people."""
+        return ()
+
+    def state_key(self, state: State) -> str:
+        """A stable hash of what matters for deciding in ``state`` (E5)."""
+        return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
+
+    # --- gymnasium -------------------------------------------------------------------------------
+
+    def __init__(self, *, shaping: float = 0.0, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        self.shaping = shaping
+        if shaping:
+            self.ledger = {**self.ledger, "progress": Kind.POTENTIAL}
+        self.observation_space = MessagesSpace()
+        self.action_space = MessageSpace()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Messages, dict[str, Any]]:
+        """Begin ``options["task"]``, or a training task drawn from ``seed``."""
+        super().reset(seed=seed)
+        if seed is None:
+            seed = int(self.np_random.integers(2**62))
+        task = (options or {}).get("task")
+        if task is None:
+            task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)
+        state, observation = self.initial(task)
+        self._snapshot = Snapshot(task, seed, state, 0, None)
+        messages = self._messages(observation, ())
+        if self.system:
+            messages = Messages((Message("system", self.system), *messages))
+        return messages, dict(self._info({}, None, False, {}))
+
+    def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Play one turn."""
+        now = self._require_episode()
+        if now.end is not None:
+            raise EnvError(f"step() after the episode ended ({now.end}).", "Call reset() first.")
+        message = Message("assistant", action) if isinstance(action, str) else action
+        bad_action = False
+        try:
+            change = self.transition(now.state, message)
+        except ToolError as error:
+            change, bad_action = Transition(now.state, str(error)), True
+        end = change.end
+        if end is None and now.turn + 1 >= self._turn_limit(now.task):
+            end = End.TURN_LIMIT
+        rewards = self._ledger(now.state, change, end)
+        self._snapshot = Snapshot(now.task, now.seed, change.state, now.turn + 1, end)
+        ended, truncated = end is not None, end is not None and end.truncated
+        observation = self._messages(change.observation, message.tool_calls)
+        info = self._info(rewards, end, bad_action, change.details)
+        return Step(observation, sum(rewards.values()), ended and not truncated, truncated, info)
+
+    # --- fork contract (E4) ----------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot[State]:
+        """This moment of the episode. States are immutable, so this copies nothing."""
+        return self._require_episode()
+
+    def restore(self, snapshot: Snapshot[State]) -> None:
+        """Return to a moment of any episode of this environment."""
+        self._snapshot = snapshot
+
+    def fork(self, *, seed: int | None = None) -> AgentEnv[State]:
+        """A second environment at this moment; a new ``seed`` gives it other chance from here on."""
+        twin = copy.copy(self)
+        twin._np_random = None
+        if seed is not None:
+            twin._snapshot = self._require_episode()._replace(seed=seed)
+        return twin
+
+    # --- for subclasses --------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """The current state."""
+        return self._require_episode().state
+
+    @property
+    def task(self) -> Task:
+        """The current task."""
+        return self._require_episode().task
+
+    def rng(self, *names: Json) -> Random:
+        """Chance for this turn, a function of (task, seed, turn, names) and nothing else (E3)."""
+        now = self._require_episode()
+        return derive_rng(type(self).__name__, now.task.id, now.seed, now.turn, *names)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _require_episode(self) -> Snapshot[State]:
+        if self._snapshot is None:
+            raise EnvError("The environment has no episode yet.", "Call reset() first.")
+        return self._snapshot
+
+    def _turn_limit(self, task: Task) -> int:
+        return task.options.get("turn_limit", self.turn_limit)
+
+    def _ledger(self, state: State, change: Transition[State], end: End | None) -> dict[str, float]:
+        rewards = dict(change.rewards)
+        if self.shaping:
+            # Φ is 0 at every end, else stopping early or stalling would earn what the task did not.
+            after = 0.0 if end is not None else self._potential(change.state)
+            rewards["progress"] = self.shaping * (after - self._potential(state))
+        for name, value in rewards.items():
+            if name not in self.ledger:
+                raise EnvError(
+                    f"{type(self).__name__} paid {name!r}, which its ledger does not declare.",
+                    f"Add {name!r} to `ledger` with its Kind.",
+                )
+            if not isinstance(value, (int, float)) or not math.isfinite(value):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise EnvError(
+                    f"{type(self).__name__} paid {name}={value!r}.", "Each reward must be a finite number."
+                )
+        return rewards
+
+    def _potential(self, state: State) -> float:
+        value = self.potential(state)
+        if value is None:
+            raise EnvError(f"{type(self).__name__} has no potential to shape with.", "Leave `shaping` at 0.")
+        return value
+
+    def _messages(self, observation: str | Messages, calls: Sequence[ToolCall]) -> Messages:
+        if isinstance(observation, Messages):
+            return observation
+        if len(observation) > self.observation_limit:
+            cut = len(observation) - self.observation_limit
+            observation = f"{observation[: self.observation_limit]}\n[… {cut} characters cut]"
+        if calls:
+            return Messages((Message("tool", observation, tool_call_id=calls[-1].id),))
+        return Messages((Message("user", observation),))
+
+    def _info(
+        self, rewards: Mapping[str, float], end: End | None, bad_action: bool, details: Mapping[str, Json]
+    ) -> Info:
+        now = self._require_episode()
+        return {
+            "rewards": rewards,
+            "end": end,
+            "state_key": self.state_key(now.state),
+            "task_id": now.task.id,
+            "turn": now.turn,
+            "bad_action": bad_action,
+            "details": details,
+        }
+
+
+def tool_specs(tools: Iterable[Tool]) -> list[dict[str, Json]]:
+    """The tools as chat templates and OpenAI-compatible servers expect them."""
+    return [tool.spec.to_json() for tool in tools]

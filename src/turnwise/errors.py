@@ -1,0 +1,46 @@
+"""Errors that a user can act on: each says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TurnwiseError(Exception):
+    """A problem with its cause and its remedy, each one sentence or two.
+
+    >>> print(TurnwiseError("No suite 'shop/eazy'.", "Did you mean 'shop/easy'?"))
+    No suite 'shop/eazy'.
+    → Did you mean 'shop/easy'?
+    """
+
+    def __init__(self, cause: str, remedy: str) -> None:
+        super().__init__(cause, remedy)
+        self.cause = cause
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.cause}\n→ {self.remedy}"
+
+
+class NotFoundError(TurnwiseError):
+    """A name that nothing is registered under."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1)
+        listed = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
+        remedy = f"Did you mean {near[0]!r}?" if near else f"Known: {listed or 'none'}."
+        super().__init__(f"There is no {kind} {name!r}.", remedy)
+
+
+class EnvError(TurnwiseError):
+    """An environment broke its contract (a fault of its author, never of the policy)."""
+
+
+class RecipeError(TurnwiseError):
+    """A recipe whose parts are unknown, do not fit together or have no effect."""
+
+
+class MissingDependencyError(TurnwiseError):
+    """A library or device that was asked for is not there."""

@@ -1,0 +1,98 @@
+"""What a task is, and how a suite makes as many of them as wanted.
+
+A :class:`Task` is data only; its id is a hash of its content, so equal tasks are equal
+everywhere and no two splits can share one unnoticed. A :class:`Suite` is a name for "tasks of this
+environment, with these knobs", cut into disjoint splits.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""A value that ``json.dumps`` accepts: None, bool, int, float, str, list or dict of such."""
+
+
+def canonical(value: Json) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, no NaN.
+
+    >>> canonical({"b": 1, "a": [True, None]})
+    '{"a":[true,null],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(*parts: Json) -> str:
+    """A 16-digit hexadecimal hash of JSON values, the same in every process.
+
+    >>> digest("shop", 1) == digest("shop", 1) != digest("shop", 2)
+    True
+    """
+    return hashlib.blake2b(canonical(parts).encode(), digest_size=8).hexdigest()
+
+
+def derive_rng(*parts: Json) -> random.Random:
+    """A random generator of its own for these names.
+
+    Neighbouring seeds must not share items (``Random(seed + i)`` does), so the state is a hash of
+    all the parts: ``derive_rng("turnwise/Shop-v0", "test", 7, index)``.
+    """
+    return random.Random(int.from_bytes(hashlib.sha256(canonical(parts).encode()).digest(), "big"))
+
+
+class Split(enum.StrEnum):
+    """A part of a suite. No task of one split occurs in another."""
+
+    TRAIN = "train"
+    DEV = "dev"
+    TEST = "test"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to do: which environment, what is asked, how it is set up, what solves it.
+
+    ``options`` builds the initial state and is never shown to the policy, nor is ``gold``.
+    """
+
+    env: str
+    prompt: str
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    gold: Json = None
+
+    @functools.cached_property
+    def id(self) -> str:
+        """The hash of the content."""
+        return digest(self.env, self.prompt, dict(self.options), self.gold)
+
+    def to_json(self) -> dict[str, Json]:
+        return {"env": self.env, "prompt": self.prompt, "options": dict(self.options), "gold": self.gold}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> Task:
+        return Task(data["env"], data["prompt"], data["options"], data["gold"])
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named, endless family of tasks: an environment and the knobs its generator is given.
+
+    Task ``index`` of a split is a function of (name, split, index) alone, so two people who evaluate
+    on the first 200 test tasks evaluate on the same 200.
+    """
+
+    name: str
+    env: str
+    about: str
+    knobs: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    def rng(self, split: Split, index: int) -> random.Random:
+        """The generator from which task ``index`` of ``split`` is made."""
+        return derive_rng(self.name, split.value, index)

@@ -1,0 +1,129 @@
+"""A tool is a typed Python function that a policy may call.
+
+The function's signature is the schema and its docstring the description; arguments are checked by
+pydantic before the function sees them, and everything a model can get wrong raises
+:class:`ToolError`, whose text is written for the model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, get_type_hints
+
+import pydantic
+
+Json: TypeAlias = Any
+
+
+class ToolError(Exception):
+    """The call cannot be carried out; the text tells the model why and what to do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A request to run tool ``name``; ``id`` links it to its result."""
+
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a policy is told about a tool. ``parameters`` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+    def to_json(self) -> dict[str, Json]:
+        """The form chat templates and OpenAI-compatible servers expect."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
+
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        return tuple(self.parameters.get("properties", {}))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function with its checked signature. Build one with :func:`tool`."""
+
+    spec: ToolSpec
+    function: Callable[..., Any]
+    arguments: type[pydantic.BaseModel]
+
+    def validate(self, call: ToolCall) -> dict[str, Any]:
+        """The call's arguments, checked and converted.
+
+        Raises:
+            ToolError: an argument is missing, unknown or of the wrong type.
+        """
+        try:
+            checked = self.arguments.model_validate(dict(call.arguments))
+        except pydantic.ValidationError as error:
+            raise ToolError(_explain(self.spec, error)) from None
+        return {name: getattr(checked, name) for name in self.spec.argument_names}
+
+
+def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
+    """Make a :class:`Tool` of a typed function; ``skip`` leading parameters are not the model's.
+
+    >>> def search(query: str, limit: int = 5) -> str:
+    ...     "Look words up."
+    >>> made = tool(search)
+    >>> made.spec.argument_names, made.validate(ToolCall("search", {"query": "red scarf", "limit": "2"}))
+    (('query', 'limit'), {'query': 'red scarf', 'limit': 2})
+    """
+    hints = get_type_hints(function)
+    fields: dict[str, Any] = {}
+    for name, parameter in list(inspect.signature(function).parameters.items())[skip:]:
+        if name not in hints:
+            raise TypeError(f"tool {function.__name__!r}: parameter {name!r} needs a type annotation")
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[name] = (hints[name], default)
+    model = pydantic.create_model(
+        function.__name__,
+        __config__=pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True),
+        **fields,
+    )
+    schema = _without_titles(model.model_json_schema())
+    spec = ToolSpec(function.__name__, inspect.cleandoc(function.__doc__ or ""), schema)
+    return Tool(spec, function, model)
+
+
+def find_tool(tools: Iterable[Tool], name: str) -> Tool:
+    """The tool of this name.
+
+    Raises:
+        ToolError: there is none; the text names the nearest one.
+    """
+    by_name = {tool.spec.name: tool for tool in tools}
+    if name in by_name:
+        return by_name[name]
+    near = difflib.get_close_matches(name, by_name, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ToolError(f"There is no tool {name[:80]!r}.{hint} Tools: {', '.join(by_name)}.")
+
+
+def _explain(spec: ToolSpec, error: pydantic.ValidationError) -> str:
+    problems: list[str] = []
+    for item in error.errors(include_url=False, include_input=False):
+        where = ".".join(str(part) for part in item["loc"]) or "arguments"
+        problems.append(f"{where}: {item['msg']}"[:200])
+    usage = ", ".join(f"{name}" for name in spec.argument_names)
+    return f"{spec.name}: {'; '.join(problems[:5])}. Usage: {spec.name}({usage})."
+
+
+def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in schema.items() if key != "title"}
+    if "properties" in kept:
+        kept["properties"] = {
+            name: {key: value for key, value in field.items() if key != "title"}
+            for name, field in kept["properties"].items()
+        }
+    return kept
