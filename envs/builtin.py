@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
-import gymnasium
-import yaml
-
-from turnwise.envs.registry import register, register_suite
-from turnwise.tasks.core import Suite
+# gymnasium loads this module while it is itself being imported, hence the imports inside.
 
 ENVS = {
     "turnwise/Shop-v0": (
@@ -20,6 +14,8 @@ ENVS = {
 
 def register_gymnasium() -> None:
     """Make the ids known to ``gymnasium.make``; called by gymnasium itself, through an entry point."""
+    import gymnasium
+
     for name, (entry_point, _) in ENVS.items():
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point=entry_point)
@@ -27,6 +23,13 @@ def register_gymnasium() -> None:
 
 def register_all() -> None:
     """Make the environments and the suites known to Turnwise."""
+    from importlib.resources import files
+
+    import yaml
+
+    from turnwise.envs.registry import register, register_suite
+    from turnwise.tasks.core import Suite
+
     for name, (entry_point, about) in ENVS.items():
         register(name, entry_point, about)
     for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):

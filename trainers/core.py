@@ -1,0 +1,110 @@
+"""The trainer's vocabulary. Tensors carry their axes: B trajectory, K turn, R row, T token.
+
+A trajectory is normally one row of tokens. Where a context manager or a chat template starts a new
+branch it has several; ``trajectory_R`` says whose each row is, ``turn_RT`` to which turn a token belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from torch import Tensor
+
+from turnwise.agents.core import Episode
+
+Group: TypeAlias = Sequence[Episode]
+"""Episodes of one task, rolled out by one policy version, that serve each other as baseline."""
+
+
+@dataclass(frozen=True)
+class TurnBatch:
+    """What a credit rule sees: rewards turn by turn, and which trajectories belong together.
+
+    Attributes:
+        reward_BK: rewards, zero where there is no turn.
+        mask_BK: True where the turn exists. Turns are left-aligned: no gaps.
+        group_B: which group a trajectory belongs to, numbered from 0.
+        truncated_B: True where a limit cut the trajectory, so that its last state had a future.
+        state_BK: hash of the state in which each turn was played; equal states, equal numbers.
+        signals: what the run measured beside the rewards, by name (``value_BK`` as ``"value"``).
+    """
+
+    reward_BK: Tensor
+    mask_BK: Tensor
+    group_B: Tensor
+    truncated_B: Tensor
+    state_BK: Tensor
+    signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+
+    @property
+    def return_B(self) -> Tensor:
+        """Undiscounted return of each trajectory."""
+        return (self.reward_BK * self.mask_BK).sum(-1)
+
+    @property
+    def length_B(self) -> Tensor:
+        """Number of turns of each trajectory."""
+        return self.mask_BK.sum(-1)
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """What a loss sees: log-probabilities of sampled tokens and their advantages.
+
+    Only positions where ``mask_RT`` is True were sampled by the policy; all others are zero and carry no
+    loss (T3). ``logp_RT`` and ``entropy_RT`` carry gradient, everything else is constant.
+
+    Attributes:
+        logp_RT: log π(token), of the weights being trained, in nats.
+        old_logp_RT: the same, by the trainer, of the weights at the start of this batch.
+        behaviour_logp_RT: the same, as reported by the engine that sampled.
+        entropy_RT: entropy of the policy at each sampled position, in nats.
+        advantage_RT: each token's advantage (that of its turn, perhaps refined).
+        mask_RT: True where the policy sampled the token.
+        turn_RT: the turn of each token, -1 off the mask.
+        trajectory_R: whose row it is.
+        group_R: the group of that trajectory.
+        reference_logp_RT: log-probability under the frozen reference, where a loss needs it.
+    """
+
+    logp_RT: Tensor
+    old_logp_RT: Tensor
+    behaviour_logp_RT: Tensor
+    entropy_RT: Tensor
+    advantage_RT: Tensor
+    mask_RT: Tensor
+    turn_RT: Tensor
+    trajectory_R: Tensor
+    group_R: Tensor
+    reference_logp_RT: Tensor | None = None
+
+
+class TokenLoss(NamedTuple):
+    """A loss per token, not yet reduced, and what to show of it (each metric a scalar tensor)."""
+
+    loss_RT: Tensor
+    metrics: Mapping[str, Tensor]
+
+
+class RowMask(NamedTuple):
+    """What a reducer sees, of the *whole* batch, so that micro-batches need no second denominator."""
+
+    mask_RT: Tensor
+    turn_RT: Tensor
+    trajectory_R: Tensor
+
+
+Reward: TypeAlias = Callable[[Group], Group]
+"""Replaces rewards; pure."""
+Filter: TypeAlias = Callable[[Group], bool]
+"""Whether a group is trained on."""
+Credit: TypeAlias = Callable[[TurnBatch], Tensor]
+"""Rewards → advantage_BK."""
+Correction: TypeAlias = Callable[[TokenBatch], Tensor]
+"""Weights ≥ 0 (R, T) on the advantages, for the gap between engine and trainer."""
+Loss: TypeAlias = Callable[[TokenBatch], TokenLoss]
+"""Unreduced loss per token."""
+Reduce: TypeAlias = Callable[[RowMask], Tensor]
+"""Weights (R, T); the loss is their product with the token losses, summed."""

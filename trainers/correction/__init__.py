@@ -1,0 +1,1 @@
+"""The correction parts; one file each."""

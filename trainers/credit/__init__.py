@@ -1,0 +1,1 @@
+"""The credit parts; one file each."""

@@ -1,0 +1,1 @@
+"""The filter parts; one file each."""

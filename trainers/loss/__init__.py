@@ -1,0 +1,1 @@
+"""The loss parts; one file each."""

@@ -1,0 +1,1 @@
+"""The reduce parts; one file each."""

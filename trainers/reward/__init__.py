@@ -1,0 +1,1 @@
+"""The reward parts; one file each."""
