@@ -195,6 +195,12 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         info = self._info(rewards, end, bad_action, change.details)
         return Step(observation, sum(rewards.values()), ended and not truncated, truncated, info)
 
+    def cut(self, end: End) -> Mapping[str, float]:
+        """End the episode from outside (a token or time limit); what the last turn's ledger still owes."""
+        now = self._require_episode()
+        self._snapshot = now._replace(end=end)
+        return {"progress": -self.shaping * self._potential(now.state)} if self.shaping else {}
+
     # --- fork contract (E4) ----------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot[State]:

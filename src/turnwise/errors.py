@@ -44,3 +44,15 @@ class RecipeError(TurnwiseError):
 
 class MissingDependencyError(TurnwiseError):
     """A library or device that was asked for is not there."""
+
+
+class VerifierError(TurnwiseError):
+    """A judgement could not be made; the episode is masked, not scored 0."""
+
+
+class EngineError(TurnwiseError):
+    """The engine that samples tokens failed, or runs other weights than it should."""
+
+
+class RunError(TurnwiseError):
+    """A run cannot start, go on or be resumed."""

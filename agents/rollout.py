@@ -1,0 +1,177 @@
+"""Play episodes: one readable loop, and many of them in flight at once.
+
+Every episode is a coroutine. A finished one frees its place at once, so the engine's batch stays full
+and nobody waits for the slowest (continuous batching across episodes, no lock-step).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from turnwise.agents.core import Episode, History, Outcome, Policy, Reply, Trajectory
+from turnwise.envs.core import AgentEnv, End
+from turnwise.envs.messages import Messages
+from turnwise.envs.registry import make
+from turnwise.errors import VerifierError
+from turnwise.tasks.core import Task
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+
+class Limits(NamedTuple):
+    """Deadlines in seconds, and how many tokens an episode may sample."""
+
+    reset_s: float = 60.0
+    step_s: float = 60.0
+    generate_s: float = 300.0
+    episode_s: float = float("inf")
+    episode_tokens: float = float("inf")
+
+
+class Request(NamedTuple):
+    """One episode to play."""
+
+    task: Task
+    seed: int
+
+
+class _Fault(Exception):
+    """What went wrong outside the policy's responsibility."""
+
+    def __init__(self, outcome: Outcome, message: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+async def play(
+    env: AgentEnv[Any], policy: Policy, task: Task, *, seed: int, limits: Limits | None = None
+) -> Episode:
+    """Play one episode of ``task``. Never raises for a fault: the episode's ``outcome`` names it."""
+    limits = limits or Limits()
+    started = time.monotonic()
+    history = History(env, task, seed, Messages())
+    end, outcome, error = None, Outcome.OK, ""
+    try:
+        history.observation, info = await _in_env(
+            env, limits.reset_s, env.reset, seed=seed, options={"task": task}
+        )
+        state_key: str = info["state_key"]
+        while end is None:
+            reply = await _in_policy(policy, history, limits.generate_s)
+            if reply.end is None:
+                step = await _in_env(env, limits.step_s, env.step, reply.message)
+                history.add(reply, step, state_key)
+                state_key, end = step.info.get("state_key", ""), step.info.get("end")
+            end = end or reply.end or _spent(history, limits, started)
+            if end is not None and env.snapshot().end is None:
+                _settle(history, env.cut(end))
+        outcome = Outcome.LIMIT if end.truncated else Outcome.OK
+    except _Fault as fault:
+        outcome, error = fault.outcome, str(fault)
+    trajectory = Trajectory(tuple(history.turns))
+    seconds = {"seconds": time.monotonic() - started}
+    return Episode(task, seed, {trajectory.agent: trajectory}, outcome, end, error, seconds)
+
+
+async def rollout(
+    requests: Sequence[Request],
+    policy: Policy,
+    *,
+    concurrency: int = 64,
+    limits: Limits | None = None,
+    retries: int = 1,
+    env_options: Mapping[str, Any] | None = None,
+    on_episode: Callable[[int, Episode], None] | None = None,
+) -> list[Episode]:
+    """Play all requests, ``concurrency`` at a time, and return the episodes in the requests' order.
+
+    An episode that faults is played again in a fresh environment, ``retries`` times; what still faults
+    is returned with its outcome, for the caller to count. ``on_episode(index, episode)`` is called as
+    each one finishes.
+    """
+    gate = asyncio.Semaphore(concurrency)
+    idle: dict[str, list[AgentEnv[Any]]] = defaultdict(list)
+    options = dict(env_options or {})
+
+    async def one(index: int, request: Request) -> Episode:
+        async with gate:
+            for attempts_left in range(retries, -1, -1):
+                pool = idle[request.task.env]
+                env = pool.pop() if pool else make(request.task.env, **options)
+                episode = await play(env, policy, request.task, seed=request.seed, limits=limits)
+                if episode.outcome.counts:
+                    pool.append(env)
+                    break
+                env.close()  # what faulted is not used again
+                if not attempts_left:
+                    break
+            if on_episode is not None:
+                on_episode(index, episode)
+            return episode
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(index, request)) for index, request in enumerate(requests)]
+        return [task.result() for task in tasks]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    finally:
+        for pool in idle.values():
+            for env in pool:
+                env.close()
+
+
+def run_episodes(requests: Sequence[Request], policy: Policy, **options: Any) -> list[Episode]:
+    """:func:`rollout` for callers that have no event loop."""
+    return asyncio.run(rollout(requests, policy, **options))
+
+
+async def _in_env(
+    env: AgentEnv[Any], seconds: float, call: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
+) -> Result:
+    """Call the environment: short pure ones on the event loop, blocking ones in a thread of their own."""
+    try:
+        if not env.blocking:
+            return call(*args, **kwargs)
+        async with asyncio.timeout(seconds):
+            return await asyncio.to_thread(call, *args, **kwargs)
+    except TimeoutError:
+        name = getattr(call, "__name__", "call")
+        raise _Fault(Outcome.INFRA_ERROR, f"{name}() took more than {seconds:g} s") from None
+    except VerifierError as error:
+        raise _Fault(Outcome.VERIFIER_ERROR, str(error)) from error
+    except (Exception, SystemExit) as error:
+        raise _Fault(Outcome.ENV_ERROR, f"{type(error).__name__}: {error}") from error
+
+
+async def _in_policy(policy: Policy, history: History, seconds: float) -> Reply:
+    try:
+        async with asyncio.timeout(seconds):
+            return await policy.act(history)
+    except TimeoutError:
+        raise _Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s") from None
+    except Exception as error:
+        raise _Fault(Outcome.INFRA_ERROR, f"{type(error).__name__}: {error}") from error
+
+
+def _spent(history: History, limits: Limits, started: float) -> End | None:
+    if time.monotonic() - started > limits.episode_s:
+        return End.TIME_LIMIT
+    if sum(len(turn.reply.action_ids) for turn in history.turns) >= limits.episode_tokens:
+        return End.TOKEN_LIMIT
+    return None
+
+
+def _settle(history: History, owed: Mapping[str, float]) -> None:
+    """Add what the environment still owes to the last turn, so that potentials sum to zero."""
+    if not owed or not history.turns:
+        return
+    last = history.turns[-1]
+    rewards = {name: last.rewards.get(name, 0.0) + owed.get(name, 0.0) for name in {**last.rewards, **owed}}
+    history.turns[-1] = replace(last, rewards=rewards, reward=sum(rewards.values()))
