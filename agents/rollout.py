@@ -99,18 +99,23 @@ async def rollout(
     idle: dict[str, list[AgentEnv[Any]]] = defaultdict(list)
     options = dict(env_options or {})
 
+    async def attempt(request: Request) -> Episode:
+        pool = idle[request.task.env]
+        env = pool.pop() if pool else make(request.task.env, **options)
+        episode = await play(env, policy, request.task, seed=request.seed, limits=limits)
+        if episode.outcome.counts:
+            pool.append(env)
+        else:
+            env.close()  # what faulted is not used again
+        return episode
+
     async def one(index: int, request: Request) -> Episode:
         async with gate:
-            for attempts_left in range(retries, -1, -1):
-                pool = idle[request.task.env]
-                env = pool.pop() if pool else make(request.task.env, **options)
-                episode = await play(env, policy, request.task, seed=request.seed, limits=limits)
+            episode = await attempt(request)
+            for _ in range(retries):
                 if episode.outcome.counts:
-                    pool.append(env)
                     break
-                env.close()  # what faulted is not used again
-                if not attempts_left:
-                    break
+                episode = await attempt(request)
             if on_episode is not None:
                 on_episode(index, episode)
             return episode

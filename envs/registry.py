@@ -53,7 +53,7 @@ def register(name: str, entry_point: str, about: str) -> None:
         )
     _envs[name] = entry
     if name not in gymnasium.registry:
-        gymnasium.register(name, entry_point=entry_point)
+        gymnasium.register(name, entry_point=entry_point)  # pyright: ignore[reportUnknownMemberType]
 
 
 def register_suite(suite: Suite) -> None:
