@@ -1,1 +1,8 @@
+"""Environments: their contract (core), where they are found (registry), and the families themselves.
 
+Importing this package makes our ids known to gymnasium, as its packages of environments do.
+"""
+
+from turnwise.envs.builtin import register_gymnasium
+
+register_gymnasium()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# gymnasium loads this module while it is itself being imported, hence the imports inside.
-
 ENVS = {
     "turnwise/Shop-v0": (
         "turnwise.envs.shop.env:ShopEnv",
@@ -13,7 +11,7 @@ ENVS = {
 
 
 def register_gymnasium() -> None:
-    """Make the ids known to ``gymnasium.make``; called by gymnasium itself, through an entry point."""
+    """Make our ids known to ``gymnasium.make``."""
     import gymnasium
 
     for name, (entry_point, _) in ENVS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -43,6 +44,9 @@ __all__ = [
     "Tool", "ToolCall", "ToolError", "Trajectory", "Transition", "Turn", "TurnwiseError", "evaluate",
     "get_suite", "make", "play", "register", "register_suite", "suite_task", "suite_tasks", "tool",
 ]  # fmt: skip
+
+if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of a second for it
+    import turnwise.envs
 
 
 def __getattr__(name: str) -> Any:
