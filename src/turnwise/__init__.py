@@ -46,7 +46,7 @@ __all__ = [
 ]  # fmt: skip
 
 if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of a second for it
-    import turnwise.envs
+    importlib.import_module("turnwise.envs")
 
 
 def __getattr__(name: str) -> Any:
