@@ -100,10 +100,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One agent's turns, in order."""
+    """One agent's turns, in order, and ``final``, what it was told after the last of them."""
 
     turns: tuple[Turn, ...]
     agent: str = "agent"
+    final: Messages = Messages()
 
     @property
     def ret(self) -> float:

@@ -74,7 +74,7 @@ async def play(
         outcome = Outcome.LIMIT if end.truncated else Outcome.OK
     except _Fault as fault:
         outcome, error = fault.outcome, str(fault)
-    trajectory = Trajectory(tuple(history.turns))
+    trajectory = Trajectory(tuple(history.turns), final=history.observation)
     seconds = {"seconds": time.monotonic() - started}
     return Episode(task, seed, {trajectory.agent: trajectory}, outcome, end, error, seconds)
 
