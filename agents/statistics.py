@@ -1,0 +1,296 @@
+"""The numbers of an evaluation, and how far they can be trusted.
+
+Episodes of one task resemble each other, so every interval here is clustered by task: what counts as
+independent is the task, not the episode. Formulas are in each docstring; notation: n episodes, G tasks
+(clusters), ``confidence`` 0.95 unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from turnwise.errors import TurnwiseError
+
+RESAMPLES = 10_000
+
+
+class Interval(NamedTuple):
+    """A confidence interval, both ends included."""
+
+    low: float
+    high: float
+
+
+class Estimate(NamedTuple):
+    """A mean with its interval, and how much it rests on."""
+
+    mean: float
+    interval: Interval
+    n: int  # values
+    clusters: int  # tasks they come from
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Chance that at least one of k runs succeeds, estimated without bias from c successes in n runs.
+
+    1 − C(n−c, k) / C(n, k)  (Chen et al. 2021, arXiv 2107.03374, eq. 1). The plug-in 1 − (1 − c/n)^k is
+    biased low (0.8319 in the third case) and is not used.
+
+    By hand: n=10, c=3: k=1 → 1 − 7/10; k=2 → 1 − 21/45; k=5 → 1 − 21/252.
+
+    >>> [round(pass_at_k(10, 3, k), 4) for k in (1, 2, 5)]
+    [0.3, 0.5333, 0.9167]
+    """
+    _check_counts(n, c, k)
+    return 1.0 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float:
+    """Chance that all of k runs succeed (pass^k), estimated without bias from c successes in n runs.
+
+    C(c, k) / C(n, k)  (Yao et al. 2024, τ-bench, arXiv 2406.12045, §3).
+
+    By hand: n=4, c=3: 3/4, 3/6, 1/4, 0/1.
+
+    >>> [pass_hat_k(4, 3, k) for k in (1, 2, 3, 4)]
+    [0.75, 0.5, 0.25, 0.0]
+    """
+    _check_counts(n, c, k)
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval:
+    """Wilson's score interval of a proportion from n *independent* trials (n may be an effective size).
+
+    centre (p + z²/2n) / (1 + z²/n), half width z √(p(1−p)/n + z²/4n²) / (1 + z²/n). With n = 0: [0, 1].
+
+    By hand, 8 of 10 and z² = 3.8415: centre 0.99207/1.38415 = 0.71674, half width
+    1.95996 · √(0.016 + 0.0096037) / 1.38415 = 0.22657.
+
+    >>> [round(x, 4) for x in wilson(8, 10)], [round(x, 4) for x in wilson(0, 10)]
+    ([0.4902, 0.9433], [0.0, 0.2775])
+    """
+    if n <= 0:
+        return Interval(0.0, 1.0)
+    p, z = successes / n, float(stats.norm.ppf((1 + confidence) / 2))
+    scale = 1 + z * z / n
+    centre = (p + z * z / (2 * n)) / scale
+    half = z * math.sqrt(max(p * (1 - p), 0.0) / n + z * z / (4 * n * n)) / scale
+    # At 0 and 1 the interval touches p exactly; rounding must not push it past.
+    return Interval(max(0.0, min(centre - half, p)), min(1.0, max(centre + half, p)))
+
+
+def clustered_mean(
+    values: Sequence[float], clusters: Sequence[Hashable], *, confidence: float = 0.95
+) -> Estimate:
+    """Mean of all values, with an interval that treats the values of one cluster as one observation.
+
+    SE² = G/(G−1) · Σ_g (Σ_{i∈g} (x_i − x̄))² / n²  (cluster-robust, CR1), times the t quantile with G−1
+    degrees of freedom. With one value per cluster this is the ordinary s/√n interval. One cluster
+    says nothing about others: its interval is infinite.
+
+    By hand: tasks [1,1,0,1], [0,0,0,1], [1,1,1,1] have residual sums 1/3, −5/3, 4/3, so
+    SE = √(1.5 · 14/3) / 12 = 0.22048 and t(0.975; 2) = 4.30265.
+
+    >>> mean, interval, n, g = clustered_mean([1,1,0,1, 0,0,0,1, 1,1,1,1], [0]*4 + [1]*4 + [2]*4)
+    >>> round(mean, 4), round(mean - interval.low, 4), n, g
+    (0.6667, 0.9486, 12, 3)
+    """
+    x, labels = _aligned(values, clusters)
+    g = int(labels.max()) + 1
+    mean = float(x.mean())
+    if g == 1:
+        return Estimate(mean, Interval(-math.inf, math.inf), x.size, 1)
+    half = float(stats.t.ppf((1 + confidence) / 2, g - 1)) * _clustered_se(x, labels)
+    return Estimate(mean, Interval(mean - half, mean + half), x.size, g)
+
+
+def proportion(
+    successes: Sequence[bool], clusters: Sequence[Hashable], *, confidence: float = 0.95
+) -> Estimate:
+    """Share of successes, with Wilson's interval on the *effective* number of episodes.
+
+    n_eff = n / deff, deff = max(1, SE²_clustered / (p(1−p)/(n−1))) (design effect; Wilson on n_eff as in
+    Dean & Pagano 2015, "Evaluating confidence interval methods for binomial proportions in clustered
+    surveys"). One episode per task gives deff = 1: the plain Wilson interval. Where all episodes agree
+    there is nothing to estimate deff from, and each task counts once: n_eff = G.
+
+    By hand, the tasks of :func:`clustered_mean`: deff = 0.0486111 / (0.222222/11) = 2.40625, n_eff = 4.9870.
+
+    >>> estimate = proportion([1,1,0,1, 0,0,0,1, 1,1,1,1], [0]*4 + [1]*4 + [2]*4)
+    >>> [round(x, 4) for x in estimate.interval] == [round(x, 4) for x in wilson(4.98701 * 2/3, 4.98701)]
+    True
+    """
+    x, labels = _aligned([float(bool(success)) for success in successes], clusters)
+    n, g, p = x.size, int(labels.max()) + 1, float(x.mean())
+    effective = float(g)
+    if 0 < p < 1 and g > 1:
+        effective = n / max(1.0, _clustered_se(x, labels) ** 2 * (n - 1) / (p * (1 - p)))
+    elif 0 < p < 1:
+        effective = 1.0
+    return Estimate(p, wilson(p * effective, effective, confidence=confidence), n, g)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``after`` against ``before`` on the tasks they share."""
+
+    before: float
+    after: float
+    difference: float
+    interval: Interval
+    p_value: float
+    tasks: int
+    unpaired: int  # tasks that only one side has; left out
+    method: str
+    alpha: float = 0.05
+
+    @property
+    def significant(self) -> bool:
+        return self.p_value < self.alpha
+
+    def __str__(self) -> str:
+        """One sentence for people, which says "not significant" aloud."""
+        p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        verdict = "significant" if self.significant else "not significant"
+        return (
+            f"{self.difference:+.3f} (95 % interval {self.interval.low:+.3f} to {self.interval.high:+.3f}, "
+            f"{p}, {self.method} over {self.tasks} tasks): {verdict}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "before": self.before,
+            "after": self.after,
+            "difference": self.difference,
+            "interval": list(self.interval),
+            "p_value": self.p_value,
+            "significant": self.significant,
+            "tasks": self.tasks,
+            "unpaired": self.unpaired,
+            "method": self.method,
+        }
+
+
+def compare(
+    before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence[float]], *, seed: int = 0
+) -> Comparison:
+    """Compare two policies on the same tasks; each maps a task id to the results of its episodes.
+
+    The difference is the mean over shared tasks of (mean after − mean before), its interval the
+    percentile bootstrap over tasks (10,000 resamples). The test is McNemar's exact one where each task
+    has one 0/1 result per side (two-sided, Binomial(m, ½) on the m discordant tasks), and
+    otherwise a sign-flip permutation test of the mean difference.
+
+    By hand: 10 tasks only ``after`` solves, 2 only ``before``: p = 2 · (1+12+66)/4096 = 0.0386.
+
+    >>> before = {str(i): [float(i < 2)] for i in range(20)}
+    >>> after = {str(i): [float(2 <= i < 12)] for i in range(20)}
+    >>> result = compare(before, after)
+    >>> round(result.difference, 4), round(result.p_value, 4), result.significant
+    (0.4, 0.0386, True)
+
+    Raises:
+        TurnwiseError: they share no task.
+    """
+    shared = [task for task in before if task in after and len(before[task]) and len(after[task])]
+    if not shared:
+        raise TurnwiseError(
+            "The two evaluations share no task, so they cannot be compared in pairs.",
+            "Evaluate both on the same suite, split and number of episodes.",
+        )
+    a = np.array([np.mean(before[task]) for task in shared])
+    b = np.array([np.mean(after[task]) for task in shared])
+    single = all(len(before[task]) == len(after[task]) == 1 for task in shared)
+    binary = single and bool(np.isin(np.concatenate([a, b]), (0.0, 1.0)).all())
+    p_value, method = (_mcnemar(a, b), "McNemar") if binary else (_sign_flip(b - a, seed), "sign-flip test")
+    return Comparison(
+        before=float(a.mean()),
+        after=float(b.mean()),
+        difference=float((b - a).mean()),
+        interval=_bootstrap(b - a, seed),
+        p_value=p_value,
+        tasks=len(shared),
+        unpaired=len(set(before) ^ set(after)),
+        method=method,
+    )
+
+
+def difference_interval(before: Estimate, after: Estimate) -> Interval:
+    """Interval of ``after − before`` from two independent intervals, when no pairs are known.
+
+    d − √((p₂−l₂)² + (u₁−p₁)²) … d + √((u₂−p₂)² + (p₁−l₁)²)  (Newcombe 1998, method 10).
+
+    Newcombe's own example, 56/70 and 48/80 (his table II: 0.0524 to 0.3339):
+
+    >>> a, b = Estimate(48/80, wilson(48, 80), 80, 80), Estimate(56/70, wilson(56, 70), 70, 70)
+    >>> [round(x, 4) for x in difference_interval(a, b)]
+    [0.0524, 0.3339]
+    """
+    p1, (l1, u1), p2, (l2, u2) = before.mean, before.interval, after.mean, after.interval
+    return Interval(p2 - p1 - math.hypot(p2 - l2, u1 - p1), p2 - p1 + math.hypot(u2 - p2, p1 - l1))
+
+
+def _mcnemar(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    gained, lost = int(((a == 0) & (b == 1)).sum()), int(((a == 1) & (b == 0)).sum())
+    return float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+
+
+def _sign_flip(difference: NDArray[np.float64], seed: int) -> float:
+    if not difference.any() or difference.size < 2:
+        return 1.0
+    # scipy enumerates all sign patterns where there are few, and draws RESAMPLES of them otherwise.
+    result = stats.permutation_test(
+        (difference,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        rng=np.random.default_rng(seed),
+    )
+    return float(result.pvalue)
+
+
+def _bootstrap(difference: NDArray[np.float64], seed: int) -> Interval:
+    if difference.size < 2:
+        return Interval(-math.inf, math.inf)
+    rng = np.random.default_rng(seed)
+    means = np.concatenate(  # in slices, so that many tasks need little memory
+        [difference[rng.integers(0, difference.size, (100, difference.size))].mean(-1)
+         for _ in range(RESAMPLES // 100)]
+    )  # fmt: skip
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Interval(float(low), float(high))
+
+
+def _clustered_se(x: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    sums = np.bincount(labels, weights=x - x.mean())
+    return math.sqrt(sums.size / (sums.size - 1) * float(sums @ sums)) / x.size
+
+
+def _aligned(
+    values: Sequence[float], clusters: Sequence[Hashable]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    if not len(values) or len(values) != len(clusters):
+        raise TurnwiseError(
+            f"{len(values)} values with {len(clusters)} cluster labels have no mean.",
+            "Give at least one value, and one label for each.",
+        )
+    numbers: dict[Hashable, int] = {}
+    labels = [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]
+    return np.asarray(values, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+
+
+def _check_counts(n: int, c: int, k: int) -> None:
+    if not (0 <= c <= n and 1 <= k <= n):
+        raise TurnwiseError(
+            f"pass@{k} cannot be estimated from {c} successes in {n} runs.",
+            "It needs 1 ≤ k ≤ n: play each task at least k times.",
+        )
