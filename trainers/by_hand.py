@@ -1,0 +1,108 @@
+"""Small batches written by hand, in float64: for doctests, tests and trying things out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.envs.core import End
+from turnwise.envs.messages import Message, Messages
+from turnwise.tasks.core import Task
+from turnwise.trainers.core import RowMask, TokenBatch, TurnBatch
+
+Rows: TypeAlias = Sequence[Sequence[float]]
+
+
+def turn_batch(
+    rewards: Rows,
+    group: Sequence[int] | None = None,
+    *,
+    states: Sequence[Sequence[int]] | None = None,
+    truncated: Sequence[bool] | None = None,
+    signals: Mapping[str, Rows | Sequence[float]] | None = None,
+) -> TurnBatch:
+    """One list of turn rewards per trajectory.
+
+    Without ``group`` all trajectories belong together; without ``states`` all states differ. Signals
+    are per turn (lists of lists) or per trajectory (one list).
+    """
+    fresh = [[1000 * b + k for k in range(len(row))] for b, row in enumerate(rewards)]
+    return TurnBatch(
+        reward_BK=_padded(rewards),
+        mask_BK=_padded([[1] * len(row) for row in rewards]).bool(),
+        group_B=torch.tensor(group if group is not None else [0] * len(rewards)),
+        truncated_B=torch.tensor(truncated if truncated is not None else [False] * len(rewards)),
+        state_BK=_padded(states if states is not None else fresh).long(),
+        signals={name: _padded(rows) for name, rows in (signals or {}).items()},
+    )
+
+
+def token_batch(
+    logp: Rows,
+    advantage: Rows | None = None,
+    *,
+    old_logp: Rows | None = None,
+    behaviour_logp: Rows | None = None,
+    reference_logp: Rows | None = None,
+    entropy: Rows | None = None,
+    turn: Sequence[Sequence[int]] | None = None,
+    trajectory: Sequence[int] | None = None,
+    group: Sequence[int] | None = None,
+) -> TokenBatch:
+    """One list of token log-probabilities per row, all of them sampled.
+
+    What is left out is: no advantage and no entropy (0), no staleness (old and behaviour log-probabilities
+    equal ``logp``), one turn and one trajectory per row, one group. ``logp`` and ``entropy`` are leaves
+    that carry gradient.
+    """
+    n = len(logp)
+    zeros = [[0.0] * len(row) for row in logp]
+    mask_RT = _padded([[1] * len(row) for row in logp]).bool()
+    turn_RT = _padded(turn if turn is not None else zeros).long()
+    return TokenBatch(
+        logp_RT=_padded(logp).requires_grad_(),
+        old_logp_RT=_padded(old_logp or logp),
+        behaviour_logp_RT=_padded(behaviour_logp or old_logp or logp),
+        entropy_RT=_padded(entropy or zeros).requires_grad_(),
+        advantage_RT=_padded(advantage or zeros),
+        mask_RT=mask_RT,
+        turn_RT=turn_RT.masked_fill(~mask_RT, -1),
+        trajectory_R=torch.tensor(trajectory if trajectory is not None else list(range(n))),
+        group_R=torch.tensor(group if group is not None else [0] * n),
+        reference_logp_RT=_padded(reference_logp) if reference_logp is not None else None,
+    )
+
+
+def row_mask(turns: Sequence[Sequence[int]], trajectory: Sequence[int] | None = None) -> RowMask:
+    """The turn of each token, row by row; -1 for a token that was not sampled."""
+    width = max(len(row) for row in turns)
+    turn_RT = torch.tensor([[*row, *[-1] * (width - len(row))] for row in turns])
+    trajectory_R = torch.tensor(trajectory if trajectory is not None else list(range(len(turns))))
+    return RowMask(turn_RT >= 0, turn_RT, trajectory_R)
+
+
+def episode(rewards: Sequence[float], *, end: End = End.FAILED) -> Episode:
+    """An episode whose turns earned these outcomes."""
+    observation, reply = Messages((Message("user", "?"),)), Reply(Message("assistant", "!"))
+    turns = tuple(
+        Turn(observation, reply, float(reward), {"outcome": float(reward)}, f"s{k}")
+        for k, reward in enumerate(rewards)
+    )
+    outcome = Outcome.LIMIT if end.truncated else Outcome.OK
+    return Episode(Task("by_hand", "?"), 0, {"agent": Trajectory(turns)}, outcome, end)
+
+
+def rounded(x: Tensor, digits: int = 6) -> list[list[float]]:
+    """Nested lists of rounded numbers."""
+    scale = 10**digits
+    return ((x.detach().double() * scale).round() / scale + 0.0).tolist()
+
+
+def _padded(rows: Rows | Sequence[float]) -> Tensor:
+    width = max((len(row) for row in rows if isinstance(row, Sequence)), default=0)
+    full = [[*row, *[0.0] * (width - len(row))] if isinstance(row, Sequence) else row for row in rows]
+    return torch.tensor(full, dtype=torch.float64)

@@ -1,0 +1,20 @@
+"""Every token counts the same."""
+
+from torch import Tensor
+
+from turnwise.trainers.core import RowMask
+from turnwise.trainers.registry import component
+
+
+@component("reduce", "token_mean", paper="2503.14476")
+def token_mean(rows: RowMask) -> Tensor:
+    """Mean over all sampled tokens of the batch: long trajectories weigh more. DAPO, eq. 8.
+
+    w = 1 / (number of sampled tokens). The denominator depends on what was sampled, which biases the
+    gradient a little when the policy chooses its length (``fixed_length`` doesn't).
+
+    >>> from turnwise.trainers.by_hand import rounded, row_mask
+    >>> rounded(token_mean(row_mask([[0, 0, -1, 1], [0]])))
+    [[0.25, 0.25, 0.0, 0.25], [0.25, 0.0, 0.0, 0.0]]
+    """
+    return rows.mask_RT.float() / rows.mask_RT.sum().clamp(min=1)

@@ -1,0 +1,28 @@
+"""How rewards are replaced: episodes are values, and a turn's reward is the sum of its ledger."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from turnwise.agents.core import Episode, Turn
+
+
+def with_part(turn: Turn, part: str, value: float) -> Turn:
+    """The turn with one part of its ledger replaced; its reward is the new sum.
+
+    A reward that was never itemised is taken as ``outcome``.
+    """
+    rewards = {**(turn.rewards or {"outcome": turn.reward}), part: value}
+    return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)
+
+
+def replace_turns(episode: Episode, change: Callable[[Sequence[Turn]], Sequence[Turn]]) -> Episode:
+    """The episode with the turns of every trajectory replaced."""
+    return dataclasses.replace(
+        episode,
+        trajectories={
+            name: dataclasses.replace(trajectory, turns=tuple(change(trajectory.turns)))
+            for name, trajectory in episode.trajectories.items()
+        },
+    )
