@@ -291,7 +291,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
             "task_id": now.task.id,
             "turn": now.turn,
             "bad_action": bad_action,
-            "details": details,
+            "details": dict(details),  # the default is one shared object
         }
 
 

@@ -71,7 +71,9 @@ def tool_spam(now: Moment) -> Message | str:
         return " ".join(_words(now)[:_MANY])
     spec = now.rng.choice(now.env.tools).spec
     words = _words(now) or ["x"]
-    arguments = {name: _sample(schema, now.rng, words) for name, schema in _properties(spec.parameters).items()}
+    arguments = {
+        name: _sample(schema, now.rng, words) for name, schema in _properties(spec.parameters).items()
+    }
     return Message("assistant", "", (ToolCall(spec.name, arguments, f"call_{now.turn}"),))
 
 
