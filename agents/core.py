@@ -104,7 +104,7 @@ class Trajectory:
 
     turns: tuple[Turn, ...]
     agent: str = "agent"
-    final: Messages = Messages()
+    final: Messages = field(default_factory=Messages)
 
     @property
     def ret(self) -> float:
