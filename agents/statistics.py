@@ -206,8 +206,8 @@ def compare(
             "The two evaluations share no task, so they cannot be compared in pairs.",
             "Evaluate both on the same suite, split and number of episodes.",
         )
-    a = np.array([np.mean(before[task]) for task in shared])
-    b = np.array([np.mean(after[task]) for task in shared])
+    a = np.array([float(np.mean(before[task])) for task in shared], dtype=np.float64)
+    b = np.array([float(np.mean(after[task])) for task in shared], dtype=np.float64)
     single = all(len(before[task]) == len(after[task]) == 1 for task in shared)
     binary = single and bool(np.isin(np.concatenate([a, b]), (0.0, 1.0)).all())
     p_value, method = (_mcnemar(a, b), "McNemar") if binary else (_sign_flip(b - a, seed), "sign-flip test")

@@ -1,0 +1,266 @@
+"""An episode as one JSON object, with everything that replaying it needs, and back.
+
+Every number is written as Python's shortest exact text, so ``from_line(to_line(record)) == record`` to
+the last bit. Each turn carries ``chain``, a hash of all observations up to it; a line whose text was
+changed after it was written is noticed when it is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import turnwise
+from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.envs.core import AgentEnv, End
+from turnwise.envs.messages import Image, Message, Messages
+from turnwise.envs.registry import env_class
+from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json, Task
+from turnwise.tools.core import ToolCall
+
+FORMAT = 1
+
+
+class EnvVersion(NamedTuple):
+    """Which code played the environment's part: ``module:Class``, a hash of its source, its options."""
+
+    entry: str = ""
+    source: str = ""
+    options: Mapping[str, Json] = {}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A line of an episode log: the episode, and where it comes from.
+
+    Attributes:
+        episode: what was played.
+        policy: the policy's name.
+        env: the environment's code and options.
+        update: the training update that it belongs to, None outside training.
+        group: the number of its group within the update; equal numbers are siblings.
+        advantages: what the credit rule gave each turn of the first trajectory; empty outside training.
+        turnwise: the version that wrote the line.
+    """
+
+    episode: Episode
+    policy: str = ""
+    env: EnvVersion = field(default_factory=EnvVersion)
+    update: int | None = None
+    group: int | None = None
+    advantages: tuple[float, ...] = ()
+    turnwise: str = turnwise.__version__
+
+
+def env_version(name: str, options: Mapping[str, Json]) -> EnvVersion:
+    """The version of a registered environment as it is installed now."""
+    cls = env_class(name)
+    return EnvVersion(f"{cls.__module__}:{cls.__qualname__}", _source_hash(cls), dict(options))
+
+
+@functools.cache
+def _source_hash(cls: type[AgentEnv[Any]]) -> str:
+    """A hash of the class's module and, where they have a package of their own, its neighbours."""
+    try:
+        home = Path(inspect.getfile(cls))
+    except (OSError, TypeError):  # made in a console or by exec
+        return ""
+    package = cls.__module__.rpartition(".")[0]
+    # `envs/` itself and site-packages hold what is not this environment's.
+    alone = package in ("", "turnwise.envs") and home.name != "__init__.py"
+    files = [home] if alone else sorted(home.parent.glob("*.py"))
+    text = hashlib.blake2b(digest_size=8)
+    for file in files:
+        text.update(file.name.encode() + b"\0" + file.read_bytes())
+    return text.hexdigest()
+
+
+def to_line(record: Record) -> str:
+    """The record as one line of ASCII JSON, without the newline.
+
+    Raises:
+        TurnwiseError: the episode holds something that JSON cannot (NaN, an object).
+    """
+    episode = record.episode
+    data = {
+        "format": FORMAT,
+        "turnwise": record.turnwise,
+        "policy": record.policy,
+        "env": {"entry": record.env.entry, "source": record.env.source, "options": dict(record.env.options)},
+        "task_id": episode.task.id,
+        "task": episode.task.to_json(),
+        "seed": episode.seed,
+        "outcome": episode.outcome.value,
+        "end": episode.end and episode.end.value,
+        "error": episode.error,
+        "metrics": dict(episode.metrics),
+        "update": record.update,
+        "group": record.group,
+        "agents": {
+            name: _from_trajectory(t, () if i else record.advantages)
+            for i, (name, t) in enumerate(episode.trajectories.items())
+        },
+    }
+    try:
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+    except (ValueError, TypeError) as error:
+        raise TurnwiseError(
+            f"The episode of task {episode.task.id} cannot be written as JSON: {error}.",
+            "Rewards, log-probabilities, metrics and details must be finite numbers, text, lists or dicts.",
+        ) from None
+
+
+def from_line(line: str | bytes) -> Record:
+    """Read what :func:`to_line` wrote.
+
+    Raises:
+        ValueError: the line is no such record, or was changed since.
+    """
+    data = json.loads(line)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"not an episode of format {FORMAT}")
+    try:
+        episode = Episode(
+            task=Task.from_json(data["task"]),
+            seed=data["seed"],
+            trajectories={name: _to_trajectory(name, agent) for name, agent in data["agents"].items()},
+            outcome=Outcome(data["outcome"]),
+            end=data["end"] and End(data["end"]),
+            error=data["error"],
+            metrics=data["metrics"],
+        )
+        first = next(iter(data["agents"].values()))["turns"]
+        record = Record(
+            episode=episode,
+            policy=data["policy"],
+            env=EnvVersion(**data["env"]),
+            update=data["update"],
+            group=data["group"],
+            advantages=tuple(turn["advantage"] for turn in first if "advantage" in turn),
+            turnwise=data["turnwise"],
+        )
+    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise ValueError(f"a field is missing or of the wrong type: {error!r}") from None
+    if data["task_id"] != episode.task.id:
+        raise ValueError("the task does not match its hash")
+    return record
+
+
+def messages_json(messages: Messages) -> list[dict[str, Json]]:
+    """Messages as JSON; the bytes of ``json.dumps`` of it are what replaying compares."""
+    return [_from_message(message) for message in messages]
+
+
+def _from_trajectory(trajectory: Trajectory, advantages: Sequence[float]) -> dict[str, Json]:
+    if advantages and len(advantages) != len(trajectory.turns):
+        raise TurnwiseError(
+            f"{len(advantages)} advantages were given for {len(trajectory.turns)} turns.",
+            "Give one per turn.",
+        )
+    turns: list[dict[str, Json]] = []
+    chain = ""
+    for index, turn in enumerate(trajectory.turns):
+        observation = messages_json(turn.observation)
+        chain = _link(chain, observation)
+        entry = _from_turn(turn) | {"observation": observation, "chain": chain}
+        if advantages:
+            entry["advantage"] = advantages[index]
+        turns.append(entry)
+    final = messages_json(trajectory.final)
+    return {"turns": turns, "final": final, "chain": _link(chain, final)}
+
+
+def _from_turn(turn: Turn) -> dict[str, Json]:
+    reply = turn.reply
+    return {
+        "action": _from_message(reply.message),
+        "prompt_ids": reply.prompt_ids,
+        "action_ids": reply.action_ids,
+        "logprobs": reply.logprobs,
+        "version": reply.version,
+        "fresh": reply.fresh,
+        "policy_end": reply.end and reply.end.value,
+        "reward": turn.reward,
+        "rewards": dict(turn.rewards),
+        "state_key": turn.state_key,
+        "bad_action": turn.bad_action,
+        "details": dict(turn.details),
+    }
+
+
+def _to_trajectory(name: str, data: Mapping[str, Any]) -> Trajectory:
+    chain = ""
+    for number, turn in enumerate(data["turns"], 1):
+        chain = _link(chain, turn["observation"])
+        if chain != turn["chain"]:
+            raise ValueError(f"the observation of turn {number} does not match its hash")
+    if _link(chain, data["final"]) != data["chain"]:
+        raise ValueError("the last observation does not match its hash")
+    return Trajectory(tuple(_to_turn(turn) for turn in data["turns"]), name, _to_messages(data["final"]))
+
+
+def _to_turn(data: Mapping[str, Any]) -> Turn:
+    reply = Reply(
+        message=_to_message(data["action"]),
+        prompt_ids=tuple(data["prompt_ids"]),
+        action_ids=tuple(data["action_ids"]),
+        logprobs=tuple(data["logprobs"]),
+        version=data["version"],
+        fresh=data["fresh"],
+        end=data["policy_end"] and End(data["policy_end"]),
+    )
+    return Turn(
+        observation=_to_messages(data["observation"]),
+        reply=reply,
+        reward=data["reward"],
+        rewards=data["rewards"],
+        state_key=data["state_key"],
+        bad_action=data["bad_action"],
+        details=data["details"],
+    )
+
+
+def _from_message(message: Message) -> dict[str, Json]:
+    data: dict[str, Json] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        data["tool_calls"] = [
+            {"name": call.name, "arguments": dict(call.arguments), "id": call.id}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        data["tool_call_id"] = message.tool_call_id
+    if message.images:
+        data["images"] = [
+            {"media_type": image.media_type, "data": base64.b64encode(image.data).decode()}
+            for image in message.images
+        ]
+    return data
+
+
+def _to_message(data: Mapping[str, Any]) -> Message:
+    return Message(
+        role=data["role"],
+        content=data["content"],
+        tool_calls=tuple(ToolCall(**call) for call in data.get("tool_calls", ())),
+        tool_call_id=data.get("tool_call_id", ""),
+        images=tuple(
+            Image(base64.b64decode(image["data"]), image["media_type"]) for image in data.get("images", ())
+        ),
+    )
+
+
+def _to_messages(data: Sequence[Mapping[str, Any]]) -> Messages:
+    return Messages(_to_message(message) for message in data)
+
+
+def _link(chain: str, observation: Json) -> str:
+    text = json.dumps(observation, separators=(",", ":"))
+    return hashlib.blake2b(f"{chain}{text}".encode(), digest_size=8).hexdigest()

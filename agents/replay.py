@@ -1,0 +1,172 @@
+"""Prove that logged episodes can be played again: same task, seed and actions, the same bytes.
+
+The recorded replies are played by :func:`turnwise.agents.rollout.play`, the very loop that recorded them,
+and what the environment answers is compared: observations as JSON bytes, rewards and their parts exactly,
+state keys, bad-action marks, details, and how it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from turnwise.agents.core import Episode, History, Reply
+from turnwise.agents.log import LogReader
+from turnwise.agents.records import Record, env_version, messages_json
+from turnwise.agents.rollout import play
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.registry import make
+from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json
+
+_CONTEXT = 40
+
+
+class Difference(NamedTuple):
+    """The first place where the replay departs from the record."""
+
+    line: int  # of the log, from 1
+    turn: int  # from 1; 0 is what the episode as a whole says
+    what: str
+    expected: str
+    got: str
+    code_changed: bool  # the environment's source is not the one that wrote the record
+
+    def __str__(self) -> str:
+        where = f"turn {self.turn}" if self.turn else "its end"
+        changed = "\n  (the environment's code has changed since)" if self.code_changed else ""
+        return (
+            f"episode {self.line}, {where}: {self.what}\n"
+            f"  expected {self.expected}\n  got      {self.got}{changed}"
+        )
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """What was replayed, and whether all of it is equal."""
+
+    episodes: int
+    turns: int
+    equal: int
+    difference: Difference | None
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.equal == self.episodes
+
+    def __str__(self) -> str:
+        done = f"{self.equal} of {self.episodes} episodes ({self.turns} turns) replay byte for byte"
+        return f"{done}." if self.difference is None else f"{done}; first difference:\n{self.difference}"
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "ok": self.ok,
+            "episodes": self.episodes,
+            "turns": self.turns,
+            "equal": self.equal,
+            "difference": self.difference and self.difference._asdict(),
+            "seconds": self.seconds,
+        }
+
+
+class RecordedPolicy:
+    """Plays the replies of a recorded episode, then ends it as the record does."""
+
+    name = "recorded"
+    version = 0
+
+    def __init__(self, episode: Episode) -> None:
+        self._episode = episode
+        self._replies = iter([turn.reply for turn in episode.trajectory.turns])
+
+    async def act(self, history: History) -> Reply:
+        reply = next(self._replies, None)
+        if reply is not None:
+            return reply
+        if self._episode.end is None:
+            raise TurnwiseError("The record stops here.", self._episode.error or "No reason is recorded.")
+        return Reply(Message("assistant", ""), end=self._episode.end)
+
+    def close(self) -> None:
+        pass
+
+
+def replay(log: Path | str | Iterable[Record]) -> ReplayReport:
+    """Play all episodes of a log again, in fresh environments.
+
+    Raises:
+        TurnwiseError: the log is missing, damaged or empty, or an environment is not installed.
+    """
+    records = LogReader(log) if isinstance(log, (str, Path)) else log
+    started = time.monotonic()
+    episodes = turns = equal = 0
+    first: Difference | None = None
+    for line, record in enumerate(records, 1):
+        difference = replay_one(record, line)
+        episodes += 1
+        turns += len(record.episode.trajectory.turns)
+        equal += difference is None
+        first = first or difference
+    if not episodes:
+        raise TurnwiseError("There is no episode to replay.", "The log is empty; play some episodes first.")
+    return ReplayReport(episodes, turns, equal, first, time.monotonic() - started)
+
+
+def replay_one(record: Record, line: int = 1) -> Difference | None:
+    """The first difference between a record and its replay, or None."""
+    old = record.episode
+    if len(old.trajectories) != 1:
+        raise TurnwiseError(
+            f"Episode {line} has {len(old.trajectories)} agents.", "Replay knows one agent per episode."
+        )
+    env = make(old.task.env, **record.env.options)
+    try:
+        new = asyncio.run(play(env, RecordedPolicy(old), old.task, seed=old.seed))
+    finally:
+        env.close()
+    for turn, what, expected, got in _pairs(old, new):
+        if expected != got:
+            now = env_version(old.task.env, record.env.options)
+            return Difference(line, turn, what, *_around(expected, got), now.source != record.env.source)
+    return None
+
+
+def _pairs(old: Episode, new: Episode) -> Iterator[tuple[int, str, str, str]]:
+    """Everything that must be equal, as text, in the order in which it happened."""
+    before, after = old.trajectory, new.trajectory
+    for number, (a, b) in enumerate(zip(before.turns, after.turns, strict=False), 1):
+        yield number, "observation", _text(a.observation), _text(b.observation)
+        yield number, "state key", a.state_key, b.state_key
+        yield number, "reward parts", _text(dict(a.rewards)), _text(dict(b.rewards))
+        yield number, "reward", repr(a.reward), repr(b.reward)
+        yield number, "bad action", repr(a.bad_action), repr(b.bad_action)
+        yield number, "details", _text(dict(a.details)), _text(dict(b.details))
+    if old.outcome.counts:  # a record that a fault cut short has no end to compare
+        error = f" ({new.error})" if new.error else ""
+        yield 0, "turns", str(len(before.turns)), f"{len(after.turns)}{error}"
+        yield 0, "last observation", _text(before.final), _text(after.final)
+        yield 0, "end", str(old.end), f"{new.end}{error}"
+    else:
+        yield 0, "turns", str(len(before.turns)), str(len(after.turns))
+
+
+def _text(value: Messages | dict[str, Json]) -> str:
+    return json.dumps(messages_json(value) if isinstance(value, Messages) else value)
+
+
+def _around(expected: str, got: str) -> tuple[str, str]:
+    """Both texts, cut to the neighbourhood of the first character in which they differ."""
+    at = next((i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), -1)
+    at = min(len(expected), len(got)) if at < 0 else at
+    start, stop = max(0, at - _CONTEXT), at + _CONTEXT
+
+    def cut(text: str) -> str:
+        return f"{'…' if start else ''}{text[start:stop]}{'…' if len(text) > stop else ''}"
+
+    return cut(expected), cut(got)
