@@ -1,0 +1,247 @@
+"""vLLM in the trainer's own process: exact tokens in and out, many requests in flight.
+
+Weights are handed over in place, without a file or a second process. Where the process starts, set
+``OMP_WAIT_POLICY=passive`` (libgomp reads it when it is loaded, so ``turnwise.cli`` does it first of
+all): OpenMP threads that spin while they wait ruin an engine that shares its cores with a trainer.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.policies.pump import Pump
+from turnwise.errors import EngineError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+GIB = 1 << 30
+
+
+class VllmEngine:
+    """Samples with vLLM (an :class:`~turnwise.agents.core.Engine`).
+
+    ``logprobs`` are of the distribution that was sampled from (``logprobs_mode=processed_logprobs``:
+    after temperature and top-p); for greedy requests they are those at temperature 1. Each request has
+    its own random stream, seeded by ``seed``; what a kernel rounds may still depend on what else is in
+    the batch, so equal seeds give equal tokens up to ties at rounding.
+
+    Args:
+        model: a Hugging Face id or a local checkpoint folder.
+        device: ``cuda``, ``cpu``, or ``auto`` for a GPU where there is one.
+        dtype: ``auto`` is bfloat16 on CUDA and float32 on the CPU.
+        context_length: longest prompt plus answer, in tokens.
+        max_sequences: how many requests are decoded at a time; the others wait.
+        block_size: tokens per block of the KV cache; prefixes are shared in whole blocks. 0: vLLM's choice.
+        kv_cache_gib: KV cache on the CPU, in GiB. On CUDA it is what ``gpu_memory_utilization`` leaves.
+        compile: let torch.compile fuse the model (needs a C++ compiler on the CPU, and starts slower).
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        context_length: int = 2048,
+        max_sequences: int = 64,
+        block_size: int = 0,
+        kv_cache_gib: float = 1.0,
+        gpu_memory_utilization: float = 0.6,
+        tensor_parallel_size: int = 1,
+        seed: int = 0,
+        compile: bool = False,
+        quiet: bool = True,
+    ) -> None:
+        self.version = 0
+        self.context_length = context_length
+        self.cuda = _use_cuda(device)
+        self.dtype = dtype if dtype != "auto" else "bfloat16" if self.cuda else "float32"
+        options: dict[str, Any] = {
+            "model": str(model),
+            "dtype": self.dtype,
+            "max_model_len": context_length,
+            "max_num_seqs": max_sequences,
+            "seed": seed,
+            "enforce_eager": not compile,
+            "tensor_parallel_size": tensor_parallel_size,
+            "gpu_memory_utilization": gpu_memory_utilization,
+            "enable_prefix_caching": True,
+            "logprobs_mode": "processed_logprobs",
+            "skip_tokenizer_init": True,  # tokens in, tokens out: text is the renderer's business
+            "generation_config": "vllm",  # no sampling defaults from the checkpoint
+            "disable_log_stats": True,
+            "use_tqdm_on_load": not quiet,
+        }
+        if not self.cuda:
+            options["kv_cache_memory_bytes"] = int(kv_cache_gib * GIB)
+            # A prompt in two pieces rewinds its generator, which CPU generators refuse (vLLM 0.32).
+            options["enable_chunked_prefill"] = False
+            options["max_num_batched_tokens"] = max(context_length, 4096)
+        if block_size:
+            options["block_size"] = block_size
+        self._engine = _start(options, quiet=quiet)
+        self._in_process = tensor_parallel_size == 1
+        self._pump = Pump(_Stepper(self._engine), threaded=self.cuda)
+
+    async def generate(
+        self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
+    ) -> Completion:
+        """Sample one answer; a stop id that ends it is its last token.
+
+        Raises:
+            EngineError: the prompt leaves no room in the context, or the engine failed.
+        """
+        room = self.context_length - len(prompt_ids)
+        if room < 1 or not prompt_ids:
+            raise EngineError(
+                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
+                "Raise context_length, or keep less history.",
+            )
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        params = SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=min(sampling.max_tokens, room),
+            seed=seed % 2**63,
+            stop_token_ids=list(stop_ids),
+            ignore_eos=True,  # only the caller's stop ids stop
+            logprobs=0,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        version = self.version
+        answer = (await self._pump.submit(_Request(prompt_ids, params))).outputs[0]
+        ids = tuple(answer.token_ids)
+        logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
+        return Completion(ids, logprobs, answer.finish_reason == "stop", version)
+
+    def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+        """log p(token | all before it) at temperature 1, for every token but the first of each sequence.
+
+        Blocks, and only works while nothing is in flight.
+        """
+        from vllm import SamplingParams
+
+        params = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
+        with self._alone():
+            for index, ids in enumerate(sequences):
+                self._engine.add_request(f"score-{index}", {"prompt_token_ids": list(ids)}, params)
+            outputs: dict[str, Any] = {}
+            while self._engine.has_unfinished_requests():
+                outputs |= {out.request_id: out for out in self._engine.step() if out.finished}
+        scores: list[tuple[float, ...]] = []
+        for index, ids in enumerate(sequences):
+            entries = outputs[f"score-{index}"].prompt_logprobs[1:]
+            scores.append(tuple(e[token].logprob for e, token in zip(entries, ids[1:], strict=True)))
+        return scores
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Replace the weights in place, by checkpoint names, and forget all cached prefixes.
+
+        Tied embeddings: hand over ``lm_head.weight`` too. On the CPU vLLM keeps the output head as a
+        packed copy of its own, and a head that is not handed over silently keeps its old weights.
+
+        Raises:
+            EngineError: requests are in flight.
+        """
+        with self._alone():
+            if self._in_process:
+                self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
+            else:
+                self._reload_from_folder(weights)
+            if not self._engine.reset_prefix_cache():
+                raise EngineError("vLLM kept its prefix cache over new weights.", "Restart the engine.")
+            self.version = version
+
+    def close(self) -> None:
+        """Free the engine's memory."""
+        self._pump.close()
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.engine_core.shutdown()
+            gc.collect()
+
+    def _reload_from_folder(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Workers are other processes: they read the weights from memory-backed files."""
+        import tempfile
+
+        from safetensors.torch import save_file
+
+        shm = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        with tempfile.TemporaryDirectory(prefix="turnwise-weights-", dir=shm) as folder:
+            save_file(
+                {n: w.detach().cpu().contiguous().clone() for n, w in weights},
+                Path(folder, "model.safetensors"),
+            )
+            self._engine.collective_rpc("reload_weights", kwargs={"weights_path": folder})
+
+    def _alone(self) -> Any:
+        if self._pump.in_flight:
+            raise EngineError(
+                f"{self._pump.in_flight} requests are in flight.", "Await them before touching the weights."
+            )
+        return self._pump.lock
+
+
+class _Request(NamedTuple):
+    prompt_ids: Sequence[int]
+    params: Any
+
+
+class _Stepper:
+    """vLLM's synchronous engine, as the pump wants it."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def add(self, key: int, request: _Request) -> None:
+        self._engine.add_request(str(key), {"prompt_token_ids": list(request.prompt_ids)}, request.params)
+
+    def abort(self, keys: Sequence[int]) -> None:
+        self._engine.abort_request([str(key) for key in keys])
+
+    def step(self) -> Iterable[tuple[int, Any]]:
+        return [(int(out.request_id), out) for out in self._engine.step() if out.finished]
+
+
+def _use_cuda(device: str) -> bool:
+    import torch
+
+    there = torch.cuda.is_available()
+    if device not in ("auto", "cpu", "cuda"):
+        raise EngineError(f"There is no device {device!r}.", "Use auto, cpu or cuda.")
+    if device == "cuda" and not there:
+        raise MissingDependencyError(
+            "A GPU was asked for, but torch sees none.", "Use device=cpu, or check `turnwise doctor`."
+        )
+    return there if device == "auto" else device == "cuda"
+
+
+def _start(options: dict[str, Any], *, quiet: bool) -> Any:
+    """vLLM's engine, in this process."""
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    if quiet:
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")  # what fails is raised as well
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    try:
+        import torch
+        from vllm import EngineArgs, LLMEngine
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"vLLM cannot be imported: {error}.",
+            "Run `make install`, or sample with torch (policy `torch:MODEL`), which needs no vLLM.",
+        ) from error
+    set_num_threads = torch.set_num_threads
+    try:
+        return LLMEngine.from_engine_args(EngineArgs(**options))
+    finally:
+        torch.set_num_threads = set_num_threads  # vLLM's CPU worker disables it for the whole process
