@@ -1,0 +1,1 @@
+"""Text-mode web shopping with WebShop's rules and procedural catalogues."""
