@@ -36,7 +36,7 @@ class Component:
     function: Callable[..., Any]
     paper: str  # arXiv id, or "" for what has no paper
     needs: tuple[str, ...]  # signals that the run must measure: "value", "reference", …
-    bias: str  # credit only: "unbiased", "biased: why", "changes the objective: to what"
+    bias: str  # credit, reduce: "unbiased", "biased: why", "changes the objective: to what"
 
     @property
     def summary(self) -> str:
@@ -81,13 +81,13 @@ def component(
     """Register a function as a part of ``seam``; it stays an ordinary function.
 
     Raises:
-        RecipeError: the seam is unknown, the name is taken, or a credit rule does not state its bias.
+        RecipeError: the seam is unknown, the name is taken, or a credit rule or reducer does not state its bias.
     """
     if seam not in SEAMS:
         raise RecipeError(f"There is no seam {seam!r}.", f"Seams: {', '.join(SEAMS)}.")
-    if seam == "credit" and bias.partition(":")[0] not in ("unbiased", "biased", "changes the objective"):
+    if seam in ("credit", "reduce") and bias.partition(":")[0] not in ("unbiased", "biased", "changes the objective"):
         raise RecipeError(
-            f"credit {name!r} does not state its bias.", 'Say bias="unbiased" or "biased: why".'
+            f"{seam} {name!r} does not state its bias.", 'Say bias="unbiased" or "biased: why".'
         )
 
     def enter(function: Function) -> Function:

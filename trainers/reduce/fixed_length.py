@@ -7,7 +7,7 @@ from turnwise.trainers.registry import component
 from turnwise.trainers.tokens import units
 
 
-@component("reduce", "fixed_length", paper="2503.20783")
+@component("reduce", "fixed_length", paper="2503.20783", bias="unbiased: up to the factor 1/length")
 def fixed_length(rows: RowMask, *, length: int = 256) -> Tensor:
     """Sum over the tokens of a trajectory divided by a constant, then the mean over trajectories.
 

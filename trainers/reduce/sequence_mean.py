@@ -7,7 +7,12 @@ from turnwise.trainers.registry import component
 from turnwise.trainers.tokens import unit_sum, units
 
 
-@component("reduce", "sequence_mean", paper="2402.03300")
+@component(
+    "reduce",
+    "sequence_mean",
+    paper="2402.03300",
+    bias="biased: a trajectory's gradient is divided by its own length",
+)
 def sequence_mean(rows: RowMask) -> Tensor:
     """Mean over the sampled tokens of a trajectory, then over trajectories: GRPO's original form, eq. 3.
 

@@ -6,12 +6,16 @@ from turnwise.trainers.core import RowMask
 from turnwise.trainers.registry import component
 
 
-@component("reduce", "token_mean", paper="2503.14476")
+@component(
+    "reduce",
+    "token_mean",
+    paper="2503.14476",
+    bias="biased: the denominator depends on lengths that the policy chooses",
+)
 def token_mean(rows: RowMask) -> Tensor:
     """Mean over all sampled tokens of the batch: long trajectories weigh more. DAPO, eq. 8.
 
-    w = 1 / (number of sampled tokens). The denominator depends on what was sampled, which biases the
-    gradient a little when the policy chooses its length (``fixed_length`` doesn't).
+    w = 1 / (number of sampled tokens).
 
     >>> from turnwise.trainers.by_hand import rounded, row_mask
     >>> rounded(token_mean(row_mask([[0, 0, -1, 1], [0]])))

@@ -7,7 +7,7 @@ from turnwise.trainers.registry import component
 from turnwise.trainers.tokens import unit_sum, units
 
 
-@component("reduce", "turn_mean")
+@component("reduce", "turn_mean", bias="biased: the denominator depends on lengths that the policy chooses")
 def turn_mean(rows: RowMask) -> Tensor:
     """Mean over the tokens of a turn, then over all turns of the batch.
 

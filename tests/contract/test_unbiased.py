@@ -1,0 +1,136 @@
+"""Law 3: a credit rule's expected update is compared with the exact policy gradient, as it declares."""
+
+import functools
+import itertools
+
+import pytest
+import torch
+
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.core import Credit
+from turnwise.trainers.exact import Bias, compare, expected_update, paths
+from turnwise.trainers.processes import PROCESSES, STOPPING, lopsided, signals
+from turnwise.trainers.registry import Component, components, get_component
+
+EXACT = 1e-9
+NOTABLE = 1e-3
+SIZES = (2, 3)
+CREDITS = components("credit")
+
+
+def measure(credit: Credit, n: int) -> dict[str, Bias]:
+    """The bias on each process, for groups of ``n``."""
+    found = {}
+    for process in PROCESSES:
+        p = paths(process, lopsided(process))
+        found[process.name] = compare(expected_update(credit, p, n, signals(p)), p.policy_gradient())
+    return found
+
+
+@functools.cache
+def measured(name: str) -> dict[int, dict[str, Bias]]:
+    return {n: measure(get_component("credit", name).build({}), n) for n in SIZES}
+
+
+def spread(found: dict[str, Bias]) -> float:
+    """How much the scale differs between processes: 0 for a rule that is right up to a factor."""
+    scales = [bias.scale for bias in found.values()]
+    return (max(scales) - min(scales)) / max(map(abs, scales))
+
+
+@pytest.mark.parametrize("entry", CREDITS, ids=lambda c: c.name)
+def test_bias_is_as_declared(entry: Component) -> None:
+    kind, _, why = entry.bias.partition(":")
+    for n, found in measured(entry.name).items():
+        worst = max(found.values(), key=lambda bias: bias.error)
+        if entry.bias == "unbiased":
+            assert worst.error < EXACT, f"n={n}: {found}"
+        elif kind == "unbiased":
+            assert "factor" in why, "say up to which factor it is unbiased"
+            assert all(bias.angle < EXACT and bias.scale > 0 for bias in found.values()), f"n={n}: {found}"
+            assert spread(found) < EXACT, f"n={n}: the factor differs between processes: {found}"
+            assert worst.error > NOTABLE, "it is unbiased without any factor: declare that"
+        else:
+            assert why.strip(), "say why, or to what"
+            crooked = any(bias.angle > NOTABLE for bias in found.values())
+            assert crooked or spread(found) > NOTABLE, f"n={n}: declared {entry.bias!r}, measured {found}"
+
+
+@pytest.mark.parametrize("entry", CREDITS, ids=lambda c: c.name)
+def test_update_points_uphill(entry: Component) -> None:
+    """Whatever its bias, a rule improves the expected return on the process that has no trick to it."""
+    assert measured(entry.name)[3]["puzzle"].scale > 0
+
+
+@pytest.mark.parametrize("options", [{"peers": "alive"}, {"peers": "all"}])
+@pytest.mark.parametrize("n", SIZES)
+def test_both_baselines_of_return_to_go_are_unbiased(options, n) -> None:
+    found = measure(get_component("credit", "return_to_go").build(options), n)
+    assert all(bias.error < EXACT for bias in found.values()), found
+
+
+def test_discounting_is_biased() -> None:
+    found = measure(get_component("credit", "return_to_go").build({"discount": 0.5}), 2)
+    assert any(bias.angle > NOTABLE for bias in found.values())
+
+
+def test_grpo_without_division_is_right_up_to_a_factor() -> None:
+    for n in SIZES:
+        found = measure(get_component("credit", "grpo").build({"normalize": "none"}), n)
+        assert all(bias.angle < EXACT for bias in found.values())
+        assert all(bias.scale == pytest.approx((n - 1) / n) for bias in found.values())
+
+
+@pytest.mark.parametrize("lam", [1.0, 0.5])
+def test_gae_is_unbiased_with_a_wrong_value_only_if_lambda_is_one(lam: float) -> None:
+    gae = get_component("credit", "gae").build({"lam": lam})
+    p = paths(STOPPING, lopsided(STOPPING))
+    right = compare(expected_update(gae, p, 2, {"value": p.value_NK}), p.policy_gradient())
+    wrong = compare(expected_update(gae, p, 2, {"value": torch.cos(p.state_NK * 2.0)}), p.policy_gradient())
+    assert right.error < EXACT
+    assert (wrong.error < EXACT) == (lam == 1.0), wrong
+
+
+def test_a_mean_that_includes_oneself_is_caught() -> None:
+    """The law has teeth: a per-turn group mean looks innocent and is not."""
+
+    def careless(batch):
+        alive = batch.mask_BK.double()
+        G = batch.reward_BK.flip(1).cumsum(1).flip(1) * alive
+        mean = torch.zeros_like(G).index_add_(0, batch.group_B, G) / torch.zeros_like(G).index_add_(
+            0, batch.group_B, alive
+        ).clamp(min=1)
+        return (G - mean[batch.group_B]) * alive
+
+    found = measure(careless, 3)
+    assert found["chain"].angle < EXACT  # nobody stops early: only a factor is lost
+    assert found["stopping"].angle > NOTABLE
+
+
+def test_probabilities_and_values_are_exact() -> None:
+    for process in PROCESSES:
+        p = paths(process, lopsided(process))
+        assert p.probability_N.sum().item() == pytest.approx(1.0)
+        expected = (p.probability_N * p.return_N).sum().item()
+        assert p.value_NK[:, 0].tolist() == pytest.approx([expected] * len(p.value_NK))
+
+
+def test_expected_update_equals_the_sum_over_ordered_batches() -> None:
+    p = paths(STOPPING, lopsided(STOPPING))
+    credit = get_component("credit", "grpo").build({})
+    probability = p.probability_N.detach()
+    weight = torch.zeros_like(p.reward_NK)
+    from turnwise.trainers.exact import batch_of
+
+    for pair in itertools.product(range(len(probability)), repeat=2):
+        index = torch.tensor(pair)
+        advantage = credit(batch_of(p, index, torch.zeros(2, dtype=torch.long), {}))
+        weight.index_add_(0, index, probability[index].prod() * advantage / 2)
+    slow = p.gradient((weight * p.logp_NK).sum())
+    assert torch.allclose(slow, expected_update(credit, p, 2, {}))
+
+
+def test_missing_signal_says_what_to_do() -> None:
+    p = paths(STOPPING, lopsided(STOPPING))
+    with pytest.raises(TurnwiseError, match="value"):
+        expected_update(get_component("credit", "gae").build({}), p, 2, {})

@@ -1,0 +1,95 @@
+"""The decision processes on which credit rules are measured: small, and each hard in its own way."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from turnwise.trainers.exact import Branch, Paths, Process
+
+
+def _sure(reward: float, state: int | None = None) -> tuple[Branch, ...]:
+    return (Branch(1.0, reward, state),)
+
+
+CHAIN = Process(
+    "chain",
+    {
+        (0, 0): _sure(0.3, 1),
+        (0, 1): _sure(0.0, 2),
+        (1, 0): _sure(0.1),
+        (1, 1): _sure(0.6),
+        (2, 0): _sure(1.0),
+        (2, 1): _sure(-0.4),
+    },
+    horizon=2,
+    about="two turns, rewards at both",
+)
+STOPPING = Process(
+    "stopping",
+    {
+        (0, 0): _sure(0.4),
+        (0, 1): _sure(0.2, 1),
+        (1, 0): _sure(0.1),
+        (1, 1): _sure(-0.3, 2),
+        (2, 0): _sure(1.0),
+        (2, 1): _sure(0.0),
+    },
+    horizon=3,
+    about="the policy chooses when to stop",
+)
+LOOP = Process(
+    "loop",
+    {
+        (0, 0): _sure(-0.1, 0),
+        (0, 1): _sure(0.2, 1),
+        (1, 0): _sure(0.0, 0),
+        (1, 1): _sure(1.0),
+    },
+    horizon=4,
+    about="states are met again, at other turns; a limit cuts",
+)
+CHANCE = Process(
+    "chance",
+    {
+        (0, 0): (Branch(0.7, 0.0, 1), Branch(0.3, 0.5, None)),
+        (0, 1): (Branch(0.4, 0.2, 1), Branch(0.6, 0.0, 2)),
+        (1, 0): (Branch(0.5, 1.0, None), Branch(0.5, -0.2, None)),
+        (1, 1): _sure(0.3),
+        (2, 0): _sure(0.8),
+        (2, 1): _sure(0.1),
+    },
+    horizon=2,
+    about="the environment throws dice",
+)
+PUZZLE = Process(
+    "puzzle",
+    {
+        (0, 0): _sure(0.0, 1),
+        (0, 1): _sure(0.0, 2),
+        (1, 0): _sure(0.0),
+        (1, 1): _sure(1.0),
+        (2, 0): _sure(1.0),
+        (2, 1): _sure(0.0, 3),
+        (3, 0): _sure(1.0),
+        (3, 1): _sure(0.0),
+    },
+    horizon=3,
+    about="solved or not, told at the end, after two or three turns",
+)
+PROCESSES = (CHAIN, STOPPING, LOOP, CHANCE, PUZZLE)
+
+
+def lopsided(process: Process) -> Tensor:
+    """Logits of a policy that is neither uniform nor certain, the same on every call, (S, A)."""
+    S, A = process.shape
+    index_SA = torch.arange(S * A, dtype=torch.float64).view(S, A)
+    return torch.sin(2.5 * index_SA + 1.0)
+
+
+def signals(p: Paths) -> dict[str, Tensor]:
+    """Everything a rule may need, as it would have been measured on every trajectory, exactly.
+
+    A rule that needs another signal cannot be tested before that signal is added here.
+    """
+    return {"value": p.value_NK, "last_value": torch.zeros_like(p.chance_N)}
