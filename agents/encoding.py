@@ -1,0 +1,165 @@
+"""Text → tokens, such that only a chat template can write a control token (E8).
+
+Tokenisers look for control tokens (``<|im_end|>``) in the whole text, so a web page that contains one
+would end a turn. Here a twin of the tokeniser knows every control token by a private name instead. What
+the template wrote is renamed before encoding; what data wrote keeps its spelling and means nothing.
+
+Everything else goes through the tokeniser's own pipeline in one call: for text without control strings
+the ids are those of ``apply_chat_template``, with the same merges across the border between template and
+content. A control string inside data is merged like any other text around it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tokenizers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+_CUT = "\U0010fffd"
+_FIRST_NAME = 0x100000
+_RESERVED = re.compile("[\ud800-\udfff\U00100000-\U0010ffff]")
+
+
+class ControlToken(NamedTuple):
+    """A token that structures a conversation."""
+
+    text: str
+    id: int
+    special: bool  # False: an added token that the template uses, such as <tool_call>
+
+
+class Encoder:
+    """Encodes rendered chats; data must have passed :meth:`guard` before it was rendered.
+
+    Args:
+        tokenizer: any Hugging Face tokeniser with a ``tokenizers`` backend.
+        source: the chat template; the added tokens that it mentions are control tokens too.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, source: str) -> None:
+        spec = json.loads(tokenizer.backend_tokenizer.to_str())
+        self.controls = _find_controls(spec["added_tokens"], source)
+        self._names = {c.text: chr(_FIRST_NAME + i) for i, c in enumerate(self.controls)}
+        self._ids = {c.text: c.id for c in self.controls}
+        self._any = _Strings(self._names)
+        self._special = _Strings(c.text for c in self.controls if c.special)
+        self._twin = tokenizers.Tokenizer.from_str(json.dumps(_renamed(spec, self._names)))
+        for control in self.controls:
+            if self._twin.token_to_id(self._names[control.text]) != control.id:
+                raise AssertionError(f"the tokeniser's twin lost {control}")
+
+    def guard(self, text: str, *, own: bool = False) -> str:
+        """Make ``text`` safe to be put into a template.
+
+        With ``own`` (the policy's words) added tokens that are not special keep their meaning, since
+        thinking and calling tools are written with them. Characters that cannot be encoded (lone
+        surrogates) or are used here (the private plane 16) become U+FFFD.
+        """
+        if _RESERVED.search(text):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            text = _RESERVED.sub("\ufffd", text)
+        return (self._special if own else self._any).cut(text)
+
+    def guard_json(self, value: Any) -> Any:
+        """:meth:`guard` for every string of a JSON value, keys included."""
+        if isinstance(value, str):
+            return self.guard(value)
+        if isinstance(value, dict):
+            return {self.guard_json(key): self.guard_json(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.guard_json(item) for item in value]
+        return value
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a rendered text. No token is added that is not in the text."""
+        renamed = self._any.pattern.sub(self._rename, text) if self._names else text
+        return self._twin.encode(plain(renamed), add_special_tokens=False).ids
+
+    def encode_after(self, text: str) -> list[int]:
+        """Token ids of a text that continues another: no tokeniser's start-of-text space is added."""
+        if not self.controls or self._any.pattern.match(text):
+            return self.encode(text)
+        return self.encode(self.controls[0].text + text)[1:]
+
+    def first_control(self, text: str) -> ControlToken | None:
+        """The first control token that the template wrote into ``text``."""
+        match = self._any.pattern.search(text) if self._names else None
+        if match is None:
+            return None
+        return next(control for control in self.controls if control.text == match[0])
+
+    def _rename(self, match: re.Match[str]) -> str:
+        return self._names[match[0]]
+
+
+def plain(text: str) -> str:
+    """A guarded or rendered text without the traces of guarding."""
+    return text.replace(_CUT, "")
+
+
+class _Strings:
+    """A set of strings, each to be cut wherever it occurs, even half."""
+
+    def __init__(self, strings: Iterable[str]) -> None:
+        # Longest first, as tokenisers match: of two that begin at one place, the longer counts.
+        known = sorted(strings, key=lambda string: (-len(string), string))
+        self.pattern = re.compile("|".join(map(re.escape, known)) if known else r"(?!)")
+        self._heads = {string[:end] for string in known for end in range(1, len(string))}
+        self._tails = {string[start:] for string in known for start in range(1, len(string))}
+        self._longest = max(map(len, known), default=0)
+
+    def cut(self, text: str) -> str:
+        pieces: list[str] = []
+        done = 0
+        match = self.pattern.search(text)
+        while match is not None:  # matches may overlap; each is cut after its first character
+            pieces.append(text[done : match.start() + 1])
+            done = match.start() + 1
+            match = self.pattern.search(text, done)
+        whole = _CUT.join([*pieces, text[done:]])
+        # A string could also be completed by what the template writes next to the text.
+        lengths = range(1, min(self._longest, len(text) + 1))
+        before = _CUT if any(text[:n] in self._tails for n in lengths) else ""
+        after = _CUT if any(text[-n:] in self._heads for n in lengths) else ""
+        return f"{before}{whole}{after}"
+
+
+def _find_controls(added: Iterable[dict[str, Any]], source: str) -> tuple[ControlToken, ...]:
+    """Special tokens, and other added tokens that the template mentions.
+
+    White space and plain words among the latter (some tokenisers add "\\n\\n") structure nothing.
+    """
+    return tuple(
+        ControlToken(token["content"], token["id"], token["special"])
+        for token in added
+        if len(token["content"]) > 1
+        and not token["content"].isspace()
+        and (token["special"] or (token["content"] in source and not token["content"].isalnum()))
+    )
+
+
+def _renamed(spec: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """The tokeniser's description with other names for some tokens and no post-processing."""
+    added = [
+        {**token, "content": names.get(token["content"], token["content"])} for token in spec["added_tokens"]
+    ]
+    model = dict(spec["model"])
+    vocab = model["vocab"]
+    if isinstance(vocab, dict):
+        model["vocab"] = {names.get(text, text): number for text, number in vocab.items()}
+    else:  # Unigram: [text, score]
+        model["vocab"] = [[names.get(text, text), score] for text, score in vocab]
+    return {
+        **spec,
+        "added_tokens": added,
+        "model": model,
+        "post_processor": None,
+        "truncation": None,
+        "padding": None,
+    }
