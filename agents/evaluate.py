@@ -180,7 +180,7 @@ def requests_for(
     try:
         split = Split(split)
     except ValueError:
-        raise NotFoundError("split", str(split), Split) from None
+        raise NotFoundError("split", str(split), (known.value for known in Split)) from None
     return [
         Request(task, derive_rng("evaluate", suite.name, split.value, seed, index, run).getrandbits(53))
         for index, task in enumerate(suite_tasks(suite, split, math.ceil(episodes / k)))

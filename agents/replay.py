@@ -24,7 +24,7 @@ from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 
-_CONTEXT = 40
+_CONTEXT = 80
 
 
 class Difference(NamedTuple):
@@ -147,13 +147,11 @@ def _pairs(old: Episode, new: Episode) -> Iterator[tuple[int, str, str, str]]:
         yield number, "reward", repr(a.reward), repr(b.reward)
         yield number, "bad action", repr(a.bad_action), repr(b.bad_action)
         yield number, "details", _text(dict(a.details)), _text(dict(b.details))
-    if old.outcome.counts:  # a record that a fault cut short has no end to compare
-        error = f" ({new.error})" if new.error else ""
-        yield 0, "turns", str(len(before.turns)), f"{len(after.turns)}{error}"
+    if old.outcome.counts:  # a record that a fault cut short ends with that fault, which need not recur
+        yield len(after.turns) + 1, "fault", "none", new.error or "none"
         yield 0, "last observation", _text(before.final), _text(after.final)
-        yield 0, "end", str(old.end), f"{new.end}{error}"
-    else:
-        yield 0, "turns", str(len(before.turns)), str(len(after.turns))
+        yield 0, "end", str(old.end), str(new.end)
+    yield 0, "number of turns", str(len(before.turns)), str(len(after.turns))
 
 
 def _text(value: Messages | dict[str, Json]) -> str:

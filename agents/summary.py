@@ -1,0 +1,94 @@
+"""Evaluations as terminal tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from rich.table import Table
+from rich.text import Text
+
+from turnwise.agents.evaluate import Evaluation
+from turnwise.agents.statistics import Comparison, Interval
+
+
+def percent(share: float | None) -> str:
+    """A share as people read it.
+
+    >>> percent(0.4349), percent(1.0), percent(None)
+    ('43.5 %', '100.0 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def percent_interval(interval: Interval) -> str:
+    """
+    >>> percent_interval(Interval(0.3512, 1.0))
+    '35.1 … 100.0 %'
+    """
+    low, high = interval
+    return f"{100 * low:.1f} … {100 * high:.1f} %" if math.isfinite(high - low) else "unknown (one task)"
+
+
+def verdict(comparison: Comparison) -> Text:
+    """The difference between two policies as one plain sentence, in colour."""
+    test = "p < 0.001" if comparison.p_value < 0.001 else f"p = {comparison.p_value:.3f}"
+    points = f"{100 * comparison.difference:+.1f} points"
+    low, high = comparison.interval
+    interval = f"95 % interval {100 * low:+.1f} … {100 * high:+.1f}"
+    said = "The difference is significant" if comparison.significant else "The difference is not significant"
+    colour = "yellow"
+    if comparison.significant:
+        colour = "green" if comparison.difference > 0 else "red"
+    text = Text(f"{points} ({interval}; {comparison.method} over {comparison.tasks} tasks, {test}). ")
+    return text.append(f"{said}.", style=f"bold {colour}")
+
+
+def evaluation_table(evaluation: Evaluation) -> Table:
+    """One evaluation: each figure with its 95 % interval, and how the episodes ended."""
+    table = Table(
+        title=Text(f"{evaluation.suite} · {evaluation.split} · {evaluation.policy}"), title_justify="left"
+    )
+    table.add_column("")
+    table.add_column("value", justify="right")
+    table.add_column("95 % interval", justify="right")
+    counting = evaluation.episodes - evaluation.excluded
+    table.add_row("success", percent(evaluation.success), percent_interval(evaluation.success_interval))
+    low, high = evaluation.mean_score_interval
+    score = f"{low:.3f} … {high:.3f}" if math.isfinite(high - low) else "unknown (one task)"
+    table.add_row("mean score", f"{evaluation.mean_score:.3f}", score)
+    if evaluation.k > 1:
+        table.add_row(f"pass@{evaluation.k}", percent(evaluation.pass_at_k), "")
+        table.add_row(f"pass^{evaluation.k}", percent(evaluation.pass_hat_k), "")
+    table.add_row("turns per episode", f"{evaluation.turns:.1f}", "")
+    table.add_section()
+    for end, count in sorted(evaluation.ends.items(), key=lambda item: -item[1]):
+        table.add_row(Text(f"ended: {end}"), str(count), percent(count / counting))
+    for outcome, count in evaluation.outcomes.items():
+        if count and outcome not in ("ok", "limit"):
+            table.add_row(Text(f"left out: {outcome}", style="red"), str(count), "")
+    runs = f"{evaluation.tasks} tasks" + (f" × {evaluation.k} runs" if evaluation.k > 1 else "")
+    table.caption = Text(f"{evaluation.episodes} episodes ({runs}), {evaluation.seconds:.1f} s")
+    return table
+
+
+def comparison_table(evaluations: Mapping[str, Evaluation]) -> Table:
+    """Several evaluations of the same tasks under each other; the last is compared with the first."""
+    table = Table()
+    for heading in ("", "success", "95 % interval", "score", "turns", "episodes"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, evaluation in evaluations.items():
+        table.add_row(
+            Text(name),
+            percent(evaluation.success),
+            percent_interval(evaluation.success_interval),
+            f"{evaluation.mean_score:.3f}",
+            f"{evaluation.turns:.1f}",
+            str(evaluation.episodes - evaluation.excluded),
+        )
+    first, last = next(iter(evaluations.values())), list(evaluations.values())[-1]
+    if len(evaluations) > 1:
+        table.caption = verdict(last.compare(first))
+        table.caption_justify = "left"
+        table.caption_style = "none"
+    return table

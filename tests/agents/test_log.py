@@ -1,0 +1,262 @@
+import errno
+import json
+import os
+import resource
+import shutil
+import subprocess
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.agents.log import EpisodeLog, LogReader, read_episodes
+from turnwise.agents.parquet import to_parquet
+from turnwise.agents.records import EnvVersion, Record, from_line, to_line
+from turnwise.envs.core import End
+from turnwise.envs.messages import Image, Message, Messages
+from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolCall
+
+texts = st.text(st.characters(), max_size=20)  # surrogates, controls and all
+finite = st.floats(allow_nan=False, allow_infinity=False)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | finite | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+objects = st.dictionaries(texts, values, max_size=3)
+messages = st.builds(
+    Message,
+    st.sampled_from(["system", "user", "assistant", "tool"]),
+    texts,
+    st.lists(st.builds(ToolCall, texts, objects, texts), max_size=2).map(tuple),
+    texts,
+    st.lists(st.builds(Image, st.binary(max_size=9), texts), max_size=1).map(tuple),
+)
+observations = st.lists(messages, max_size=3).map(Messages)
+ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
+ends = st.none() | st.sampled_from(End)
+replies = st.builds(
+    Reply, messages, ids, ids, st.lists(finite, max_size=4).map(tuple), st.integers(0), st.booleans(), ends
+)
+turns = st.builds(
+    Turn, observations, replies, finite, st.dictionaries(texts, finite), texts, st.booleans(), objects
+)
+trajectories = st.builds(Trajectory, st.lists(turns, max_size=3).map(tuple), st.just("agent"), observations)
+plain = st.text(st.characters(codec="utf-8"), max_size=20)  # task hashes are made of UTF-8
+records = st.builds(
+    Record,
+    st.builds(
+        Episode,
+        st.builds(Task, plain, plain, st.dictionaries(plain, st.integers() | plain), st.none() | plain),
+        st.integers(),
+        trajectories.map(lambda t: {"agent": t}),
+        st.sampled_from(Outcome),
+        ends,
+        texts,
+        st.dictionaries(texts, finite),
+    ),
+    texts,
+    st.builds(EnvVersion, texts, texts, objects),
+    st.none() | st.integers(0),
+    st.none() | st.integers(0),
+)
+
+
+@given(records, st.lists(finite, min_size=3, max_size=3))
+def test_a_record_survives_its_line_exactly(record, advantages):
+    record = replace(record, advantages=tuple(advantages[: len(record.episode.trajectory.turns)]))
+    line = to_line(record)
+    assert "\n" not in line
+    assert from_line(line) == record
+    assert to_line(from_line(line)) == line
+
+
+def written(path: Path, episodes: list[Episode], **options) -> Path:
+    with EpisodeLog(path, **options) as log:
+        for episode in episodes:
+            log.append(episode)
+    return path
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.jsonl.zst"])
+def test_write_and_read(tmp_path, episodes, name):
+    path = written(tmp_path / "deep" / name, episodes[:7], flush_every=3)
+    written(path, episodes[7:])  # a second writer continues
+    reader = LogReader(path)
+    assert [record.episode for record in reader] == episodes
+    assert reader.dropped == 0
+    assert list(read_episodes(path)) == episodes
+    record = next(iter(reader))
+    assert record.env.entry.endswith(":GuessEnv")
+    assert len(record.env.source) == 16
+
+
+def test_the_file_is_plain_zstandard_of_json_lines(tmp_path, episodes):
+    path = written(tmp_path / "e.jsonl.zst", episodes, flush_every=5)
+    with path.open("rb") as file:
+        text = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read().decode()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["task_id"] for line in lines] == [episode.task.id for episode in episodes]
+    action_ids = lines[0]["agents"]["agent"]["turns"][0]["action_ids"]
+    assert tuple(action_ids) == episodes[0].trajectory.turns[0].reply.action_ids
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.jsonl.zst"])
+def test_a_crash_at_any_byte_loses_at_most_the_last_frame(tmp_path, episodes, name):
+    size = written(tmp_path / name, episodes[:4], flush_every=2).stat().st_size
+    whole = (tmp_path / name).read_bytes()
+    first = written(tmp_path / f"first-{name}", episodes[:2], flush_every=2).stat().st_size
+    torn = tmp_path / f"torn-{name}"
+    for cut in sorted({*range(first, size, 97), first + 1, first + 3, first + 5, size - 1}):
+        torn.write_bytes(whole[:cut])
+        reader = LogReader(torn)
+        kept = [record.episode for record in reader]
+        assert kept == episodes[: len(kept)]
+        assert 2 <= len(kept) < 4
+        assert reader.dropped == (cut > first and not (name == "e.jsonl" and whole[cut - 1 : cut] == b"\n"))
+        written(torn, [episodes[5]])  # … and the log can be continued
+        assert list(read_episodes(torn)) == [*kept, episodes[5]]
+
+
+def test_zeros_after_a_power_cut_are_a_torn_end(tmp_path, episodes):
+    path = written(tmp_path / "e.jsonl.zst", episodes[:4], flush_every=2)
+    path.write_bytes(path.read_bytes() + bytes(500))
+    reader = LogReader(path)
+    assert len(list(reader)) == 4
+    assert reader.dropped == 1
+
+
+def test_damage_in_the_middle_is_named(tmp_path, episodes):
+    path = written(tmp_path / "e.jsonl.zst", episodes, flush_every=4)
+    data = bytearray(path.read_bytes())
+    frames = [i for i in range(len(data)) if data[i : i + 4] == b"\x28\xb5\x2f\xfd"]
+    data[frames[1] + 200] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(TurnwiseError, match=r"e\.jsonl\.zst is damaged at the lines from 5 on"):
+        list(read_episodes(path))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda line: line[: len(line) // 2], "line 2: "),
+        (lambda line: line.replace("higher", "HIGHER").replace("lower", "LOWER"), "does not match its hash"),
+        (lambda line: line.replace('"secret":', '"secret":1'), "does not match its hash"),
+        (lambda line: line.replace('"seed"', '"sed"'), "line 2: a field is missing"),
+        (lambda line: '{"format":99}', "not an episode of format 1"),
+        (lambda line: "[]", "not an episode of format 1"),
+        (lambda line: "", "line 2: "),
+    ],
+)
+def test_a_changed_line_is_named(tmp_path, episodes, change, why):
+    longest = sorted(episodes, key=lambda episode: -len(episode.trajectory.turns))[:3]
+    path = written(tmp_path / "e.jsonl", longest)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], change(lines[1]), lines[2]]) + "\n")
+    with pytest.raises(TurnwiseError, match=why) as caught:
+        list(read_episodes(path))
+    assert "e.jsonl is damaged at line 2" in caught.value.cause
+
+
+def test_a_file_that_is_no_log_is_left_alone(tmp_path, episodes):
+    for name in ("notes.txt", "notes.jsonl.zst"):
+        path = tmp_path / name
+        path.write_text("my notes")
+        with pytest.raises(TurnwiseError, match="no episode log"):
+            EpisodeLog(path)
+        assert path.read_text() == "my notes"
+    with pytest.raises(TurnwiseError, match="There is no episode log"):
+        list(read_episodes(tmp_path / "missing.jsonl"))
+
+
+def test_what_json_cannot_hold_is_refused_by_name(tmp_path, episodes):
+    with EpisodeLog(tmp_path / "e.jsonl") as log:
+        with pytest.raises(TurnwiseError, match="must be finite"):
+            log.append(replace(episodes[0], metrics={"loss": float("nan")}))
+        with pytest.raises(TurnwiseError, match="one per turn"):
+            log.append(episodes[0], advantages=[0.0] * 99)
+        log.append(episodes[0])
+    assert list(read_episodes(tmp_path / "e.jsonl")) == episodes[:1]
+
+
+@contextmanager
+def file_size_limit(size: int):
+    """A full disk without root: writes past ``size`` bytes of any file fail, after a partial write."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def append_all(log: EpisodeLog, episodes: list[Episode]) -> None:
+    for episode in episodes:
+        log.append(episode)
+
+
+def fill(log: EpisodeLog, episodes: list[Episode]) -> int:
+    """Append until the disk is full; how many episodes were written."""
+    before = len(list(read_episodes(log.path)))
+    with pytest.raises(TurnwiseError, match="1 new episodes are not saved; earlier ones are intact") as full:
+        append_all(log, episodes)
+    assert "Free disk space" in full.value.remedy
+    return len(list(read_episodes(log.path))) - before
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.jsonl.zst"])
+def test_a_full_disk_leaves_earlier_lines_intact_and_can_be_mended(tmp_path, episodes, name):
+    path = tmp_path / name
+    with EpisodeLog(path, flush_every=1) as log:
+        log.append(episodes[0])
+        with file_size_limit(3 * path.stat().st_size):
+            kept = 1 + fill(log, episodes[1:])
+            assert list(read_episodes(path)) == episodes[:kept]
+            reader = LogReader(path)
+            assert (len(list(reader)), reader.dropped) == (kept, 0)
+    # There is room again on closing: what waited is written.
+    assert list(read_episodes(path)) == episodes[: kept + 1]
+
+
+def test_a_disk_that_is_really_full(tmp_path, episodes):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs needs root")
+    try:
+        log = EpisodeLog(disk / "e.jsonl.zst", flush_every=1)
+        kept = fill(log, episodes * 20)
+        with pytest.raises(TurnwiseError, match=os.strerror(errno.ENOSPC)):
+            log.close()
+        assert list(read_episodes(disk / "e.jsonl.zst")) == (episodes * 20)[:kept]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_parquet_has_one_row_per_turn(tmp_path, episodes):
+    path = tmp_path / "e.jsonl.zst"
+    with EpisodeLog(path, policy="tester") as log:
+        for number, episode in enumerate(episodes):
+            advantages = [0.5 * i for i in range(len(episode.trajectory.turns))]
+            log.append(episode, update=7, group=number // 4, advantages=advantages)
+    table = pq.read_table(to_parquet(path)).to_pylist()
+    assert (tmp_path / "e.parquet").exists()
+    turns = [turn for episode in episodes for turn in episode.trajectory.turns]
+    assert [row["action"] for row in table] == [str(turn.action) for turn in turns]
+    assert [tuple(row["logprobs"]) for row in table] == [turn.reply.logprobs for turn in turns]
+    assert [dict(row["rewards"]) for row in table] == [turn.rewards for turn in turns]
+    assert [row["advantage"] for row in table if row["episode"] == 0] == [
+        0.5 * i for i in range(len(episodes[0].trajectory.turns))
+    ]
+    assert {row["update"] for row in table} == {7}
+    assert [row["group"] for row in table if row["turn"] == 0] == [i // 4 for i in range(12)]
+    assert not list(tmp_path.glob(".e.parquet*"))

@@ -1,0 +1,161 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.agents.statistics import (
+    clustered_mean,
+    compare,
+    pass_at_k,
+    pass_hat_k,
+    proportion,
+    wilson,
+)
+from turnwise.errors import TurnwiseError
+
+counts = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
+clustered = st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=2, max_size=8).map(
+    lambda runs: ([x for run in runs for x in run], [g for g, run in enumerate(runs) for _ in run])
+)
+
+
+@given(counts)
+def test_pass_at_k_and_pass_hat_k_are_what_drawing_k_runs_gives(ncK):
+    n, c, k = ncK
+    runs = [True] * c + [False] * (n - c)
+    draws = list(itertools.combinations(runs, k)) if math.comb(n, k) <= 2000 else []
+    if draws:
+        assert pass_at_k(n, c, k) == pytest.approx(sum(any(d) for d in draws) / len(draws))
+        assert pass_hat_k(n, c, k) == pytest.approx(sum(all(d) for d in draws) / len(draws))
+    assert pass_hat_k(n, c, k) <= c / n + 1e-12 <= pass_at_k(n, c, k) + 2e-12
+    assert pass_at_k(n, c, k) == pytest.approx(1 - pass_hat_k(n, n - c, k))  # any fails ⇔ not all succeed
+
+
+def test_pass_at_k_is_never_extrapolated():
+    with pytest.raises(TurnwiseError, match="at least k times"):
+        pass_at_k(3, 1, 4)
+
+
+def test_golden_intervals():
+    # By hand in the docstrings; here the values of the formula book (papers/rewards_eval.md, part 4).
+    assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=5e-5)
+    # statsmodels.stats.proportion.proportion_confint(18, 20, method="wilson")
+    assert wilson(18, 20) == pytest.approx((0.698966, 0.972134), abs=5e-7)
+    # One episode per task is the textbook t interval: mean 2.5, s = 1.29099, t(0.975; 3) = 3.182446.
+    mean, (low, high), _, _ = clustered_mean([1, 2, 3, 4], "abcd")
+    assert (mean, high - mean) == pytest.approx((2.5, 3.182446 * 1.290994 / 2), rel=1e-6)
+    assert low == pytest.approx(5 - high)
+
+
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_holds_the_share_and_mirrors(cn):
+    c, n = cn
+    low, high = wilson(c, n)
+    assert 0 <= low <= c / n <= high <= 1
+    assert wilson(n - c, n) == pytest.approx((1 - high, 1 - low))
+
+
+@given(clustered)
+def test_one_episode_per_task_is_plain_wilson(data):
+    values, _ = data
+    plain = wilson(sum(values), len(values))
+    assert proportion(values, range(len(values))).interval == pytest.approx(plain)
+
+
+@given(clustered, st.randoms(use_true_random=False))
+def test_order_does_not_matter(data, random):
+    pairs = list(zip(*data, strict=True))
+    random.shuffle(pairs)
+    shuffled = tuple(zip(*pairs, strict=True))
+    for estimate in (proportion, clustered_mean):
+        a, b = estimate(*data), estimate(*shuffled)
+        assert a.mean == pytest.approx(b.mean)
+        assert a.interval == pytest.approx(b.interval)
+
+
+@given(clustered, st.integers(2, 4))
+def test_repeating_every_episode_of_a_task_is_no_new_evidence(data, times):
+    values, tasks = data
+    once, many = clustered_mean(values, tasks), clustered_mean(values * times, tasks * times)
+    assert many.interval == pytest.approx(once.interval)
+    # … where a naive interval would shrink by √times.
+
+
+def test_copies_of_one_run_count_once_in_a_proportion():
+    runs, tasks = [True, False, True, True, False, True], list("abcdef")
+    single, copied = proportion(runs, tasks).interval, proportion(runs * 8, tasks * 8).interval
+    assert copied == pytest.approx(single, abs=0.05)
+    assert proportion([True] * 40, list(range(10)) * 4).interval == pytest.approx(wilson(10, 10))
+
+
+def test_intervals_cover_the_truth():
+    """200 suites of 40 tasks × 4 runs whose tasks differ in difficulty: about 95 % of intervals hold it."""
+    rng = np.random.default_rng(7)
+    held = {proportion: 0, clustered_mean: 0}
+    for _ in range(200):
+        difficulty = rng.beta(0.7, 0.7, size=40)  # mean 0.5, strongly correlated within a task
+        runs = (rng.random((4, 40)) < difficulty).ravel()
+        for estimate in held:
+            low, high = estimate(runs.tolist(), list(range(40)) * 4).interval
+            held[estimate] += low <= 0.5 <= high
+    for name, hits in held.items():
+        assert 0.90 <= hits / 200 <= 0.99, name
+    naive = sum(
+        wilson(c, 160).low <= 0.5 <= wilson(c, 160).high
+        for c in (rng.binomial(4, rng.beta(0.7, 0.7, (200, 40))).sum(-1))
+    )
+    assert naive / 200 < 0.88  # what ignoring the clusters would have claimed
+
+
+def test_compare_golden():
+    # The formula book's pair: difference 0.3, bootstrap interval 0 … 0.6.
+    a, b = [1, 1, 0, 1, 0, 1, 1, 0, 1, 1], [1, 0, 0, 1, 0, 0, 1, 0, 1, 0]
+    result = compare({str(i): [x] for i, x in enumerate(b)}, {str(i): [x] for i, x in enumerate(a)})
+    assert result.difference == pytest.approx(0.3)
+    assert result.p_value == pytest.approx(0.25)  # three discordant, all one way: 2 · 1/8
+    assert result.interval == pytest.approx((0.0, 0.6), abs=1e-9)
+    assert not result.significant
+    assert "not significant" in str(result)
+
+
+def test_compare_says_significant_and_counts_what_it_left_out():
+    before = {str(i): [0.0, 0.0, float(i % 3 == 0)] for i in range(40)} | {"only here": [1.0]}
+    after = {str(i): [1.0, float(i % 2), 1.0] for i in range(40)}
+    result = compare(before, after)
+    assert result.significant
+    assert (result.tasks, result.unpaired, result.method) == (40, 1, "sign-flip test")
+    assert result.interval.low > 0.5
+    assert ": significant." in str(result)
+    assert result.to_json()["significant"] is True
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12))
+def test_compare_is_antisymmetric(pairs):
+    before = {str(i): [float(a)] for i, (a, _) in enumerate(pairs)}
+    after = {str(i): [float(b)] for i, (_, b) in enumerate(pairs)}
+    there, back = compare(before, after), compare(after, before)
+    assert there.difference == pytest.approx(-back.difference)
+    assert there.p_value == pytest.approx(back.p_value)
+    assert compare(before, before).p_value == 1.0
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """Two equal policies, 60 comparisons of 30 tasks × 3 runs: about 5 % at most come out significant."""
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for trial in range(60):
+        chance = rng.random(30)
+        sides = [
+            {str(i): (rng.random(3) < p).astype(float).tolist() for i, p in enumerate(chance)}
+            for _ in range(2)
+        ]
+        alarms += compare(*sides, seed=trial).significant
+    assert alarms <= 8  # P(more than 8 of 60 | 5 %) = 0.2 %
+
+
+def test_nothing_in_common():
+    with pytest.raises(TurnwiseError, match="same suite"):
+        compare({"a": [1.0]}, {"b": [1.0]})
