@@ -18,20 +18,20 @@ from typing import Generic, Protocol, TypeVar
 
 from turnwise.errors import EngineError, TurnwiseError
 
-Request = TypeVar("Request", contravariant=True)
-Result = TypeVar("Result", covariant=True)
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
+AnswerT_co = TypeVar("AnswerT_co", covariant=True)
+RequestT = TypeVar("RequestT")
+AnswerT = TypeVar("AnswerT")
 
 YIELDS = 3
 """How often the event loop turns between two steps: once for the episode that waits for the result
 itself, twice more for those it wakes (a place in a semaphore, a task group)."""
 
 
-class Stepper(Protocol[Request, Result]):
+class Stepper(Protocol[RequestT_contra, AnswerT_co]):
     """An engine that works in steps. It is never called from two threads at once."""
 
-    def add(self, key: int, request: Request) -> None:
+    def add(self, key: int, request: RequestT_contra) -> None:
         """Take a request into the running batch, as far as there is room."""
         ...
 
@@ -39,12 +39,12 @@ class Stepper(Protocol[Request, Result]):
         """Forget requests; unknown keys are ignored."""
         ...
 
-    def step(self) -> Iterable[tuple[int, Result]]:
+    def step(self) -> Iterable[tuple[int, AnswerT_co]]:
         """One step for everything in flight; returns what is finished."""
         ...
 
 
-class Pump(Generic[Asked, Answer]):
+class Pump(Generic[RequestT, AnswerT]):
     """Runs a :class:`Stepper` for any number of concurrent ``await submit(request)``.
 
     Args:
@@ -53,22 +53,35 @@ class Pump(Generic[Asked, Answer]):
             a CPU the steps belong on the event loop's thread, which alone gets all OpenMP threads.
     """
 
-    def __init__(self, stepper: Stepper[Asked, Answer], *, threaded: bool) -> None:
+    def __init__(self, stepper: Stepper[RequestT, AnswerT], *, threaded: bool) -> None:
         self._stepper = stepper
         self._executor = ThreadPoolExecutor(1, "turnwise-engine") if threaded else None
         self._keys = itertools.count()
-        self._waiting: deque[tuple[int, Asked]] = deque()
-        self._futures: dict[int, asyncio.Future[Answer]] = {}
+        self._waiting: deque[tuple[int, RequestT]] = deque()
+        self._futures: dict[int, asyncio.Future[AnswerT]] = {}
         self._dropped: list[int] = []
         self._task: asyncio.Task[None] | None = None
-        self.lock = threading.Lock()  # held while the engine works; take it to touch the engine
+        self._lock = threading.Lock()  # held while the engine works
 
     @property
     def in_flight(self) -> int:
         """How many requests are waiting or running."""
         return len(self._futures)
 
-    async def submit(self, request: Asked) -> Answer:
+    def alone(self) -> threading.Lock:
+        """To be held while the engine is used or changed from outside.
+
+        Raises:
+            EngineError: requests are in flight.
+        """
+        if self.in_flight:
+            raise EngineError(
+                f"{self.in_flight} requests are in flight.",
+                "Await them before touching the engine's weights.",
+            )
+        return self._lock
+
+    async def submit(self, request: RequestT) -> AnswerT:
         """The engine's answer. Cancelling the caller takes the request out of the batch.
 
         Raises:
@@ -115,14 +128,14 @@ class Pump(Generic[Asked, Answer]):
                         future.set_result(answer)
                 for _ in range(YIELDS):
                     await asyncio.sleep(0)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whatever it is, those who wait must hear of it)
             self._fail(error)
         finally:
             self._forget()
 
     def _admit(self) -> None:
         """Bring the engine up to date with what was asked for and given up since the last step."""
-        with self.lock:
+        with self._lock:
             if self._dropped:
                 self._stepper.abort(self._dropped)
                 self._dropped = []
@@ -133,17 +146,17 @@ class Pump(Generic[Asked, Answer]):
                     continue
                 try:
                     self._stepper.add(key, request)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 (the fault of one request)
                     del self._futures[key]
                     future.set_exception(_engine_error(error))
 
-    async def _step(self) -> Iterable[tuple[int, Answer]]:
+    async def _step(self) -> Iterable[tuple[int, AnswerT]]:
         if self._executor is None:
             return self._locked_step()
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._locked_step)
 
-    def _locked_step(self) -> Iterable[tuple[int, Answer]]:
-        with self.lock:
+    def _locked_step(self) -> Iterable[tuple[int, AnswerT]]:
+        with self._lock:
             return list(self._stepper.step()) if self._futures else ()
 
     def _fail(self, error: Exception) -> None:
@@ -163,7 +176,7 @@ class Pump(Generic[Asked, Answer]):
         self._waiting.clear()
         self._dropped = []
         if dropped:
-            with self.lock:
+            with self._lock:
                 self._stepper.abort(dropped)
 
 

@@ -44,8 +44,8 @@ class SlotLayer(CacheLayerMixin):
         assert self.window is not None
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        self._grow(self.window.length)
-        assert self.keys is not None and self.values is not None
+        for name in ("keys", "values"):
+            setattr(self, name, self._fitting(getattr(self, name), self.window.length))
         return self._put(self.keys, key_states), self._put(self.values, value_states)
 
     def copy(self, source: int, target: int, columns: int) -> None:
@@ -71,8 +71,10 @@ class SlotLayer(CacheLayerMixin):
     def get_max_length(self) -> int:
         return -1
 
-    def _put(self, kept: Tensor, states: Tensor) -> Tensor:
-        slot_B, column_BQ, length, dense = self.window or ()
+    def _put(self, kept: Tensor | None, states: Tensor) -> Tensor:
+        assert kept is not None
+        assert self.window is not None
+        slot_B, column_BQ, length, dense = self.window
         kept[slot_B[:, None], :, column_BQ] = states.transpose(1, 2)
         return kept[: len(slot_B), :, :length] if dense else kept[slot_B, :, :length]
 
@@ -80,19 +82,16 @@ class SlotLayer(CacheLayerMixin):
         _, heads, _, width = states.shape
         return states.new_zeros((self.slots, heads, columns + 1, width))
 
-    def _grow(self, length: int) -> None:
-        assert self.keys is not None and self.values is not None
-        columns = self.keys.shape[2] - 1
-        if length <= columns:
-            return
+    def _fitting(self, kept: Tensor, length: int) -> Tensor:
+        """The cache itself, or a larger copy if it is too short."""
+        old = columns = kept.shape[2] - 1
         while columns < length:
             columns *= 2
-        old = self.keys.shape[2] - 1
-        for name in ("keys", "values"):
-            small: Tensor = getattr(self, name)
-            large = self._allocate(small, columns)
-            large[:, :, :old] = small[:, :, :old]
-            setattr(self, name, large)
+        if columns == old:
+            return kept
+        larger = self._allocate(kept, columns)
+        larger[:, :, :old] = kept[:, :, :old]
+        return larger
 
 
 class SlotCache(Cache):

@@ -85,7 +85,7 @@ class VllmEngine:
             options["max_num_batched_tokens"] = max(context_length, 4096)
         if block_size:
             options["block_size"] = block_size
-        self._engine = _start(options, quiet=quiet)
+        self._engine: Any = _start(options, quiet=quiet)
         self._in_process = tensor_parallel_size == 1
         self._pump = Pump(_Stepper(self._engine), threaded=self.cuda)
 
@@ -131,7 +131,7 @@ class VllmEngine:
         from vllm import SamplingParams
 
         params = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
-        with self._alone():
+        with self._pump.alone():
             for index, ids in enumerate(sequences):
                 self._engine.add_request(f"score-{index}", {"prompt_token_ids": list(ids)}, params)
             outputs: dict[str, Any] = {}
@@ -152,7 +152,7 @@ class VllmEngine:
         Raises:
             EngineError: requests are in flight.
         """
-        with self._alone():
+        with self._pump.alone():
             if self._in_process:
                 self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
             else:
@@ -182,13 +182,6 @@ class VllmEngine:
                 Path(folder, "model.safetensors"),
             )
             self._engine.collective_rpc("reload_weights", kwargs={"weights_path": folder})
-
-    def _alone(self) -> Any:
-        if self._pump.in_flight:
-            raise EngineError(
-                f"{self._pump.in_flight} requests are in flight.", "Await them before touching the weights."
-            )
-        return self._pump.lock
 
 
 class _Request(NamedTuple):
