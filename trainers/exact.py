@@ -81,6 +81,15 @@ class Paths:
     def return_N(self) -> Tensor:
         return self.reward_NK.sum(-1)
 
+    @property
+    def score_NKSA(self) -> Tensor:
+        """∇log π(a_k | s_k), 0 where there is no turn."""
+        S, A = self.logits_SA.shape
+        chosen_NKA = torch.nn.functional.one_hot(self.action_NK, A)
+        surprise_NKA = chosen_NKA - self.logits_SA.detach().softmax(-1)[self.state_NK]
+        here_NKS = torch.nn.functional.one_hot(self.state_NK, S) * self.mask_NK[..., None]
+        return here_NKS[..., None] * surprise_NKA[..., None, :]
+
     def gradient(self, objective: Tensor) -> Tensor:
         """∂objective/∂logits, (S, A)."""
         (gradient_SA,) = torch.autograd.grad(objective, self.logits_SA, retain_graph=True)
@@ -167,22 +176,28 @@ def batch_of(p: Paths, index_B: Tensor, group_B: Tensor, signals: Mapping[str, T
     )
 
 
-def expected_update(credit: Credit, p: Paths, n: int, signals: Mapping[str, Tensor]) -> Tensor:
-    """E[(1/n) Σ_i Σ_k A_{i,k} ∇log π(a_{i,k}|s_{i,k})] over batches of one group of ``n``, (S, A).
+class Update(NamedTuple):
+    """The update that a rule makes, on average and around it."""
+
+    mean_SA: Tensor
+    variance: float  # E‖update − mean‖²
+
+
+def expected_update(credit: Credit, p: Paths, n: int, signals: Mapping[str, Tensor]) -> Update:
+    """Moments of (1/n) Σ_i Σ_k A_{i,k} ∇log π(a_{i,k}|s_{i,k}) over batches of one group of ``n``.
 
     Exact: batches that differ only in order are counted together, which a rule that doesn't look at the
     order allows.
     """
-    weight_NK = torch.zeros_like(p.reward_NK)
     probability_N = p.probability_N.detach()
     index_CB = torch.tensor(list(itertools.combinations_with_replacement(range(len(p.reward_NK)), n)))
     orders_C = torch.tensor([float(_orders(row)) for row in index_CB.tolist()], dtype=torch.float64)
     chance_C = orders_C * probability_N[index_CB].prod(-1)
-    for index_B, chance, advantage_BK in zip(
-        index_CB, chance_C, _advantages(credit, p, index_CB, signals), strict=True
-    ):
-        weight_NK.index_add_(0, index_B, chance * advantage_BK / n)
-    return p.gradient((weight_NK * p.logp_NK).sum())
+    advantage_CBK = _advantages(credit, p, index_CB, signals)
+    update_CSA = torch.einsum("cbk,cbksa->csa", advantage_CBK, p.score_NKSA[index_CB]) / n
+    mean_SA = torch.einsum("c,csa->sa", chance_C, update_CSA)
+    square = (chance_C * ((update_CSA - mean_SA) ** 2).sum((1, 2))).sum()
+    return Update(mean_SA, square.item())
 
 
 def _advantages(credit: Credit, p: Paths, index_CB: Tensor, signals: Mapping[str, Tensor]) -> Tensor:

@@ -12,6 +12,11 @@ def with_part(turn: Turn, part: str, value: float) -> Turn:
     """The turn with one part of its ledger replaced; its reward is the new sum.
 
     A reward that was never itemised is taken as ``outcome``.
+
+    >>> from turnwise.trainers.by_hand import episode
+    >>> turn = with_part(episode([0.5]).trajectory.turns[0], "cost", -0.125)
+    >>> turn.reward, dict(turn.rewards)
+    (0.375, {'outcome': 0.5, 'cost': -0.125})
     """
     rewards = {**(turn.rewards or {"outcome": turn.reward}), part: value}
     return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)

@@ -23,7 +23,7 @@ def measure(credit: Credit, n: int) -> dict[str, Bias]:
     found = {}
     for process in PROCESSES:
         p = paths(process, lopsided(process))
-        found[process.name] = compare(expected_update(credit, p, n, signals(p)), p.policy_gradient())
+        found[process.name] = compare(expected_update(credit, p, n, signals(p)).mean_SA, p.policy_gradient())
     return found
 
 
@@ -85,8 +85,10 @@ def test_grpo_without_division_is_right_up_to_a_factor() -> None:
 def test_gae_is_unbiased_with_a_wrong_value_only_if_lambda_is_one(lam: float) -> None:
     gae = get_component("credit", "gae").build({"lam": lam})
     p = paths(STOPPING, lopsided(STOPPING))
-    right = compare(expected_update(gae, p, 2, {"value": p.value_NK}), p.policy_gradient())
-    wrong = compare(expected_update(gae, p, 2, {"value": torch.cos(p.state_NK * 2.0)}), p.policy_gradient())
+    right = compare(expected_update(gae, p, 2, {"value": p.value_NK}).mean_SA, p.policy_gradient())
+    wrong = compare(
+        expected_update(gae, p, 2, {"value": torch.cos(p.state_NK * 2.0)}).mean_SA, p.policy_gradient()
+    )
     assert right.error < EXACT
     assert (wrong.error < EXACT) == (lam == 1.0), wrong
 
@@ -127,7 +129,7 @@ def test_expected_update_equals_the_sum_over_ordered_batches() -> None:
         advantage = credit(batch_of(p, index, torch.zeros(2, dtype=torch.long), {}))
         weight.index_add_(0, index, probability[index].prod() * advantage / 2)
     slow = p.gradient((weight * p.logp_NK).sum())
-    assert torch.allclose(slow, expected_update(credit, p, 2, {}))
+    assert torch.allclose(slow, expected_update(credit, p, 2, {}).mean_SA)
 
 
 def test_missing_signal_says_what_to_do() -> None:
