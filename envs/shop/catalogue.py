@@ -9,10 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from turnwise.envs.shop.search import SearchIndex
+from turnwise.envs.shop.search import SearchIndex, words_of
+from turnwise.envs.shop.words import STOP_WORDS
+
+_FULL_BUTTONS = ("back to search", "< prev", "next >", "buy now")
+_COMPACT_BUTTONS = ("back", "prev", "next", "buy")
+_SUB_PAGES = ("description", "features", "reviews", "attributes")
+BUTTONS = frozenset((*_FULL_BUTTONS, *_COMPACT_BUTTONS, *_SUB_PAGES))
+"""Everything that a shop page may call a button."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Product:
     """What a shop page shows of a product, and what the score looks at.
 
@@ -32,11 +39,49 @@ class Product:
     reviews: tuple[str, ...] = ()
     rating: str = "N.A."
 
+    @functools.cached_property
+    def option_names(self) -> Mapping[str, tuple[str, str]]:
+        """Clickable name → (group, value). A value is its own name unless two groups or a button share it.
+
+        >>> options = {"color": ("red", "natural"), "scent": ("natural",)}
+        >>> list(Product("B0", "candle", "", "", 1.0, options=options).option_names)
+        ['red', 'color: natural', 'scent: natural']
+        """
+        values = [value for group in self.options.values() for value in dict.fromkeys(group)]
+        names: dict[str, tuple[str, str]] = {}
+        for group, offered in self.options.items():
+            for value in offered:
+                alone = values.count(value) == 1 and value not in BUTTONS
+                names[value if alone else f"{group}: {value}"] = (group, value)
+        return names
+
+    @functools.cached_property
+    def kind_words(self) -> tuple[str, ...]:
+        """The words of the title that say what kind of product it is.
+
+        This is the score's replacement of a part-of-speech tagger: no stop words, no numbers, no words of the
+        product's own attributes and options. A procedural title is attributes and a noun, which remains.
+
+        >>> Product("B0", "Soft 2 Pack of Wool Scarf", "", "", 1.0, ("soft", "wool")).kind_words
+        ('scarf',)
+        """
+        values = (value for group in self.options.values() for value in group)
+        described = {word for text in (*self.attributes, *values) for word in words_of(text)}
+        words = (word for word in words_of(self.title) if word not in described and word not in STOP_WORDS)
+        return tuple(word for word in words if not any(character.isdigit() for character in word))
+
+    @functools.cached_property
+    def tells_all(self) -> bool:
+        """Whether the title mentions every attribute."""
+        return all(attribute in self.title for attribute in self.attributes)
+
 
 class Spec(Protocol):
     """A recipe for a catalogue: hashable, comparable, and enough to build it again."""
 
     def build(self) -> Catalogue: ...
+
+    def to_json(self) -> dict[str, Any]: ...
 
     def __hash__(self) -> int: ...
 

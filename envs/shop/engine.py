@@ -1,4 +1,4 @@
-"""The shop as a machine of pages: which page is open, what can be clicked there, what it shows.
+"""The shop as a machine of pages: which page is open, what can be clicked there, where that leads.
 
     index → results (paged) → item (options, buy) → description / features / reviews / attributes
 
@@ -9,10 +9,8 @@ query finds is looked up again (the catalogue remembers rankings) rather than st
 from __future__ import annotations
 
 import enum
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from turnwise.envs.shop.catalogue import Catalogue, Product
 from turnwise.envs.shop.reward import Goal, Score, first_colour, score, similar
@@ -34,9 +32,6 @@ class Page(enum.StrEnum):
     BOUGHT = "bought"
 
 
-SUB_PAGES = (Page.DESCRIPTION, Page.FEATURES, Page.REVIEWS, Page.ATTRIBUTES)
-
-
 class Buttons(NamedTuple):
     """The names of the buttons, as clicked (lower case)."""
 
@@ -50,14 +45,18 @@ FULL = Buttons("back to search", "< prev", "next >", "buy now")
 COMPACT = Buttons("back", "prev", "next", "buy")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """How pages look and what they offer."""
 
     pages: Literal["compact", "full"] = "full"
     labels: Literal["asin", "position"] = "asin"
     per_page: int = 10
+    show_prices: bool = True
     show_attributes: bool = False
+
+    @property
+    def compact(self) -> bool:
+        return self.pages == "compact"
 
     @property
     def buttons(self) -> Buttons:
@@ -65,28 +64,27 @@ class Layout:
 
 
 class World:
-    """What stays the same during an episode: the catalogue, the goal, the layout, the instruction."""
+    """What stays the same during an episode: the task, its catalogue, goal and layout."""
 
-    def __init__(self, task: Task, catalogue: Catalogue, goal: Goal, layout: Layout, query: str) -> None:
+    __slots__ = ("_best", "catalogue", "goal", "gold_query", "layout", "target", "task")
+
+    def __init__(self, task: Task, catalogue: Catalogue, goal: Goal, layout: Layout, gold_query: str) -> None:
         self.task = task
         self.catalogue = catalogue
         self.goal = goal
         self.layout = layout
-        self.gold_query = query
+        self.gold_query = gold_query
         self.target = catalogue.position(goal.asin)
-        self.best = functools.lru_cache(maxsize=1024)(self._best)
+        self._best: dict[int, Mapping[str, str] | None] = {}
 
-    def _best(self, item: int) -> Mapping[str, str] | None:
-        """The options with which buying ``item`` scores 1; None where nothing does."""
-        product = self.catalogue.product(item)
-        choice = choose(product, self.goal)
-        bought = score(product, choice.values(), product.price, self.goal)
-        return choice if bought.total == 1.0 else None
-
-    def __reduce__(self) -> tuple[Callable[[Task], World], tuple[Task]]:
-        from turnwise.envs.shop.goals import world_of
-
-        return world_of, (self.task,)
+    def best(self, item: int) -> Mapping[str, str] | None:
+        """The options (group → value) with which buying ``item`` scores 1; None where nothing does."""
+        if item not in self._best:
+            product = self.catalogue.product(item)
+            choice = choose(product, self.goal)
+            bought = score(product, choice.values(), self.goal)
+            self._best[item] = choice if bought.total == 1.0 else None
+        return self._best[item]
 
 
 class ShopState(NamedTuple):
@@ -101,6 +99,7 @@ class ShopState(NamedTuple):
 
     @property
     def product(self) -> Product:
+        """The open product; there must be one."""
         return self.world.catalogue.product(self.item)
 
     @property
@@ -115,19 +114,27 @@ class ShopState(NamedTuple):
 
     def score(self) -> Score:
         """What buying now earns."""
-        product = self.product
-        return score(product, (value for _, value in self.chosen), product.price, self.world.goal)
+        return score(self.product, (value for _, value in self.chosen), self.world.goal)
 
 
 class Click(NamedTuple):
-    """What a clickable thing does: ``kind`` is a button's name, ``item``, ``option`` or ``sub``."""
+    """What clicking something does. ``item``, ``option`` and ``page`` say what is opened or chosen."""
 
-    kind: str
-    value: Any = None
+    kind: Literal["back", "previous", "next", "buy", "item", "option", "page"]
+    item: int = -1
+    option: tuple[str, str] = ("", "")
+    page: Page = Page.ITEM
+
+
+_BACK, _PREVIOUS, _NEXT, _BUY = Click("back"), Click("previous"), Click("next"), Click("buy")
+_SUB_PAGES = {
+    page.value: Click("page", page=page)
+    for page in (Page.DESCRIPTION, Page.FEATURES, Page.REVIEWS, Page.ATTRIBUTES)
+}
 
 
 def search(state: ShopState, query: str) -> ShopState:
-    """Search; possible on every page, as in WebShop's text mode. There are no magic words."""
+    """Search; possible on every page, as in WebShop's text mode. No word is magic."""
     words = " ".join(query.lower().split())
     if not words_of(words):
         raise ToolError("search needs words: search[...].")
@@ -143,8 +150,8 @@ def click(state: ShopState, target: str) -> ShopState:
     here = clickables(state)
     found = here.get(" ".join(target.lower().split()))
     if found is None:
-        listed = " ".join(f"[{name}]" for name in here)
-        raise ToolError(f"[{target[:60]}] is not here. Click {listed} or search[...].".replace("  ", " "))
+        listed = "".join(f" [{name}]" for name in here)
+        raise ToolError(f"[{target[:60]}] is not here. Click{listed} or search[...].")
     match found.kind:
         case "back":
             return ShopState(state.world)
@@ -153,76 +160,69 @@ def click(state: ShopState, target: str) -> ShopState:
         case "previous":
             return _previous(state)
         case "item":
-            return state._replace(page=Page.ITEM, item=found.value, chosen=())
-        case "sub":
-            return state._replace(page=found.value)
+            return state._replace(page=Page.ITEM, item=found.item, chosen=())
         case "option":
-            return state._replace(chosen=_choose(state, *found.value))
-        case _:
+            return state._replace(chosen=_choose(state, *found.option))
+        case "page":
+            return state._replace(page=found.page)
+        case "buy":
             return state._replace(page=Page.BOUGHT)
 
 
-def clickables(state: ShopState) -> Mapping[str, Click]:
+def clickables(state: ShopState) -> dict[str, Click]:
     """What can be clicked on the open page, by its name in lower case, in the page's order."""
-    layout = state.world.layout
-    names, compact = layout.buttons, layout.pages == "compact"
+    names = state.world.layout.buttons
+    if state.page is Page.RESULTS:
+        return _result_clickables(state)
     if state.page is Page.INDEX or state.page is Page.BOUGHT:
         return {}
-    if state.page is Page.RESULTS:
-        here: dict[str, Click] = {}
-        if not compact:
-            here[names.back] = Click("back")
-        for label, item in zip(labels(state), state.visible, strict=True):
-            here[label.lower()] = Click("item", item)
-        if state.number > 1:
-            here[names.previous] = Click("previous")
-        if not compact or state.number * layout.per_page < len(state.results):
-            here[names.next] = Click("next")
-        here.setdefault(names.back, Click("back"))
-        return here
-    if state.page is Page.ITEM:
-        subs = [page for page in SUB_PAGES if _offers(state, page)]
-        buttons = {names.back: Click("back"), names.previous: Click("previous")}
-        buttons |= {page.value: Click("sub", page) for page in subs} | {names.buy: Click("buy")}
-        options = {name: Click("option", pair) for name, pair in option_names(state.product, layout).items()}
-        return options | buttons
-    return {names.back: Click("back"), names.previous: Click("previous")}
+    if state.page is not Page.ITEM:
+        return {names.back: _BACK, names.previous: _PREVIOUS}
+    product, layout = state.product, state.world.layout
+    here = {name: Click("option", option=pair) for name, pair in product.option_names.items()}
+    here[names.back], here[names.previous] = _BACK, _PREVIOUS
+    if not layout.compact:
+        here |= _SUB_PAGES
+        if not layout.show_attributes:
+            del here["attributes"]
+    elif not product.tells_all:  # compact pages have only the sub-page that tells something new
+        here["features"] = _SUB_PAGES["features"]
+    here[names.buy] = _BUY
+    return here
 
 
-def labels(state: ShopState) -> Sequence[str]:
-    """What the visible results are called."""
+def _result_clickables(state: ShopState) -> dict[str, Click]:
+    layout = state.world.layout
+    names, visible = layout.buttons, state.visible
+    items = zip(labels(state, visible), visible, strict=True)
+    here = {label.lower(): Click("item", item) for label, item in items}
+    if state.number > 1:
+        here[names.previous] = _PREVIOUS
+    # WebShop always offers the next page, even an empty one.
+    if not layout.compact or state.number * layout.per_page < len(state.results):
+        here[names.next] = _NEXT
+    here[names.back] = _BACK
+    return here
+
+
+def labels(state: ShopState, visible: Sequence[int]) -> Sequence[str]:
+    """What the results on the open page are called."""
     if state.world.layout.labels == "position":
-        return [str(place) for place in range(1, len(state.visible) + 1)]
-    return [state.world.catalogue.product(item).asin for item in state.visible]
-
-
-def option_names(product: Product, layout: Layout) -> Mapping[str, tuple[str, str]]:
-    """Clickable name → (group, value). A value is its own name unless two groups or a button share it.
-
-    >>> product = Product("B0", "x", "", "", 1.0, options={"color": ("red", "natural"), "scent": ("natural",)})
-    >>> list(option_names(product, Layout()))
-    ['red', 'color: natural', 'scent: natural']
-    """
-    values = [value for group in product.options.values() for value in dict.fromkeys(group)]
-    taken = {*layout.buttons, *(page.value for page in SUB_PAGES)}
-    names: dict[str, tuple[str, str]] = {}
-    for group, offered in product.options.items():
-        for value in offered:
-            alone = values.count(value) == 1 and value not in taken
-            names[value if alone else f"{group}: {value}"] = (group, value)
-    return names
+        return [str(place) for place in range(1, len(visible) + 1)]
+    product = state.world.catalogue.product
+    return [product(item).asin for item in visible]
 
 
 def choose(product: Product, goal: Goal) -> dict[str, str]:
     """For each wanted option the group and value of ``product`` that match it best, where one does."""
+    pairs = [(group, value) for group, values in product.options.items() for value in values]
     choice: dict[str, str] = {}
     for want in goal.options:
-        pairs = [(group, value) for group, values in product.options.items() for value in values]
-        exact = [pair for pair in pairs if pair[1] == want]
-        near = exact or [pair for pair in pairs if similar(first_colour(pair[1]), first_colour(want))]
-        free = [pair for pair in near if pair[0] not in choice]
-        if free:
-            choice[free[0][0]] = free[0][1]
+        near = [pair for pair in pairs if pair[1] == want]
+        near = near or [pair for pair in pairs if similar(first_colour(pair[1]), first_colour(want))]
+        group, value = next((pair for pair in near if pair[0] not in choice), ("", ""))
+        if group:
+            choice[group] = value
     return choice
 
 
@@ -237,15 +237,3 @@ def _previous(state: ShopState) -> ShopState:
     if state.page is Page.ITEM:
         return state._replace(page=Page.RESULTS, item=-1, chosen=())
     return state._replace(page=Page.ITEM)
-
-
-def _offers(state: ShopState, page: Page) -> bool:
-    layout = state.world.layout
-    if page is Page.ATTRIBUTES:
-        return layout.show_attributes
-    # Compact pages offer only the sub-page that may tell something new.
-    return layout.pages == "full" or (page is Page.FEATURES and _untold(state.product))
-
-
-def _untold(product: Product) -> bool:
-    return any(attribute not in product.title for attribute in product.attributes)

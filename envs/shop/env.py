@@ -11,7 +11,8 @@ from turnwise.envs.core import AgentEnv, End, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.shop import engine
 from turnwise.envs.shop.engine import Page, ShopState, clickables, labels
-from turnwise.envs.shop.goals import draw_task, knobs_of, world_of
+from turnwise.envs.shop.goals import draw_task, world_of
+from turnwise.envs.shop.knobs import knobs_of
 from turnwise.envs.shop.pages import render
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.calls import parse_verb
@@ -78,7 +79,7 @@ class ShopEnv(AgentEnv[ShopState]):
             return f"click[{world.layout.buttons.previous}]"
         visible = state.visible
         if world.target in visible:
-            return f"click[{labels(state)[visible.index(world.target)]}]"
+            return f"click[{labels(state, visible)[visible.index(world.target)]}]"
         page = results.index(world.target) // world.layout.per_page + 1
         buttons = world.layout.buttons
         return f"click[{buttons.next if page > state.number else buttons.previous}]"
@@ -100,18 +101,22 @@ class ShopEnv(AgentEnv[ShopState]):
         goal = state.world.goal
         thing = " ".join((*goal.attributes, *goal.nouns))
         searches = dict.fromkeys((thing, " ".join(goal.nouns), f"{thing} {' '.join(goal.options)}".strip()))
-        return [f"search[{query}]" for query in searches if query] + [f"click[{name}]" for name in clickables(state)]
+        return [f"search[{query}]" for query in searches if query] + [
+            f"click[{name}]" for name in clickables(state)
+        ]
 
     def state_key(self, state: ShopState) -> str:
         what = repr((state.world.task.id, *state[1:]))
         return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
 
     def _call(self, action: Message) -> ToolCall:
-        if not action.tool_calls:
-            return parse_verb(action.content, self.tools)
-        if len(action.tool_calls) > 1:
-            raise ToolError("One action per turn: make one call.")
-        return action.tool_calls[0]
+        match action.tool_calls:
+            case ():
+                return parse_verb(action.content, self.tools)
+            case (call,):
+                return call
+            case _:
+                raise ToolError("One action per turn: make one call.")
 
     def _bought(self, state: ShopState) -> Transition[ShopState]:
         result = state.score()
@@ -125,7 +130,7 @@ def _towards_purchase(state: ShopState, best: Mapping[str, str]) -> str:
     if state.page is not Page.ITEM:
         return buttons.previous
     chosen = dict(state.chosen)
-    names = {pair: name for name, pair in engine.option_names(state.product, state.world.layout).items()}
+    names = {pair: name for name, pair in state.product.option_names.items()}
     for pair in best.items():
         if chosen.get(pair[0]) != pair[1]:
             return names[pair]

@@ -2,165 +2,37 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, Literal
 
-import pydantic
-
-from turnwise.envs.shop.catalogue import Catalogue, Product, catalogue
+from turnwise.envs.shop.catalogue import Catalogue, Product, Spec, catalogue
 from turnwise.envs.shop.engine import Layout, World, choose
-from turnwise.envs.shop.procedural import ProceduralSpec, columns_of
-from turnwise.envs.shop.reward import NO_CAP, Goal, type_words
-from turnwise.envs.shop.words import Size, vocabulary
-from turnwise.errors import EnvError, NotFoundError
+from turnwise.envs.shop.knobs import ENV, PageKnobs, ShopKnobs, WebShopKnobs
+from turnwise.envs.shop.procedural import Columns, ProceduralSpec
+from turnwise.envs.shop.reward import NO_CAP, Goal, score
+from turnwise.envs.shop.webshop_data import RawGoal, WebShopSpec, fingerprint
+from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
 
-ENV = "turnwise/Shop-v0"
 _BUCKETS = {Split.TRAIN: range(8), Split.DEV: range(8, 9), Split.TEST: range(9, 10)}
-_ATTEMPTS = 400
+_ATTEMPTS = 1000
 
 
-class ShopKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What makes the shop easy or hard. Every task carries what follows from them, and needs nothing else."""
-
-    pages: Literal["compact", "full"] = "full"
-    labels: Literal["asin", "position"] = "asin"
-    per_page: int = pydantic.Field(10, ge=1, le=50)
-    turn_limit: int = pydantic.Field(15, ge=3)
-    show_attributes: bool = False
-    vocabulary: Size = "full"
-    catalogues: int = pydantic.Field(8, ge=1)  # different ones per split
-    products: int = pydantic.Field(1000, ge=4)  # of each catalogue
-    attributes: tuple[int, int] = (1, 2)  # of a goal, at least and at most
-    product_attributes: int = 0  # of each product; 0: as many as a goal has at most
-    titled: int = 0  # of those, how many the title tells; 0: all
-    option_groups: int = pydantic.Field(1, ge=0, le=4)
-    values: int = pydantic.Field(3, ge=2)  # of each option group
-    distractors: int = pydantic.Field(3, ge=0)
-    stray: float = pydantic.Field(0.0, ge=0, le=1)
-    price_cap: bool = False
-    prices: Literal["coarse", "fine"] = "coarse"
-
-    @pydantic.field_validator("attributes", mode="before")
-    @classmethod
-    def _range(cls, value: Json) -> Json:
-        return (value, value) if isinstance(value, int) else value
-
-    @pydantic.model_validator(mode="after")
-    def _fits(self) -> ShopKnobs:
-        words = vocabulary(self.vocabulary)
-        low, high = self.attributes
-        total = self.product_attributes or high
-        if not 1 <= low <= high <= total < len(words.attributes):
-            raise ValueError(f"1 ≤ attributes ≤ product_attributes < {len(words.attributes)} must hold")
-        if self.titled > total:
-            raise ValueError(f"titled must be at most the product's {total} attributes")
-        most = min(len(values) for _, values in words.options) - 1
-        if self.values > most:
-            raise ValueError(f"values must be at most {most} with the {self.vocabulary} vocabulary")
-        return self
-
-    def spec(self, split: Split, number: int) -> ProceduralSpec:
-        """Catalogue ``number`` of a split."""
-        low, high = self.attributes
-        total = self.product_attributes or high
-        return ProceduralSpec(
-            seed=digest(ENV, split.value, number),
-            products=self.products,
-            vocabulary=self.vocabulary,
-            attributes=total,
-            required=low,
-            titled=self.titled or total,
-            option_groups=self.option_groups,
-            values=self.values,
-            distractors=self.distractors,
-            stray=self.stray,
-            price_cap=self.price_cap,
-            prices=self.prices,
-        )
-
-
-def knobs_of(values: dict[str, Json]) -> ShopKnobs:
-    """Check knobs.
+def draw_task(rng: Random, split: Split, knobs: ShopKnobs | WebShopKnobs) -> Task:
+    """A task that no other split can draw, and that can be solved by what a search finds.
 
     Raises:
-        EnvError: one is unknown or has a value that is not allowed.
+        EnvError: the knobs leave no such goal.
     """
-    for name in values:
-        if name not in ShopKnobs.model_fields:
-            error = NotFoundError("knob of the shop called", name, ShopKnobs.model_fields)
-            raise EnvError(error.cause, error.remedy)
-    try:
-        return ShopKnobs.model_validate(values)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "knobs"
-        raise EnvError(f"Shop: {where}: {first['msg']}.", "See ShopKnobs in envs/shop/goals.py.") from None
-
-
-def draw_task(rng: Random, split: Split, knobs: ShopKnobs) -> Task:
-    """A task whose catalogue and goal occur in no other split, and whose product a search can find."""
+    draw = _draw_procedural if isinstance(knobs, ShopKnobs) else _draw_webshop
     for _ in range(_ATTEMPTS):
-        spec = knobs.spec(split, rng.randrange(knobs.catalogues))
-        shop = catalogue(spec)
-        columns = columns_of(shop)
-        family = rng.randrange(len(columns.base_F))
-        product = shop.product(int(columns.base_F[family]))
-        count = rng.randint(*knobs.attributes)
-        order = vocabulary(knobs.vocabulary).attributes
-        attributes = tuple(sorted(product.attributes[:count], key=order.index))
-        options = {
-            name: values[columns.wanted_FG[family, g]]
-            for g, (name, values) in enumerate(columns.words.options[: spec.option_groups])
-        }
-        noun = product.query
-        key = digest(noun, sorted(attributes), sorted(options.items()))
-        if int(key, 16) % 10 not in _BUCKETS[split]:
-            continue
-        cap = draw_cap(rng, product.price) if knobs.price_cap else NO_CAP
-        query = find_query(shop, product, (*attributes, noun), options)
-        if query is None:
-            continue
-        prompt = _instruction(knobs, noun, attributes, options, cap)
-        goal = {"asin": product.asin, "attributes": attributes, "options": list(options.values()), "price_cap": cap}
-        layout = {name: getattr(knobs, name) for name in ("pages", "labels", "per_page", "show_attributes")}
-        settings = {"catalogue": spec.to_json(), "goal": goal, "turn_limit": knobs.turn_limit, **layout}
-        settings["goal"]["attributes"] = list(attributes)
-        return Task(ENV, prompt, settings, {"asin": product.asin, "options": options, "query": query})
+        task = draw(rng, split, knobs)  # pyright: ignore[reportArgumentType]
+        if task is not None:
+            return task
     raise EnvError(
         f"No goal of the {split} split was found in {_ATTEMPTS} attempts.",
         "Use more catalogues, more products or a larger vocabulary.",
     )
-
-
-def draw_cap(rng: Random, price: float) -> float:
-    """WebShop's cap: the larger of two of the first four multiples of ten above the price; none above 980."""
-    above = [10.0 * i for i in range(1, 100) if 10.0 * i > price][:4]
-    return max(rng.sample(above, 2)) if len(above) >= 2 else NO_CAP
-
-
-def find_query(shop: Catalogue, product: Product, asked: tuple[str, ...], options: dict[str, str]) -> str | None:
-    """A query that finds the product: what is asked for, else more of what its page says."""
-    position = shop.position(product.asin)
-    words = " ".join(asked)
-    wanted = " ".join(options.values())
-    for query in (words, f"{words} {wanted}", product.title, f"{product.title} {wanted}"):
-        if position in shop.search(query):
-            return query.strip()
-    return None
-
-
-def _instruction(
-    knobs: ShopKnobs, noun: str, attributes: tuple[str, ...], options: dict[str, str], cap: float
-) -> str:
-    thing = " ".join((*attributes, noun))
-    if knobs.pages == "compact":
-        parts = [thing, *options.values(), *([f"under ${cap:.0f}"] if cap < NO_CAP else [])]
-        return "buy " + ", ".join(parts)
-    chosen = " and ".join(f"{name}: {value}" for name, value in options.items())
-    price = f", and price lower than {cap:.2f} dollars" if cap < NO_CAP else ""
-    return f"i need a {thing}{f' with {chosen}' if chosen else ''}{price}"
 
 
 def world_of(task: Task) -> World:
@@ -172,24 +44,145 @@ def world_of(task: Task) -> World:
     try:
         shop = catalogue(_spec(task.options["catalogue"]))
         wanted = task.options["goal"]
-        position = shop.position(wanted["asin"])
-        assert position is not None
-        layout = Layout(*(task.options[name] for name in ("pages", "labels", "per_page", "show_attributes")))
-    except (KeyError, TypeError, AssertionError) as error:
+        layout = Layout(**{name: task.options[name] for name in Layout._fields})
+        product = _find(shop, wanted["asin"])
+        goal = make_goal(product, wanted["attributes"], wanted["options"], wanted["price_cap"])
+    except (KeyError, TypeError) as error:
         raise EnvError(f"This is no task of {ENV}: {error!r}.", "Take tasks from a shop suite.") from None
-    product = shop.product(position)
-    goal = Goal(
+    return World(task, shop, goal, layout, (task.gold or {}).get("query", product.title))
+
+
+def make_goal(product: Product, attributes: Sequence[str], options: Sequence[str], price_cap: float) -> Goal:
+    """A goal that asks for a product like this one."""
+    return Goal(
         asin=product.asin,
         title=product.title,
         category=product.category,
         query=product.query,
-        nouns=type_words(product),
-        attributes=tuple(wanted["attributes"]),
-        options=tuple(wanted["options"]),
-        price_cap=wanted["price_cap"],
+        nouns=product.kind_words,
+        attributes=tuple(attributes),
+        options=tuple(options),
+        price_cap=price_cap,
     )
-    return World(task, shop, goal, layout, (task.gold or {}).get("query", product.title))
 
 
-def _spec(data: dict[str, Json]) -> Any:
-    return ProceduralSpec(**data)
+def draw_cap(rng: Random, price: float) -> float:
+    """WebShop's cap: the larger of two of the first four multiples of ten above the price.
+
+    There is none where fewer than two are left below 1000 dollars.
+    """
+    above = [10.0 * i for i in range(1, 100) if 10.0 * i > price][:4]
+    return max(rng.sample(above, 2)) if len(above) >= 2 else NO_CAP
+
+
+# --- procedural ----------------------------------------------------------------------------------
+
+
+def _draw_procedural(rng: Random, split: Split, knobs: ShopKnobs) -> Task | None:
+    shop = catalogue(knobs.spec(split, rng.randrange(knobs.catalogues)))
+    columns: Columns = shop.details
+    family = rng.randrange(columns.families)
+    product = shop.product(columns.base(family))
+    attributes = columns.in_order(product.attributes[: rng.randint(*knobs.attributes)])
+    options = columns.wanted(family)
+    key = digest(product.query, sorted(attributes), sorted(options.items()))
+    if int(key, 16) % 10 not in _BUCKETS[split]:
+        return None
+    cap = draw_cap(rng, product.price) if knobs.price_cap else NO_CAP
+    thing = " ".join((*attributes, product.query))
+    prompt = (
+        _compact_prompt(thing, options, cap) if knobs.layout.compact else _full_prompt(thing, options, cap)
+    )
+    goal = make_goal(product, attributes, list(options.values()), cap)
+    return _task(shop, product, goal, options, thing, prompt, knobs)
+
+
+def _compact_prompt(thing: str, options: Mapping[str, str], cap: float) -> str:
+    price = [f"under ${cap:.0f}"] if cap < NO_CAP else []
+    return "buy " + ", ".join((thing, *options.values(), *price))
+
+
+def _full_prompt(thing: str, options: Mapping[str, str], cap: float) -> str:
+    article = "an" if thing[0] in "aeiou" else "a"
+    return f"i need {article} {thing}{_with(options)}{_lower_than(cap)}"
+
+
+def _with(options: Mapping[str, str]) -> str:
+    return " with " + ", and ".join(f"{name}: {value}" for name, value in options.items()) if options else ""
+
+
+def _lower_than(cap: float) -> str:
+    return f", and price lower than {cap:.2f} dollars" if cap < NO_CAP else ""
+
+
+# --- the original files --------------------------------------------------------------------------
+
+
+def _draw_webshop(rng: Random, split: Split, knobs: WebShopKnobs) -> Task | None:
+    sha256 = knobs.sha256 or fingerprint(knobs.data)
+    shop = catalogue(WebShopSpec(knobs.data, sha256, knobs.goals, knobs.limit))
+    pool: list[RawGoal] = shop.details[split]
+    if not pool:
+        raise EnvError(f"The WebShop files have no goals for the {split} split.", "Use more products.")
+    raw = (
+        rng.choices(pool, [goal.weight for goal in pool])[0]
+        if knobs.goals == "synthetic"
+        else rng.choice(pool)
+    )
+    product = shop.product(raw.position)
+    named = {name: rng.choice(values) for name, values in sorted(product.options.items())}
+    wanted, text = (named.values(), _with(named)) if knobs.goals == "synthetic" else (raw.options, "")
+    cap = draw_cap(rng, product.price) if knobs.price_cap else NO_CAP
+    goal = make_goal(product, raw.attributes, list(wanted), cap)
+    options = choose(product, goal)
+    if score(product, options.values(), goal).total < 1.0:
+        return None  # some human instructions name options that the product does not have
+    thing = " ".join((*raw.attributes, *product.kind_words))
+    prompt = f"{raw.instruction}{text}{_lower_than(cap)}"
+    return _task(shop, product, goal, options, thing, prompt, knobs)
+
+
+# --- both ----------------------------------------------------------------------------------------
+
+
+def _task(
+    shop: Catalogue,
+    product: Product,
+    goal: Goal,
+    options: Mapping[str, str],
+    thing: str,
+    prompt: str,
+    knobs: PageKnobs,
+) -> Task | None:
+    query = _find_query(shop, product, thing, options)
+    if query is None:
+        return None
+    wanted = {
+        "asin": product.asin,
+        "attributes": list(goal.attributes),
+        "options": list(goal.options),
+        "price_cap": goal.price_cap,
+    }
+    settings = {"catalogue": shop.spec.to_json(), "goal": wanted, **knobs.layout._asdict()}
+    settings["turn_limit"] = knobs.turn_limit
+    return Task(ENV, prompt, settings, {"asin": product.asin, "options": dict(options), "query": query})
+
+
+def _find_query(shop: Catalogue, product: Product, thing: str, options: Mapping[str, str]) -> str | None:
+    """A query that finds the product: what is asked for, else more of what its page says."""
+    position, wanted = shop.position(product.asin), " ".join(options.values())
+    for query in (thing, f"{thing} {wanted}", product.title, f"{product.title} {wanted}"):
+        if position in shop.search(query):
+            return query.strip()
+    return None
+
+
+def _find(shop: Catalogue, asin: str) -> Product:
+    position = shop.position(asin)
+    if position is None:
+        raise KeyError(asin)
+    return shop.product(position)
+
+
+def _spec(data: Mapping[str, Json]) -> Spec:
+    return WebShopSpec(**data) if "folder" in data else ProceduralSpec(**data)

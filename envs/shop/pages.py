@@ -2,97 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from turnwise.envs.shop.engine import SUB_PAGES, Page, ShopState, clickables, labels, option_names
-
-_SUB_TITLES = {page: page.value.capitalize() for page in SUB_PAGES}
+from turnwise.envs.shop.catalogue import Product
+from turnwise.envs.shop.engine import Page, ShopState, clickables, labels
 
 
 def render(state: ShopState, *, just_chosen: bool = False) -> str:
     """The open page as text. After an option click (``just_chosen``) compact pages say only what changed."""
-    if state.world.layout.pages == "compact":
-        return _compact(state, just_chosen)
+    if state.world.layout.compact:
+        return "\n".join(_compact(state, just_chosen))
     return " [SEP] ".join(_full(state))
 
 
 def _full(state: ShopState) -> Iterable[str]:
-    product = state.product if state.item >= 0 else None
-    if state.page is Page.BOUGHT:
-        return ("Thank you for shopping with us!",)
     instruction = ("Instruction:", state.world.task.prompt)
-    if state.page is Page.INDEX:
-        return ("WebShop", *instruction, "Search")
-    if state.page is Page.RESULTS:
-        return (*instruction, "Back to Search", *_full_results(state))
-    assert product is not None
-    if state.page is Page.ITEM:
-        return (*instruction, "Back to Search", "< Prev", *_full_item(state))
-    text = {
-        Page.DESCRIPTION: (product.description,),
-        Page.FEATURES: product.bullets,
-        Page.REVIEWS: product.reviews or ("No reviews yet",),
-        Page.ATTRIBUTES: product.attributes,
-    }[state.page]
-    return (*instruction, "Back to Search", "< Prev", *text)
+    match state.page:
+        case Page.INDEX:
+            return ("WebShop", *instruction, "Search")
+        case Page.RESULTS:
+            return (*instruction, "Back to Search", *_full_results(state))
+        case Page.ITEM:
+            return (*instruction, "Back to Search", "< Prev", *_full_item(state))
+        case Page.BOUGHT:
+            return ("Thank you for shopping with us!",)
+        case _:
+            return (*instruction, "Back to Search", "< Prev", *_sub_page(state.product, state.page))
 
 
-def _full_results(state: ShopState) -> Iterable[str]:
-    yield f"Page {state.number} (Total results: {len(state.results)})"
+def _full_results(state: ShopState) -> list[str]:
+    visible = state.visible
+    parts = [f"Page {state.number} (Total results: {len(state.results)})"]
     if state.number > 1:
-        yield "< Prev"
-    yield "Next >"
-    for label, item in zip(labels(state), state.visible, strict=True):
+        parts.append("< Prev")
+    parts.append("Next >")
+    for label, item in zip(labels(state, visible), visible, strict=True):
         product = state.world.catalogue.product(item)
-        yield from (label, product.title, f"${product.price:.2f}")
+        parts += (label, product.title, f"${product.price:.2f}")
+    return parts
 
 
-def _full_item(state: ShopState) -> Iterable[str]:
+def _full_item(state: ShopState) -> list[str]:
     product, chosen = state.product, dict(state.chosen)
-    names = {pair: name for name, pair in option_names(product, state.world.layout).items()}
-    for group, values in product.options.items():
-        yield f"{group} (chosen: {chosen[group]})" if group in chosen else group
-        for value in dict.fromkeys(values):
-            yield names[group, value]
-    yield from (product.title, f"Price: ${product.price:.2f}", f"Rating: {product.rating}")
-    yield from (title for page, title in _SUB_TITLES.items() if page.value in clickables(state))
-    yield "Buy Now"
+    parts: list[str] = []
+    heading = ""
+    for name, (group, _) in product.option_names.items():
+        if group != heading:
+            parts.append(f"{group} (chosen: {chosen[group]})" if group in chosen else group)
+            heading = group
+        parts.append(name)
+    parts += (product.title, f"Price: ${product.price:.2f}", f"Rating: {product.rating}")
+    parts += ("Description", "Features", "Reviews")
+    if state.world.layout.show_attributes:
+        parts.append("Attributes")
+    return [*parts, "Buy Now"]
 
 
-def _compact(state: ShopState, just_chosen: bool) -> str:
-    world, product = state.world, state.product if state.item >= 0 else None
-    if state.page is Page.INDEX:
-        return f"{world.task.prompt}"
-    if state.page is Page.BOUGHT:
-        return "bought"
-    if state.page is Page.RESULTS:
-        lines = [
-            f"[{label}] {_priced(state, item)}" for label, item in zip(labels(state), state.visible, strict=True)
-        ]
-        shown = len(lines)
-        return "\n".join([*(lines or ["nothing found"]), _buttons(state, shown)])
-    assert product is not None
-    if state.page is Page.ITEM:
-        chosen = " ".join(value for _, value in state.chosen)
-        lines = [f"chosen {chosen}"] if chosen else []
-        if just_chosen:
-            return "\n".join([*lines, _buttons(state, len(option_names(product, world.layout)))])
-        names = {pair: name for name, pair in option_names(product, world.layout).items()}
-        for group, values in product.options.items():
-            lines.append(f"{group} " + " ".join(f"[{names[group, value]}]" for value in dict.fromkeys(values)))
-        return "\n".join([_priced(state, state.item), *lines, _buttons(state, len(names))])
-    text = {Page.DESCRIPTION: product.description, Page.FEATURES: "\n".join(product.bullets)}.get(state.page)
-    if text is None:
-        text = "\n".join(product.reviews if state.page is Page.REVIEWS else product.attributes)
-    return f"{text}\n{_buttons(state, 0)}"
+def _sub_page(product: Product, page: Page) -> Sequence[str]:
+    match page:
+        case Page.DESCRIPTION:
+            return (product.description,)
+        case Page.FEATURES:
+            return product.bullets
+        case Page.REVIEWS:
+            return product.reviews or ("No reviews yet",)
+        case _:
+            return product.attributes
 
 
-def _buttons(state: ShopState, after: int) -> str:
-    """The clickable names that follow the first ``after`` ones."""
-    return " ".join(f"[{name}]" for name in list(clickables(state))[after:])
+def _compact(state: ShopState, just_chosen: bool) -> list[str]:
+    buttons = clickables(state)
+    match state.page:
+        case Page.INDEX:
+            return [state.world.task.prompt]
+        case Page.RESULTS:
+            visible = state.visible
+            named = zip(labels(state, visible), visible, strict=True)
+            lines = [f"[{label}] {_line(state, item)}" for label, item in named]
+            return [*(lines or ["nothing found"]), _bracketed(list(buttons)[len(visible) :])]
+        case Page.ITEM:
+            return _compact_item(state, just_chosen, list(buttons))
+        case Page.BOUGHT:
+            return ["bought"]
+        case _:
+            return [*_sub_page(state.product, state.page), _bracketed(buttons)]
 
 
-def _priced(state: ShopState, item: int) -> str:
+def _compact_item(state: ShopState, just_chosen: bool, names: Sequence[str]) -> list[str]:
+    product = state.product
+    lines = [] if just_chosen else [_line(state, state.item)]
+    if not just_chosen:
+        groups: dict[str, list[str]] = {}
+        for name, (group, _) in product.option_names.items():
+            groups.setdefault(group, []).append(name)
+        lines += (f"{group} {_bracketed(offered)}" for group, offered in groups.items())
+    if state.chosen:
+        lines.append("chosen " + " ".join(value for _, value in state.chosen))
+    return [*lines, _bracketed(names[len(product.option_names) :])]
+
+
+def _bracketed(names: Iterable[str]) -> str:
+    return " ".join(f"[{name}]" for name in names)
+
+
+def _line(state: ShopState, item: int) -> str:
     product = state.world.catalogue.product(item)
-    whole = product.price.is_integer()
-    return f"{product.title} ${product.price:.0f}" if whole else f"{product.title} ${product.price:.2f}"
+    if not state.world.layout.show_prices:
+        return product.title
+    return f"{product.title} ${product.price:.2f}".removesuffix(".00")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class ProceduralSpec:
         return asdict(self)
 
     def build(self) -> Catalogue:
-        columns = _Columns.draw(self)
+        columns = Columns.draw(self)
         index = SearchIndex.of_ids(columns.documents(), columns.word_ids)
         return Catalogue(self, self.products, columns.product, columns.position, index, columns)
 
@@ -59,7 +59,9 @@ class _Draw:
     """Random columns from one stream of doubles, which numpy keeps stable across versions."""
 
     def __init__(self, seed: str) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(derive_rng("shop catalogue", seed).getrandbits(128)))
+        self._generator = np.random.Generator(
+            np.random.PCG64(derive_rng("shop catalogue", seed).getrandbits(128))
+        )
 
     def uniform(self, *shape: int) -> NDArray[np.float64]:
         return self._generator.random(shape)
@@ -75,7 +77,7 @@ class _Draw:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """N products of F families; G option groups of V values each.
 
     Attributes:
@@ -101,7 +103,7 @@ class _Columns:
     asin_start: int
 
     @staticmethod
-    def draw(spec: ProceduralSpec) -> _Columns:
+    def draw(spec: ProceduralSpec) -> Columns:
         words, draw = vocabulary(spec.vocabulary), _Draw(spec.seed)
         copies = spec.distractors + 1
         families = -(-spec.products // copies)
@@ -138,21 +140,38 @@ class _Columns:
         base_F = np.empty(families, np.int64)
         where = np.flatnonzero(member_N[place] == 0)
         base_F[family_N[place][where]] = where
-        return _Columns(
+        return Columns(
             spec, words, family_N[place], base_F,
             noun_N[place].astype(np.int16), attribute_NA[place].astype(np.int16),
             option_NGV[place].astype(np.int16), option_FGV[:, :, 0].astype(np.int16),
             cents_N[place].astype(np.int32), stuffed_N[place], int(draw.below(_ASIN_SPACE, 1)[0]),
         )  # fmt: skip
 
+    # --- goals -----------------------------------------------------------------------------------
+
+    @property
+    def families(self) -> int:
+        return len(self.base_F)
+
+    def base(self, family: int) -> int:
+        """The position of a family's base product."""
+        return int(self.base_F[family])
+
+    def wanted(self, family: int) -> dict[str, str]:
+        """The option values that goals of this family ask for."""
+        return {name: values[self.wanted_FG[family, g]] for g, (name, values) in enumerate(self._groups)}
+
+    def in_order(self, attributes: Sequence[str]) -> tuple[str, ...]:
+        """Attributes in the vocabulary's order, in which titles and instructions name them."""
+        return tuple(sorted(attributes, key=self.words.attributes.index))
+
     # --- texts -----------------------------------------------------------------------------------
 
     def product(self, i: int) -> Product:
         words, spec = self.words, self.spec
-        numbers = self.attribute_NA[i].tolist()
-        noun, attributes = words.nouns[self.noun_N[i]], tuple(words.attributes[a] for a in numbers)
-        # Vocabulary order, so that near-duplicates and goals name things in one order.
-        titled = [words.attributes[a] for a in sorted(numbers[: spec.titled])]
+        noun = words.nouns[self.noun_N[i]]
+        attributes = tuple(words.attributes[a] for a in self.attribute_NA[i].tolist())
+        titled = self.in_order(attributes[: spec.titled])
         told = attributes[spec.titled :] or attributes
         return Product(
             asin=self._asin(i),
@@ -163,7 +182,7 @@ class _Columns:
             attributes=attributes,
             options={
                 name: tuple(values[v] for v in self.option_NGV[i, g].tolist())
-                for g, (name, values) in enumerate(words.options[: spec.option_groups])
+                for g, (name, values) in enumerate(self._groups)
             },
             description=f"a {noun} for every day",
             bullets=tuple(f"it is {attribute}" for attribute in told),
@@ -207,9 +226,11 @@ class _Columns:
         n = len(self.noun_N)
         noun = self.noun_N[:, None].astype(np.int32)
         attribute = len(self.words.nouns) + self.attribute_NA.astype(np.int32)
-        starts = len(self.words.nouns) + len(self.words.attributes) + np.cumsum(
-            [0, *(len(values) for _, values in self._groups)]
-        )[:-1]
+        starts = (
+            len(self.words.nouns)
+            + len(self.words.attributes)
+            + np.cumsum([0, *(len(values) for _, values in self._groups)])[:-1]
+        )
         option = (self.option_NGV + starts[None, :, None]).reshape(n, -1).astype(np.int32)
         first = attribute[:, self.spec.titled : self.spec.titled + 1]
         documents = np.hstack([attribute[:, : self.spec.titled], noun, noun, first, option]).tolist()
@@ -224,8 +245,3 @@ def _prices(draw: _Draw, spec: ProceduralSpec, families: int) -> Ints:
     if spec.prices == "coarse":
         return 1000 * (1 + draw.below(6, families))
     return 500 + draw.below(20_000, families)
-
-
-def columns_of(catalogue: Catalogue) -> Any:
-    """The columns of a procedural catalogue (for drawing goals)."""
-    return catalogue.details

@@ -11,8 +11,8 @@ With A goal attributes and O goal options::
 * r_type: with t the share of the goal title's nouns that the bought title has, 0 if t = 0, 0.1 if
   t < 0.1, else 0.5 if queries differ, fewer than 2 category components are shared and t ≤ 0.2, else 1.
 
-Different from WebShop: its nouns come from spaCy's tagger. Here they are :func:`type_words`, a title's
-words without stop words, numbers, and the words of the product's own attributes and options. A
+Different from WebShop: its nouns come from spaCy's tagger; here they are ``Product.kind_words``, a
+title's words without stop words, numbers, and the words of the product's own attributes and options. A
 procedural title is attributes and one noun, so there this *is* the noun. Ratios are rapidfuzz's, rounded
 as thefuzz does.
 """
@@ -28,8 +28,6 @@ from rapidfuzz import fuzz, utils
 
 from turnwise.envs.shop.catalogue import Product
 from turnwise.envs.shop.colours import COLOURS
-from turnwise.envs.shop.search import words_of
-from turnwise.envs.shop.words import STOP_WORDS
 
 NO_CAP = 1_000_000.0
 """WebShop's price cap where there is none."""
@@ -59,19 +57,21 @@ class Score(NamedTuple):
     price: bool
 
 
-def score(product: Product, chosen: Iterable[str], price: float, goal: Goal) -> Score:
-    """The score of buying ``product`` with these option values at this price (dollars)."""
+def score(product: Product, chosen: Iterable[str], goal: Goal) -> Score:
+    """The score of buying ``product`` with these option values."""
     attributes = sum(_has_attribute(product, wanted) for wanted in goal.attributes)
     options = _count_options(tuple(chosen), goal.options)
-    affordable = price <= goal.price_cap
+    affordable = product.price <= goal.price_cap
     r_type = type_score(product, goal)
     parts = len(goal.attributes) + len(goal.options) + 1
-    return Score(r_type * (attributes + options + affordable) / parts, r_type, attributes, options, affordable)
+    return Score(
+        r_type * (attributes + options + affordable) / parts, r_type, attributes, options, affordable
+    )
 
 
 def type_score(product: Product, goal: Goal) -> float:
     """r_type: whether it is the right kind of product."""
-    same = len(set(type_words(product)) & set(goal.nouns))
+    same = len(set(product.kind_words) & set(goal.nouns))
     overlap = same / len(goal.nouns) if goal.nouns else 0.2
     if overlap == 0.0:
         return 0.0
@@ -79,21 +79,6 @@ def type_score(product: Product, goal: Goal) -> float:
         return 0.1
     related = product.query == goal.query or overlap > 0.2
     return 1.0 if related or len(_components(product.category) & _components(goal.category)) >= 2 else 0.5
-
-
-def type_words(product: Product) -> tuple[str, ...]:
-    """The words of a title that say what kind of product it is.
-
-    >>> type_words(Product("B0", "Soft 2 Pack of Wool Scarf", "", "", 1.0, ("soft", "wool")))
-    ('scarf',)
-    """
-    values = (value for group in product.options.values() for value in group)
-    described = {word for text in (*product.attributes, *values) for word in words_of(text)}
-    return tuple(
-        word
-        for word in words_of(product.title)
-        if word not in described and word not in STOP_WORDS and not any(c.isdigit() for c in word)
-    )
 
 
 @functools.lru_cache(maxsize=65_536)

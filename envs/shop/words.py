@@ -120,10 +120,12 @@ OPTIONS: dict[str, tuple[str, ...]] = {  # option group → values
 SMALL = {"nouns": 16, "attributes": 16, "color": 8, "size": 4, "style": 4, "pack": 4}
 """How many of each list the small vocabulary keeps."""
 
-STOP_WORDS = frozenset(
+_STOP = (
     "a an and are as at be by can for from has have in into is it its of on or our that the their this to "
-    "up was we will with you your pack set pcs pc piece pieces new".split()
+    "up was we will with you your pack set pcs pc piece pieces new"
 )
+
+STOP_WORDS = frozenset(_STOP.split())
 """Words that name no kind of product. Listed for the score's replacement of part-of-speech tagging."""
 
 
