@@ -15,7 +15,6 @@ from turnwise.envs.clauses import core, laws, play
 from turnwise.envs.registry import env_class
 from turnwise.tasks.core import Json
 
-
 CLAUSES: Mapping[str, tuple[str, core.Clause]] = {
     "E1": ("Ledger", laws.ledger),
     "E2": ("Ends", laws.ends),

@@ -1,0 +1,23 @@
+# Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
+.PHONY: install quickstart test test-fast lint clean
+export OMP_WAIT_POLICY ?= passive
+
+install: ## make .venv with everything in it (quick when nothing changed)
+	@python3 scripts/install.py
+
+quickstart: install ## train an agent to shop, and write runs/quickstart/report.html
+	@.venv/bin/turnwise train shop-quick --out runs/quickstart
+
+test: install lint ## all tests, linter and type checker
+	.venv/bin/pytest -q
+
+test-fast: install ## the tests that take less than ten seconds each
+	.venv/bin/pytest -q -m "not slow"
+
+lint: install
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/pyright
+
+clean: ## remove what was installed and cached (runs/ stays)
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info

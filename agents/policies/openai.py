@@ -1,0 +1,167 @@
+"""Any OpenAI-compatible server as a policy: OpenAI's own, vLLM's, llama.cpp's, a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import openai
+import tenacity
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+
+from turnwise.agents.core import History, Reply, Sampling
+from turnwise.envs.core import End, tool_specs
+from turnwise.envs.messages import Message
+from turnwise.errors import EngineError
+from turnwise.tasks.core import Json, derive_rng
+from turnwise.tools.calls import parse_hermes
+from turnwise.tools.core import ToolCall
+
+_PASSING = (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError)  # worth a retry
+
+
+class OpenAIPolicy:
+    """Asks a chat-completions server for each message.
+
+    Servers return text, not tokens: its episodes can be evaluated and imitated, not trained on by RL.
+
+    Args:
+        model: the model's name at the server.
+        base_url: ``http://host:port/v1``; empty for OpenAI itself. The key is ``OPENAI_API_KEY``.
+        attempts: how often a request is sent before the episode counts as an infrastructure error.
+        timeout_s: seconds for one attempt.
+        longest_wait_s: between two attempts; a server's Retry-After is kept up to this.
+    """
+
+    version = 0
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str = "",
+        *,
+        sampling: Sampling | None = None,
+        attempts: int = 6,
+        timeout_s: float = 120.0,
+        longest_wait_s: float = 30.0,
+    ) -> None:
+        self.name = f"openai:{model}@{base_url}" if base_url else f"openai:{model}"
+        self._model = model
+        self._sampling = sampling or Sampling()
+        self._attempts = attempts
+        self._longest_wait_s = longest_wait_s
+        self._options: dict[str, Any] = {
+            "base_url": base_url or None,
+            "api_key": os.environ.get("OPENAI_API_KEY") or "none",
+            "timeout": timeout_s,
+            "max_retries": 0,  # tenacity does it
+        }
+        self._client: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
+
+    async def act(self, history: History) -> Reply:
+        """The server's message.
+
+        Raises:
+            EngineError: the server cannot be reached, refuses, or fails again and again.
+        """
+        try:
+            answer = await self._retrying()(self._ask, self._client_here(), history)
+        except openai.BadRequestError as error:
+            if "context" in str(error).lower() and "length" in str(error).lower():
+                return Reply(Message("assistant", ""), end=End.TOKEN_LIMIT)
+            raise _failed(self.name, error) from error
+        except openai.OpenAIError as error:
+            raise _failed(self.name, error) from error
+        if not answer.choices:
+            raise EngineError(f"{self.name} answered without a choice.", "Look at the server's log.")
+        return Reply(_message(answer.choices[0].message))
+
+    def close(self) -> None:
+        """Let the connections go; the client's finaliser closes them."""
+        self._client = None
+
+    def _client_here(self) -> openai.AsyncOpenAI:
+        """The client of the running event loop: a policy may serve several loops in turn."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            self._client = loop, openai.AsyncOpenAI(**self._options)
+        return self._client[1]
+
+    async def _ask(self, client: openai.AsyncOpenAI, history: History) -> ChatCompletion:
+        request: dict[str, Any] = {
+            "model": self._model,
+            "messages": [to_openai(message) for message in history.messages()],
+            "temperature": self._sampling.temperature,
+            "top_p": self._sampling.top_p,
+            "max_tokens": self._sampling.max_tokens,
+            "seed": derive_rng(history.task.id, history.seed, len(history.turns)).getrandbits(31),
+        }
+        if history.tools:
+            request["tools"] = tool_specs(history.tools)
+        return await client.chat.completions.create(**request)
+
+    def _retrying(self) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(_PASSING),
+            stop=tenacity.stop_after_attempt(self._attempts),
+            wait=self._wait,
+            reraise=True,
+        )
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = (
+            error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
+        )
+        if asked.replace(".", "", 1).isdigit():
+            return min(float(asked), self._longest_wait_s)
+        return tenacity.wait_random_exponential(0.5, self._longest_wait_s)(state)
+
+
+def to_openai(message: Message) -> dict[str, Json]:
+    """A message as the chat-completions protocol writes it."""
+    said: dict[str, Json] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        said["tool_calls"] = [_call_json(call) for call in message.tool_calls]
+    if message.role == "tool":
+        said["tool_call_id"] = message.tool_call_id
+    return said
+
+
+def _call_json(call: ToolCall) -> dict[str, Json]:
+    function = {"name": call.name, "arguments": json.dumps(dict(call.arguments))}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _message(said: ChatCompletionMessage) -> Message:
+    """The server's message as ours. A call that is no JSON stays text, for the environment to answer."""
+    content = said.content or ""
+    if not said.tool_calls:
+        parsed = parse_hermes(content)  # servers without a tool parser leave the tags in the text
+        return Message("assistant", parsed.content, parsed.calls)
+    calls: list[ToolCall] = []
+    for call in said.tool_calls:
+        if call.type != "function":
+            continue
+        try:
+            arguments = json.loads(call.function.arguments or "{}")
+        except ValueError:
+            arguments = None
+        if not isinstance(arguments, dict):
+            return Message("assistant", _as_text(content, said.tool_calls))
+        calls.append(ToolCall(call.function.name, arguments, call.id))
+    return Message("assistant", content, tuple(calls))
+
+
+def _as_text(content: str, calls: Sequence[Any]) -> str:
+    tags = [f"<tool_call>{call.function.name}: {call.function.arguments}</tool_call>" for call in calls]
+    return "\n".join([content, *tags]).strip()
+
+
+def _failed(name: str, error: openai.OpenAIError) -> EngineError:
+    text = str(error).replace("\n", " ")[:200]
+    remedy = "Check the URL, the model's name and OPENAI_API_KEY, and that the server runs."
+    return EngineError(f"{name}: {type(error).__name__}: {text}", remedy)

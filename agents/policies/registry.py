@@ -1,0 +1,155 @@
+"""Policies by their spec: ``scripted:gold``, ``vllm:PATH``, ``openai:MODEL@URL``, ``human``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from turnwise.agents.core import Engine, Policy, Sampling
+from turnwise.errors import MissingDependencyError, NotFoundError, TurnwiseError
+
+if TYPE_CHECKING:
+    from turnwise.agents.policies.model import ModelPolicy
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_LONGEST_CONTEXT = 8192
+
+
+class Options(NamedTuple):
+    """What a caller may ask of any policy; those that cannot use an option leave it."""
+
+    sampling: Sampling = Sampling()
+    context_length: int = 0  # tokens; 0: what the model was made for, at most 8192
+    max_sequences: int = 64
+    seed: int = 0
+
+
+class PolicyKind(NamedTuple):
+    """A way to play: the form of its spec, what it is, and how it is made of the part after the colon."""
+
+    spec: str
+    about: str
+    make: Callable[[str, Options], Policy]
+
+
+def make_policy(spec: str, **options: object) -> Policy:
+    """The policy that a spec names; ``options`` are the fields of :class:`Options`.
+
+    >>> make_policy("scripted:echo").name
+    'scripted:echo'
+
+    Raises:
+        NotFoundError: no such kind of policy, or no such script.
+        TurnwiseError: the model is not there or cannot be loaded.
+    """
+    kind, _, target = spec.partition(":")
+    if kind not in POLICIES:
+        raise NotFoundError("kind of policy", kind, POLICIES)
+    entry = POLICIES[kind]
+    if ":" in entry.spec and not target:
+        raise TurnwiseError(f"The policy {spec!r} is not complete.", f"Write {entry.spec}.")
+    return entry.make(target, Options(**options))  # pyright: ignore[reportArgumentType]
+
+
+def find_model(name: str) -> str:
+    """The folder of a model, or its Hugging Face id.
+
+    Raises:
+        TurnwiseError: it is a path at which there is no model.
+    """
+    path = Path(name).expanduser()
+    if (path / "config.json").is_file():
+        return str(path)
+    if path.exists():
+        inside = sorted(str(found.parent) for found in path.glob("**/config.json"))[:3]
+        remedy = f"Inside it: {', '.join(inside)}." if inside else "A model's folder has a config.json."
+        raise TurnwiseError(f"{name} holds no model.", remedy)
+    if not _HUB_ID.fullmatch(name):
+        raise TurnwiseError(
+            f"There is no model folder {name}.", "Give a folder with a config.json, or a Hugging Face id."
+        )
+    return name
+
+
+def model_policy(
+    kind: str, name: str, make_engine: Callable[[str, int], Engine], options: Options
+) -> ModelPolicy:
+    """A model behind its own tokeniser's chat template.
+
+    Raises:
+        TurnwiseError: the model's folder or id has no config or tokeniser that can be read.
+    """
+    try:
+        from transformers import AutoConfig, AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "transformers is not installed.", "Run `python3 scripts/install.py`."
+        ) from error
+
+    from turnwise.agents.policies.model import ModelPolicy
+    from turnwise.agents.renderer import Renderer
+
+    model = find_model(name)
+    try:
+        config = AutoConfig.from_pretrained(model).get_text_config()
+        tokenizer = AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError, json.JSONDecodeError) as error:
+        text = " ".join(str(error).split())[:200]
+        remedy = "Give an existing folder, or an id that Hugging Face (or its cache on this machine) has."
+        raise TurnwiseError(f"The model {name!r} cannot be loaded: {text}", remedy) from error
+    most = getattr(config, "max_position_embeddings", _LONGEST_CONTEXT)
+    context = options.context_length or min(most, _LONGEST_CONTEXT)
+    engine = make_engine(model, context)
+    return ModelPolicy(engine, Renderer(tokenizer), options.sampling, name=f"{kind}:{name}")
+
+
+def _scripted(name: str, options: Options) -> Policy:
+    from turnwise.agents.policies.scripted import scripted
+
+    return scripted(name)
+
+
+def _human(_: str, options: Options) -> Policy:
+    from turnwise.agents.policies.human import HumanPolicy
+
+    return HumanPolicy()
+
+
+def _openai(target: str, options: Options) -> Policy:
+    from turnwise.agents.policies.openai import OpenAIPolicy
+
+    model, _, url = target.partition("@")
+    return OpenAIPolicy(model, url, sampling=options.sampling)
+
+
+def _torch(name: str, options: Options) -> Policy:
+    def engine(model: str, context: int) -> Engine:
+        from turnwise.agents.policies.torch import TorchEngine
+
+        return TorchEngine(model, context_length=context, max_sequences=options.max_sequences)
+
+    return model_policy("torch", name, engine, options)
+
+
+def _vllm(name: str, options: Options) -> Policy:
+    def engine(model: str, context: int) -> Engine:
+        from turnwise.agents.policies.vllm import VllmEngine
+
+        return VllmEngine(
+            model, context_length=context, max_sequences=options.max_sequences, seed=options.seed
+        )
+
+    return model_policy("vllm", name, engine, options)
+
+
+POLICIES: Mapping[str, PolicyKind] = {
+    "scripted": PolicyKind("scripted:NAME", "gold, or a floor: null, constant, echo, random, ...", _scripted),
+    "vllm": PolicyKind("vllm:PATH_OR_ID", "A language model sampled by vLLM in this process.", _vllm),
+    "torch": PolicyKind("torch:PATH_OR_ID", "A language model sampled by plain PyTorch.", _torch),
+    "openai": PolicyKind("openai:MODEL@URL", "Any OpenAI-compatible server (OPENAI_API_KEY).", _openai),
+    "human": PolicyKind("human", "You, in the terminal.", _human),
+}
+"""Every kind of policy, by the word before the colon of its spec."""

@@ -1,0 +1,107 @@
+"""The verbs put together, and what happens around each: ``--json``, errors, Ctrl-C."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts.exceptions import UnknownCommandError
+
+import turnwise
+from turnwise.cli import environments, evaluation, machine, training
+from turnwise.cli.answer import Answer, Output, Problem
+from turnwise.errors import TurnwiseError
+
+INTERRUPTED = 130
+
+app = App(
+    name="turnwise",
+    help="Multi-turn environments for language-model agents, and trainers that give credit turn by turn.",
+    version=turnwise.__version__,
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+)
+for _module in (environments, evaluation, training, machine):
+    for _name, _verb in _module.VERBS.items():
+        app.command(_verb, name=_name)
+app.meta.group_parameters = Group("With every verb")
+
+
+@app.meta.default
+def _launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    json: Annotated[bool, Parameter(negative=())] = False,
+    debug: Annotated[bool, Parameter(negative=())] = False,
+) -> Answer | None:
+    """Run a verb.
+
+    Args:
+        json: Print exactly one JSON value on stdout, and nothing else.
+        debug: Show the traceback of an error.
+    """
+    verb, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+    return verb(*bound.args, **bound.kwargs)
+
+
+def run(tokens: Sequence[str]) -> int:
+    """Run one command line and return the exit code."""
+    as_json, debug = "--json" in tokens, "--debug" in tokens
+    with Output(as_json) as output:
+        try:
+            answer: Any = app.meta(
+                tokens, exit_on_error=False, print_error=False, result_action="return_value"
+            )
+            if isinstance(answer, Answer):
+                output.show(answer)
+                return answer.code
+            return 0
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # so that flushing at exit succeeds
+            return 0
+        except KeyboardInterrupt:
+            output.fail(Problem("KeyboardInterrupt", "Interrupted.", "What was finished before is kept."))
+            return INTERRUPTED
+        except (Exception, SystemExit) as error:
+            if debug:
+                traceback.print_exc()
+            output.fail(explain(error))
+            return 2 if isinstance(error, CycloptsError) else 1
+
+
+def explain(error: BaseException) -> Problem:
+    """Cause and remedy of any error."""
+    kind = type(error).__name__
+    match error:
+        case TurnwiseError():
+            return Problem(kind, error.cause, error.remedy)
+        case UnknownCommandError():
+            return Problem(kind, f"{error}".partition(" Available")[0], "`turnwise --help` lists the verbs.")
+        case CycloptsError():
+            verb = " ".join(["turnwise", *(error.command_chain or ())])
+            return Problem(kind, f"{error}", f"`{verb} --help` shows what can be given.")
+        case OSError() if error.errno == errno.ENOSPC:
+            cause = f"The disk is full: {error.filename or error}."
+            return Problem(kind, cause, "Make room and run the same command again.")
+        case PermissionError():
+            return Problem(
+                kind, f"No permission: {error.filename or error}.", "Choose another place with --out."
+            )
+        case ModuleNotFoundError():
+            cause = f"The library {error.name!r} is not installed."
+            return Problem(kind, cause, "Install everything with `python3 scripts/install.py`.")
+        case _:
+            cause = f"Unexpected {kind}: {error}".replace("\n", " ")[:300]
+            remedy = f"The traceback is in {_write_traceback(error)}; please report it."
+            return Problem(kind, cause, remedy)
+
+
+def _write_traceback(error: BaseException) -> str:
+    text = "".join(traceback.format_exception(error))
+    with tempfile.NamedTemporaryFile("w", prefix="turnwise-error-", suffix=".txt", delete=False) as file:
+        file.write(text)
+        return file.name

