@@ -56,7 +56,6 @@ def make_goal(product: Product, attributes: Sequence[str], options: Sequence[str
     """A goal that asks for a product like this one."""
     return Goal(
         asin=product.asin,
-        title=product.title,
         category=product.category,
         query=product.query,
         nouns=product.kind_words,

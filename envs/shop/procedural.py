@@ -10,7 +10,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class Columns:
 
     spec: ProceduralSpec
     words: Vocabulary
-    family_N: Ints
+    family_N: NDArray[np.int32]
     base_F: Ints
     noun_N: NDArray[np.int16]
     attribute_NA: NDArray[np.int16]
@@ -105,47 +105,32 @@ class Columns:
     @staticmethod
     def draw(spec: ProceduralSpec) -> Columns:
         words, draw = vocabulary(spec.vocabulary), _Draw(spec.seed)
-        copies = spec.distractors + 1
-        families = -(-spec.products // copies)
-        n = spec.products
-        member_N = np.arange(n) % copies  # 0 is the base
-        family_N = np.arange(n) // copies
-        noun_F = draw.below(len(words.nouns), families)
-        attribute_FA = draw.subsets(families, len(words.attributes), spec.attributes + 1)
-        groups = words.options[: spec.option_groups]
-        option_FGV = np.zeros((families, len(groups), spec.values + 1), np.int64)
-        for g, (_, values) in enumerate(groups):
-            option_FGV[:, g] = draw.subsets(families, len(values), spec.values + 1)
-        cents_F = _prices(draw, spec, families)
-
-        noun_N, cents_N = noun_F[family_N], cents_F[family_N]
-        attribute_NA = attribute_FA[family_N, : spec.attributes].copy()
-        option_NGV = option_FGV[family_N, :, : spec.values].copy()
-        kinds = ["attribute"] + ["option"] * (len(groups) > 0) + ["price"] * spec.price_cap
-        kind_N = (member_N - 1 + draw.below(len(kinds), families)[family_N]) % len(kinds)
-        for k, kind in enumerate(kinds):
-            rows = np.flatnonzero((member_N > 0) & (kind_N == k))
-            if kind == "attribute":  # one of those that every goal mentions becomes another
-                attribute_NA[rows, draw.below(spec.required, len(rows))] = attribute_FA[family_N[rows], -1]
-            elif kind == "option":  # the value that goals ask for is not offered
-                group = draw.below(len(groups), len(rows))
-                option_NGV[rows, group, 0] = option_FGV[family_N[rows], group, -1]
-            else:  # dearer than any cap: caps are at most 40 dollars above the price
-                cents_N[rows] += 5000 + 1000 * draw.below(3, len(rows))
-        stuffed_N = (member_N > 0) & (draw.uniform(n) < spec.stray)
-
-        shown = np.argsort(draw.uniform(n, len(groups), spec.values), axis=2, kind="stable")
-        option_NGV = np.take_along_axis(option_NGV, shown, axis=2)
-        place = np.argsort(draw.uniform(n), kind="stable")  # position → drawn product
-        base_F = np.empty(families, np.int64)
-        where = np.flatnonzero(member_N[place] == 0)
-        base_F[family_N[place][where]] = where
+        bases = _draw_bases(draw, spec, words)
+        rows = _draw_near_duplicates(draw, spec, bases)
+        n, groups = spec.products, len(bases.value_GFV)
+        stuffed_N = (rows.member_N > 0) & (draw.uniform(n) < spec.stray)
+        shown = np.argsort(draw.uniform(n, groups, spec.values), axis=2, kind="stable")
+        option_NGV = np.take_along_axis(rows.option_NGV, shown, axis=2)
+        place = np.argsort(draw.uniform(n), kind="stable")  # position → row
+        base_F = np.empty(len(bases.noun_F), np.int64)
+        where = np.flatnonzero(rows.member_N[place] == 0)
+        base_F[rows.family_N[place][where]] = where
+        wanted_FG = np.zeros((len(base_F), groups), np.int16)
+        for g, value_FV in enumerate(bases.value_GFV):
+            wanted_FG[:, g] = value_FV[:, 0]
         return Columns(
-            spec, words, family_N[place], base_F,
-            noun_N[place].astype(np.int16), attribute_NA[place].astype(np.int16),
-            option_NGV[place].astype(np.int16), option_FGV[:, :, 0].astype(np.int16),
-            cents_N[place].astype(np.int32), stuffed_N[place], int(draw.below(_ASIN_SPACE, 1)[0]),
-        )  # fmt: skip
+            spec=spec,
+            words=words,
+            family_N=rows.family_N[place].astype(np.int32),
+            base_F=base_F,
+            noun_N=bases.noun_F[rows.family_N][place].astype(np.int16),
+            attribute_NA=rows.attribute_NA[place].astype(np.int16),
+            option_NGV=option_NGV[place].astype(np.int16),
+            wanted_FG=wanted_FG,
+            cents_N=rows.cents_N[place].astype(np.int32),
+            stuffed_N=stuffed_N[place],
+            asin_start=int(draw.below(_ASIN_SPACE, 1)[0]),
+        )
 
     # --- goals -----------------------------------------------------------------------------------
 
@@ -241,7 +226,61 @@ class Columns:
         return documents
 
 
-def _prices(draw: _Draw, spec: ProceduralSpec, families: int) -> Ints:
-    if spec.prices == "coarse":
-        return 1000 * (1 + draw.below(6, families))
-    return 500 + draw.below(20_000, families)
+class _Bases(NamedTuple):
+    """One row per family. Past ``spec.attributes`` and ``spec.values`` stand spares for near-duplicates."""
+
+    noun_F: Ints
+    attribute_FA: Ints
+    value_GFV: list[Ints]  # all values of each group, in random order
+    cents_F: Ints
+
+
+class _Rows(NamedTuple):
+    """One row per product, family after family; member 0 is the base."""
+
+    member_N: Ints
+    family_N: Ints
+    attribute_NA: Ints
+    option_NGV: Ints
+    cents_N: Ints
+
+
+def _draw_bases(draw: _Draw, spec: ProceduralSpec, words: Vocabulary) -> _Bases:
+    families = -(-spec.products // (spec.distractors + 1))
+    spare = min(max(spec.distractors, 1), len(words.attributes) - spec.attributes)
+    noun_F = draw.below(len(words.nouns), families)
+    attribute_FA = draw.subsets(families, len(words.attributes), spec.attributes + spare)
+    sizes = [len(values) for _, values in words.options[: spec.option_groups]]
+    value_GFV = [draw.subsets(families, size, size) for size in sizes]
+    coarse = spec.prices == "coarse"
+    cents_F = 1000 * (1 + draw.below(6, families)) if coarse else 500 + draw.below(20_000, families)
+    return _Bases(noun_F, attribute_FA, value_GFV, cents_F)
+
+
+def _draw_near_duplicates(draw: _Draw, spec: ProceduralSpec, bases: _Bases) -> _Rows:
+    """Copies of each base, all but the first changed in one thing."""
+    copies, n, groups = spec.distractors + 1, spec.products, len(bases.value_GFV)
+    member_N, family_N = np.arange(n) % copies, np.arange(n) // copies
+    attribute_NA = bases.attribute_FA[family_N, : spec.attributes].copy()
+    option_NGV = np.zeros((n, groups, spec.values), np.int64)
+    for g, value_FV in enumerate(bases.value_GFV):
+        option_NGV[:, g] = value_FV[family_N, : spec.values]
+    cents_N = bases.cents_F[family_N]
+    kinds = ["attribute"] + ["option"] * (groups > 0) + ["price"] * spec.price_cap
+    kind_N = (member_N - 1 + draw.below(len(kinds), len(bases.noun_F))[family_N]) % len(kinds)
+    nth_N = (member_N - 1) // len(kinds)  # so that near-duplicates differ from each other as well
+    for k, kind in enumerate(kinds):
+        rows = np.flatnonzero((member_N > 0) & (kind_N == k))
+        if kind == "attribute":  # one of those that every goal mentions becomes another
+            other = spec.attributes + nth_N[rows] % (bases.attribute_FA.shape[1] - spec.attributes)
+            changed = draw.below(spec.required, len(rows))
+            attribute_NA[rows, changed] = bases.attribute_FA[family_N[rows], other]
+        elif kind == "price":  # dearer than any cap: caps are at most 40 dollars above the price
+            cents_N[rows] += 5000 + 1000 * (nth_N[rows] % 4)
+        else:  # the value that goals ask for is not offered
+            group_N = draw.below(groups, len(rows))
+            for g, value_FV in enumerate(bases.value_GFV):
+                mine = rows[group_N == g]
+                other = spec.values + nth_N[mine] % (value_FV.shape[1] - spec.values)
+                option_NGV[mine, g, 0] = value_FV[family_N[mine], other]
+    return _Rows(member_N, family_N, attribute_NA, option_NGV, cents_N)

@@ -38,10 +38,9 @@ class Goal:
     """What is asked for. ``asin`` is a product that fits; others may fit as well."""
 
     asin: str
-    title: str
     category: str
     query: str
-    nouns: tuple[str, ...]  # of the title
+    nouns: tuple[str, ...]  # of its title
     attributes: tuple[str, ...]
     options: tuple[str, ...] = ()  # values, of whatever group
     price_cap: float = NO_CAP
