@@ -21,8 +21,11 @@ from turnwise.tasks.core import derive_rng
 
 CANARY_SEQUENCES = 2
 CANARY_TOKENS = 24
-TOLERANCE = {"float32": 2e-3, "bfloat16": 0.15, "float16": 2e-2}
-"""Largest difference of a log-probability, in nats, that the engine's precision explains."""
+TOLERANCE = {"float32": 1e-3, "bfloat16": 0.15, "float16": 0.02}
+"""Largest difference of a log-probability, in nats, that the engine's precision explains.
+
+Measured with small models on a CPU: 2e-6 in float32, 0.01 to 0.03 in bfloat16; a stale output head
+gives 0.46 to 0.76. Larger models round more."""
 
 
 class TrainableEngine(Engine, Protocol):

@@ -1,15 +1,19 @@
 """vLLM in the trainer's own process: exact tokens in and out, many requests in flight.
 
-Weights are handed over in place, without a file or a second process. Where the process starts, set
-``OMP_WAIT_POLICY=passive`` (libgomp reads it when it is loaded, so ``turnwise.cli`` does it first of
-all): OpenMP threads that spin while they wait ruin an engine that shares its cores with a trainer.
+Weights are handed over in place, without a file or a second process. Two settings must be made where
+the process starts, before torch is loaded, and ``turnwise.cli`` makes them: ``OMP_WAIT_POLICY=passive``,
+because OpenMP threads that spin while they wait ruin an engine that shares its cores with a trainer, and
+``TORCH_CPP_LOG_LEVEL=ERROR``. The number of threads is torch's (``OMP_NUM_THREADS``).
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 import os
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -222,19 +226,36 @@ def _start(options: dict[str, Any], *, quiet: bool) -> Any:
     """vLLM's engine, in this process."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    if quiet:
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")  # what fails is raised as well
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-    try:
-        import torch
-        from vllm import EngineArgs, LLMEngine
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"vLLM cannot be imported: {error}.",
-            "Run `make install`, or sample with torch (policy `torch:MODEL`), which needs no vLLM.",
-        ) from error
-    set_num_threads = torch.set_num_threads
-    try:
-        return LLMEngine.from_engine_args(EngineArgs(**options))
-    finally:
-        torch.set_num_threads = set_num_threads  # vLLM's CPU worker disables it for the whole process
+    with _hushed() if quiet else nullcontext():
+        try:
+            import torch
+            from vllm import EngineArgs, LLMEngine
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"vLLM cannot be imported: {error}.",
+                "Run `make install`, or sample with torch (policy `torch:MODEL`), which needs no vLLM.",
+            ) from error
+        set_num_threads = torch.set_num_threads
+        try:
+            return LLMEngine.from_engine_args(EngineArgs(**options))
+        except (ValueError, RuntimeError, OSError) as error:
+            raise EngineError(
+                f"vLLM does not start with {options['model']}: {_first_line(error)}",
+                "Check the model's path and sizes; quiet=False shows what vLLM says.",
+            ) from error
+        finally:
+            torch.set_num_threads = set_num_threads  # vLLM's CPU worker disables it for the whole process
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """vLLM's own log is for servers; what fails is raised as well."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
+    logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

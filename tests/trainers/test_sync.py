@@ -1,0 +1,155 @@
+"""Weights reach the engine, and the canary says so; where they do not, it stops the run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.agents.core import Sampling
+from turnwise.agents.policies.torch import TorchEngine
+from turnwise.errors import EngineError
+from turnwise.trainers.sync import (
+    canary_sequences,
+    check_canary,
+    checkpoint_tensors,
+    push_weights,
+)
+
+CONTEXT = 256
+
+
+@pytest.fixture(params=["torch", pytest.param("vllm", marks=pytest.mark.slow)])
+def engine(request: pytest.FixtureRequest, tied_checkpoint: Path) -> Any:
+    """An engine with weights of its own, left by whatever test came before."""
+    if request.param == "vllm":
+        return request.getfixturevalue("vllm_engine")
+    return TorchEngine(tied_checkpoint, device="cpu", context_length=CONTEXT, max_sequences=8)
+
+
+@pytest.fixture
+def model(random_model: Callable[..., Any]) -> Any:
+    """Other weights than the engine's."""
+    return random_model(seed=1)
+
+
+@pytest.fixture(autouse=True)
+def _restored(request: pytest.FixtureRequest, random_model: Callable[..., Any]) -> Any:
+    """The session's vLLM engine gets its first weights back."""
+    yield
+    if "vllm" in request.node.name:
+        push_weights(random_model(), request.getfixturevalue("vllm_engine"), 0)
+
+
+def test_a_push_is_proved(engine: Any, model: Any) -> None:
+    with pytest.raises(EngineError, match="other weights"):
+        check_canary(model, engine, 1)
+    report = push_weights(model, engine, 1)
+    assert report.max_logp_gap < 1e-4
+    assert report.version == engine.version == 1
+
+
+def test_what_was_cached_with_old_weights_is_forgotten(engine: Any, model: Any) -> None:
+    async def answer(prompt: list[int]) -> Any:
+        return await engine.generate(prompt, Sampling(max_tokens=8), stop_ids=(), seed=0)
+
+    prompt = list(range(3, 80))
+    before = asyncio.run(answer(prompt))
+    push_weights(model, engine, 4)
+    after = asyncio.run(answer(prompt))
+    assert (before.version, after.version) == (engine.version - 4, 4)
+    with torch.no_grad():
+        logp = model(torch.tensor([[*prompt, *after.token_ids]])).logits[0].log_softmax(-1)
+    expected = [logp[len(prompt) + i - 1, token].item() for i, token in enumerate(after.token_ids)]
+    assert list(after.logprobs) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_tied_head_is_handed_over(model: Any) -> None:
+    assert "lm_head.weight" in dict(checkpoint_tensors(model))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the packed head is the CPU's")
+def test_vllm_keeps_a_stale_head_and_the_canary_sees_it(vllm_engine: Any, model: Any) -> None:
+    """The trap of research/vllm_cpu.md: without ``lm_head.weight`` a tied head keeps its old weights."""
+    headless = ((name, tensor) for name, tensor in checkpoint_tensors(model) if name != "lm_head.weight")
+    vllm_engine.load_weights(headless, 2)
+    with pytest.raises(EngineError, match=r"lm_head\.weight too"):
+        check_canary(model, vllm_engine, 2)
+    assert push_weights(model, vllm_engine, 3).max_logp_gap < 1e-4
+
+
+@pytest.mark.parametrize("damage", ["noise", "zero", "nan", "swapped"])
+def test_a_corrupted_tensor_is_seen(engine: Any, model: Any, damage: str) -> None:
+    broken = {name: tensor.clone() for name, tensor in checkpoint_tensors(model)}
+    projection = broken["model.layers.1.mlp.down_proj.weight"]
+    if damage == "noise":
+        projection += 0.05 * torch.randn(projection.shape, generator=torch.Generator().manual_seed(0))
+    elif damage == "zero":
+        projection.zero_()
+    elif damage == "nan":
+        projection[3, 5] = torch.nan
+    else:
+        first, second = (broken[f"model.layers.{i}.self_attn.o_proj.weight"] for i in (0, 1))
+        first.copy_(second)
+    engine.load_weights(broken.items(), 5)
+    with pytest.raises(EngineError, match="other weights"):
+        check_canary(model, engine, 5)
+
+
+def test_adapters_arrive_merged_and_the_model_keeps_them(engine: Any, model: Any) -> None:
+    peft = pytest.importorskip("peft")
+    push_weights(model, engine, 6)
+    config = peft.LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "down_proj"])
+    lora = peft.get_peft_model(model, config)
+    with torch.no_grad():
+        for name, parameter in lora.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.3, generator=torch.Generator().manual_seed(0))
+    lora.train()
+    before = {name: tensor.clone() for name, tensor in lora.state_dict().items()}
+    with pytest.raises(EngineError, match="other weights"):
+        check_canary(lora, engine, 7)
+    assert push_weights(lora, engine, 7).max_logp_gap < 1e-4
+    assert lora.training
+    assert lora.state_dict().keys() == before.keys()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in lora.state_dict().items())
+
+
+def test_merged_tensors_are_the_checkpoint_s(random_model: Callable[..., Any]) -> None:
+    peft = pytest.importorskip("peft")
+    plain = {
+        name: tuple(tensor.shape) for name, tensor in checkpoint_tensors(random_model("qwen2", tied=False))
+    }
+    for options in ({}, {"use_dora": True}, {"modules_to_save": ["lm_head"]}):
+        config = peft.LoraConfig(r=2, target_modules=["q_proj", "up_proj"], **options)
+        lora = peft.get_peft_model(random_model("qwen2", tied=False), config)
+        assert {name: tuple(tensor.shape) for name, tensor in checkpoint_tensors(lora)} == plain, options
+
+
+def test_a_shared_model_needs_no_copy(model: Any) -> None:
+    engine = TorchEngine(model, context_length=CONTEXT, max_sequences=4)
+    with torch.no_grad():
+        model.model.norm.weight.mul_(1.3)
+    assert push_weights(model, engine, 1).max_logp_gap < 1e-5
+    assert engine.model is model
+
+
+def test_weights_of_another_model_are_refused(
+    tied_checkpoint: Path, random_model: Callable[..., Any]
+) -> None:
+    engine = TorchEngine(tied_checkpoint, device="cpu", context_length=CONTEXT)
+    with pytest.raises(EngineError, match=r"do not fit.*bias"):
+        push_weights(random_model("qwen2"), engine, 1)
+
+
+def test_the_canary_s_tokens_change_with_the_version() -> None:
+    first, again, other = canary_sequences(320, 1), canary_sequences(320, 1), canary_sequences(320, 2)
+    assert first == again
+    assert first != other
+    assert all(0 <= token < 320 for sequence in first for token in sequence)
