@@ -97,8 +97,7 @@ class Snapshot(NamedTuple, Generic[State]):
 class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     """A multi-turn environment for language-model agents.
 
-    Subclasses define :meth:`generate`, :meth:`initial`, :meth:`transition` and :meth:`gold`; the class
-    attributes below are the rest of what they may say about themselves.
+    Subclasses define :meth:`generate`, :meth:`initial`, :meth:`transition`, :meth:`gold`, and these:
     """
 
     system: str = ""  # the system message: rules and how to act
@@ -106,6 +105,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME}
     turn_limit: int = 30
     floor: ClassVar[float] = 0.1  # the most that any floor agent may succeed (E6)
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"": {}}  # workload → knobs (envs/bench.py)
     blocking: ClassVar[bool] = True  # False: steps are short and pure, and run on the event loop
     observation_limit: int = 20_000  # characters; the rest is cut with a visible marker (E8)
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's declaration)

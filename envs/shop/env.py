@@ -45,6 +45,10 @@ class ShopEnv(AgentEnv[ShopState]):
     turn_limit = 15
     floor: ClassVar[float] = 0.15
     blocking: ClassVar[bool] = False
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
+        f"{products}_products": {"products": products, "catalogues": 1, "option_groups": 2, "price_cap": True}
+        for products in (1_000, 100_000)
+    }
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:

@@ -1,0 +1,126 @@
+"""``turnwise bench env ENV``: steps per second on one core, cost of a fork, memory of many environments.
+
+Every repetition runs in a fresh process on one core, so that nothing an earlier one looked up helps the
+next. Tasks are made beforehand in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+from turnwise.envs.core import AgentEnv, End
+from turnwise.envs.registry import env_class
+from turnwise.tasks.core import Json, Split, Task, derive_rng
+
+_REPEATS = 5
+_TASKS = 300
+_ENVIRONMENTS = 1000
+_FORKS = 2000
+
+
+class Figure(NamedTuple):
+    """The median of several measurements, and the distance between the smallest and the largest."""
+
+    value: float
+    unit: str
+    spread: float
+
+
+def bench_env(name: str, *, repeats: int = _REPEATS, tasks: int = _TASKS) -> dict[str, Figure]:
+    """Measure an environment on each of the workloads that its class names in ``benchmarks``.
+
+    Figures, each with the workload's name appended where there is one:
+
+    * ``gold_steps``: scripted solutions, every task for the first time (caches cold).
+    * ``gold_steps_again``: the same tasks once more, as the later rollouts of a group play them.
+    * ``random_steps``: random admissible actions, tasks seen before.
+    * ``fork``: one ``fork()`` in mid-episode.
+    * ``memory_1000``: what a thousand environments, each in an episode, add to one.
+    """
+    figures: dict[str, Figure] = {}
+    for workload, knobs in env_class(name).benchmarks.items():
+        generate = env_class(name).generate
+        data = [
+            generate(derive_rng("bench", name, workload, i), Split.TRAIN, **knobs).to_json()
+            for i in range(tasks)
+        ]
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+            runs = [pool.submit(_measure, name, data).result() for _ in range(repeats)]
+        for figure, unit in _UNITS.items():
+            values = [run[figure] for run in runs]
+            key = f"{figure}_{workload}" if workload else figure
+            figures[key] = Figure(statistics.median(values), unit, max(values) - min(values))
+    return figures
+
+
+_UNITS = {
+    "gold_steps": "steps/s",
+    "gold_steps_again": "steps/s",
+    "random_steps": "steps/s",
+    "fork": "µs",
+    "memory_1000": "MiB",
+}
+
+
+def _measure(name: str, data: Sequence[dict[str, Json]]) -> dict[str, float]:
+    """All figures once; runs in a process of its own."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    tasks = [Task.from_json(item) for item in data]
+    env = env_class(name)()
+    env.reset(seed=0, options={"task": tasks[0]})  # builds what all episodes share
+    rng = derive_rng("bench", name)
+    first = _steps_per_second(env, tasks, lambda: env.gold(env.state))
+    again = _steps_per_second(env, tasks, lambda: env.gold(env.state))
+    random = _steps_per_second(env, tasks, lambda: rng.choice(env.admissible(env.state) or [""]))
+    return {
+        "gold_steps": first,
+        "gold_steps_again": again,
+        "random_steps": random,
+        "fork": _fork_microseconds(env, tasks[0]),
+        "memory_1000": _memory_mebibytes(name, tasks),
+    }
+
+
+def _steps_per_second(env: AgentEnv[Any], tasks: Sequence[Task], act: Callable[[], Any]) -> float:
+    """Whole episodes, resets included."""
+    steps, start = 0, time.perf_counter()
+    for seed, task in enumerate(tasks):
+        env.reset(seed=seed, options={"task": task})
+        end: End | None = None
+        while end is None:
+            end = env.step(act()).info.get("end")
+            steps += 1
+    return steps / (time.perf_counter() - start)
+
+
+def _fork_microseconds(env: AgentEnv[Any], task: Task) -> float:
+    env.reset(seed=0, options={"task": task})
+    env.step(env.gold(env.state))
+    start = time.perf_counter()
+    for _ in range(_FORKS):
+        env.fork()
+    return (time.perf_counter() - start) / _FORKS * 1e6
+
+
+def _memory_mebibytes(name: str, tasks: Sequence[Task]) -> float:
+    import psutil
+
+    process = psutil.Process()
+    before = process.memory_full_info().uss
+    envs: list[AgentEnv[Any]] = []
+    for i in range(_ENVIRONMENTS):
+        env = env_class(name)()
+        # A task of its own, as if it had come from a file.
+        task = Task.from_json(json.loads(json.dumps(tasks[i % len(tasks)].to_json())))
+        env.reset(seed=i, options={"task": task})
+        env.step(env.gold(env.state))
+        envs.append(env)
+    return (process.memory_full_info().uss - before) / 2**20
