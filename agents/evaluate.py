@@ -222,8 +222,8 @@ def summarize(
         success_interval=success.interval,
         mean_score=score.mean,
         mean_score_interval=score.interval,
-        pass_at_k=_mean([at_k(n, c, k) for n, c in enough]),
-        pass_hat_k=_mean([hat_k(n, c, k) for n, c in enough]),
+        pass_at_k=_weighted([(n, at_k(n, c, k)) for n, c in enough]),
+        pass_hat_k=_weighted([(n, hat_k(n, c, k)) for n, c in enough]),
         outcomes={outcome.value: outcomes[outcome.value] for outcome in Outcome},
         ends=dict(Counter(episode.end.value for episode in counting if episode.end)),
         turns=sum(len(episode.trajectory.turns) for episode in counting) / len(counting),
@@ -236,8 +236,10 @@ def summarize(
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _weighted(tasks: Sequence[tuple[int, float]]) -> float | None:
+    # A task that a small split drew twice has twice the runs and counts twice, so that pass@1 = success.
+    total = sum(n for n, _ in tasks)
+    return sum(n * value for n, value in tasks) / total if total else None
 
 
 def _nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:

@@ -156,13 +156,21 @@ class Comparison:
     def significant(self) -> bool:
         return self.p_value < self.alpha
 
-    def __str__(self) -> str:
-        """One sentence for people, which says "not significant" aloud."""
+    @property
+    def verdict(self) -> str:
+        """In plain words."""
+        return f"The difference is {'' if self.significant else 'not '}significant"
+
+    @property
+    def test(self) -> str:
+        """What the verdict rests on."""
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
-        verdict = "significant" if self.significant else "not significant"
+        return f"{self.method} over {self.tasks} tasks, {p}"
+
+    def __str__(self) -> str:
+        low, high = self.interval
         return (
-            f"{self.difference:+.3f} (95 % interval {self.interval.low:+.3f} to {self.interval.high:+.3f}, "
-            f"{p}, {self.method} over {self.tasks} tasks): {verdict}."
+            f"{self.verdict}: {self.difference:+.3f}, 95 % interval {low:+.3f} … {high:+.3f} ({self.test})."
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -32,16 +32,14 @@ def percent_interval(interval: Interval) -> str:
 
 def verdict(comparison: Comparison) -> Text:
     """The difference between two policies as one plain sentence, in colour."""
-    test = "p < 0.001" if comparison.p_value < 0.001 else f"p = {comparison.p_value:.3f}"
-    points = f"{100 * comparison.difference:+.1f} points"
-    low, high = comparison.interval
-    interval = f"95 % interval {100 * low:+.1f} … {100 * high:+.1f}"
-    said = "The difference is significant" if comparison.significant else "The difference is not significant"
+    low, high = (100 * end for end in comparison.interval)
     colour = "yellow"
     if comparison.significant:
         colour = "green" if comparison.difference > 0 else "red"
-    text = Text(f"{points} ({interval}; {comparison.method} over {comparison.tasks} tasks, {test}). ")
-    return text.append(f"{said}.", style=f"bold {colour}")
+    return Text.assemble(
+        (comparison.verdict, f"bold {colour}"),
+        f": {100 * comparison.difference:+.1f} points, 95 % interval {low:+.1f} … {high:+.1f} ({comparison.test}).",
+    )
 
 
 def evaluation_table(evaluation: Evaluation) -> Table:

@@ -138,10 +138,10 @@ def printed(renderable) -> str:
 def test_tables_say_whether_a_difference_is_significant(suite, player):
     weak, strong = (evaluate(suite, player(skill), episodes=60) for skill in (0.0, 0.9))
     better = printed(comparison_table({"warm start": weak, "after RL": strong}))
-    assert "The difference is significant." in better
+    assert "The difference is significant:" in better
     assert "McNemar over 60 tasks" in better
     same = printed(comparison_table({"a": weak, "[bold]b": weak}))
-    assert "The difference is not significant." in same
+    assert "The difference is not significant:" in same
     assert "[bold]b" in same  # names are text, not markup
     one = printed(evaluation_table(evaluate(suite, player(0.5), episodes=40, k=4)))
     assert "pass^4" in one

@@ -128,7 +128,7 @@ def test_compare_says_significant_and_counts_what_it_left_out():
     assert result.significant
     assert (result.tasks, result.unpaired, result.method) == (40, 1, "sign-flip test")
     assert result.interval.low > 0.5
-    assert ": significant." in str(result)
+    assert "difference is significant:" in str(result)
     assert result.to_json()["significant"] is True
 
 
