@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -45,7 +46,9 @@ def verdict(comparison: Comparison) -> Text:
 def evaluation_table(evaluation: Evaluation) -> Table:
     """One evaluation: each figure with its 95 % interval, and how the episodes ended."""
     table = Table(
-        title=Text(f"{evaluation.suite} · {evaluation.split} · {evaluation.policy}"), title_justify="left"
+        title=Text(f"{evaluation.suite} · {evaluation.split} · {evaluation.policy}"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
     )
     table.add_column("")
     table.add_column("value", justify="right")
@@ -72,7 +75,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 def comparison_table(evaluations: Mapping[str, Evaluation]) -> Table:
     """Several evaluations of the same tasks under each other; the last is compared with the first."""
-    table = Table()
+    table = Table(box=SIMPLE_HEAD)
     for heading in ("", "success", "95 % interval", "score", "turns", "episodes"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, evaluation in evaluations.items():

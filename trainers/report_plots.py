@@ -23,7 +23,7 @@ from turnwise.agents.statistics import Interval
 # Stand-ins that matplotlib can draw with; each becomes a variable of the page.
 _INK, _MUTED, _LINE, _ACCENT, _SECOND = "#010101", "#020202", "#030303", "#040404", "#050505"
 _VARIABLES = {_INK: "ink", _MUTED: "muted", _LINE: "line", _ACCENT: "accent", _SECOND: "second"}
-_STYLE: dict[Any, Any] = {
+_STYLE = {
     "svg.fonttype": "none",
     "font.size": 12,
     "axes.edgecolor": _LINE,
@@ -79,7 +79,7 @@ class Marker(NamedTuple):
 
 def learning_curve(dev: Series, training: Series, markers: Sequence[Marker]) -> Markup:
     """Success over updates: the dev split with its 95 % band, training episodes, held-out evaluations."""
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": "learning"}):
+    with matplotlib.rc_context(_style("learning")):
         figure = Figure(figsize=(14.2, 4.9), layout="constrained")
         axes = figure.subplots()
         if training.x:
@@ -103,7 +103,7 @@ def learning_curve(dev: Series, training: Series, markers: Sequence[Marker]) -> 
 
 def small_curve(series: Series, *, name: str, share: bool = False) -> Markup:
     """One metric, small; ``name`` only keeps the pictures' ids apart."""
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": name}):
+    with matplotlib.rc_context(_style(name)):
         figure = Figure(figsize=(4.4, 1.9), layout="constrained")
         axes = figure.subplots()
         _faint_and_smooth(axes, series, _ACCENT)
@@ -114,6 +114,10 @@ def small_curve(series: Series, *, name: str, share: bool = False) -> Markup:
         if max(series.y) - min(series.y) < 1e-9:  # a constant: leave it room
             axes.set_ylim(series.y[0] - 0.5, series.y[0] + 0.5)
         return _svg(figure)
+
+
+def _style(salt: str) -> dict[Any, Any]:
+    return {**_STYLE, "svg.hashsalt": salt}
 
 
 def _faint_and_smooth(axes: Axes, series: Series, colour: str) -> None:
