@@ -189,7 +189,9 @@ class Policy(Protocol):
     """Chooses the next message. Token-exact policies fill in the tokens of their :class:`Reply`."""
 
     name: str
-    version: int
+
+    @property
+    def version(self) -> int: ...
 
     async def act(self, history: History) -> Reply: ...
 

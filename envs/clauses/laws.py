@@ -101,11 +101,15 @@ def determinism(subject: Subject) -> str:
 def _with_global_seed(subject: Subject, seed: int) -> list[str]:
     random.seed(seed)
     np.random.seed(seed)
-    before = random.getstate(), np.random.get_state()[1].tolist()
+    before = _global_state()
     lines = transcripts(subject.name, FEW)
     cause = "the environment draws from the global RNG (random or numpy.random)"
-    require((random.getstate(), np.random.get_state()[1].tolist()) == before, cause)
+    require(_global_state() == before, cause)
     return lines
+
+
+def _global_state() -> bytes:
+    return pickle.dumps((random.getstate(), np.random.get_state()))
 
 
 def _same(first: list[str], other: list[str], where: str) -> None:
@@ -132,7 +136,8 @@ def _elsewhere(subject: Subject) -> list[str]:
     hash_seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     path = os.pathsep.join(item for item in sys.path if item)
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Broken(f"another process fails: {done.stderr.strip().splitlines()[-1][:300]}")
     return done.stdout.splitlines()
@@ -144,7 +149,9 @@ def _elsewhere(subject: Subject) -> list[str]:
 def fork(subject: Subject) -> str:
     """E4: restore(s); step(a) and fork().step(a) equal step(a); states do not change."""
     env = subject.cls()
+    start = None
     for walked in subject.walks("gold", "random", env=env):
+        start = walked.moments[0]
         frozen = [_freeze(moment.state) for moment in walked.moments]
         for turn, (action, step) in enumerate(zip(walked.actions, walked.steps, strict=True)):
             env.restore(walked.moments[turn])
@@ -160,7 +167,8 @@ def fork(subject: Subject) -> str:
             require(
                 _freeze(moment.state) == frozen[turn], f"the state of turn {turn} was changed by a later step"
             )
-    cost = _fork_us(env, walked.moments[0])
+    assert start is not None
+    cost = _fork_us(env, start)
     cheap = env.blocking or cost < FORK_LIMIT_US
     require(cheap, f"a fork takes {cost:.0f} µs, where {FORK_LIMIT_US:.0f} are allowed")
     return f"restore and fork repeat every turn; a fork takes {cost:.1f} µs"

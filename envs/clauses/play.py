@@ -92,7 +92,7 @@ def _play_floor(suite: Suite, agent: str, subject: Subject) -> Floor:
 def bad_actions(subject: Subject) -> str:
     """E7: whatever is said, the environment answers, and the episode goes on."""
     env = subject.cls()
-    said = 0
+    answered = 0
     for task in sample_tasks(subject.name, Split.TRAIN, 2):
         for moment in walk(env, task, "gold").moments[:-1]:
             for label, action in garbage(env):
@@ -102,11 +102,12 @@ def bad_actions(subject: Subject) -> str:
                 # Where any text is an answer (no tools), a senseless text may be a wrong one.
                 may_end = not env.tools and isinstance(action, str)
                 require(not ended or may_end, f"{label} ends the episode ({step.info.get('end')})")
-                require(str(step.observation).strip() != "", f"{label} is not answered")
+                said = "".join(message.content for message in step.observation)
+                require(said.strip() != "", f"{label} is not answered")
                 require(step.info.get("rewards", {}).get("outcome", 0.0) <= 0.0, f"{label} is paid for")
-                said += 1
+                answered += 1
     env.close()
-    return f"{said} senseless actions answered, and the episode went on"
+    return f"{answered} senseless actions answered, and the episode went on"
 
 
 def garbage(env: AgentEnv[Any]) -> Iterator[tuple[str, Message | str]]:
@@ -219,8 +220,9 @@ def plugin(subject: Subject) -> str:
         vector.reset(seed=0)
         vector.step(("", ""))
         vector.close()
-    said = f"gymnasium.make, make_vec and check_env pass ({len(caught)} warnings)"
-    return f"{said}; {_speed(subject):,.0f} steps/s"
+    told = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    require(not told, f"gymnasium warns: {told[:1]}")
+    return f"gymnasium.make, make_vec and check_env pass; {_speed(subject):,.0f} steps/s"
 
 
 def _speed(subject: Subject, seconds: float = 0.2) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +44,7 @@ class Output:
         self._as_json = as_json
         self._saved = -1
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> Self:
         if self._as_json:
             sys.stdout.flush()
             self._saved = os.dup(1)
@@ -76,7 +77,8 @@ class Output:
         lines = [*problem.cause.strip().splitlines()[:3], *f"→ {problem.remedy}".splitlines()[:2]]
         print("\n".join(lines), file=sys.stderr, flush=True)
         if self._as_json:
-            self._write(problem._asdict())
+            with contextlib.suppress(OSError):  # stdout itself may be what is full or closed
+                self._write(problem._asdict())
 
     def _write(self, value: Json) -> None:
         data = (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "replace")
@@ -84,7 +86,7 @@ class Output:
             data = data[os.write(self._saved, data) :]
 
 
-def table(rows: list[Mapping[str, Json]], title: str = "") -> Callable[[Console], None]:
+def table(rows: Sequence[Mapping[str, Json]], title: str = "") -> Callable[[Console], None]:
     """Show objects as a table, a column for each key."""
 
     def show(console: Console) -> None:

@@ -66,7 +66,7 @@ def run(tokens: Sequence[str]) -> int:
         except KeyboardInterrupt:
             output.fail(Problem("KeyboardInterrupt", "Interrupted.", "What was finished before is kept."))
             return INTERRUPTED
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (the last resort)
             if debug:
                 traceback.print_exc()
             output.fail(explain(error))

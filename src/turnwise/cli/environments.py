@@ -75,7 +75,7 @@ def _components(seam: str) -> list[dict[str, Json]]:
     ]
 
 
-def check(env: str, /, *, tasks: int = 100) -> Answer:
+def check(env: str, /, *, tasks: int = 50) -> Answer:
     """Test an environment against each clause of the contract (E1-E9).
 
     Args:
