@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CUT = "\U0010fffd"
 _FIRST_NAME = 0x100000
-_RESERVED = re.compile("[\ud800-\udfff\U00100000-\U0010ffff]")
+_RESERVED = "\ud800-\udfff\U00100000-\U0010ffff"
 
 
 class ControlToken(NamedTuple):
@@ -45,6 +45,9 @@ class Encoder:
     def __init__(self, tokenizer: PreTrainedTokenizerFast, source: str) -> None:
         spec = json.loads(tokenizer.backend_tokenizer.to_str())
         self.controls = _find_controls(spec["added_tokens"], source)
+        # A token of one character cannot be cut in two, so data must do without that character.
+        single = [t["content"] for t in spec["added_tokens"] if t["special"] and len(t["content"]) == 1]
+        self._unsayable = re.compile(f"[{_RESERVED}{''.join(map(re.escape, single))}]")
         self._names = {c.text: chr(_FIRST_NAME + i) for i, c in enumerate(self.controls)}
         self._ids = {c.text: c.id for c in self.controls}
         self._any = _Strings(self._names)
@@ -59,11 +62,11 @@ class Encoder:
 
         With ``own`` (the policy's words) added tokens that are not special keep their meaning, since
         thinking and calling tools are written with them. Characters that cannot be encoded (lone
-        surrogates) or are used here (the private plane 16) become U+FFFD.
+        surrogates), are used here (the private plane 16) or are control tokens by themselves become U+FFFD.
         """
-        if _RESERVED.search(text):
+        if self._unsayable.search(text):
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            text = _RESERVED.sub("\ufffd", text)
+            text = self._unsayable.sub("\ufffd", text)
         return (self._special if own else self._any).cut(text)
 
     def guard_json(self, value: Any) -> Any:
@@ -131,16 +134,17 @@ class _Strings:
 
 
 def _find_controls(added: Iterable[dict[str, Any]], source: str) -> tuple[ControlToken, ...]:
-    """Special tokens, and other added tokens that the template mentions.
+    """Special tokens, and other added tokens that the template mentions, or their opening or closing twin.
 
     White space and plain words among the latter (some tokenisers add "\\n\\n") structure nothing.
     """
+    mentioned = source.replace("/", "")
     return tuple(
-        ControlToken(token["content"], token["id"], token["special"])
+        ControlToken(text, token["id"], token["special"])
         for token in added
-        if len(token["content"]) > 1
-        and not token["content"].isspace()
-        and (token["special"] or (token["content"] in source and not token["content"].isalnum()))
+        if len(text := token["content"]) > 1
+        and not text.isspace()
+        and (token["special"] or (text.replace("/", "") in mentioned and not text.isalnum()))
     )
 
 

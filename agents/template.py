@@ -179,8 +179,9 @@ class Template:
             text = self._apply(chat, [{"type": "function", "function": spec}], False)
         except TurnwiseError:
             return False
-        told, _, written = text.partition("trial-request")
-        return "trial-about" in told and parse_hermes(written).calls == (call,) and "trial-result" in written
+        written = text.partition("trial-request")[2]
+        told, answered = "trial-about" in text, "trial-result" in written
+        return told and answered and parse_hermes(written).calls == (call,)
 
 
 def template_source(tokenizer: PreTrainedTokenizerFast) -> str:

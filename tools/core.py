@@ -67,7 +67,8 @@ class Tool:
             checked = self.arguments.model_validate(dict(call.arguments))
         except pydantic.ValidationError as error:
             raise ToolError(_explain(self.spec, error)) from None
-        return {name: getattr(checked, name) for name in self.spec.argument_names}
+        fields = self.arguments.model_fields.items()
+        return {info.alias or field: getattr(checked, field) for field, info in fields}
 
 
 def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
@@ -84,11 +85,14 @@ def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
     for name, parameter in list(inspect.signature(function).parameters.items())[skip:]:
         if name not in hints:
             raise TypeError(f"tool {function.__name__!r}: parameter {name!r} needs a type annotation")
+        if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            raise TypeError(f"tool {function.__name__!r}: parameter {name!r} cannot be given by its name")
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[name] = (hints[name], default)
+        # By alias, because pydantic's models keep names such as "json" and "copy" for themselves.
+        fields[f"argument_{len(fields)}"] = (hints[name], pydantic.Field(default, alias=name))
     model = pydantic.create_model(
         function.__name__,
-        __config__=pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True),
+        __config__=pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False),
         **fields,
     )
     schema = _without_titles(model.model_json_schema())

@@ -148,8 +148,8 @@ def _save_model(
         rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
         tie_word_embeddings=tie_embeddings,
         bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.backend_tokenizer.token_to_id(END),
+        pad_token_id=tokenizer.backend_tokenizer.token_to_id(PAD),
         dtype="float32",
     )
     with torch.random.fork_rng(devices=[]):
