@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,13 +54,16 @@ class OpenAIPolicy:
         self._sampling = sampling or Sampling()
         self._attempts = attempts
         self._longest_wait_s = longest_wait_s
-        self._options: dict[str, Any] = {
-            "base_url": base_url or None,
-            "api_key": os.environ.get("OPENAI_API_KEY") or "none",
-            "timeout": timeout_s,
-            "max_retries": 0,  # tenacity does it
-        }
-        self._client: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
+        self._client = openai.AsyncOpenAI(
+            base_url=base_url or None,
+            api_key=os.environ.get("OPENAI_API_KEY") or "none",
+            timeout=timeout_s,
+            max_retries=0,  # tenacity does it
+        )
+        # Connections belong to one event loop, while callers come with a new one each time.
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=self.name, daemon=True)
+        self._thread.start()
 
     async def act(self, history: History) -> Reply:
         """The server's message.
@@ -68,7 +72,10 @@ class OpenAIPolicy:
             EngineError: the server cannot be reached, refuses, or fails again and again.
         """
         try:
-            answer = await self._retrying()(self._ask, self._client_here(), history)
+            asked = self._retrying()(self._ask, self._request(history))
+            answer: ChatCompletion = await asyncio.wrap_future(
+                asyncio.run_coroutine_threadsafe(asked, self._loop)
+            )
         except openai.BadRequestError as error:
             if "context" in str(error).lower() and "length" in str(error).lower():
                 return Reply(Message("assistant", ""), end=End.TOKEN_LIMIT)
@@ -80,17 +87,17 @@ class OpenAIPolicy:
         return Reply(_message(answer.choices[0].message))
 
     def close(self) -> None:
-        """Let the connections go; the client's finaliser closes them."""
-        self._client = None
+        """Close the connections."""
+        if not self._loop.is_closed():
+            asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result(timeout=10)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
-    def _client_here(self) -> openai.AsyncOpenAI:
-        """The client of the running event loop: a policy may serve several loops in turn."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._client[0] is not loop:
-            self._client = loop, openai.AsyncOpenAI(**self._options)
-        return self._client[1]
+    async def _ask(self, request: dict[str, Any]) -> ChatCompletion:
+        return await self._client.chat.completions.create(**request)
 
-    async def _ask(self, client: openai.AsyncOpenAI, history: History) -> ChatCompletion:
+    def _request(self, history: History) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self._model,
             "messages": [to_openai(message) for message in history.messages()],
@@ -99,9 +106,7 @@ class OpenAIPolicy:
             "max_tokens": self._sampling.max_tokens,
             "seed": derive_rng(history.task.id, history.seed, len(history.turns)).getrandbits(31),
         }
-        if history.tools:
-            request["tools"] = tool_specs(history.tools)
-        return await client.chat.completions.create(**request)
+        return request | ({"tools": tool_specs(history.tools)} if history.tools else {})
 
     def _retrying(self) -> tenacity.AsyncRetrying:
         return tenacity.AsyncRetrying(

@@ -1,0 +1,138 @@
+"""The OpenAI policy against a real HTTP server: messages, tools, retries, time-outs, refusals."""
+
+import socket
+import time
+
+import pytest
+from chat_server import refused, said, serve
+
+from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.policies.openai import OpenAIPolicy
+from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.core import End
+from turnwise.envs.registry import get_suite, make, suite_task
+from turnwise.tasks.core import Split
+
+TASK = suite_task(get_suite("shop/easy"), Split.TEST, 0)
+
+
+def play(policy, seed=0):
+    (episode,) = run_episodes([Request(TASK, seed)], policy, retries=0)
+    policy.close()
+    return episode
+
+
+def golden(request):
+    """Plays the gold solution, by following the episode's own messages."""
+    env = make(TASK.env)
+    env.reset(seed=0, options={"task": TASK})
+    for message in request["messages"]:
+        if message["role"] == "assistant":
+            env.step(message["content"])
+    return said(str(env.gold(env.state)))
+
+
+def test_it_plays_an_episode_over_http():
+    with serve(golden) as server:
+        policy = make_policy(f"openai:tiny@{server.url}", sampling=Sampling(0.5, 0.9, 64))
+        episode = play(policy)
+    assert (episode.outcome, episode.end, episode.score) == (Outcome.OK, End.SOLVED, 1.0)
+    first, last = server.requests[0], server.requests[-1]
+    assert (first["model"], first["temperature"], first["top_p"], first["max_tokens"]) == (
+        "tiny",
+        0.5,
+        0.9,
+        64,
+    )
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["search", "click"]
+    assert len(last["messages"]) == len(first["messages"]) + 2 * (len(server.requests) - 1)
+    assert first["seed"] != last["seed"]
+    assert policy.name == f"openai:tiny@{server.url}"
+
+
+def test_tool_calls_go_out_and_results_come_back_with_their_id():
+    with serve(lambda _: said("", [("search", '{"query": "red"}')]), lambda _: refused(400)) as server:
+        episode = play(OpenAIPolicy("m", server.url))
+    call = episode.trajectory.turns[0].action.tool_calls[0]
+    assert (call.name, dict(call.arguments), call.id) == ("search", {"query": "red"}, "call_0")
+    *_, request, result = server.requests[1]["messages"]
+    assert request["tool_calls"][0]["function"] == {"name": "search", "arguments": '{"query": "red"}'}
+    assert (result["role"], result["tool_call_id"]) == ("tool", "call_0")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: said("", [("search", '{"query": ')]),
+        lambda _: said("", [("search", "[1]")]),
+        lambda _: said("", [("no_such_tool", "{}")]),
+        lambda _: said('<tool_call>{"name": "search"</tool_call>'),
+    ],
+)
+def test_malformed_calls_are_the_policys_mistake_and_the_episode_goes_on(answer):
+    with serve(answer, golden) as server:
+        episode = play(OpenAIPolicy("m", server.url))
+    assert episode.trajectory.turns[0].bad_action
+    assert episode.end is End.SOLVED
+
+
+def test_hermes_tags_left_in_the_text_are_read():
+    tagged = '<tool_call>{"name": "search", "arguments": {"query": "red"}}</tool_call>'
+    with serve(lambda _: said(tagged), lambda _: refused(400)) as server:
+        episode = play(OpenAIPolicy("m", server.url))
+    assert episode.trajectory.turns[0].action.tool_calls[0].name == "search"
+
+
+def test_passing_failures_are_retried():
+    busy = {"Retry-After": "0.05"}
+    answers = [lambda _: refused(503, **busy), lambda _: refused(429, **busy), lambda _: refused(500, **busy)]
+    with serve(*answers, golden) as server:
+        episode = play(OpenAIPolicy("m", server.url))
+    assert episode.end is End.SOLVED
+    assert len(server.requests) == len(episode.trajectory.turns) + 3
+
+
+def test_retry_after_is_kept_and_capped():
+    with serve(lambda _: refused(429, **{"Retry-After": "0.4"}), golden) as server:
+        started = time.monotonic()
+        play(OpenAIPolicy("m", server.url))
+        assert time.monotonic() - started >= 0.4
+    with serve(lambda _: refused(429, **{"Retry-After": "3600"}), golden) as server:
+        started = time.monotonic()
+        play(OpenAIPolicy("m", server.url, longest_wait_s=0.1))
+        assert time.monotonic() - started < 30
+
+
+def test_lasting_failures_are_infrastructure_errors_not_zeros():
+    with serve(lambda _: refused(503, **{"Retry-After": "0"})) as server:
+        episode = play(OpenAIPolicy("m", server.url, attempts=3))
+    assert (episode.outcome, len(server.requests)) == (Outcome.INFRA_ERROR, 3)
+    with serve(lambda _: refused(401, "wrong key")) as server:
+        episode = play(OpenAIPolicy("m", server.url))
+    assert (episode.outcome, len(server.requests)) == (Outcome.INFRA_ERROR, 1)
+    assert "wrong key" in episode.error
+    assert "OPENAI_API_KEY" in episode.error
+
+
+def test_a_hanging_server_times_out():
+    with serve(lambda _: 5.0) as server:
+        episode = play(OpenAIPolicy("m", server.url, attempts=1, timeout_s=0.2))
+    assert episode.outcome is Outcome.INFRA_ERROR
+    assert "Timeout" in episode.error
+
+
+def test_nobody_at_the_address():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        episode = play(OpenAIPolicy("m", url, attempts=2, longest_wait_s=0.05))
+    assert episode.outcome is Outcome.INFRA_ERROR
+    assert "Check the URL" in episode.error
+
+
+def test_a_full_context_is_a_token_limit():
+    with serve(golden, lambda _: refused(400, "maximum context length exceeded")) as server:
+        episode = play(OpenAIPolicy("m", server.url))
+    assert (episode.outcome, episode.end) == (Outcome.LIMIT, End.TOKEN_LIMIT)
+    assert len(episode.trajectory.turns) == 1
