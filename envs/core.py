@@ -135,6 +135,10 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """The next action of a solution that scores 1, from any state where one exists (E6)."""
         raise NotImplementedError(f"{type(self).__name__}.gold(state) is not defined")
 
+    def demonstrate(self, state: State, rng: Random) -> Message | str:
+        """The next action of a mediocre agent, for warm starts that leave something to be learned."""
+        return self.gold(state)
+
     def potential(self, state: State) -> float | None:
         """Φ(s), how far the task has come; None where the environment has no such measure."""
         return None

@@ -43,6 +43,11 @@ def gold(now: Moment) -> Message | str:
     return now.env.gold(now.env.state)
 
 
+def demonstrator(now: Moment) -> Message | str:
+    """Knows how to act, not how to act well: what a warm start imitates."""
+    return now.env.demonstrate(now.env.state, now.rng)
+
+
 def null(now: Moment) -> str:
     """Says nothing."""
     return ""
@@ -96,7 +101,7 @@ FLOORS: Mapping[str, Script] = {
     "tool_spam": tool_spam,
     "answer_spam": answer_spam,
 }
-SCRIPTS: Mapping[str, Script] = {"gold": gold, **FLOORS}
+SCRIPTS: Mapping[str, Script] = {"gold": gold, "demonstrator": demonstrator, **FLOORS}
 
 
 def _words(now: Moment) -> list[str]:

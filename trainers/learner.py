@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -37,6 +37,7 @@ class Objective:
     reduce: Reduce
     correction: Correction
     value_weight: float = 0.5
+    reference: bool = False  # whether a loss compares with the frozen reference
 
 
 class Scores(NamedTuple):
@@ -71,12 +72,16 @@ class Learner:
         self.model, self.value_head, self.reference = model, value_head, reference
         self.options, self.temperature = options, temperature
         self.device = next(model.parameters()).device
-        self.optimizer = make_optimizer(self.modules, options)
-        self.steps = 0
+        self.reset_optimizer()
 
     @property
     def modules(self) -> list[nn.Module]:
         return [self.model, *([self.value_head] if self.value_head else [])]
+
+    def reset_optimizer(self) -> None:
+        """Forget the moments, as between a warm start and reinforcement."""
+        self.optimizer = make_optimizer(self.modules, self.options)
+        self.steps = 0
 
     # --- passes without gradient -----------------------------------------------------------------
 
@@ -124,7 +129,7 @@ class Learner:
         steps = self.options.epochs * self.options.minibatches
         extra = _Extra(
             old_RT=self.score(rows) if steps > 1 else None,
-            reference_RT=self.score(rows, reference=True) if self._wants_reference(objective) else None,
+            reference_RT=self.score(rows, reference=True) if objective.reference else None,
             advantage_RT=advantage_BK[rows.trajectory_R[:, None], rows.turn_RT.clamp(min=0)] * rows.mask_RT,
             group_R=batch.turns.group_B[rows.trajectory_R],
             return_BK=_value_targets(batch, advantage_BK),
@@ -196,7 +201,7 @@ class Learner:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._token_batch(part, index_N, scores, extra)
         correction_RT = objective.correction(batch)
-        batch = _with_advantage(batch, batch.advantage_RT * correction_RT)
+        batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
         weight_RT = weight_NT[:, : part.mask_RT.shape[1]].to(self.device)
         loss, metrics = torch.zeros((), device=self.device), {}
         for term in objective.terms:
@@ -294,11 +299,6 @@ class Learner:
             return torch.autocast("cuda", torch.bfloat16)
         return contextlib.nullcontext()
 
-    def _wants_reference(self, objective: Objective) -> bool:
-        return self.reference is not None or (
-            any(term.name == "kl" for term in objective.terms) and hasattr(self.model, "disable_adapter")
-        )
-
 
 class _Extra(NamedTuple):
     """What stays constant over the steps on one batch."""
@@ -341,16 +341,3 @@ def _value_targets(batch: Batch, advantage_BK: Tensor) -> Tensor:
     """What V is fitted to: advantage + V, which is the λ-return, (B, K)."""
     value_BK = batch.turns.signals.get("value")
     return torch.zeros_like(advantage_BK) if value_BK is None else advantage_BK + value_BK
-
-
-def _with_advantage(batch: TokenBatch, advantage_RT: Tensor) -> TokenBatch:
-    from dataclasses import replace
-
-    return replace(batch, advantage_RT=advantage_RT)
-
-
-def minibatch_order(n: int, shuffle: Callable[[list[int]], None]) -> list[int]:
-    """Trajectories in a shuffled order."""
-    order = list(range(n))
-    shuffle(order)
-    return order

@@ -68,7 +68,7 @@ class Lora(Section):
     """Low-rank adapters instead of all weights (Hu et al. 2021, 2106.09685)."""
 
     rank: Positive = 16
-    alpha: float = 32.0
+    alpha: Positive = 32
     targets: list[str] | Literal["all-linear"] = "all-linear"
 
 
@@ -92,6 +92,7 @@ class EngineOptions(Section):
 class SamplingOptions(Section):
     temperature: Annotated[float, Field(gt=0)] = 1.0
     max_tokens: Positive = 256
+    tools: Literal["auto", "template", "text", "none"] = "auto"
 
 
 class WarmStart(Section):

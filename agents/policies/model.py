@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from turnwise.agents.core import Engine, History, Reply, Sampling, Trajectory
 from turnwise.agents.renderer import Renderer
+from turnwise.agents.template import ToolsFormat
 from turnwise.envs.core import End
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import digest
 from turnwise.tools.core import Tool
+
+HABITS = "turnwise.json"
+"""Beside a model that Turnwise trained: how it was spoken to, so that it is evaluated in the same way."""
+
+
+def write_habits(folder: Path, tools_format: str) -> None:
+    """Note in a model's folder how tools were shown to it."""
+    (folder / HABITS).write_text(json.dumps({"tools_format": tools_format}) + "\n", "utf-8")
+
+
+def read_habits(folder: str | Path) -> ToolsFormat:
+    """How tools were shown to this model in training; ``auto`` for a model that is not ours."""
+    path = Path(folder) / HABITS
+    return json.loads(path.read_text("utf-8"))["tools_format"] if path.is_file() else "auto"
 
 
 class ModelPolicy:

@@ -89,7 +89,7 @@ def model_policy(
             "transformers is not installed.", "Run `python3 scripts/install.py`."
         ) from error
 
-    from turnwise.agents.policies.model import ModelPolicy
+    from turnwise.agents.policies.model import ModelPolicy, read_habits
     from turnwise.agents.renderer import Renderer
 
     model = find_model(name)
@@ -103,7 +103,9 @@ def model_policy(
     most = getattr(config, "max_position_embeddings", _LONGEST_CONTEXT)
     context = options.context_length or min(most, _LONGEST_CONTEXT)
     engine = make_engine(model, context)
-    return ModelPolicy(engine, Renderer(tokenizer), options.sampling, name=f"{kind}:{name}")
+    return ModelPolicy(
+        engine, Renderer(tokenizer, tools_format=read_habits(model)), options.sampling, name=f"{kind}:{name}"
+    )
 
 
 def _scripted(name: str, options: Options) -> Policy:

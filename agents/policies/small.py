@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from turnwise.errors import TurnwiseError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PAD, END, ROLES = "<|pad|>", "<|end|>", ("<|system|>", "<|user|>", "<|assistant|>", "<|tool|>")
 CALL_TAGS = ("<tool_call>", "</tool_call>")
+Init: TypeAlias = Literal["random", "induction"]
 HEAD_DIMS = (32, 64, 80, 96, 112, 128, 192, 256)  # what vLLM's attention kernels for CPUs accept
 
 # One token opens a message and one ends a reply: three tokens of structure per turn.
@@ -47,6 +48,7 @@ def build_small_model(
     heads: int = 4,
     context: int = 2048,
     tie_embeddings: bool = False,
+    init: Init = "random",
     seed: int = 0,
 ) -> Path:
     """Train a tokeniser on ``texts``, initialise a model and save both in ``directory``.
@@ -62,6 +64,7 @@ def build_small_model(
         heads: attention heads.
         context: the longest sequence, in tokens.
         tie_embeddings: share the input and output embeddings.
+        init: of the weights: ``induction`` can copy from context from the start (:mod:`.induction`).
         seed: of the weights.
 
     Raises:
@@ -75,7 +78,7 @@ def build_small_model(
     path = Path(directory)
     tokenizer = train_tokenizer(texts, vocab_size=vocab_size, context=context)
     tokenizer.save_pretrained(path)
-    _save_model(path, tokenizer, layers, width, heads, context, tie_embeddings, seed)
+    _save_model(path, tokenizer, layers, width, heads, context, tie_embeddings, init, seed)
     return path
 
 
@@ -129,10 +132,13 @@ def _save_model(
     heads: int,
     context: int,
     tie_embeddings: bool,
+    init: Init,
     seed: int,
 ) -> None:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
+
+    from turnwise.agents.policies.induction import ROPE_THETA, induction_init
 
     # Not Qwen2, though it has the bias on q, k, v that helps small models to copy: AutoTokenizer would
     # replace our tokeniser's way of splitting words by Qwen's.
@@ -145,7 +151,10 @@ def _save_model(
         num_attention_heads=heads,
         num_key_value_heads=heads,
         max_position_embeddings=context,
-        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
+        rope_parameters={
+            "rope_type": "default",
+            "rope_theta": ROPE_THETA if init == "induction" else 10_000.0,
+        },
         tie_word_embeddings=tie_embeddings,
         bos_token_id=None,
         eos_token_id=tokenizer.backend_tokenizer.token_to_id(END),
@@ -155,4 +164,6 @@ def _save_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
+        if init == "induction":
+            induction_init(model)
     model.save_pretrained(path)

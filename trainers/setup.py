@@ -1,0 +1,147 @@
+"""What a run works with: the model and its optimizer, the tokeniser, the engine, the policies."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from turnwise.agents.core import Sampling
+from turnwise.agents.policies.model import ModelPolicy
+from turnwise.agents.renderer import Renderer
+from turnwise.agents.template import ToolsFormat
+from turnwise.envs.registry import get_suite
+from turnwise.trainers.collate import Batch
+from turnwise.trainers.learner import Learner
+from turnwise.trainers.model import ValueHead, base_of, choose_device, load_model
+from turnwise.trainers.recipe import EngineOptions, Recipe, WarmStart
+from turnwise.trainers.run import Run, summary_writer
+from turnwise.trainers.sync import TrainableEngine
+from turnwise.trainers.warm_start import demonstrations, texts
+
+
+class Studio:
+    """Everything that lives as long as the run. Engines start when they are first needed."""
+
+    def __init__(self, recipe: Recipe, run: Run) -> None:
+        from transformers import AutoTokenizer
+
+        self.recipe, self.run = recipe, run
+        self.device = choose_device(recipe.device)
+        self.source = str(run.model) if recipe.model.scratch else str(recipe.model.path)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(self.source)
+        self.tools_format: ToolsFormat = recipe.sampling.tools
+        self.renderer = Renderer(self.tokenizer, tools_format=self.tools_format)
+        self.learner = self._learner()
+        self._engine: TrainableEngine | None = None
+        self._writer = summary_writer(run.path)
+
+    @property
+    def engine(self) -> TrainableEngine:
+        assert self._engine is not None, "start_engine() comes first"
+        return self._engine
+
+    def start_engine(self) -> None:
+        """Load the engine; the trainer's weights are pushed to it before it samples anything."""
+        config = base_of(self.learner.model).config
+        context = self.recipe.engine.context_length or config.max_position_embeddings
+        self._engine = make_engine(self.recipe.engine, self.source, self.device, context)
+        sampling = self.recipe.sampling
+        drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
+        self.policy = ModelPolicy(self.engine, self.renderer, drawn)
+        self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
+
+    def measure(self, batch: Batch, needs: frozenset[str]) -> Batch:
+        """The batch with the signals that the credit rule needs."""
+        if "value" not in needs:
+            return batch
+        signals = {**batch.turns.signals, "value": self.learner.values(batch)}
+        return batch._replace(turns=dataclasses.replace(batch.turns, signals=signals))
+
+    def write_scalars(self, update: int, metrics: Mapping[str, Any]) -> None:
+        for name, value in metrics.items():
+            if isinstance(value, (int, float)):
+                self._writer.add_scalar(name, value, update)
+
+    def close(self) -> None:
+        self._writer.close()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _learner(self) -> Learner:
+        model = load_model(self.source, self.device, self.recipe.model.lora)
+        needs = self.recipe.needs
+        value_head = None
+        if "value" in needs:
+            torch.manual_seed(self.recipe.seed)
+            value_head = ValueHead(base_of(model).config.hidden_size).to(self.device)
+        reference = None
+        if "reference" in needs and self.recipe.model.lora is None:
+            reference = load_model(self.source, self.device).requires_grad_(False)
+        return Learner(
+            model,
+            self.recipe.optimizer,
+            value_head=value_head,
+            reference=reference,
+            temperature=self.recipe.sampling.temperature,
+        )
+
+
+@contextmanager
+def open_studio(recipe: Recipe, run: Run, say: Callable[[str], None]) -> Iterator[Studio]:
+    """Make the small model if there is to be one, load everything, close it in the end."""
+    if recipe.model.scratch is not None and not (run.model / "config.json").exists():
+        say(f"a model from scratch: {recipe.model.scratch.layers} layers of {recipe.model.scratch.width}")
+        make_small_model(recipe, run.model)
+    studio = Studio(recipe, run)
+    try:
+        yield studio
+    finally:
+        studio.close()
+
+
+def make_engine(options: EngineOptions, model: str, device: torch.device, context: int) -> TrainableEngine:
+    """The engine that the recipe names, on ``model``."""
+    common = {"device": device.type, "context_length": context, "max_sequences": options.max_sequences}
+    if options.kind == "torch":
+        from turnwise.agents.policies.torch import TorchEngine
+
+        return TorchEngine(model, **{**common, **options.options})
+    from turnwise.agents.policies.vllm import VllmEngine
+
+    return VllmEngine(model, **{**common, **options.options})
+
+
+def make_small_model(recipe: Recipe, folder: Path) -> None:
+    """A model from nothing, its tokeniser trained on what the demonstrator and the suite say."""
+    from turnwise.agents.policies.small import build_small_model
+
+    scratch = recipe.model.scratch
+    assert scratch is not None
+    shown = recipe.warm_start or WarmStart()
+    suite = get_suite(recipe.suite)
+    heard = _run_alone(demonstrations(suite, shown, recipe.seed, scratch.text_episodes, 0))
+    build_small_model(
+        folder,
+        texts(heard),
+        vocab_size=scratch.vocab_size,
+        layers=scratch.layers,
+        width=scratch.width,
+        heads=scratch.heads,
+        context=scratch.context,
+        init=scratch.init,
+        seed=recipe.seed,
+    )
+
+
+def _run_alone(coroutine: Any) -> Any:
+    """Run a coroutine to its end from code that may itself be running in an event loop."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

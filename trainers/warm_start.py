@@ -1,0 +1,63 @@
+"""Supervised warm start: imitate a scripted agent, so that reinforcement has something to reinforce."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from turnwise.agents.core import Trajectory
+from turnwise.agents.policies.model import with_tokens
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.renderer import Renderer
+from turnwise.agents.rollout import Request, rollout
+from turnwise.envs.registry import env_class, suite_tasks
+from turnwise.tasks.core import Split, Suite, derive_rng
+from turnwise.trainers.collate import collate_rows
+from turnwise.trainers.learner import Learner
+from turnwise.trainers.recipe import WarmStart
+
+WARM_START_TASKS = 1 << 40
+"""Demonstrations play training tasks from this index on, reinforcement those from 0 on."""
+
+
+async def demonstrations(
+    suite: Suite, options: WarmStart, seed: int, count: int, start: int
+) -> list[Trajectory]:
+    """What the demonstrator does on ``count`` training tasks."""
+    tasks = suite_tasks(suite, Split.TRAIN, count, start=WARM_START_TASKS + start)
+    requests = [
+        Request(task, derive_rng("warm start", seed, start + i).getrandbits(62))
+        for i, task in enumerate(tasks)
+    ]
+    episodes = await rollout(requests, scripted(options.demonstrator))
+    return [episode.trajectory for episode in episodes if episode.outcome.counts]
+
+
+def texts(trajectories: Sequence[Trajectory]) -> Iterator[str]:
+    """Everything that was said in these trajectories: what a tokeniser is trained on."""
+    for trajectory in trajectories:
+        for turn in trajectory.turns:
+            yield from (message.content for message in turn.observation)
+            yield turn.action.content
+
+
+async def warm_start(
+    learner: Learner,
+    renderer: Renderer,
+    suite: Suite,
+    options: WarmStart,
+    seed: int,
+    on_step: Callable[[int, dict[str, float]], None],
+) -> None:
+    """Train on demonstrations, each seen once; the rate rises over 30 steps, then falls as a cosine to a tenth."""
+    steps = max(1, options.episodes // options.batch_size)
+    tools = env_class(suite.env).tools
+    for step in range(steps):
+        shown = await demonstrations(suite, options, seed, options.batch_size, step * options.batch_size)
+        rows = collate_rows([with_tokens(trajectory, renderer, tools) for trajectory in shown])
+        rate = options.learning_rate * min(1.0, (step + 1) / 30) * _cosine(step / steps)
+        on_step(step, learner.supervise(rows, options.observation_weight, rate))
+
+
+def _cosine(done: float) -> float:
+    return 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * done))
