@@ -6,6 +6,8 @@ read as their formulas do: ``return_B - group_mean(return_B, group_B)``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -110,3 +112,60 @@ def signal(batch: TurnBatch, name: str) -> Tensor:
     if name not in batch.signals:
         raise RecipeError(f"The signal {name!r} was not measured.", f"Add {name!r} to the recipe's signals.")
     return batch.signals[name]
+
+
+# --- cells: turns that are compared with each other ------------------------------------------------
+
+
+def cells(*keys: Tensor) -> Tensor:
+    """One number for each distinct combination of the keys, which broadcast against each other.
+
+    >>> cells(torch.tensor([[7], [9]]), torch.tensor([[1, 2], [1, 1]])).tolist()
+    [[0, 1], [2, 2]]
+    """
+    stacked = torch.stack(torch.broadcast_tensors(*keys), dim=-1)
+    _, label = stacked.flatten(0, -2).unique(dim=0, return_inverse=True)
+    return label.view(stacked.shape[:-1])
+
+
+def over_cells(
+    statistic: Callable[[Tensor, Tensor], Tensor], x_BK: Tensor, cell_BK: Tensor, mask_BK: Tensor
+) -> Tensor:
+    """A statistic of groups (``group_mean``, ``group_z``, …) taken over cells of turns instead, (B, K)."""
+    y_BK = torch.zeros_like(x_BK)
+    y_BK[mask_BK] = statistic(x_BK[mask_BK], cell_BK[mask_BK])
+    return y_BK
+
+
+def cell_size(cell_BK: Tensor, mask_BK: Tensor) -> Tensor:
+    """How many turns share the cell of each turn, 0 where there is no turn, (B, K)."""
+    return over_cells(lambda one, cell: group_sum(one, cell), mask_BK.long(), cell_BK, mask_BK)
+
+
+def turn_cells(batch: TurnBatch) -> Tensor:
+    """Turns are in one cell when they are the same turn of the same group, (B, K)."""
+    turn_K = torch.arange(batch.mask_BK.shape[1], device=batch.mask_BK.device)
+    return cells(batch.group_B[:, None], turn_K)
+
+
+def prefix_cells(batch: TurnBatch) -> Tensor:
+    """Turns are in one cell when all states up to theirs agree: the nodes of the group's prefix tree, (B, K)."""
+    node_BK = torch.zeros_like(batch.state_BK)
+    node_B = batch.group_B
+    for k in range(batch.state_BK.shape[1]):
+        node_B = cells(node_B, batch.state_BK[:, k])
+        node_BK[:, k] = node_B
+    return cells(node_BK, torch.arange(node_BK.shape[1], device=node_BK.device))
+
+
+def following(x_BK: Tensor, end_B: Tensor, mask_BK: Tensor) -> Tensor:
+    """``x`` at the next turn, ``end`` at the last one, (B, K)."""
+    pad_B1 = torch.zeros_like(x_BK[:, :1])
+    next_BK = torch.cat([x_BK[:, 1:], pad_B1], dim=1)
+    return torch.where(last_turn(mask_BK), end_B[:, None], next_BK) * mask_BK
+
+
+def last_turn(mask_BK: Tensor) -> Tensor:
+    """True at the last turn of each trajectory, (B, K)."""
+    ended_B1 = torch.zeros_like(mask_BK[:, :1])
+    return mask_BK & ~torch.cat([mask_BK[:, 1:], ended_B1], dim=1)

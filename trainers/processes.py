@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -18,12 +21,12 @@ CHAIN = Process(
         (0, 0): _sure(0.3, 1),
         (0, 1): _sure(0.0, 2),
         (1, 0): _sure(0.1),
-        (1, 1): _sure(0.6),
+        (1, 1): _sure(0.691),
         (2, 0): _sure(1.0),
         (2, 1): _sure(-0.4),
     },
     horizon=2,
-    about="two turns, rewards at both",
+    about="two turns, rewards at both; the two best ways are hard to tell apart",
 )
 STOPPING = Process(
     "stopping",
@@ -93,3 +96,27 @@ def signals(p: Paths) -> dict[str, Tensor]:
     A rule that needs another signal cannot be tested before that signal is added here.
     """
     return {"value": p.value_NK, "last_value": torch.zeros_like(p.chance_N)}
+
+
+class Objective(NamedTuple):
+    """What a rule that changes the objective ascends instead."""
+
+    formula: str
+    value: Callable[[Paths, int], Tensor]  # of all trajectories and the group size; a scalar with gradient
+    solvable: bool = False  # only meant for processes whose returns are 0 or 1
+
+
+def _success(p: Paths) -> Tensor:
+    return (p.probability_N * (p.return_N >= 1)).sum()
+
+
+def _log_success(p: Paths, n: int) -> Tensor:
+    failure = 1 - _success(p)
+    return torch.stack([-(failure**k) / k for k in range(1, n)]).sum()
+
+
+OBJECTIVES = {
+    "psr_nsr": Objective("1.1·P(R ≥ 1)", lambda p, n: 1.1 * _success(p)),
+    "maxrl": Objective("−Σ_{k=1}^{n−1} P(R = 0)^k / k", _log_success, solvable=True),
+}
+"""By name of the credit rule; a rule that declares to change the objective must be here."""

@@ -9,11 +9,11 @@ import torch
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.core import Credit
 from turnwise.trainers.exact import Bias, compare, expected_update, paths
-from turnwise.trainers.processes import PROCESSES, STOPPING, lopsided, signals
+from turnwise.trainers.processes import OBJECTIVES, PROCESSES, STOPPING, Objective, lopsided, signals
 from turnwise.trainers.registry import Component, components, get_component
 
 EXACT = 1e-9
-NOTABLE = 1e-3
+NOTABLE = 1e-4
 SIZES = (2, 3)
 CREDITS = components("credit")
 
@@ -50,10 +50,26 @@ def test_bias_is_as_declared(entry: Component) -> None:
             assert all(bias.angle < EXACT and bias.scale > 0 for bias in found.values()), f"n={n}: {found}"
             assert spread(found) < EXACT, f"n={n}: the factor differs between processes: {found}"
             assert worst.error > NOTABLE, "it is unbiased without any factor: declare that"
+        elif kind == "changes the objective":
+            assert_ascends(OBJECTIVES[entry.name], entry, n)
         else:
-            assert why.strip(), "say why, or to what"
+            assert why.strip(), "say why"
             crooked = any(bias.angle > NOTABLE for bias in found.values())
             assert crooked or spread(found) > NOTABLE, f"n={n}: declared {entry.bias!r}, measured {found}"
+
+
+def assert_ascends(objective: Objective, entry: Component, n: int) -> None:
+    """The expected update is the exact gradient of the stated objective, not of the expected return."""
+    differs = False
+    for process in PROCESSES:
+        p = paths(process, lopsided(process))
+        if objective.solvable and set(p.return_N.tolist()) != {0.0, 1.0}:
+            continue
+        update = expected_update(entry.build({}), p, n, signals(p)).mean_SA
+        gradient = p.gradient(objective.value(p, n))
+        assert torch.allclose(update, gradient, atol=EXACT), f"n={n}, {process.name}: {objective.formula}"
+        differs |= compare(update, p.policy_gradient()).error > NOTABLE
+    assert differs or n < max(SIZES), "that is the expected return: it is unbiased"
 
 
 @pytest.mark.parametrize("entry", CREDITS, ids=lambda c: c.name)

@@ -1,7 +1,9 @@
 """Law 4: every credit rule with every loss learns a two-turn toy, in well under a second.
 
-First turn: stop (0.2 and the end), or open the left or the right door. Second turn: the right key depends
-on the door; only the right door's key pays in full. Tabular policy, real learner arithmetic.
+First turn: leave, or open the left or the right door. Second turn: the right key depends on the door;
+only the right door's key pays in full. In the first toy leaving is a door like the others, and each
+first turn is paid a little; in the second it ends the episode at once, for 0.2, and nothing else is
+paid before the end. Tabular policy, real learner arithmetic.
 """
 
 from collections.abc import Callable
@@ -14,14 +16,20 @@ from torch import Tensor
 from turnwise.trainers.core import Credit, Loss, RowMask, TokenBatch, TurnBatch
 from turnwise.trainers.registry import components, get_component
 
-STOP, LEFT, RIGHT = range(3)
+LEAVE, LEFT, RIGHT = range(3)
 UPDATES, GROUPS, PEERS = 60, 8, 8
 EXTRA = {"kl": 0.003, "entropy": 0.003}  # losses that are no policy gradient join one, with this weight
 
 
+TRAPPED = {  # rules that do not learn the second toy, and must be seen not to
+    "turn_index": "the baseline charges for each turn that is played, so the policy learns to leave",
+    "pure": "it climbs the smallest reward, which is 0.2 for leaving and 0 for opening a door",
+}
+
+
 @dataclass
 class Rollout:
-    """B trajectories of at most two turns; state 0, then 1 or 2 behind the left or the right door."""
+    """B trajectories of at most two turns; state 0, then 1, 2 or 3 behind the left door, the right one, the exit."""
 
     state_BK: Tensor
     action_BK: Tensor
@@ -29,32 +37,35 @@ class Rollout:
     mask_BK: Tensor
 
 
-def play(logits_SA: Tensor, generator: torch.Generator) -> Rollout:
+def play(logits_SA: Tensor, generator: torch.Generator, *, leaving_ends: bool) -> Rollout:
     probability_SA = logits_SA.detach().softmax(-1)
     first_B = torch.multinomial(probability_SA[0], GROUPS * PEERS, True, generator=generator)
-    second_B = torch.multinomial(probability_SA[first_B], 1, generator=generator).squeeze(1)
-    alive_B = first_B != STOP
-    opened_B = second_B == first_B - 1  # key 0 opens the left door, key 1 the right one
-    prize_B = torch.where(first_B == RIGHT, 1.0, 0.4) * opened_B * alive_B
+    room_B = first_B.where(first_B != LEAVE, 3)
+    second_B = torch.multinomial(probability_SA[room_B], 1, generator=generator).squeeze(1)
+    left_B = first_B == LEAVE
+    opened_B = second_B == first_B - 1  # key 0 opens the left door, key 1 the right one, none the exit
+    prize_B = torch.where(first_B == RIGHT, 1.0, 0.4) * opened_B
+    paid_A = torch.tensor([0.2, 0.0, 0.0] if leaving_ends else [0.0, 0.2, 0.8])
+    alive_B = ~left_B if leaving_ends else torch.ones_like(left_B)
     return Rollout(
-        torch.stack([torch.zeros_like(first_B), first_B], 1),
+        torch.stack([torch.zeros_like(first_B), room_B], 1),
         torch.stack([first_B, second_B], 1),
-        torch.stack([0.2 * ~alive_B, prize_B], 1),
+        torch.stack([paid_A[first_B], prize_B * alive_B], 1),
         torch.stack([torch.ones_like(alive_B), alive_B], 1),
     )
 
 
-def learn(credit: Credit, losses: list[tuple[float, Loss]], seed: int) -> float:
+def learn(credit: Credit, losses: list[tuple[float, Loss]], seed: int, *, leaving_ends: bool) -> float:
     """The probability of the best path after training, 1/9 before."""
     generator = torch.Generator().manual_seed(seed)
-    logits_SA = torch.zeros(3, 3, requires_grad=True)
+    logits_SA = torch.zeros(4, 3, requires_grad=True)
     reference_SA = logits_SA.detach().log_softmax(-1)
-    value_S = torch.zeros(3)
+    value_S = torch.zeros(4)
     optimizer = torch.optim.Adam([logits_SA], lr=0.1)
     reduce = get_component("reduce", "fixed_length").build({"length": 2})
     group_B = torch.arange(GROUPS).repeat_interleave(PEERS)
     for _ in range(UPDATES):
-        game = play(logits_SA, generator)
+        game = play(logits_SA, generator, leaving_ends=leaving_ends)
         rows = RowMask(game.mask_BK, torch.tensor([0, 1]).where(game.mask_BK, -1), torch.arange(len(group_B)))
         advantage_BK = credit(turns(game, group_B, value_S))
         learn_value(value_S, game)
@@ -89,7 +100,7 @@ def turns(game: Rollout, group_B: Tensor, value_S: Tensor) -> TurnBatch:
 def learn_value(value_S: Tensor, game: Rollout) -> None:
     """The value of a state follows the mean return from it."""
     G_BK = game.reward_BK.flip(1).cumsum(1).flip(1)
-    for state in range(3):
+    for state in range(4):
         here_BK = (game.state_BK == state) & game.mask_BK
         if here_BK.any():
             value_S[state] += 0.3 * (G_BK[here_BK].mean() - value_S[state])
@@ -106,7 +117,17 @@ def losses_with(name: str) -> list[tuple[float, Loss]]:
 @pytest.mark.parametrize("credit", [c.name for c in components("credit")])
 def test_learns(credit: str, loss: str) -> None:
     built: Callable[..., Tensor] = get_component("credit", credit).build({})
-    assert learn(built, losses_with(loss), seed=7) > 0.85
+    assert learn(built, losses_with(loss), seed=7, leaving_ends=False) > 0.85
+
+
+@pytest.mark.parametrize("credit", [c.name for c in components("credit")])
+def test_learns_where_leaving_ends_the_episode(credit: str) -> None:
+    built: Callable[..., Tensor] = get_component("credit", credit).build({})
+    success = learn(built, losses_with("clip"), seed=7, leaving_ends=True)
+    if credit in TRAPPED:
+        assert success < 0.05, f"it learns after all, so it is no longer true that {TRAPPED[credit]}"
+    else:
+        assert success > 0.85
 
 
 def test_nothing_is_learned_without_credit() -> None:
@@ -115,4 +136,4 @@ def test_nothing_is_learned_without_credit() -> None:
     def nothing(batch: TurnBatch) -> Tensor:
         return torch.zeros_like(batch.reward_BK)
 
-    assert learn(nothing, losses_with("clip"), seed=7) < 0.2
+    assert learn(nothing, losses_with("clip"), seed=7, leaving_ends=True) < 0.2

@@ -19,7 +19,7 @@ def grpo(batch: TurnBatch, *, normalize: Literal["std", "none"] = "std") -> Tens
     """One advantage per trajectory, its return standardised within its group.
 
     A_i = (R_i − mean_g R) / (std_g R + 1e-6) with the sample standard deviation, given to every turn.
-    DeepSeekMath (Shao et al. 2024), eq. 21 in its outcome form. Groups of one, and groups whose returns
+    DeepSeekMath (Shao et al. 2024), §4.1, in its outcome form. Groups of one, and groups whose returns
     are all equal, get 0.
 
     ``normalize="none"`` leaves the division out, which is Dr.GRPO's credit (see ``dr_grpo``).

@@ -11,7 +11,7 @@ from turnwise.trainers.registry import component
 def rloo(batch: TurnBatch) -> Tensor:
     """One advantage per trajectory: its return minus the mean return of the others in its group.
 
-    A_i = R_i − (1/(n−1)) Σ_{j≠i} R_j, given to every turn. Ahmadian et al. 2024, eq. 8. A group of one
+    A_i = R_i − (1/(n−1)) Σ_{j≠i} R_j, given to every turn. Ahmadian et al. 2024. A group of one
     has nothing to compare with and gets 0 (other implementations pass R through).
 
     Worked by hand: R = [1, 0, 0, 0]; 1 − 0, and 0 − 1/3.

@@ -6,7 +6,7 @@ from turnwise.trainers.registry import component
 
 @component("filter", "informative", paper="2503.14476")
 def informative(group: Group, *, tolerance: float = 1e-6) -> bool:
-    """Drops groups whose episodes all have the same return (DAPO's dynamic sampling, §3.2).
+    """Drops groups whose episodes all have the same return (DAPO's dynamic sampling).
 
     A group is kept when the returns of some agent differ by more than ``tolerance``. Compared is the sum
     of the rewards; credit that looks at single turns could still have learned from a dropped group.

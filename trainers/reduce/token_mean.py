@@ -13,7 +13,7 @@ from turnwise.trainers.registry import component
     bias="biased: the denominator depends on lengths that the policy chooses",
 )
 def token_mean(rows: RowMask) -> Tensor:
-    """Mean over all sampled tokens of the batch: long trajectories weigh more. DAPO, eq. 8.
+    """Mean over all sampled tokens of the batch: long trajectories weigh more. From DAPO.
 
     w = 1 / (number of sampled tokens).
 

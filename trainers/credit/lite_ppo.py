@@ -1,0 +1,33 @@
+"""Lite PPO: group mean, batch standard deviation."""
+
+import torch
+from torch import Tensor
+
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.groups import EPS, group_mean, group_std, over_turns
+from turnwise.trainers.registry import component
+
+
+@component(
+    "credit",
+    "lite_ppo",
+    paper="2508.08221",
+    bias="biased: divides by the standard deviation of a batch that the trajectory itself belongs to",
+)
+def lite_ppo(batch: TurnBatch) -> Tensor:
+    """Return minus the mean of the group, over the standard deviation of the whole batch.
+
+    A_i = (R_i − mean_g R) / (std_batch R + 1e-6), sample standard deviation. Liu et al. 2025, "Tricks or
+    Traps?": a group with hardly any spread is not blown up as in GRPO. Mixed environments should
+    have returns on one scale, since they share the denominator.
+
+    Worked by hand: R = [1, 0, 0, 0], [1, 1, 1, 0]: std √(2/7) = 0.534522.
+
+    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> R = [[1], [0], [0], [0], [1], [1], [1], [0]]
+    >>> rounded(lite_ppo(turn_batch(R, [0, 0, 0, 0, 1, 1, 1, 1])), 4)
+    [[1.4031], [-0.4677], [-0.4677], [-0.4677], [0.4677], [0.4677], [0.4677], [-1.4031]]
+    """
+    whole_B = torch.zeros_like(batch.group_B)
+    deviation_B = batch.return_B - group_mean(batch.return_B, batch.group_B)
+    return over_turns(deviation_B / (group_std(batch.return_B, whole_B) + EPS), batch)
