@@ -24,11 +24,11 @@ def a_grae(batch: TurnBatch, *, maturity: float = 1.0) -> Tensor:
     Worked by hand: [1, 0, 0, 0] alone: p = m = 1/4, √p = 1/2, both weights 1, positives × 1/4.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(a_grae(turn_batch([[1], [0], [0], [0]])), 4)
-    [[0.375], [-0.5], [-0.5], [-0.5]]
+    >>> rounded(a_grae(turn_batch([[1], [0], [0], [0]])))
+    [[0.374999], [-0.499998], [-0.499998], [-0.499998]]
     >>> R = [[1], [0], [0], [0], [1], [1], [1], [0]]
-    >>> rounded(a_grae(turn_batch(R, [0, 0, 0, 0, 1, 1, 1, 1])), 4)
-    [[0.75], [-0.5], [-0.5], [-0.5], [0.5387], [0.5387], [0.5387], [-3.232]]
+    >>> rounded(a_grae(turn_batch(R, [0, 0, 0, 0, 1, 1, 1, 1])))
+    [[0.749997], [-0.499998], [-0.499998], [-0.499998], [0.53867], [0.53867], [0.53867], [-3.232023]]
     """
     R_B, group_B = batch.return_B, batch.group_B
     p_B = group_mean(R_B, group_B).clamp(0, 1)

@@ -36,10 +36,10 @@ def gigpo(
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 0, 1]], states=[[0, 1], [0, 2], [0, 1, 3]])
-    >>> rounded(gigpo(batch), 4)
-    [[0.6658, 0.3583, 0.0], [-1.2842, -0.6667, 0.0], [0.6183, 0.3083, 0.3333]]
-    >>> rounded(gigpo(batch, normalize="std"), 4)
-    [[1.1985, 1.2844, 0.0], [-2.3083, -1.1547, 0.0], [1.1098, -0.1297, 0.5773]]
+    >>> rounded(gigpo(batch))
+    [[0.665833, 0.358333, 0.0], [-1.284167, -0.666667, 0.0], [0.618333, 0.308333, 0.333333]]
+    >>> rounded(gigpo(batch, normalize="std"))
+    [[1.198498, 1.284436, 0.0], [-2.30826, -1.154699, 0.0], [1.109762, -0.129738, 0.577349]]
     """
 
     def compare(x: Tensor, group: Tensor) -> Tensor:

@@ -26,8 +26,8 @@ def grpo_lambda(batch: TurnBatch, *, lam: float = 0.9, floor: float | None = Non
     Worked by hand: R = 1, 0: A = ±0.70711; three turns 1 + 0.5 + 0.25, 1 + 0.5, 1.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(grpo_lambda(turn_batch([[0, 0, 1], [0]]), lam=0.5), 4)
-    [[1.2374, 1.0607, 0.7071], [-0.7071, 0.0, 0.0]]
+    >>> rounded(grpo_lambda(turn_batch([[0, 0, 1], [0]]), lam=0.5))
+    [[1.237435, 1.060659, 0.707106], [-0.707106, 0.0, 0.0]]
     """
     advantage_B = group_z(batch.return_B, batch.group_B)
     if floor is not None:

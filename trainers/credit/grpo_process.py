@@ -23,8 +23,8 @@ def grpo_process(batch: TurnBatch) -> Tensor:
     Worked by hand: rewards 0, 1 | 0: mean 1/3, std √(1/3) = 0.57735.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(grpo_process(turn_batch([[0, 1], [0]])), 5)
-    [[0.57735, 1.1547], [-0.57735, 0.0]]
+    >>> rounded(grpo_process(turn_batch([[0, 1], [0]])))
+    [[0.577349, 1.154699], [-0.577349, 0.0]]
     """
     mask_BK = batch.mask_BK
     group_BK = cells(batch.group_B[:, None].expand_as(mask_BK))

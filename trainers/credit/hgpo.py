@@ -29,8 +29,8 @@ def hgpo(batch: TurnBatch, *, history: int = 2, alpha: float = 1.0, discount: fl
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 0]], states=[[0, 1], [0, 1], [2, 1]])
-    >>> rounded(hgpo(batch, discount=1.0)[:, 1:], 4)
-    [[1.1657], [-0.8828], [-0.7071]]
+    >>> rounded(hgpo(batch, discount=1.0)[:, 1:])
+    [[1.165683], [-0.882841], [-0.707105]]
     """
 
     def standardise(x: Tensor, group: Tensor) -> Tensor:

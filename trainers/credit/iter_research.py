@@ -24,8 +24,8 @@ def iter_research(batch: TurnBatch, *, discount: float = 0.95) -> Tensor:
     Worked by hand: a success of three turns [0.9025, 0.95, 1], a failure of two [0, 0].
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(iter_research(turn_batch([[0, 0, 1], [0, 0]])), 4)
-    [[0.6361, 0.7271, 0.8229], [-1.0931, -1.0931, 0.0]]
+    >>> rounded(iter_research(turn_batch([[0, 0, 1], [0, 0]])))
+    [[0.636096, 0.727104, 0.822901], [-1.093051, -1.093051, 0.0]]
     """
     mask_BK = batch.mask_BK
     left_BK = reverse_cumsum(mask_BK.to(batch.reward_BK.dtype)) - 1

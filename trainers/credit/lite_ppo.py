@@ -25,8 +25,8 @@ def lite_ppo(batch: TurnBatch) -> Tensor:
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
     >>> R = [[1], [0], [0], [0], [1], [1], [1], [0]]
-    >>> rounded(lite_ppo(turn_batch(R, [0, 0, 0, 0, 1, 1, 1, 1])), 4)
-    [[1.4031], [-0.4677], [-0.4677], [-0.4677], [0.4677], [0.4677], [0.4677], [-1.4031]]
+    >>> rounded(lite_ppo(turn_batch(R, [0, 0, 0, 0, 1, 1, 1, 1])))
+    [[1.403119], [-0.467706], [-0.467706], [-0.467706], [0.467706], [0.467706], [0.467706], [-1.403119]]
     """
     whole_B = torch.zeros_like(batch.group_B)
     deviation_B = batch.return_B - group_mean(batch.return_B, batch.group_B)

@@ -25,8 +25,8 @@ def mt_grpo(batch: TurnBatch, *, weight: float = 1.0) -> Tensor:
     Worked by hand: first-turn rewards [0.2, 0, 0.2, 0.1], outcomes [1, 0, 0, 1].
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(mt_grpo(turn_batch([[0.2, 1], [0, 0], [0.2, 0], [0.1, 1]])), 3)
-    [[1.648, 0.866], [-2.17, -0.866], [-0.083, -0.866], [0.605, 0.866]]
+    >>> rounded(mt_grpo(turn_batch([[0.2, 1], [0, 0], [0.2, 0], [0.1, 1]])))
+    [[1.648408, 0.865875], [-2.170096, -0.865875], [-0.083343, -0.865875], [0.605031, 0.865875]]
     """
     mask_BK, last_BK = batch.mask_BK, last_turn(batch.mask_BK)
     outcome_B = (batch.reward_BK * last_BK).sum(-1)

@@ -23,10 +23,10 @@ def ngrpo(batch: TurnBatch, *, best: float = 1.0) -> Tensor:
     Worked by hand: R = [0, 0, 0, 0] and 1: μ′ = 0.2, s′ = √0.2 = 0.447214.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(ngrpo(turn_batch([[0], [0], [0], [0]])), 5)
-    [[-0.44721], [-0.44721], [-0.44721], [-0.44721]]
-    >>> rounded(ngrpo(turn_batch([[1], [0], [0], [0]])), 4)
-    [[1.0954], [-0.7303], [-0.7303], [-0.7303]]
+    >>> rounded(ngrpo(turn_batch([[0], [0], [0], [0]])))
+    [[-0.447213], [-0.447213], [-0.447213], [-0.447213]]
+    >>> rounded(ngrpo(turn_batch([[1], [0], [0], [0]])))
+    [[1.095443], [-0.730295], [-0.730295], [-0.730295]]
     """
     R_B, group_B = batch.return_B, batch.group_B
     n_B = group_size(group_B)

@@ -26,8 +26,8 @@ def pure(batch: TurnBatch, *, temperature: float = 0.1) -> Tensor:
     −0.8 − 3·0.278, −0.8 − 2·0.278, 0 − 0.278.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(pure(turn_batch([[0.9, -0.8, 0.5], [0.9, 0.8, 0.85]])), 4)
-    [[-1.634, -1.356, -0.278], [1.634, 1.1996, 0.5278]]
+    >>> rounded(pure(turn_batch([[0.9, -0.8, 0.5], [0.9, 0.8, 0.85]])))
+    [[-1.633989, -1.355992, -0.277996], [1.633989, 1.199632, 0.527782]]
     """
     mask_BK = batch.mask_BK
     weight_BK = (-batch.reward_BK / temperature).masked_fill(~mask_BK, -torch.inf).softmax(-1)

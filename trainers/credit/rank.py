@@ -24,8 +24,8 @@ def rank(batch: TurnBatch) -> Tensor:
     Worked by hand: R = [5, 7, 3, 9] beat 1, 2, 0, 3 of 3 peers.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(rank(turn_batch([[5], [7], [3], [9]])), 4)
-    [[-0.3873], [0.3873], [-1.1619], [1.1619]]
+    >>> rounded(rank(turn_batch([[5], [7], [3], [9]])))
+    [[-0.387297], [0.387297], [-1.161892], [1.161892]]
     """
     R_B, group_B = batch.return_B, batch.group_B
     peers_BB = (group_B[:, None] == group_B[None, :]).to(R_B.dtype)

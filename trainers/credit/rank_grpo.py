@@ -25,8 +25,8 @@ def rank_grpo(batch: TurnBatch) -> Tensor:
     >>> from math import log2
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
     >>> batch = turn_batch([[1, 0, 0.5], [0, 0, 0.5], [1, 1 / log2(3), 0]])
-    >>> rounded(rank_grpo(batch), 4)
-    [[0.4682, -0.5766, 0.5772], [-1.148, -0.5766, 0.5772], [0.6798, 1.1532, -1.1543]]
+    >>> rounded(rank_grpo(batch))
+    [[0.468209, -0.576588, 0.57715], [-1.148031, -0.576588, 0.57715], [0.679823, 1.153175, -1.154301]]
     """
 
     def standardise(x: Tensor, group: Tensor) -> Tensor:

@@ -26,10 +26,10 @@ def rebn(
     Worked by hand: G = [0.81, 0.9, 1], [−0.9, −1]; mean 0.162.
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> rounded(rebn(turn_batch([[0, 0, 1], [0, -1]])), 5)
-    [[0.71171, 0.81056, 0.92039], [-1.16642, -1.27625, 0.0]]
-    >>> rounded(rebn(turn_batch([[0, 0, 1], [0, -1]]), std="sample"), 4)
-    [[0.6366, 0.725, 0.8232], [-1.0433, -1.1415, 0.0]]
+    >>> rounded(rebn(turn_batch([[0, 0, 1], [0, -1]])))
+    [[0.711712, 0.81056, 0.920392], [-1.166416, -1.276248, 0.0]]
+    >>> rounded(rebn(turn_batch([[0, 0, 1], [0, -1]]), std="sample"))
+    [[0.636574, 0.724987, 0.823224], [-1.043274, -1.141511, 0.0]]
     """
     G_BK, mask_BK = returns_to_go(batch, discount), batch.mask_BK
     n = mask_BK.sum()

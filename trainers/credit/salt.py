@@ -30,10 +30,10 @@ def salt(batch: TurnBatch, *, base: Literal["grpo", "rloo"] = "grpo") -> Tensor:
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 1], [0, 0]], states=[[0, 1], [0, 1], [0, 1], [0, 2]])
-    >>> rounded(salt(batch), 4)
-    [[0.2887, 0.866], [0.2887, -0.866], [0.2887, 0.866], [-0.866, -0.866]]
-    >>> rounded(salt(batch, base="rloo")[:, :1], 4)
-    [[0.2222], [0.2222], [0.2222], [-0.6667]]
+    >>> rounded(salt(batch))
+    [[0.288675, 0.866024], [0.288675, -0.866024], [0.288675, 0.866024], [-0.866024, -0.866024]]
+    >>> rounded(salt(batch, base="rloo")[:, :1])
+    [[0.222222], [0.222222], [0.222222], [-0.666667]]
     """
     if base == "grpo":
         advantage_B = group_z(batch.return_B, batch.group_B)

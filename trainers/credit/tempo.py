@@ -35,10 +35,10 @@ def tempo(batch: TurnBatch) -> Tensor:
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
     >>> states = [[0, 1, 2], [0, 1, 2], [0, 1, 3], [0, 4]]
-    >>> rounded(tempo(turn_batch([[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0]], states=states)), 4)[0]
-    [1.1547, 1.4434, 0.866]
-    >>> rounded(tempo(turn_batch([[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0]], states=states)), 4)[2:]
-    [[-0.5773, -2.0207, -0.866], [-1.732, -0.866, 0.0]]
+    >>> rounded(tempo(turn_batch([[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0]], states=states)))[0]
+    [1.154699, 1.443373, 0.866024]
+    >>> rounded(tempo(turn_batch([[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0]], states=states)))[2:]
+    [[-0.577349, -2.020722, -0.866024], [-1.732048, -0.866024, 0.0]]
     """
     R_B, mask_BK = batch.return_B, batch.mask_BK
     value_BK = over_cells(group_mean, over_turns(R_B, batch), prefix_cells(batch), mask_BK)
