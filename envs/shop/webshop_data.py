@@ -160,7 +160,11 @@ def _products(raw: Sequence[Mapping[str, Json]], attributes: Mapping[str, Json])
 
 
 def _options(raw: Mapping[str, Json] | None) -> dict[str, tuple[str, ...]]:
-    groups = {name.lower(): contents for name, contents in (raw or {}).items() if contents is not None}
+    groups = {
+        " ".join(name.lower().split()): contents
+        for name, contents in (raw or {}).items()
+        if contents is not None
+    }
     return {
         name: tuple(dict.fromkeys(_clean(content["value"]) for content in contents))
         for name, contents in groups.items()
@@ -168,7 +172,7 @@ def _options(raw: Mapping[str, Json] | None) -> dict[str, tuple[str, ...]]:
 
 
 def _clean(value: str) -> str:
-    return value.strip().replace("/", " | ").lower()
+    return " ".join(value.strip().replace("/", " | ").lower().split())  # one space, as clicks are read
 
 
 def _human_goals(products: Sequence[Product], human: Mapping[str, Json]) -> Iterator[RawGoal]:

@@ -120,7 +120,7 @@ def test_a_pickled_catalogue_is_a_reference(shop):
 
 # --- search --------------------------------------------------------------------------------------
 
-WORDS = st.sampled_from("red blue mug scarf soft".split())
+WORDS = st.sampled_from(["red", "blue", "mug", "scarf", "soft"])
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,239 @@
+"""The suites: gold scores 1 from anywhere, floors hold, splits share nothing, forks are exact and cheap."""
+
+import json
+import pickle
+import random
+import time
+import warnings
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.envs.bench import bench_env
+from turnwise.envs.core import End
+from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
+from turnwise.envs.shop.env import ShopEnv
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
+
+SUITES = ["shop/quick", "shop/easy", "shop/standard", pytest.param("shop/hard", marks=pytest.mark.slow)]
+FLOORS = {"shop/quick": 0.15}
+FEW = {"shop/hard": 15}  # its catalogues take most of a second each
+
+
+def finish(env, act):
+    """(turns, end, return) of the rest of an episode."""
+    turns, total = 0, 0.0
+    while True:
+        step = env.step(act())
+        turns, total = turns + 1, total + step.reward
+        if step.info["end"] is not None:
+            return turns, step.info["end"], total
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_gold_solves_every_task_in_at_least_three_turns(name):
+    env, turns = make("turnwise/Shop-v0"), set()
+    for split in Split:
+        for task in suite_tasks(get_suite(name), split, FEW.get(name, 40)):
+            env.reset(seed=0, options={"task": task})
+            n, end, total = finish(env, lambda: env.gold(env.state))
+            assert (end, total) == (End.SOLVED, 1.0), task
+            turns.add(n)
+    assert min(turns) >= 3
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_random_valid_actions_seldom_succeed(name):
+    env, rng, solved = make("turnwise/Shop-v0"), random.Random(0), 0
+    tasks = list(suite_tasks(get_suite(name), Split.TEST, 200))
+    for seed, task in enumerate(tasks):
+        env.reset(seed=seed, options={"task": task})
+        _, end, _ = finish(env, lambda: rng.choice(env.admissible(env.state)))
+        solved += end is End.SOLVED
+    assert solved / len(tasks) <= FLOORS.get(name, 0.1)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_splits_share_no_catalogue_no_goal_and_no_prompt_thing(name):
+    suite = get_suite(name)
+    catalogues, goals = {}, {}
+    for split in Split:
+        tasks = list(suite_tasks(suite, split, 120))
+        assert len({task.id for task in tasks}) > 60
+        catalogues[split] = {task.options["catalogue"]["seed"] for task in tasks}
+        goals[split] = {goal_key(task) for task in tasks}
+    for found in (catalogues, goals):
+        assert not found[Split.TRAIN] & found[Split.TEST]
+        assert not found[Split.TRAIN] & found[Split.DEV]
+        assert not found[Split.DEV] & found[Split.TEST]
+
+
+def goal_key(task):
+    env = make("turnwise/Shop-v0")
+    env.reset(seed=0, options={"task": task})
+    goal = env.state.world.goal
+    return (goal.nouns, frozenset(goal.attributes), goal.options)
+
+
+def test_tasks_are_self_contained_json():
+    task = suite_task(get_suite("shop/standard"), Split.TEST, 3)
+    copy = Task.from_json(json.loads(json.dumps(task.to_json())))
+    assert copy.id == task.id
+    a, b = make("turnwise/Shop-v0"), make("turnwise/Shop-v0")
+    assert a.reset(seed=1, options={"task": task})[0] == b.reset(seed=1, options={"task": copy})[0]
+
+
+# --- from any state ------------------------------------------------------------------------------
+
+KNOBS = [
+    {"products": 300, "catalogues": 2, "vocabulary": "small", "distractors": 5, "stray": 0.5, "per_page": 3,
+     "attributes": [1, 3], "titled": 1, "option_groups": 2, "price_cap": True, "turn_limit": 60},
+    {"products": 80, "catalogues": 2, "vocabulary": "small", "pages": "compact", "labels": "position",
+     "per_page": 4, "stray": 0.5, "turn_limit": 60},
+]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(KNOBS), st.integers(0, 30), st.integers(0, 2**32), st.integers(0, 12))
+def test_gold_and_forks_from_any_state(knobs, index, seed, walk):
+    env, rng = ShopEnv(shaping=1.0), random.Random(seed)
+    env.reset(seed=seed, options={"task": ShopEnv.generate(derive_rng(index), Split.TRAIN, **knobs)})
+    assert env.potential(env.state) == 0
+    total = 0.0
+    for _ in range(walk):
+        actions = [a for a in env.admissible(env.state) if "buy" not in a] + [
+            "click[nowhere]",
+            "search[red mug]",
+        ]
+        snapshot, fork, action = env.snapshot(), env.fork(), rng.choice(actions)
+        step = env.step(action)
+        total += step.reward
+        assert fork.step(action) == step
+        assert 0 <= env.potential(env.state) < 1
+        after = env.snapshot()
+        env.restore(pickle.loads(pickle.dumps(snapshot)))
+        assert env.step(action) == step
+        env.restore(after)
+    turns, end, rest = finish(env, lambda: env.gold(env.state))
+    assert end is End.SOLVED
+    assert turns <= 20
+    assert total + rest == pytest.approx(1.0)  # shaping telescopes: Φ(start) = Φ(end) = 0
+
+
+def test_potential_rises_along_the_solution():
+    env = ShopEnv()
+    env.reset(seed=0, options={"task": suite_task(get_suite("shop/standard"), Split.TRAIN, 0)})
+    seen = [env.potential(env.state)]
+    while env.step(env.gold(env.state)).info["end"] is None:
+        seen.append(env.potential(env.state))
+    assert seen == [0.0, 0.2, 0.4, 0.6, 0.8]  # found, open, two options; the purchase is the fifth step
+
+
+def test_buying_the_right_product_without_its_option_scores_in_part_and_fails():
+    env = make("turnwise/Shop-v0")
+    env.reset(seed=0, options={"task": suite_task(get_suite("shop/quick"), Split.TRAIN, 0)})
+    while env.state.item < 0:
+        env.step(env.gold(env.state))
+    step = env.step("click[buy]")
+    attributes = len(env.state.world.goal.attributes)
+    assert step.info["end"] is End.FAILED
+    assert step.reward == pytest.approx((attributes + 1) / (attributes + 2))
+    assert step.info["details"] == {
+        "total": step.reward, "r_type": 1.0, "attributes": attributes, "options": 0, "price": True,
+    }  # fmt: skip
+
+
+def test_the_turn_limit_truncates():
+    env = make("turnwise/Shop-v0")
+    task = suite_task(get_suite("shop/quick"), Split.TRAIN, 0)
+    env.reset(seed=0, options={"task": task})
+    turns, end, _ = finish(env, lambda: "search[mug]")
+    assert (turns, end) == (task.options["turn_limit"], End.TURN_LIMIT)
+
+
+def test_state_keys_are_for_states_not_for_paths():
+    env = make("turnwise/Shop-v0")
+    tasks = list(suite_tasks(get_suite("shop/quick"), Split.TRAIN, 2))
+    _, info = env.reset(seed=0, options={"task": tasks[0]})
+    start, first = info["state_key"], env.step("search[mug]").info["state_key"]
+    env.step("click[1]")
+    back = env.step("click[prev]").info["state_key"]
+    again = env.step("search[  MUG ]").info["state_key"]
+    assert start != first == back == again
+    assert env.reset(seed=0, options={"task": tasks[1]})[1]["state_key"] != start
+
+
+def test_forks_cost_less_than_100_microseconds():
+    env = make("turnwise/Shop-v0")
+    env.reset(seed=0, options={"task": suite_task(get_suite("shop/easy"), Split.TRAIN, 0)})
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(50):
+            env.fork()
+        times.append((time.perf_counter() - start) / 50)
+    assert min(times) < 100e-6
+
+
+# --- knobs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"product": 100}, "Did you mean 'products'"),
+        ({"products": "many"}, "products"),
+        ({"attributes": [3, 2]}, "attributes"),
+        ({"values": 9}, "values must be at most"),
+        ({"titled": 5}, "titled must be at most"),
+        ({"price_cap": True, "show_prices": False}, "price_cap needs show_prices"),
+        ({"data": "/tmp", "vocabulary": "small"}, "vocabulary"),
+    ],
+)
+def test_unknown_and_impossible_knobs_are_refused(knobs, said):
+    with pytest.raises(EnvError, match=said):
+        ShopEnv.generate(derive_rng(0), Split.TRAIN, **knobs)
+
+
+def test_a_task_of_something_else_is_refused():
+    with pytest.raises(EnvError, match="no task of"):
+        make("turnwise/Shop-v0").reset(options={"task": Task("other", "x")})
+
+
+# --- gymnasium -----------------------------------------------------------------------------------
+
+
+def test_gymnasium_makes_and_checks_it():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make("turnwise/Shop-v0")
+        check_env(env.unwrapped)
+    observation, info = env.reset(seed=3)
+    assert env.observation_space.contains(observation)
+    assert env.reset(seed=3)[1]["task_id"] == info["task_id"] != env.reset(seed=4)[1]["task_id"]
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_gymnasium_vector_environments(mode):
+    shared = {} if mode == "sync" else {"vector_kwargs": {"shared_memory": False, "context": "spawn"}}
+    envs = gymnasium.make_vec("turnwise/Shop-v0", num_envs=3, vectorization_mode=mode, **shared)
+    observations, _ = envs.reset(seed=[1, 2, 3])
+    single = gymnasium.make("turnwise/Shop-v0")
+    assert [str(o) for o in observations] == [str(single.reset(seed=seed)[0]) for seed in (1, 2, 3)]
+    observations, rewards, terminated, truncated, _ = envs.step(("search[mug]", "click[x]", "?"))
+    assert "Page 1" in str(observations[0])
+    assert "is not here" in str(observations[1])
+    assert [array.any() for array in (rewards, terminated, truncated)] == [False] * 3
+    envs.close()
+
+
+@pytest.mark.slow
+def test_bench_measures():
+    figures = bench_env("turnwise/Shop-v0", repeats=2, tasks=20)
+    assert set(figures) >= {"gold_steps_1000_products", "memory_1000_100000_products", "fork_1000_products"}
+    assert all(figure.value > 0 and figure.spread >= 0 for figure in figures.values())
