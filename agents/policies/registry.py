@@ -67,7 +67,7 @@ def find_model(name: str) -> str:
         inside = sorted(str(found.parent) for found in path.glob("**/config.json"))[:3]
         remedy = f"Inside it: {', '.join(inside)}." if inside else "A model's folder has a config.json."
         raise TurnwiseError(f"{name} holds no model.", remedy)
-    if not _HUB_ID.fullmatch(name):
+    if not _HUB_ID.fullmatch(name) or ("/" in name and path.parent.is_dir()):
         raise TurnwiseError(
             f"There is no model folder {name}.", "Give a folder with a config.json, or a Hugging Face id."
         )

@@ -107,7 +107,7 @@ def test_specs_are_read():
                 make_policy(kind)
 
 
-def test_where_a_model_is(tmp_path):
+def test_where_a_model_is(tmp_path, monkeypatch):
     model = tmp_path / "runs" / "best"
     model.mkdir(parents=True)
     with pytest.raises(TurnwiseError, match="holds no model"):
@@ -117,7 +117,8 @@ def test_where_a_model_is(tmp_path):
     with pytest.raises(TurnwiseError, match=r"Inside it: .*runs/best"):
         find_model(str(tmp_path))
     assert find_model("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
-    for missing in ("./nothing", "/nothing/here", "a/b/c"):
+    monkeypatch.chdir(tmp_path)
+    for missing in ("./nothing", "/nothing/here", "a/b/c", "runs/nothing"):
         with pytest.raises(TurnwiseError, match="no model folder"):
             find_model(missing)
 

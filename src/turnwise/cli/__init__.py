@@ -14,6 +14,7 @@ _QUIET = {
     "TRANSFORMERS_VERBOSITY": "error",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_VERBOSITY": "error",
 }
 
 
@@ -21,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: run a verb and exit with its code."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")
     from turnwise.cli.app import INTERRUPTED, run
 
     code = run(list(sys.argv[1:] if arguments is None else arguments))
