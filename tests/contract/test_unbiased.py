@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
@@ -123,6 +124,25 @@ def test_a_mean_that_includes_oneself_is_caught() -> None:
     found = measure(careless, 3)
     assert found["chain"].angle < EXACT  # nobody stops early: only a factor is lost
     assert found["stopping"].angle > NOTABLE
+
+
+def test_stopping_time_bias_turns_the_update_around() -> None:
+    """Centring per turn index and summing: where going on is right, the policy is told to stop."""
+    p = paths(STOPPING, lopsided(STOPPING))
+    exact = p.policy_gradient()
+    updates = {
+        name: expected_update(get_component("credit", name).build({}), p, 3, signals(p)).mean_SA
+        for name in ("turn_index", "return_to_go")
+    }
+    assert exact[0, 1] > 0.02
+    assert updates["turn_index"][0, 1] < -0.02
+    assert torch.allclose(updates["return_to_go"], exact, atol=EXACT)
+
+
+def test_the_page_lists_every_rule_with_its_declaration() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "credit-bias.md").read_text()
+    missing = [c.name for c in CREDITS if f"| `{c.name}` |" not in page or c.bias not in page]
+    assert not missing, "write it anew: python -m turnwise.trainers.bias > docs/credit-bias.md"
 
 
 def test_probabilities_and_values_are_exact() -> None:
