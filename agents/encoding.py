@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,9 +111,15 @@ class _Strings:
     """A set of strings, each to be cut wherever it occurs, even half."""
 
     def __init__(self, strings: Iterable[str]) -> None:
-        # Longest first, as tokenisers match: of two that begin at one place, the longer counts.
+        # Longest first, as tokenisers match: of two that begin at one place, the longer counts. Grouped by
+        # their beginnings, because Llama 3 has hundreds of them and web pages are full of "<".
         known = sorted(strings, key=lambda string: (-len(string), string))
-        self.pattern = re.compile("|".join(map(re.escape, known)) if known else r"(?!)")
+        groups: dict[str, list[str]] = defaultdict(list)
+        for string in known:
+            groups[string[:2]].append(re.escape(string))
+        parts = [f"(?:{'|'.join(group)})" for group in groups.values()]
+        self.pattern = re.compile("|".join(parts) if parts else r"(?!)")
+        self._known = known
         self._heads = {string[:end] for string in known for end in range(1, len(string))}
         self._tails = {string[start:] for string in known for start in range(1, len(string))}
         self._longest = max(map(len, known), default=0)
@@ -126,11 +133,12 @@ class _Strings:
             done = match.start() + 1
             match = self.pattern.search(text, done)
         whole = _CUT.join([*pieces, text[done:]])
-        # A string could also be completed by what the template writes next to the text.
+        # A string could also be completed by what the template writes around the text.
         lengths = range(1, min(self._longest, len(text) + 1))
-        before = _CUT if any(text[:n] in self._tails for n in lengths) else ""
-        after = _CUT if any(text[-n:] in self._heads for n in lengths) else ""
-        return f"{before}{whole}{after}"
+        inside = 0 < len(text) < self._longest and any(text in string for string in self._known)
+        before = inside or any(text[:n] in self._tails for n in lengths)
+        after = any(text[-n:] in self._heads for n in lengths)
+        return f"{_CUT if before else ''}{whole}{_CUT if after else ''}"
 
 
 def _find_controls(added: Iterable[dict[str, Any]], source: str) -> tuple[ControlToken, ...]:
@@ -154,6 +162,8 @@ def _renamed(spec: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
         {**token, "content": names.get(token["content"], token["content"])} for token in spec["added_tokens"]
     ]
     model = dict(spec["model"])
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
     vocab = model["vocab"]
     if isinstance(vocab, dict):
         model["vocab"] = {names.get(text, text): number for text, number in vocab.items()}

@@ -60,6 +60,7 @@ class Renderer:
         if isinstance(tokenizer.eos_token_id, int):
             ends.add(tokenizer.eos_token_id)
         self.stop_ids: tuple[int, ...] = tuple(sorted(ends))
+        self._opened = self.template.render(_OPENING)
         self.append_only = all(map(self._leaves_alone, _trials()))
 
     def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
@@ -90,9 +91,9 @@ class Renderer:
 
     def reply_ids(self, message: Message) -> tuple[int, ...]:
         """Tokens of a reply that was written, not sampled (a demonstration), with its end of turn."""
-        before = self.template.render(_OPENING)
         after = self.template.render((*_OPENING, message), generate=False)
-        said = after[len(before) :] if after.startswith(before) else self.template.reply_text(message)
+        follows = after.startswith(self._opened)
+        said = after[len(self._opened) :] if follows else self.template.reply_text(message)
         ids = self.encoder.encode_after(said)
         if self._end is not None and self._end.id in ids:
             return tuple(ids[: ids.index(self._end.id) + 1])
@@ -112,7 +113,7 @@ class Renderer:
         self, head: Sequence[Message], reply: Message, new: Sequence[Message], tools: Sequence[Tool]
     ) -> str | None:
         """The text from the end of ``reply`` to the next reply; None if what stands is rewritten."""
-        before = self.template.render(head, tools)
+        before = self._opened if head is _OPENING else self.template.render(head, tools)
         now = self.template.render((*head, reply, *new), tools)
         if not now.startswith(before) or not self._holds(now[len(before) :], reply.content):
             return None

@@ -1,0 +1,132 @@
+"""Control tokens are what templates write, for every kind of tokeniser and every place of a cut."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from turnwise.agents.encoding import Encoder
+
+CORPUS = ["the red scarf <|of|> the shop [INST] costs 12"] * 3
+SPECIAL = ["<|end|>", "<|end|>>", "[INST]", "¤"]
+SOURCE = "{{ '<|end|>' }} <call> x"
+
+
+def tokenizer(kind: str) -> PreTrainedTokenizerFast:
+    if kind == "unigram":
+        vocab = [("<unk>", 0.0), *((c, -2.0) for c in sorted({*"".join(CORPUS), *"<|end>[INST]cal/"}))]
+        backend = Tokenizer(models.Unigram([*vocab, ("the", -1.0), ("[INST]", -1.0)], unk_id=0))
+    elif kind == "wordpiece":
+        backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        backend.normalizer = normalizers.Lowercase()
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        backend.train_from_iterator(
+            CORPUS, trainers.WordPieceTrainer(special_tokens=["[UNK]"], show_progress=False)
+        )
+    else:
+        backend = Tokenizer(models.BPE())
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel()  # with a space before the text
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        backend.train_from_iterator(
+            CORPUS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
+        )
+    backend.add_special_tokens(
+        [AddedToken(text, rstrip=text == "[INST]", normalized=False) for text in SPECIAL]
+    )
+    backend.add_tokens(
+        [AddedToken(text, normalized=False) for text in ("<call>", "</call>", "scarf", "\n\n", "<b>")]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=backend)
+
+
+KINDS = {kind: tokenizer(kind) for kind in ("bpe", "unigram", "wordpiece")}
+ENCODERS = {kind: Encoder(made, SOURCE) for kind, made in KINDS.items()}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def control_ids(kind: str, text: str) -> list[int]:
+    known = {KINDS[kind].get_vocab()[name] for name in [*SPECIAL, "<call>", "</call>"]}
+    return [token for token in ENCODERS[kind].encode(text) if token in known]
+
+
+def test_what_is_a_control_token() -> None:
+    assert [control.text for control in ENCODERS["bpe"].controls] == [
+        "<|end|>", "<|end|>>", "[INST]", "<call>", "</call>",
+    ]  # fmt: skip
+
+
+@every_kind
+@settings(deadline=None)
+@given(st.text(st.sampled_from("the red scarf 12\n<|>[]é中")))
+def test_a_template_is_encoded_as_by_the_tokenizer(kind: str, text: str) -> None:
+    whole = f"[INST] {text}<|end|><|end|>> x</call> the"
+    assert ENCODERS[kind].encode(whole) == KINDS[kind].encode(whole, add_special_tokens=False)
+
+
+@every_kind
+@pytest.mark.parametrize("control", [*SPECIAL[:3], "<call>", "</call>"])
+def test_no_half_of_a_control_token_is_completed(kind: str, control: str) -> None:
+    guard = ENCODERS[kind].guard
+    assert len(control_ids(kind, control)) == 1
+    assert control_ids(kind, guard(control)) == []
+    for cut in range(1, len(control)):
+        head, tail = control[:cut], control[cut:]
+        written = control_ids(kind, head)  # "<|end|>" is the head of "<|end|>>", and a token
+        assert control_ids(kind, guard(head) + tail) == []
+        assert control_ids(kind, head + guard(tail)) == written
+        assert control_ids(kind, head + guard(tail[:1]) + tail[1:]) == written
+        assert control_ids(kind, guard(head + control + tail)) == []
+
+
+@every_kind
+def test_a_token_of_one_character_is_replaced(kind: str) -> None:
+    assert control_ids(kind, ENCODERS[kind].guard("a¤b")) == []
+    assert len(control_ids(kind, "a¤b")) == 1
+
+
+def test_the_policy_keeps_the_tokens_that_are_not_special() -> None:
+    guard = ENCODERS["bpe"].guard
+    assert len(control_ids("bpe", guard("<call></call><|end|>", own=True))) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("a\ud800b", "a\ufffdb"),
+        ("\ud83d\ude42", "🙂"),  # halves that belong together
+        ("\U00100000\U0010fffc\U0010fffd\U0010ffff", "\ufffd" * 4),
+        ("\x00é中\n", "\x00é中\n"),
+    ],
+)
+def test_what_cannot_be_encoded(text: str, becomes: str) -> None:
+    assert ENCODERS["bpe"].guard(text) == becomes
+
+
+def test_json_is_guarded_throughout() -> None:
+    guarded = ENCODERS["bpe"].guard_json({"<|end|>": ["<|end|>", {"x": ("<|end|>", 1, None)}]})
+    assert control_ids("bpe", str(guarded)) == []
+
+
+def test_continuing_a_text_adds_no_space() -> None:
+    encoder = ENCODERS["bpe"]
+    made = KINDS["bpe"]
+    assert (
+        encoder.encode("the")[0] == made.encode(" the", add_special_tokens=False)[0]
+    )  # this tokeniser adds one
+    assert [*encoder.encode("<|end|>"), *encoder.encode_after("the")] == encoder.encode("<|end|>the")
+
+
+@pytest.mark.parametrize("text", ["<|end|>", "<|", "<", "[INST", "the red scarf "])
+def test_guarding_takes_bounded_time(text: str) -> None:
+    names = [AddedToken(f"<|reserved_{n}|>", special=True) for n in range(250)]
+    made = tokenizer("bpe")
+    made.backend_tokenizer.add_special_tokens(names)
+    encoder = Encoder(made, SOURCE)
+    started = time.process_time()
+    encoder.guard(text * (500_000 // len(text)))
+    assert time.process_time() - started < 1.5
