@@ -184,4 +184,4 @@ def _find(shop: Catalogue, asin: str) -> Product:
 
 
 def _spec(data: Mapping[str, Json]) -> Spec:
-    return WebShopSpec(**data) if "folder" in data else ProceduralSpec(**data)
+    return WebShopSpec(**data) if "folder" in data else ProceduralSpec.from_json(data)

@@ -8,7 +8,7 @@ from typing import Literal
 import pydantic
 
 from turnwise.envs.shop.engine import Layout
-from turnwise.envs.shop.procedural import ProceduralSpec
+from turnwise.envs.shop.procedural import Difference, ProceduralSpec
 from turnwise.envs.shop.words import Size, vocabulary
 from turnwise.errors import EnvError, NotFoundError
 from turnwise.tasks.core import Json, Split, digest
@@ -44,6 +44,7 @@ class ShopKnobs(PageKnobs, extra="forbid", frozen=True):
     option_groups: int = pydantic.Field(1, ge=0, le=4)
     values: int = pydantic.Field(3, ge=2)  # of each option group
     distractors: int = pydantic.Field(3, ge=0)  # near-duplicates of each product that goals ask for
+    differ: tuple[Difference, ...] = ("attribute", "option", "price")  # in what they may; see `differences`
     stray: float = pydantic.Field(0.0, ge=0, le=1)  # probability that one outranks the right product
     prices: Literal["coarse", "fine"] = "coarse"
 
@@ -65,7 +66,19 @@ class ShopKnobs(PageKnobs, extra="forbid", frozen=True):
             raise ValueError(f"values must be at most {most} with the {self.vocabulary} vocabulary")
         if self.price_cap and not self.show_prices:
             raise ValueError("price_cap needs show_prices")
+        if not self.differences:
+            raise ValueError("differ leaves nothing in which near-duplicates could differ")
         return self
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What near-duplicates differ in: of ``differ``, what goals mention.
+
+        Differences in an attribute or the price show in the results, those in an option only on the item's
+        page, so that wrong products must be opened and left again.
+        """
+        mentioned = {"attribute": True, "option": self.option_groups > 0, "price": self.price_cap}
+        return tuple(kind for kind in dict.fromkeys(self.differ) if mentioned[kind])
 
     @property
     def total(self) -> int:
@@ -85,7 +98,7 @@ class ShopKnobs(PageKnobs, extra="forbid", frozen=True):
             values=self.values,
             distractors=self.distractors,
             stray=self.stray,
-            price_cap=self.price_cap,
+            differ=self.differences,
             prices=self.prices,
         )
 

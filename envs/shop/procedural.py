@@ -8,9 +8,9 @@ Products are numpy columns of word numbers; texts are written when a page shows 
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from turnwise.envs.shop.words import Size, Vocabulary, vocabulary
 from turnwise.tasks.core import Json, derive_rng
 
 Ints = NDArray[np.int64]
+Difference: TypeAlias = Literal["attribute", "option", "price"]
 
 _STUFFED = 4  # how often a stuffed listing repeats each keyword of the product it imitates
 _DIGITS = string.digits + string.ascii_uppercase
@@ -43,11 +44,15 @@ class ProceduralSpec:
     values: int = 3  # of each option group
     distractors: int = 3  # near-duplicates of each base product
     stray: float = 0.0  # probability that a near-duplicate is stuffed with the base's words
-    price_cap: bool = False  # whether near-duplicates may differ in price
+    differ: tuple[Difference, ...] = ("attribute", "option")  # in what near-duplicates may differ
     prices: Literal["coarse", "fine"] = "coarse"  # multiples of ten dollars, or to the cent
 
     def to_json(self) -> dict[str, Json]:
-        return asdict(self)
+        return {**asdict(self), "differ": list(self.differ)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> ProceduralSpec:
+        return ProceduralSpec(**{**data, "differ": tuple(data["differ"])})
 
     def build(self) -> Catalogue:
         columns = Columns.draw(self)
@@ -266,10 +271,10 @@ def _draw_near_duplicates(draw: _Draw, spec: ProceduralSpec, bases: _Bases) -> _
     for g, value_FV in enumerate(bases.value_GFV):
         option_NGV[:, g] = value_FV[family_N, : spec.values]
     cents_N = bases.cents_F[family_N]
-    kinds = ["attribute"] + ["option"] * (groups > 0) + ["price"] * spec.price_cap
-    kind_N = (member_N - 1 + draw.below(len(kinds), len(bases.noun_F))[family_N]) % len(kinds)
-    nth_N = (member_N - 1) // len(kinds)  # so that near-duplicates differ from each other as well
-    for k, kind in enumerate(kinds):
+    kinds = len(spec.differ)
+    kind_N = (member_N - 1 + draw.below(kinds, len(bases.noun_F))[family_N]) % kinds
+    nth_N = (member_N - 1) // kinds  # so that near-duplicates differ from each other as well
+    for k, kind in enumerate(spec.differ):
         rows = np.flatnonzero((member_N > 0) & (kind_N == k))
         if kind == "attribute":  # one of those that every goal mentions becomes another
             other = spec.attributes + nth_N[rows] % (bases.attribute_FA.shape[1] - spec.attributes)

@@ -17,7 +17,7 @@ from turnwise.envs.shop.search import TOP, SearchIndex
 
 PRICED = ProceduralSpec(
     "seed", 600, "full", attributes=3, required=2, titled=2, option_groups=2, values=3, distractors=5,
-    stray=0.5, price_cap=True, prices="fine",
+    stray=0.5, differ=("attribute", "option", "price"), prices="fine",
 )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def test_the_same_in_a_process_that_hashes_strings_otherwise(shop):
 import json
 from turnwise.envs.shop.catalogue import catalogue
 from turnwise.envs.shop.procedural import ProceduralSpec
-shop = catalogue(ProceduralSpec(**json.loads({json.dumps(json.dumps(PRICED.to_json()))})))
+shop = catalogue(ProceduralSpec.from_json(json.loads({json.dumps(json.dumps(PRICED.to_json()))})))
 print(json.dumps([str(shop.product(7)), [list(shop.search(q)) for q in ("red soft mug", "oak", "mug small")]]))
 """
     env = {**os.environ, "PYTHONHASHSEED": "12345"}

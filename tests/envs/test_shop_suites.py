@@ -191,6 +191,8 @@ def test_forks_cost_less_than_100_microseconds():
         ({"values": 9}, "values must be at most"),
         ({"titled": 5}, "titled must be at most"),
         ({"price_cap": True, "show_prices": False}, "price_cap needs show_prices"),
+        ({"differ": ["price"]}, "differ leaves nothing"),
+        ({"differ": ["brand"]}, "differ"),
         ({"data": "/tmp", "vocabulary": "small"}, "vocabulary"),
     ],
 )
