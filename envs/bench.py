@@ -1,7 +1,8 @@
 """``turnwise bench env ENV``: steps per second on one core, cost of a fork, memory of many environments.
 
 Every repetition runs in a fresh process on one core, so that nothing an earlier one looked up helps the
-next. Tasks are made beforehand in this process.
+next. Tasks are made beforehand in this process. Seconds are processor time, so that a busy machine does
+not pass for a slow environment; environments that wait for something else look faster than they are.
 """
 
 from __future__ import annotations
@@ -91,23 +92,23 @@ def _measure(name: str, data: Sequence[dict[str, Json]]) -> dict[str, float]:
 
 def _steps_per_second(env: AgentEnv[Any], tasks: Sequence[Task], act: Callable[[], Any]) -> float:
     """Whole episodes, resets included."""
-    steps, start = 0, time.perf_counter()
+    steps, start = 0, time.process_time()
     for seed, task in enumerate(tasks):
         env.reset(seed=seed, options={"task": task})
         end: End | None = None
         while end is None:
             end = env.step(act()).info.get("end")
             steps += 1
-    return steps / (time.perf_counter() - start)
+    return steps / (time.process_time() - start)
 
 
 def _fork_microseconds(env: AgentEnv[Any], task: Task) -> float:
     env.reset(seed=0, options={"task": task})
     env.step(env.gold(env.state))
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(_FORKS):
         env.fork()
-    return (time.perf_counter() - start) / _FORKS * 1e6
+    return (time.process_time() - start) / _FORKS * 1e6
 
 
 def _memory_mebibytes(name: str, tasks: Sequence[Task]) -> float:
