@@ -119,22 +119,42 @@ class Catalogue:
         return catalogue, (self.spec,)  # another process builds or finds its own
 
 
-_KEPT_PRODUCTS = 2_000_000
-_kept: OrderedDict[Spec, Catalogue] = OrderedDict()
-_lock = threading.Lock()
+_ROOM = 2_000_000  # products
+_OVERHEAD = 1000  # a catalogue costs as much memory as so many products, however small it is
+
+
+class _Shelf:
+    """The catalogues of this process, least recently used first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Spec, Catalogue] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, spec: Spec) -> Catalogue:
+        with self._lock:
+            found = self._kept.get(spec)
+            if found is not None:
+                self._kept.move_to_end(spec)
+                return found
+            found = self._kept[spec] = spec.build()
+            self._size += len(found) + _OVERHEAD
+            while self._size > _ROOM and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._size -= len(dropped) + _OVERHEAD
+            return found
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+_shelf = _Shelf()
 
 
 def catalogue(spec: Spec) -> Catalogue:
-    """The catalogue of this spec, built once per process.
+    """The catalogue of this spec, built once per process and then shared.
 
-    The least recently used are dropped when all together exceed two million products; environments
-    that still use one keep it alive.
+    The least recently used are dropped when all together exceed about two million products;
+    environments that still use one keep it alive, and building a small one again takes a millisecond.
     """
-    with _lock:
-        found = _kept.get(spec)
-        if found is None:
-            found = _kept[spec] = spec.build()
-            while len(_kept) > 1 and sum(map(len, _kept.values())) > _KEPT_PRODUCTS:
-                _kept.popitem(last=False)
-        _kept.move_to_end(spec)
-        return found
+    return _shelf.get(spec)

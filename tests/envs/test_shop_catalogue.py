@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnwise.envs.shop import catalogue as catalogue_module
 from turnwise.envs.shop.catalogue import catalogue
 from turnwise.envs.shop.procedural import ProceduralSpec
 from turnwise.envs.shop.search import TOP, SearchIndex
@@ -54,6 +55,7 @@ def test_near_duplicates_differ_in_exactly_one_thing_from_their_base(shop):
 def test_the_same_in_a_process_that_hashes_strings_otherwise(shop):
     program = f"""
 import json
+from turnwise.envs.shop import catalogue as catalogue_module
 from turnwise.envs.shop.catalogue import catalogue
 from turnwise.envs.shop.procedural import ProceduralSpec
 shop = catalogue(ProceduralSpec.from_json(json.loads({json.dumps(json.dumps(PRICED.to_json()))})))
@@ -116,6 +118,21 @@ def test_a_pickled_catalogue_is_a_reference(shop):
     data = pickle.dumps(shop)
     assert len(data) < 1000
     assert pickle.loads(data) is shop
+
+
+def test_many_small_catalogues_are_dropped_and_come_back_equal(monkeypatch):
+    shelf = catalogue_module._Shelf()
+    monkeypatch.setattr(catalogue_module, "_shelf", shelf)
+    monkeypatch.setattr(catalogue_module, "_ROOM", 5000)
+    specs = [ProceduralSpec(f"many {i}", 40) for i in range(9)]
+    first = catalogue(specs[0])
+    titles = [first.product(i).title for i in range(40)]
+    assert catalogue(specs[0]) is first
+    for spec in specs:
+        catalogue(spec)
+    assert len(shelf) == 4  # each counts for 1040 products
+    assert catalogue(specs[0]) is not first
+    assert [catalogue(specs[0]).product(i).title for i in range(40)] == titles
 
 
 # --- search --------------------------------------------------------------------------------------
