@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from turnwise.agents.core import Engine, Policy, Sampling
 from turnwise.errors import MissingDependencyError, NotFoundError, TurnwiseError
@@ -25,6 +25,7 @@ class Options(NamedTuple):
     context_length: int = 0  # tokens; 0: what the model was made for, at most 8192
     max_sequences: int = 64
     seed: int = 0
+    tools: str = ""  # how tools are shown to a model (Renderer's tools_format); "": as it was trained
 
 
 class PolicyKind(NamedTuple):
@@ -55,14 +56,15 @@ def make_policy(spec: str, **options: object) -> Policy:
 
 
 def find_model(name: str) -> str:
-    """The folder of a model, or its Hugging Face id.
+    """The folder of a model (of a run: its best on dev), or its Hugging Face id.
 
     Raises:
         TurnwiseError: it is a path at which there is no model.
     """
     path = Path(name).expanduser()
-    if (path / "config.json").is_file():
-        return str(path)
+    for folder in (path, path / "best" / "model"):
+        if (folder / "config.json").is_file():
+            return str(folder)
     if path.exists():
         inside = sorted(str(found.parent) for found in path.glob("**/config.json"))[:3]
         remedy = f"Inside it: {', '.join(inside)}." if inside else "A model's folder has a config.json."
@@ -91,6 +93,7 @@ def model_policy(
 
     from turnwise.agents.policies.model import ModelPolicy, read_habits
     from turnwise.agents.renderer import Renderer
+    from turnwise.agents.template import ToolsFormat
 
     model = find_model(name)
     try:
@@ -102,10 +105,11 @@ def model_policy(
         raise TurnwiseError(f"The model {name!r} cannot be loaded: {text}", remedy) from error
     most = getattr(config, "max_position_embeddings", _LONGEST_CONTEXT)
     context = options.context_length or min(most, _LONGEST_CONTEXT)
-    engine = make_engine(model, context)
-    return ModelPolicy(
-        engine, Renderer(tokenizer, tools_format=read_habits(model)), options.sampling, name=f"{kind}:{name}"
-    )
+    tools = options.tools or read_habits(model)
+    if tools not in get_args(ToolsFormat):
+        raise NotFoundError("way to show tools", tools, get_args(ToolsFormat))
+    renderer = Renderer(tokenizer, tools_format=cast(ToolsFormat, tools))
+    return ModelPolicy(make_engine(model, context), renderer, options.sampling, name=f"{kind}:{name}")
 
 
 def _scripted(name: str, options: Options) -> Policy:

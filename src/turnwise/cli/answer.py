@@ -86,21 +86,19 @@ class Output:
             data = data[os.write(self._saved, data) :]
 
 
-def table(rows: Sequence[Mapping[str, Json]], title: str = "") -> Callable[[Console], None]:
-    """Show objects as a table, a column for each key."""
+def table(rows: Sequence[Mapping[str, Json]], columns: Sequence[str] = ()) -> Callable[[Console], None]:
+    """Show objects as a table: these columns, or one for each key."""
 
     def show(console: Console) -> None:
         from rich.markup import escape
         from rich.table import Table
 
-        made = Table(
-            title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-        )
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        for column in columns:
+        made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        shown = columns or list(dict.fromkeys(key for row in rows for key in row))
+        for column in shown:
             made.add_column(column, overflow="fold", no_wrap=column == "name")
         for row in rows:
-            made.add_row(*(escape(_cell(row.get(column))) for column in columns))
+            made.add_row(*(escape(_cell(row.get(column))) for column in shown))
         console.print(made if rows else "(none)")
 
     return show

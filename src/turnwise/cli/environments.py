@@ -38,7 +38,10 @@ def list_(kind: str = "", /) -> Answer:
         rows = kinds[kind]()
     else:
         raise NotFoundError("kind", kind, kinds)
-    return Answer(rows, table(rows))
+    return Answer(rows, table(rows, [key for key in rows[0] if key in _SHOWN] if rows else ()))
+
+
+_SHOWN = ("name", "spec", "about", "options")  # on a terminal; --json has everything
 
 
 def _envs() -> list[dict[str, Json]]:
@@ -60,9 +63,9 @@ def _policies() -> list[dict[str, Json]]:
 
 
 def _recipes() -> list[dict[str, Json]]:
-    from turnwise.trainers.recipe import recipes
+    from turnwise.trainers.recipe import load_recipe, recipe_names
 
-    return [{"name": name, "about": about} for name, about in recipes().items()]
+    return [{"name": name, "about": load_recipe(name).about.strip()} for name in recipe_names()]
 
 
 def _components(seam: str) -> list[dict[str, Json]]:
@@ -104,7 +107,14 @@ def _show_card(console: Console, report: CheckReport) -> None:
 
 
 def play(
-    name: str, /, *, policy: str = "human", split: str = "train", index: int = 0, seed: int = 0
+    name: str,
+    /,
+    *,
+    policy: str = "human",
+    split: str = "train",
+    index: int = 0,
+    seed: int = 0,
+    tools: str = "",
 ) -> Answer:
     """Play one episode, yourself or by a policy, and see every turn.
 
@@ -114,6 +124,7 @@ def play(
         split: Of the suite: train, dev or test.
         index: Which task of the split.
         seed: For chance in the environment and in the policy.
+        tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
     """
     import asyncio
 
@@ -123,7 +134,7 @@ def play(
     from turnwise.envs.registry import make
 
     task = _task(name, split, index)
-    env, player = make(task.env), make_policy(policy)
+    env, player = make(task.env), make_policy(policy, tools=tools)
     no_hurry = float("inf")
     limits = Limits(generate_s=no_hurry) if policy == "human" else Limits()
     try:

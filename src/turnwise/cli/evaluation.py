@@ -27,6 +27,7 @@ def eval_(
     temperature: float = 1.0,
     max_tokens: int = 256,
     concurrency: int = 64,
+    tools: str = "",
     out: Path | None = None,
 ) -> Answer:
     """Evaluate a policy on a suite: success with its interval, pass@k, pass^k, score, turns.
@@ -41,6 +42,7 @@ def eval_(
         temperature: Of sampling; 0 is greedy.
         max_tokens: Longest message of the policy.
         concurrency: Episodes in flight.
+        tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
         out: A folder for the episode log and the summary.
     """
     from turnwise.agents.core import Sampling
@@ -51,7 +53,13 @@ def eval_(
 
     get_suite(suite)  # an unknown name shows before a model is loaded
     log = _log_path(out)
-    player = make_policy(policy, sampling=Sampling(temperature=temperature, max_tokens=max_tokens))
+    player = make_policy(
+        policy,
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        max_sequences=concurrency,
+        seed=seed,
+        tools=tools,
+    )
     done: list[Episode] = []
     interrupted = False
     try:
@@ -105,20 +113,13 @@ def _write_summary(out: Path, value: Json) -> None:
 
 
 def _show_evaluation(console: Console, result: Evaluation, log: Path | None, interrupted: bool) -> None:
-    low, high = result.success_interval
+    from turnwise.agents.summary import evaluation_table
+
     if interrupted:
         console.print("Interrupted: these are the episodes that were finished.", style="yellow")
-    console.print(
-        f"[bold]{result.suite}[/bold] ({result.split}), {result.policy}: "
-        f"success [bold]{result.success:.3f}[/bold] (95 % interval {low:.3f} to {high:.3f}, "
-        f"{result.episodes} episodes of {result.tasks} tasks)"
-    )
-    if result.k > 1 and result.pass_at_k is not None and result.pass_hat_k is not None:
-        console.print(f"pass@{result.k} {result.pass_at_k:.3f}, pass^{result.k} {result.pass_hat_k:.3f}")
-    outcomes = ", ".join(f"{n} {outcome}" for outcome, n in result.outcomes.items() if n)
-    ends = ", ".join(f"{n} {end}" for end, n in result.ends.items())
-    console.print(f"mean score {result.mean_score:.3f}, {result.turns:.1f} turns; {outcomes}; {ends}")
-    console.print(f"{result.seconds:.1f} s" + (f"; episodes in {log}" if log else ""))
+    console.print(evaluation_table(result))
+    if log is not None:
+        console.print(f"episodes in {log}", markup=False)
 
 
 def replay(log: Path, /) -> Answer:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from turnwise.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def train(
@@ -30,7 +33,17 @@ def train(
     from turnwise.trainers.trainer import train as train_recipe
 
     result = train_recipe(recipe, out, overrides(set_ or []), resume)
-    return Answer(result.to_json(), lambda console: console.print(str(result), markup=False))
+
+    def show(console: Console) -> None:
+        from turnwise.agents.summary import comparison_table
+
+        found = {f"{name} ({mode})": evaluation for name, mode, evaluation in result.evaluations}
+        if found:
+            console.print(comparison_table(found))
+        state = "interrupted; go on with --resume" if result.interrupted else "done"
+        console.print(f"{state} after {result.seconds:.0f} s, everything in {result.path}", markup=False)
+
+    return Answer(result.to_json(), show, code=130 if result.interrupted else 0)
 
 
 def overrides(pairs: list[str]) -> dict[str, object]:
@@ -70,7 +83,9 @@ def explain(
     from turnwise.trainers.explain import explain as explain_recipe
 
     text = explain_recipe(recipe, overrides(set_ or []))
-    return Answer({"recipe": recipe, "text": text}, lambda console: console.print(text, markup=False))
+    return Answer(
+        {"recipe": recipe, "text": text}, lambda console: console.print(text, markup=False, soft_wrap=True)
+    )
 
 
 def report(run: Path, /) -> Answer:
