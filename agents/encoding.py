@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tokenizers
 
+from turnwise.errors import TurnwiseError
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 _CUT = "\U0010fffd"
+_ANCHOR = "\U0010fffb"
 _FIRST_NAME = 0x100000
 _RESERVED = "\ud800-\udfff\U00100000-\U0010ffff"
 
@@ -50,13 +53,16 @@ class Encoder:
         single = [t["content"] for t in spec["added_tokens"] if t["special"] and len(t["content"]) == 1]
         self._unsayable = re.compile(f"[{_RESERVED}{''.join(map(re.escape, single))}]")
         self._names = {c.text: chr(_FIRST_NAME + i) for i, c in enumerate(self.controls)}
-        self._ids = {c.text: c.id for c in self.controls}
         self._any = _Strings(self._names)
         self._special = _Strings(c.text for c in self.controls if c.special)
         self._twin = tokenizers.Tokenizer.from_str(json.dumps(_renamed(spec, self._names)))
+        self._twin.add_special_tokens([tokenizers.AddedToken(_ANCHOR, normalized=False)])
         for control in self.controls:
             if self._twin.token_to_id(self._names[control.text]) != control.id:
-                raise AssertionError(f"the tokeniser's twin lost {control}")
+                raise TurnwiseError(
+                    f"The id of the control token {control.text!r} does not follow from the tokeniser's file.",
+                    "Save the tokeniser again with tokenizer.save_pretrained(…) and use that folder.",
+                )
 
     def guard(self, text: str, *, own: bool = False) -> str:
         """Make ``text`` safe to be put into a template.
@@ -87,9 +93,7 @@ class Encoder:
 
     def encode_after(self, text: str) -> list[int]:
         """Token ids of a text that continues another: no tokeniser's start-of-text space is added."""
-        if not self.controls or self._any.pattern.match(text):
-            return self.encode(text)
-        return self.encode(self.controls[0].text + text)[1:]
+        return self.encode(_ANCHOR + text)[1:]
 
     def first_control(self, text: str) -> ControlToken | None:
         """The first control token that the template wrote into ``text``."""

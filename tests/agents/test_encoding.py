@@ -28,6 +28,12 @@ def tokenizer(kind: str) -> PreTrainedTokenizerFast:
         backend.train_from_iterator(
             CORPUS, trainers.WordPieceTrainer(special_tokens=["[UNK]"], show_progress=False)
         )
+    elif kind == "metaspace":  # as SentencePiece: a space before the text, and only there
+        backend = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+        backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+        backend.train_from_iterator(
+            CORPUS, trainers.BpeTrainer(special_tokens=["<unk>"], show_progress=False)
+        )
     else:
         backend = Tokenizer(models.BPE())
         backend.pre_tokenizer = pre_tokenizers.ByteLevel()  # with a space before the text
@@ -44,7 +50,7 @@ def tokenizer(kind: str) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend)
 
 
-KINDS = {kind: tokenizer(kind) for kind in ("bpe", "unigram", "wordpiece")}
+KINDS = {kind: tokenizer(kind) for kind in ("bpe", "metaspace", "unigram", "wordpiece")}
 ENCODERS = {kind: Encoder(made, SOURCE) for kind, made in KINDS.items()}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -112,13 +118,15 @@ def test_json_is_guarded_throughout() -> None:
     assert control_ids("bpe", str(guarded)) == []
 
 
-def test_continuing_a_text_adds_no_space() -> None:
-    encoder = ENCODERS["bpe"]
-    made = KINDS["bpe"]
-    assert (
-        encoder.encode("the")[0] == made.encode(" the", add_special_tokens=False)[0]
-    )  # this tokeniser adds one
-    assert [*encoder.encode("<|end|>"), *encoder.encode_after("the")] == encoder.encode("<|end|>the")
+@every_kind
+@pytest.mark.parametrize("text", ["the", " the", "<|end|>the", "\nthe"])
+def test_continuing_a_text_gives_the_tokens_it_has_there(kind: str, text: str) -> None:
+    encoder = ENCODERS[kind]
+    assert [*encoder.encode("<|end|>"), *encoder.encode_after(text)] == encoder.encode("<|end|>" + text)
+
+
+def test_a_text_of_its_own_may_begin_with_a_space() -> None:
+    assert ENCODERS["metaspace"].encode("the") != ENCODERS["metaspace"].encode_after("the")
 
 
 @pytest.mark.parametrize("text", ["<|end|>", "<|", "<", "[INST", "the red scarf "])

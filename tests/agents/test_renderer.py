@@ -369,6 +369,8 @@ def test_a_dropped_thought_begins_a_new_branch_and_nothing_else_does() -> None:
     assert made.extend(
         [user, thinks, result, plain, user], 1, made.stop_ids[0]
     ).fresh  # an older thought goes
+    echo = Message("user", "b " * 50)  # the words of the reply are found there, but not where they stood
+    assert made.extend([user, thinks, result, plain, echo], 1, made.stop_ids[0]).fresh
     fresh = made.extend([user, think, user], 1, made.stop_ids[0])
     assert fresh.ids == made.start([user, think, user])
     assert "<think>" not in text_of("thinking", fresh.ids)
