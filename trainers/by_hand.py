@@ -85,8 +85,10 @@ def row_mask(turns: Sequence[Sequence[int]], trajectory: Sequence[int] | None = 
     return RowMask(turn_RT >= 0, turn_RT, trajectory_R)
 
 
-def episode(rewards: Sequence[float], *, end: End = End.FAILED) -> Episode:
-    """An episode whose turns earned these outcomes."""
+def episode(
+    outcome: Sequence[float], *, parts: Mapping[str, Sequence[float]] | None = None, end: End = End.FAILED
+) -> Episode:
+    """An episode whose turns earned these outcomes, and these other parts of the ledger."""
     observation, reply = Messages((Message("user", "?"),)), Reply(Message("assistant", "!"))
     turns = tuple(
         Turn(observation, reply, float(reward), {"outcome": float(reward)}, f"s{k}")

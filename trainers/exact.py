@@ -183,31 +183,35 @@ class Update(NamedTuple):
     variance: float  # E‖update − mean‖²
 
 
-def expected_update(credit: Credit, p: Paths, n: int, signals: Mapping[str, Tensor]) -> Update:
-    """Moments of (1/n) Σ_i Σ_k A_{i,k} ∇log π(a_{i,k}|s_{i,k}) over batches of one group of ``n``.
+def expected_update(
+    credit: Credit, p: Paths, n: int, signals: Mapping[str, Tensor], *, groups: int = 1
+) -> Update:
+    """Moments of (1/B) Σ_i Σ_k A_{i,k} ∇log π(a_{i,k}|s_{i,k}) over batches of ``groups`` groups of ``n``.
 
     Exact: batches that differ only in order are counted together, which a rule that doesn't look at the
     order allows.
     """
     probability_N = p.probability_N.detach()
-    index_CB = torch.tensor(list(itertools.combinations_with_replacement(range(len(p.reward_NK)), n)))
-    orders_C = torch.tensor([float(_orders(row)) for row in index_CB.tolist()], dtype=torch.float64)
-    chance_C = orders_C * probability_N[index_CB].prod(-1)
-    advantage_CBK = _advantages(credit, p, index_CB, signals)
-    update_CSA = torch.einsum("cbk,cbksa->csa", advantage_CBK, p.score_NKSA[index_CB]) / n
+    group_Cn = torch.tensor(list(itertools.combinations_with_replacement(range(len(p.reward_NK)), n)))
+    orders_C = torch.tensor([float(_orders(row)) for row in group_Cn.tolist()], dtype=torch.float64)
+    group_chance_C = orders_C * probability_N[group_Cn].prod(-1)
+    choice_CG = torch.tensor(list(itertools.product(range(len(group_Cn)), repeat=groups)))
+    index_CB, chance_C = group_Cn[choice_CG].flatten(1), group_chance_C[choice_CG].prod(-1)
+    advantage_CBK = _advantages(credit, p, index_CB, n, signals)
+    update_CSA = torch.einsum("cbk,cbksa->csa", advantage_CBK, p.score_NKSA[index_CB]) / (n * groups)
     mean_SA = torch.einsum("c,csa->sa", chance_C, update_CSA)
     square = (chance_C * ((update_CSA - mean_SA) ** 2).sum((1, 2))).sum()
     return Update(mean_SA, square.item())
 
 
-def _advantages(credit: Credit, p: Paths, index_CB: Tensor, signals: Mapping[str, Tensor]) -> Tensor:
+def _advantages(credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor]) -> Tensor:
     """The advantages in every batch, (C, B, K); all at once where groups don't touch each other."""
     C, B = index_CB.shape
-    together = credit(batch_of(p, index_CB.flatten(), torch.arange(C).repeat_interleave(B), signals))
-    together_CBK = together.view(C, B, -1)
+    group_CB = torch.arange(C * B // n).repeat_interleave(n).view(C, B)
+    together_CBK = credit(batch_of(p, index_CB.flatten(), group_CB.flatten(), signals)).view(C, B, -1)
 
     def alone(c: int) -> Tensor:
-        return credit(batch_of(p, index_CB[c], torch.zeros(B, dtype=torch.long), signals))
+        return credit(batch_of(p, index_CB[c], group_CB[c] - group_CB[c, 0], signals))
 
     probes = range(0, C, max(C // 7, 1))
     if all(torch.allclose(alone(c), together_CBK[c], atol=1e-12) for c in probes):

@@ -91,11 +91,25 @@ def lopsided(process: Process) -> Tensor:
 
 
 def signals(p: Paths) -> dict[str, Tensor]:
-    """Everything a rule may need, as it would have been measured on every trajectory, exactly.
+    """Everything a rule may need, on every trajectory; a turn is one token, and values are exact.
 
-    A rule that needs another signal cannot be tested before that signal is added here.
+    A rule that needs another signal cannot be tested before that signal is added here. What an implicit
+    reward or a judge would have said is made up, but not constant.
     """
-    return {"value": p.value_NK, "last_value": torch.zeros_like(p.chance_N)}
+    mask_NK = p.mask_NK.to(p.value_NK.dtype)
+    logp_SA = p.logits_SA.detach().log_softmax(-1)
+    entropy_S = -(logp_SA.exp() * logp_SA).sum(-1)
+    mixed_NK = torch.cos(3.0 * p.state_NK + 2.0 * p.action_NK) * mask_NK
+    return {
+        "value": p.value_NK,
+        "last_value": torch.zeros_like(p.chance_N),
+        "fork_value": p.value_NK,
+        "logp": p.logp_NK.detach(),
+        "tokens": mask_NK,
+        "entropy": entropy_S[p.state_NK] * mask_NK,
+        "information": 0.5 * mixed_NK,
+        "implicit": 0.1 * mixed_NK,
+    }
 
 
 class Objective(NamedTuple):
@@ -115,7 +129,17 @@ def _log_success(p: Paths, n: int) -> Tensor:
     return torch.stack([-(failure**k) / k for k in range(1, n)]).sum()
 
 
+def _mean_best(p: Paths, n: int) -> Tensor:
+    """E[max of n returns]/n, from the distribution of a single return."""
+    levels, label_N = p.return_N.unique(return_inverse=True)
+    single = torch.zeros_like(levels).index_add(0, label_N, p.probability_N)
+    reached = single.cumsum(0) ** n  # P(max ≤ level)
+    best = torch.cat([reached[:1], reached[1:] - reached[:-1]])
+    return (levels * best).sum() / n
+
+
 OBJECTIVES = {
+    "pass_at_k": Objective("E[max(R_1, …, R_n)]/n", _mean_best),
     "psr_nsr": Objective("1.1·P(R ≥ 1)", lambda p, n: 1.1 * _success(p)),
     "maxrl": Objective("−Σ_{k=1}^{n−1} P(R = 0)^k / k", _log_success, solvable=True),
 }

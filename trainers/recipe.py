@@ -239,9 +239,8 @@ def _override(data: dict[str, Any], keys: list[str], value: Any) -> None:
     here: Any = data
     for depth, key in enumerate(keys[:-1]):
         if isinstance(here, list):
-            found = next(
-                (i for i, part in enumerate(here) if key in (part, getattr(part, "get", dict)("name"))), None
-            )
+            names = [part["name"] if isinstance(part, dict) else part for part in here]
+            found = names.index(key) if key in names else None
             if found is None:
                 raise RecipeError(
                     f"The recipe has no {'.'.join(keys[: depth + 1])!r}.", "Add it to the file first."

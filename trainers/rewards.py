@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from turnwise.agents.core import Episode, Turn
+
+Turns: TypeAlias = Sequence[Turn]
+
+
+def part_total(turns: Turns, part: str) -> float:
+    """The sum of one part of the ledger."""
+    return sum(turn.rewards.get(part, 0.0) for turn in turns)
 
 
 def with_part(turn: Turn, part: str, value: float) -> Turn:
@@ -22,7 +30,7 @@ def with_part(turn: Turn, part: str, value: float) -> Turn:
     return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)
 
 
-def replace_turns(episode: Episode, change: Callable[[Sequence[Turn]], Sequence[Turn]]) -> Episode:
+def replace_turns(episode: Episode, change: Callable[[Turns], Turns]) -> Episode:
     """The episode with the turns of every trajectory replaced."""
     return dataclasses.replace(
         episode,

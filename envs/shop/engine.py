@@ -49,7 +49,7 @@ class Layout(NamedTuple):
     """How pages look and what they offer."""
 
     pages: Literal["compact", "full"] = "full"
-    labels: Literal["asin", "position"] = "asin"
+    labels: Literal["asin", "position", "title"] = "asin"
     per_page: int = 10
     show_prices: bool = True
     show_attributes: bool = False
@@ -210,7 +210,15 @@ def labels(state: ShopState, visible: Sequence[int]) -> Sequence[str]:
     if state.world.layout.labels == "position":
         return [str(place) for place in range(1, len(visible) + 1)]
     product = state.world.catalogue.product
+    if state.world.layout.labels == "title":
+        return _distinct([product(item).title for item in visible])
     return [product(item).asin for item in visible]
+
+
+def _distinct(titles: Sequence[str]) -> list[str]:
+    """Titles as they can be clicked: the second of two equal ones ends in 2."""
+    before = [titles[:i].count(title) for i, title in enumerate(titles)]
+    return [f"{title} {n + 1}" if n else title for title, n in zip(titles, before, strict=True)]
 
 
 def choose(product: Product, goal: Goal) -> dict[str, str]:

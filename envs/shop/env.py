@@ -10,7 +10,7 @@ from typing import ClassVar
 from turnwise.envs.core import AgentEnv, End, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.shop import engine
-from turnwise.envs.shop.engine import Page, ShopState, clickables, labels
+from turnwise.envs.shop.engine import Page, ShopState, choose, clickables, labels
 from turnwise.envs.shop.goals import draw_task, world_of
 from turnwise.envs.shop.knobs import knobs_of
 from turnwise.envs.shop.pages import render
@@ -87,6 +87,19 @@ class ShopEnv(AgentEnv[ShopState]):
         page = results.index(world.target) // world.layout.per_page + 1
         buttons = world.layout.buttons
         return f"click[{buttons.next if page > state.number else buttons.previous}]"
+
+    def demonstrate(self, state: ShopState, rng: Random) -> str:
+        """A hasty clerk: takes any product on the page whose title has a word that was asked for, and buys
+        it. He knows how the shop works, and succeeds about every third time on ``shop/quick``."""
+        if state.item >= 0:
+            return f"click[{_towards_purchase(state, choose(state.product, state.world.goal))}]"
+        if state.page is not Page.RESULTS:
+            return self.gold(state)
+        visible, product = state.visible, state.world.catalogue.product
+        asked = {*state.world.goal.attributes}
+        near = [item for item in visible if asked & {*product(item).title.split()}]
+        item = rng.choice(near or list(visible))
+        return f"click[{labels(state, visible)[visible.index(item)]}]"
 
     def potential(self, state: ShopState) -> float:
         """The share of what is right so far: the target found, a fitting item open, its options chosen."""

@@ -16,6 +16,7 @@ from turnwise.tasks.core import Json, Split, Task, digest
 
 _BUCKETS = {Split.TRAIN: range(8), Split.DEV: range(8, 9), Split.TEST: range(9, 10)}
 _ATTEMPTS = 1000
+_FAMILIES = 10  # of one catalogue, before another one is tried
 
 
 def draw_task(rng: Random, split: Split, knobs: ShopKnobs | WebShopKnobs) -> Task:
@@ -80,12 +81,14 @@ def draw_cap(rng: Random, price: float) -> float:
 def _draw_procedural(rng: Random, split: Split, knobs: ShopKnobs) -> Task | None:
     shop = catalogue(knobs.spec(split, rng.randrange(knobs.catalogues)))
     columns: Columns = shop.details
-    family = rng.randrange(columns.families)
-    product = shop.product(columns.base(family))
-    attributes = columns.in_order(product.attributes[: rng.randint(*knobs.attributes)])
-    options = columns.wanted(family)
-    key = digest(product.query, sorted(attributes), sorted(options.items()))
-    if int(key, 16) % 10 not in _BUCKETS[split]:
+    for family in rng.sample(range(columns.families), min(columns.families, _FAMILIES)):
+        product = shop.product(columns.base(family))
+        attributes = columns.in_order(product.attributes[: rng.randint(*knobs.attributes)])
+        options = columns.wanted(family)
+        key = digest(product.query, sorted(attributes), sorted(options.items()))
+        if int(key, 16) % 10 in _BUCKETS[split]:
+            break
+    else:
         return None
     cap = draw_cap(rng, product.price) if knobs.price_cap else NO_CAP
     thing = " ".join((*attributes, product.query))

@@ -20,7 +20,7 @@ class PageKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     """How the pages look, and for how long one may shop."""
 
     pages: Literal["compact", "full"] = "full"
-    labels: Literal["asin", "position"] = "asin"
+    labels: Literal["asin", "position", "title"] = "asin"  # what one clicks in the results
     per_page: int = pydantic.Field(10, ge=1, le=50)
     show_prices: bool = True  # on compact pages
     show_attributes: bool = False  # WebShop's fourth sub-page, which tells everything

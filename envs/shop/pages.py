@@ -38,7 +38,8 @@ def _full_results(state: ShopState) -> list[str]:
     parts.append("Next >")
     for label, item in zip(labels(state, visible), visible, strict=True):
         product = state.world.catalogue.product(item)
-        parts += (label, product.title, f"${product.price:.2f}")
+        named = (label,) if state.world.layout.labels == "title" else (label, product.title)
+        parts += (*named, f"${product.price:.2f}")
     return parts
 
 
@@ -78,7 +79,7 @@ def _compact(state: ShopState, just_chosen: bool) -> list[str]:
         case Page.RESULTS:
             visible = state.visible
             named = zip(labels(state, visible), visible, strict=True)
-            lines = [f"[{label}] {_line(state, item)}" for label, item in named]
+            lines = [_result(state, label, item) for label, item in named]
             return [*(lines or ["nothing found"]), _bracketed(list(buttons)[len(visible) :])]
         case Page.ITEM:
             return _compact_item(state, just_chosen, list(buttons))
@@ -105,8 +106,16 @@ def _bracketed(names: Iterable[str]) -> str:
     return " ".join(f"[{name}]" for name in names)
 
 
+def _result(state: ShopState, label: str, item: int) -> str:
+    title = "" if state.world.layout.labels == "title" else f" {state.world.catalogue.product(item).title}"
+    return f"[{label}]{title}{_price(state, item)}"
+
+
 def _line(state: ShopState, item: int) -> str:
-    product = state.world.catalogue.product(item)
+    return state.world.catalogue.product(item).title + _price(state, item)
+
+
+def _price(state: ShopState, item: int) -> str:
     if not state.world.layout.show_prices:
-        return product.title
-    return f"{product.title} ${product.price:.2f}".removesuffix(".00")
+        return ""
+    return f" ${state.world.catalogue.product(item).price:.2f}".removesuffix(".00")

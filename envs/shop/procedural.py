@@ -161,7 +161,7 @@ class Columns:
         words, spec = self.words, self.spec
         noun = words.nouns[self.noun_N[i]]
         attributes = tuple(words.attributes[a] for a in self.attribute_NA[i].tolist())
-        titled = self.in_order(attributes[: spec.titled])
+        titled = attributes[: spec.titled]
         told = attributes[spec.titled :] or attributes
         return Product(
             asin=self._asin(i),
@@ -255,6 +255,9 @@ def _draw_bases(draw: _Draw, spec: ProceduralSpec, words: Vocabulary) -> _Bases:
     spare = min(max(spec.distractors, 1), len(words.attributes) - spec.attributes)
     noun_F = draw.below(len(words.nouns), families)
     attribute_FA = draw.subsets(families, len(words.attributes), spec.attributes + spare)
+    # Titles name attributes in the vocabulary's order, those that every goal asks for first.
+    attribute_FA[:, : spec.required].sort(axis=1)
+    attribute_FA[:, spec.required : spec.attributes].sort(axis=1)
     sizes = [len(values) for _, values in words.options[: spec.option_groups]]
     value_GFV = [draw.subsets(families, size, size) for size in sizes]
     coarse = spec.prices == "coarse"

@@ -1,0 +1,45 @@
+"""ARPO: what branches share gets the mean of their advantages."""
+
+import torch
+from torch import Tensor
+
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.groups import (
+    cells,
+    following,
+    group_mean,
+    group_z,
+    over_cells,
+    over_turns,
+    prefix_cells,
+)
+from turnwise.trainers.registry import component
+
+
+@component(
+    "credit",
+    "arpo",
+    paper="2507.19849",
+    bias="biased: GRPO's standardisation, and averaged over the branches of a prefix",
+)
+def arpo(batch: TurnBatch) -> Tensor:
+    """GRPO's advantage, averaged over the trajectories that share a turn and everything before it.
+
+    A_{i,k} = mean of A_j over the trajectories of the group whose states agree up to and including the one
+    that turn k leads to; A_j as in GRPO. Dong et al. 2025, "hard" advantage attribution (the paper's "soft"
+    one is GRPO on duplicated prefixes). Made for rollouts that branch where entropy jumps.
+
+    Ours: prefixes are sequences of states, not of tokens; last turns keep their own advantage. The rule is
+    from memory of the paper.
+
+    Worked by hand: returns 1, 0, 0; the first two share their first step: A = 1.1547, −0.57735, −0.57735.
+
+    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> rounded(arpo(turn_batch([[0, 1], [0, 0], [0, 0]], states=[[0, 1], [0, 1], [0, 2]])))
+    [[0.288675, 1.154699], [0.288675, -0.577349], [-0.577349, -0.577349]]
+    """
+    advantage_BK = over_turns(group_z(batch.return_B, batch.group_B), batch)
+    node_BK = prefix_cells(batch)
+    own_B = -1 - torch.arange(len(batch.group_B), device=node_BK.device)  # leads where nobody else goes
+    edge_BK = cells(node_BK, following(node_BK, own_B, batch.mask_BK))
+    return over_cells(group_mean, advantage_BK, edge_BK, batch.mask_BK)

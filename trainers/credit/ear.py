@@ -1,0 +1,34 @@
+"""EAR: the advantages of confident trajectories weigh more."""
+
+import torch
+from torch import Tensor
+
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.groups import group_mean, group_z, over_turns, signal
+from turnwise.trainers.registry import component
+
+
+@component(
+    "credit",
+    "ear",
+    paper="2508.11356",
+    needs=("entropy",),
+    bias="biased: GRPO's standardisation, weighted by the trajectory's own entropy",
+)
+def ear(batch: TurnBatch, *, cap: float = 2.0) -> Tensor:
+    """GRPO's advantage times 1 + (H̄ − H_i)/H̄, where H_i is the trajectory's entropy and H̄ the group's.
+
+    A′_i = clip(A_i·f_i, ±``cap``), f_i = 1 + (H̄ − H_i)/H̄ in [0, 2], 1 where H̄ = 0. Entropy-based advantage
+    reshaping of ETTRL (Liu et al. 2025). Ours: H_i is the mean over turns, and f is bounded.
+
+    Worked by hand: H = 0.2, 0.4, 0.6: f = 1.5, 1, 0.5; R = 1, 0, 0: A = 1.1547, −0.57735, −0.57735.
+
+    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> batch = turn_batch([[1], [0], [0]], signals={"entropy": [[0.2], [0.4], [0.6]]})
+    >>> rounded(ear(batch))
+    [[1.732048], [-0.577349], [-0.288675]]
+    """
+    entropy_B = (signal(batch, "entropy") * batch.mask_BK).sum(-1) / batch.length_B.clamp(min=1)
+    mean_B = group_mean(entropy_B, batch.group_B)
+    factor_B = torch.where(mean_B > 1e-8, 2 - entropy_B / mean_B.clamp(min=1e-8), 1.0).clamp(0, 2)
+    return over_turns((group_z(batch.return_B, batch.group_B) * factor_B).clamp(-cap, cap), batch)

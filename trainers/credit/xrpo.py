@@ -1,0 +1,39 @@
+"""XRPO: unexpected successes are sharpened."""
+
+import torch
+from torch import Tensor
+
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.groups import group_mean, group_z, over_turns, signal
+from turnwise.trainers.registry import component
+
+
+@component(
+    "credit",
+    "xrpo",
+    paper="2510.06672",
+    needs=("logp", "tokens"),
+    bias="biased: GRPO's standardisation, and a bonus for successes that were unlikely",
+)
+def xrpo(batch: TurnBatch, *, weight: float = 2.5, cap: float = 0.5, success: float = 1.0) -> Tensor:
+    """GRPO's advantage, raised for successes that are less likely than the rest of the group.
+
+    s = mean log-probability per token, η_i = exp(s_i − mean_g s); where R_i ≥ ``success``
+    A′_i = A_i + min(max(λ·(1 − η_i), 0), κ·A_i), κA_i counted as 0 if negative. Bamba et al. 2025, the
+    "advantage sharpening"; λ = 2.5, κ = 0.5. Formula from third-party code.
+
+    Worked by hand: s = −0.2, −0.6, −0.4, −0.4: η = 1.2214, 0.8187, 1, 1; A = ±0.866025, and the second's bonus
+    min(2.5·0.1813, 0.433) = 0.433.
+
+    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> signals = {"logp": [[-0.2], [-0.6], [-0.4], [-0.4]], "tokens": [[1], [1], [1], [1]]}
+    >>> rounded(xrpo(turn_batch([[1], [1], [0], [0]], signals=signals)))
+    [[0.866024], [1.299036], [-0.866024], [-0.866024]]
+    """
+    mask_BK, group_B = batch.mask_BK, batch.group_B
+    tokens_B = (signal(batch, "tokens") * mask_BK).sum(-1)
+    likely_B = (signal(batch, "logp") * mask_BK).sum(-1) / tokens_B.clamp(min=1)
+    novelty_B = 1 - (likely_B - group_mean(likely_B, group_B)).exp()
+    A_B = group_z(batch.return_B, group_B)
+    bonus_B = torch.minimum((weight * novelty_B).clamp(min=0), (cap * A_B).clamp(min=0))
+    return over_turns(A_B + bonus_B * (batch.return_B >= success - 1e-6), batch)

@@ -1,0 +1,38 @@
+"""Clip and Delta: process rewards that cannot be farmed by taking more steps."""
+
+from turnwise.trainers.core import Group
+from turnwise.trainers.registry import component
+from turnwise.trainers.rewards import Turns, replace_turns, with_part
+
+
+@component("reward", "clip_delta", paper="2410.15115")
+def clip_delta(
+    group: Group, *, part: str = "progress", clip: bool = True, delta: bool = True, threshold: float = 0.5
+) -> Group:
+    """One part of the ledger is bounded from above, then replaced by its differences.
+
+    Clip: r_k = min(p_k − η, 0). Delta: r_k = p_k − p_{k+1}, the last but one turn keeps p, the last gets 0, so that
+    what is still to come from turn k on sums to p_k. Both: first clip, then delta. Gao et al. 2024.
+    Turns without the part count as p = 0; episodes without it stay as they are.
+
+    Worked by hand: p = [0.8, 0.3, 0.6, 0.9], η = 0.5: clipped [0, −0.2, 0, 0], then delta [0.2, −0.2, 0, 0].
+
+    >>> from turnwise.trainers.by_hand import episode
+    >>> group = [episode([0, 0, 0, 0], parts={"progress": [0.8, 0.3, 0.6, 0.9]})]
+    >>> [round(turn.reward, 6) for turn in clip_delta(group)[0].trajectory.turns]
+    [0.2, -0.2, 0.0, 0.0]
+    >>> [round(turn.reward, 6) for turn in clip_delta(group, clip=False)[0].trajectory.turns]
+    [0.5, -0.3, 0.6, 0.0]
+    """
+
+    def change(turns: Turns) -> Turns:
+        if not any(part in turn.rewards for turn in turns):
+            return turns
+        p = [turn.rewards.get(part, 0.0) for turn in turns]
+        if clip:
+            p = [min(x - threshold, 0.0) for x in p]
+        if delta:
+            p = [*(x - after for x, after in zip(p[:-2], p[1:-1], strict=True)), *p[-2:-1], 0.0]
+        return [with_part(turn, part, x) for turn, x in zip(turns, p, strict=True)]
+
+    return [replace_turns(episode, change) for episode in group]
