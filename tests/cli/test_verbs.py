@@ -132,3 +132,12 @@ def test_doctor_finds_what_is_here(turnwise):
     assert findings["python"]["ok"]
     assert {"torch", "vllm", "gpu", "memory", "disk", "openmp", "chromium", "docker"} <= set(findings)
     assert all(finding["ok"] or finding["remedy"] for finding in findings.values())
+
+
+def test_recipes_are_listed_and_explained(turnwise):
+    names = [row["name"] for row in turnwise("list", "recipes", "--json").json]
+    assert "shop-quick" in names
+    told = turnwise("explain", "shop-quick", "--json").json
+    assert (told["recipe"], "return_to_go" in told["text"]) == ("shop-quick", True)
+    changed = turnwise("explain", "shop-quick", "--set", "credit=grpo", "--json").json
+    assert "grpo" in changed["text"]
