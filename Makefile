@@ -5,11 +5,12 @@ export OMP_WAIT_POLICY ?= passive
 install: ## make .venv with everything in it (quick when nothing changed)
 	@python3 scripts/install.py
 
-quickstart: install ## train an agent to shop, and write runs/quickstart/report.html
-	@.venv/bin/turnwise train shop-quick --out runs/quickstart
+quickstart: install ## train an agent to shop (again: show what came out), and write runs/quickstart/report.html
+	@.venv/bin/turnwise train shop-quick --out runs/quickstart --resume
 
-test: install lint ## all tests, linter and type checker
+test: install ## all tests, then linter and type checker
 	.venv/bin/pytest -q
+	@$(MAKE) --no-print-directory lint
 
 test-fast: install ## the tests that take less than ten seconds each
 	.venv/bin/pytest -q -m "not slow"
