@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +54,8 @@ def tied_checkpoint(random_model: Callable[..., Any], tmp_path_factory: pytest.T
 @pytest.fixture(scope="session")
 def vllm_engine(tied_checkpoint: Path) -> Iterator[VllmEngine]:
     pytest.importorskip("vllm", reason="vLLM is not installed")
+    with contextlib.suppress(ImportError):  # an environment that uses numba; vLLM must start beside it
+        importlib.import_module("llvmlite.binding")
     from turnwise.agents.policies.vllm import VllmEngine
 
     engine = VllmEngine(tied_checkpoint, context_length=CONTEXT, kv_cache_gib=0.25)

@@ -9,26 +9,27 @@ because OpenMP threads that spin while they wait ruin an engine that shares its 
 from __future__ import annotations
 
 import gc
-import logging
 import os
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.policies.pump import Pump
-from turnwise.errors import EngineError, MissingDependencyError
+from turnwise.agents.policies.vllm_start import start, use_cuda
+from turnwise.errors import EngineError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 GIB = 1 << 30
+CPU_BLOCK = 32
+"""Tokens per KV block on the CPU: vLLM's kernel wants multiples of 32, and its default of 128 computes up
+to 127 tokens of a known prefix again in every turn (16 % of the shop's rollout speed)."""
 
 
 class VllmEngine:
-    """Samples with vLLM (an :class:`~turnwise.agents.core.Engine`).
+    """Samples with vLLM (an :class:`~turnwise.agents.core.Engine`). One at a time can be open in a process.
 
     ``logprobs`` are of the distribution that was sampled from (``logprobs_mode=processed_logprobs``:
     after temperature and top-p); for greedy requests they are those at temperature 1. Each request has
@@ -41,10 +42,13 @@ class VllmEngine:
         dtype: ``auto`` is bfloat16 on CUDA and float32 on the CPU.
         context_length: longest prompt plus answer, in tokens.
         max_sequences: how many requests are decoded at a time; the others wait.
-        block_size: tokens per block of the KV cache; prefixes are shared in whole blocks. 0: vLLM's choice.
+        block_size: tokens per block of the KV cache; prefixes are shared in whole blocks. 0: 32 on the
+            CPU, vLLM's choice on CUDA.
         kv_cache_gib: KV cache on the CPU, in GiB. On CUDA it is what ``gpu_memory_utilization`` leaves.
-        compile: let torch.compile fuse the model (needs a C++ compiler on the CPU, and starts slower).
+        compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
     """
+
+    _open: ClassVar[bool] = False  # vLLM's process groups are global: closing one engine ends another's
 
     def __init__(
         self,
@@ -64,7 +68,7 @@ class VllmEngine:
     ) -> None:
         self.version = 0
         self.context_length = context_length
-        self.cuda = _use_cuda(device)
+        self.cuda = use_cuda(device)
         self.dtype = dtype if dtype != "auto" else "bfloat16" if self.cuda else "float32"
         options: dict[str, Any] = {
             "model": str(model),
@@ -87,11 +91,18 @@ class VllmEngine:
             # A prompt in two pieces rewinds its generator, which CPU generators refuse (vLLM 0.32).
             options["enable_chunked_prefill"] = False
             options["max_num_batched_tokens"] = max(context_length, 4096)
-        if block_size:
-            options["block_size"] = block_size
-        self._engine: Any = _start(options, quiet=quiet)
+        if block_size or not self.cuda:
+            options["block_size"] = block_size or CPU_BLOCK
+        if VllmEngine._open:
+            raise EngineError(
+                "This process has a vLLM engine already, and two would break each other.",
+                "close() the first, or share it.",
+            )
+        self._engine: Any = start(options, quiet=quiet)
+        VllmEngine._open = True
         self._in_process = tensor_parallel_size == 1
-        self._pump = Pump(_Stepper(self._engine), threaded=self.cuda)
+        self._stepper = _Stepper(self._engine)
+        self._pump = Pump(self._stepper, threaded=self.cuda)
 
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
@@ -101,31 +112,29 @@ class VllmEngine:
         Raises:
             EngineError: the prompt leaves no room in the context, or the engine failed.
         """
-        room = self.context_length - len(prompt_ids)
-        if room < 1 or not prompt_ids:
-            raise EngineError(
-                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
-                "Raise context_length, or keep less history.",
-            )
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind
-
-        params = SamplingParams(
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            max_tokens=min(sampling.max_tokens, room),
-            seed=seed % 2**63,
-            stop_token_ids=list(stop_ids),
-            ignore_eos=True,  # only the caller's stop ids stop
-            logprobs=0,
-            detokenize=False,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
         version = self.version
-        answer = (await self._pump.submit(_Request(prompt_ids, params))).outputs[0]
-        ids = tuple(answer.token_ids)
-        logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
-        return Completion(ids, logprobs, answer.finish_reason == "stop", version)
+        request = self._request(prompt_ids, sampling, stop_ids, seed)
+        return _completion(await self._pump.submit(request), version)
+
+    def generate_all(self, requests: Sequence[Job]) -> list[Completion]:
+        """All answers, in order. Blocks: it is vLLM's ``LLM.generate``, which benchmarks compare with."""
+        with self._pump.alone():
+            for key, (prompt_ids, sampling, seed) in enumerate(requests):
+                self._stepper.add(key, self._request(prompt_ids, sampling, (), seed))
+            answers: dict[int, Any] = {}
+            while len(answers) < len(requests):
+                answers |= self._stepper.step()
+        return [_completion(answers[key], self.version) for key in range(len(requests))]
+
+    def forget(self) -> None:
+        """Drop all cached prefixes.
+
+        Raises:
+            EngineError: requests are in flight.
+        """
+        with self._pump.alone():
+            if not self._engine.reset_prefix_cache():
+                raise EngineError("vLLM keeps its prefix cache.", "Restart the engine.")
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
         """log p(token | all before it) at temperature 1, for every token but the first of each sequence.
@@ -161,9 +170,8 @@ class VllmEngine:
                 self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
             else:
                 self._reload_from_folder(weights)
-            if not self._engine.reset_prefix_cache():
-                raise EngineError("vLLM kept its prefix cache over new weights.", "Restart the engine.")
-            self.version = version
+        self.forget()
+        self.version = version
 
     def close(self) -> None:
         """Free the engine's memory."""
@@ -171,6 +179,7 @@ class VllmEngine:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.engine_core.shutdown()
+            VllmEngine._open = False
             gc.collect()
 
     def _reload_from_folder(self, weights: Iterable[tuple[str, Tensor]]) -> None:
@@ -186,6 +195,39 @@ class VllmEngine:
                 Path(folder, "model.safetensors"),
             )
             self._engine.collective_rpc("reload_weights", kwargs={"weights_path": folder})
+
+    def _request(
+        self, prompt_ids: Sequence[int], sampling: Sampling, stop_ids: Sequence[int], seed: int
+    ) -> _Request:
+        room = self.context_length - len(prompt_ids)
+        if room < 1 or not prompt_ids:
+            raise EngineError(
+                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
+                "Raise context_length, or keep less history.",
+            )
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        params = SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=min(sampling.max_tokens, room),
+            seed=seed % 2**63,
+            stop_token_ids=list(stop_ids),
+            ignore_eos=True,  # only the caller's stop ids stop
+            logprobs=0,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        return _Request(prompt_ids, params)
+
+
+class Job(NamedTuple):
+    """A request for :meth:`VllmEngine.generate_all`."""
+
+    prompt_ids: Sequence[int]
+    sampling: Sampling
+    seed: int
 
 
 class _Request(NamedTuple):
@@ -209,53 +251,8 @@ class _Stepper:
         return [(int(out.request_id), out) for out in self._engine.step() if out.finished]
 
 
-def _use_cuda(device: str) -> bool:
-    import torch
-
-    there = torch.cuda.is_available()
-    if device not in ("auto", "cpu", "cuda"):
-        raise EngineError(f"There is no device {device!r}.", "Use auto, cpu or cuda.")
-    if device == "cuda" and not there:
-        raise MissingDependencyError(
-            "A GPU was asked for, but torch sees none.", "Use device=cpu, or check `turnwise doctor`."
-        )
-    return there if device == "auto" else device == "cuda"
-
-
-def _start(options: dict[str, Any], *, quiet: bool) -> Any:
-    """vLLM's engine, in this process."""
-    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    with _hushed() if quiet else nullcontext():
-        try:
-            import torch
-            from vllm import EngineArgs, LLMEngine
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"vLLM cannot be imported: {error}.",
-                "Run `make install`, or sample with torch (policy `torch:MODEL`), which needs no vLLM.",
-            ) from error
-        set_num_threads = torch.set_num_threads
-        try:
-            return LLMEngine.from_engine_args(EngineArgs(**options))
-        except (ValueError, RuntimeError, OSError) as error:
-            raise EngineError(
-                f"vLLM does not start with {options['model']}: {_first_line(error)}",
-                "Check the model's path and sizes; quiet=False shows what vLLM says.",
-            ) from error
-        finally:
-            torch.set_num_threads = set_num_threads  # vLLM's CPU worker disables it for the whole process
-
-
-@contextmanager
-def _hushed() -> Iterator[None]:
-    """vLLM's own log is for servers; what fails is raised as well."""
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
-    logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _completion(output: Any, version: int) -> Completion:
+    answer = output.outputs[0]
+    ids = tuple(answer.token_ids)
+    logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
+    return Completion(ids, logprobs, answer.finish_reason == "stop", version)

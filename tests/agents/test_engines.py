@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -239,6 +242,24 @@ def test_a_gpu_that_is_not_there_is_named(kind: str) -> None:
     start = {"torch": TorchEngine, "vllm": VllmEngine}[kind]
     with pytest.raises(MissingDependencyError, match="torch sees none"):
         start("somewhere", device="cuda")
+
+
+@pytest.mark.slow
+def test_a_second_vllm_engine_is_refused(vllm_engine: Any, tied_checkpoint: Path) -> None:
+    from turnwise.agents.policies.vllm import VllmEngine
+
+    with pytest.raises(EngineError, match="has a vLLM engine already"):
+        VllmEngine(tied_checkpoint, context_length=CONTEXT)
+    assert len(sample(vllm_engine, prompts(1), GREEDY)[0].token_ids) == 12
+
+
+@pytest.mark.slow
+def test_what_vllm_refuses_is_said_in_a_sentence(tmp_path: Path) -> None:
+    """In a process of its own, with a model that is not there."""
+    code = f"from turnwise.agents.policies.vllm import VllmEngine; VllmEngine({str(tmp_path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "EngineError: vLLM does not start with" in done.stderr
+    assert "→ Check the model's path" in done.stderr
 
 
 def test_draws_follow_the_distribution() -> None:
