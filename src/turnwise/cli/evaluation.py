@@ -11,7 +11,7 @@ from turnwise.cli.answer import Answer, Json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from turnwise.agents.core import Episode
+    from turnwise.agents.core import Episode, Policy
     from turnwise.agents.evaluate import Evaluation
 
 
@@ -46,53 +46,68 @@ def eval_(
         out: A folder for the episode log and the summary.
     """
     from turnwise.agents.core import Sampling
-    from turnwise.agents.evaluate import evaluate, summarize
     from turnwise.agents.policies.registry import make_policy
-    from turnwise.cli.progress import Progress
     from turnwise.envs.registry import get_suite
 
     get_suite(suite)  # an unknown name shows before a model is loaded
     log = _log_path(out)
-    player = make_policy(
-        policy,
-        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        max_sequences=concurrency,
-        seed=seed,
-        tools=tools,
-    )
-    done: list[Episode] = []
-    interrupted = False
+    sampling = Sampling(temperature=temperature, max_tokens=max_tokens)
+    player = make_policy(policy, sampling=sampling, max_sequences=concurrency, seed=seed, tools=tools)
     try:
-        with Progress(f"{player.name} on {suite}", episodes) as progress:
-
-            def heard(_: int, episode: Episode) -> None:
-                done.append(episode)
-                progress.advance(success=sum(e.success for e in done) / len(done))
-
-            try:
-                result = evaluate(
-                    suite,
-                    player,
-                    split=split,
-                    episodes=episodes,
-                    k=k,
-                    seed=seed,
-                    concurrency=concurrency,
-                    log=log,
-                    on_episode=heard,
-                )
-            except KeyboardInterrupt:
-                if not done:
-                    raise
-                interrupted = True
-                result = summarize(done, suite=suite, policy=player.name, split=split, k=k, seed=seed)
+        result, interrupted = _evaluate(
+            player, suite, split=split, episodes=episodes, k=k, seed=seed, concurrency=concurrency, log=log
+        )
     finally:
         player.close()
-    value = result.to_json() | {"interrupted": interrupted}
     if out is not None:
         _write_summary(out, result.to_json(results=True) | {"interrupted": interrupted})
+    value = result.to_json() | {"interrupted": interrupted}
     code = 130 if interrupted else 0
     return Answer(value, lambda console: _show_evaluation(console, result, log, interrupted), code=code)
+
+
+def _evaluate(
+    player: Policy,
+    suite: str,
+    *,
+    split: str,
+    episodes: int,
+    k: int,
+    seed: int,
+    concurrency: int,
+    log: Path | None,
+) -> tuple[Evaluation, bool]:
+    """The evaluation, of the episodes finished so far if Ctrl-C came, and whether it did."""
+    from turnwise.agents.evaluate import evaluate, summarize
+    from turnwise.cli.progress import Progress
+
+    done: list[Episode] = []
+    solved = 0
+    with Progress(f"{player.name} on {suite}", episodes) as progress:
+
+        def heard(_: int, episode: Episode) -> None:
+            nonlocal solved
+            done.append(episode)
+            solved += episode.success
+            progress.advance(success=solved / len(done))
+
+        try:
+            result = evaluate(
+                suite,
+                player,
+                split=split,
+                episodes=episodes,
+                k=k,
+                seed=seed,
+                concurrency=concurrency,
+                log=log,
+                on_episode=heard,
+            )
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            return summarize(done, suite=suite, policy=player.name, split=split, k=k, seed=seed), True
+    return result, False
 
 
 def _log_path(out: Path | None) -> Path | None:
