@@ -90,12 +90,12 @@ def episode(
 ) -> Episode:
     """An episode whose turns earned these outcomes, and these other parts of the ledger."""
     observation, reply = Messages((Message("user", "?"),)), Reply(Message("assistant", "!"))
-    turns = tuple(
-        Turn(observation, reply, float(reward), {"outcome": float(reward)}, f"s{k}")
-        for k, reward in enumerate(rewards)
-    )
-    outcome = Outcome.LIMIT if end.truncated else Outcome.OK
-    return Episode(Task("by_hand", "?"), 0, {"agent": Trajectory(turns)}, outcome, end)
+    turns: list[Turn] = []
+    for k, score in enumerate(outcome):
+        ledger = {"outcome": float(score), **{name: paid[k] for name, paid in (parts or {}).items()}}
+        turns.append(Turn(observation, reply, sum(ledger.values()), ledger, f"s{k}"))
+    cut = Outcome.LIMIT if end.truncated else Outcome.OK
+    return Episode(Task("by_hand", "?"), 0, {"agent": Trajectory(tuple(turns))}, cut, end)
 
 
 def rounded(x: Tensor, digits: int = 6) -> list[list[float]]:

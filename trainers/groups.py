@@ -149,7 +149,15 @@ def turn_cells(batch: TurnBatch) -> Tensor:
 
 
 def prefix_cells(batch: TurnBatch) -> Tensor:
-    """Turns are in one cell when all states up to theirs agree: the nodes of the group's prefix tree, (B, K)."""
+    """Turns are in one cell when all states up to theirs agree: the nodes of the group's prefix tree, (B, K).
+
+    The same state reached on two ways is two nodes, and so is the same way in two groups.
+
+    >>> from turnwise.trainers.by_hand import turn_batch
+    >>> states = [[0, 1, 5], [0, 1, 6], [0, 2, 5], [0, 1, 5]]
+    >>> prefix_cells(turn_batch([[0, 0, 0]] * 4, [0, 0, 0, 1], states=states)).tolist()
+    [[0, 1, 2], [0, 1, 5], [0, 4, 7], [3, 6, 8]]
+    """
     node_BK = torch.zeros_like(batch.state_BK)
     node_B = batch.group_B
     for k in range(batch.state_BK.shape[1]):
@@ -159,7 +167,12 @@ def prefix_cells(batch: TurnBatch) -> Tensor:
 
 
 def following(x_BK: Tensor, end_B: Tensor, mask_BK: Tensor) -> Tensor:
-    """``x`` at the next turn, ``end`` at the last one, (B, K)."""
+    """``x`` at the next turn, ``end`` at the last one, (B, K).
+
+    >>> mask = torch.tensor([[True, True], [True, False]])
+    >>> following(torch.tensor([[1, 2], [3, 0]]), torch.tensor([8, 9]), mask).tolist()
+    [[2, 8], [9, 0]]
+    """
     pad_B1 = torch.zeros_like(x_BK[:, :1])
     next_BK = torch.cat([x_BK[:, 1:], pad_B1], dim=1)
     return torch.where(last_turn(mask_BK), end_B[:, None], next_BK) * mask_BK

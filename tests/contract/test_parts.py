@@ -14,7 +14,6 @@ from turnwise.trainers.core import RowMask, TokenBatch, TurnBatch
 from turnwise.trainers.exact import compare, expected_update, paths
 from turnwise.trainers.processes import PROCESSES, lopsided, signals
 from turnwise.trainers.registry import SEAMS, Component, components, get_component
-from turnwise.trainers.rewards import replace_turns, with_part
 
 SEEDS = range(6)
 
@@ -65,7 +64,9 @@ CREDITS = variants("credit")
 def turns(seed: int, *, dtype: torch.dtype = torch.float64) -> TurnBatch:
     """A batch drawn from the processes: groups of several sizes, met states, singletons, equal returns."""
     generator = torch.Generator().manual_seed(seed)
-    p = paths(PROCESSES[seed % len(PROCESSES)], lopsided(PROCESSES[seed % len(PROCESSES)]))
+    process = PROCESSES[seed % len(PROCESSES)]
+    logits_SA = lopsided(process)
+    p = paths(process, logits_SA if seed % 2 else torch.zeros_like(logits_SA))  # also: all equally likely
     sizes = [1, 3, 4, 2][: 1 + seed % 4] if seed else [5]
     group_B = torch.cat([torch.full((size,), g) for g, size in enumerate(sizes)])
     index_B = torch.randint(len(p.reward_NK), (len(group_B),), generator=generator)
@@ -145,6 +146,19 @@ def test_credit_does_not_depend_on_the_names_of_groups_and_states(credit, seed: 
         batch.signals,
     )
     assert same(credit(renamed), credit(batch))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("entry", components("credit"), ids=lambda c: c.name)
+def test_credit_does_not_leak_between_groups(entry: Component, seed: int) -> None:
+    """Only rules that say so look beyond the group."""
+    batch, credit = turns(seed), entry.build({})
+    alone_BK = torch.zeros_like(batch.reward_BK)
+    for group in batch.group_B.unique():
+        mine_B = batch.group_B == group
+        alone_BK[mine_B] = credit(mapped(batch, lambda x, mine_B=mine_B: x[mine_B]))
+    if "batch" not in entry.bias:
+        assert same(credit(batch), alone_BK), 'it looks beyond the group: say "batch" in its bias'
 
 
 @pytest.mark.parametrize("entry", components("credit"), ids=lambda c: c.name)
@@ -366,7 +380,8 @@ EPISODES = [
     episode([1.0], end=End.SOLVED),
     episode([], end=End.TOKEN_LIMIT),
     episode([0.0, 0.0], end=End.TURN_LIMIT),
-    replace_turns(episode([0.5, 0.5], end=End.SOLVED), lambda ts: [with_part(t, "cost", -0.1) for t in ts]),
+    episode([0.5, 0.5], parts={"cost": [-0.1, -0.1], "progress": [0.8, 0.3]}, end=End.SOLVED),
+    episode([0.0, 0.0], parts={"cost": [-0.1, -0.1], "progress": [0.8, 0.3]}),
 ]
 
 

@@ -8,6 +8,7 @@ paid before the end. Tabular policy, real learner arithmetic.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -25,6 +26,8 @@ TRAPPED = {  # rules that do not learn the second toy, and must be seen not to
     "turn_index": "the baseline charges for each turn that is played, so the policy learns to leave",
     "pure": "it climbs the smallest reward, which is 0.2 for leaving and 0 for opening a door",
 }
+
+BAR = {"pass_at_k": 0.6}  # it climbs the best of eight, which is sure long before a single one is
 
 
 @dataclass
@@ -60,16 +63,16 @@ def learn(credit: Credit, losses: list[tuple[float, Loss]], seed: int, *, leavin
     generator = torch.Generator().manual_seed(seed)
     logits_SA = torch.zeros(4, 3, requires_grad=True)
     reference_SA = logits_SA.detach().log_softmax(-1)
-    value_S = torch.zeros(4)
+    tables = Tables(torch.zeros(4), torch.zeros(4, 3))
     optimizer = torch.optim.Adam([logits_SA], lr=0.1)
     reduce = get_component("reduce", "fixed_length").build({"length": 2})
     group_B = torch.arange(GROUPS).repeat_interleave(PEERS)
     for _ in range(UPDATES):
         game = play(logits_SA, generator, leaving_ends=leaving_ends)
         rows = RowMask(game.mask_BK, torch.tensor([0, 1]).where(game.mask_BK, -1), torch.arange(len(group_B)))
-        advantage_BK = credit(turns(game, group_B, value_S))
-        learn_value(value_S, game)
         old_SA = logits_SA.detach().log_softmax(-1)
+        advantage_BK = credit(turns(game, group_B, tables, old_SA))
+        tables.learn(game)
         for _ in range(2):
             logp_SA = logits_SA.log_softmax(-1)
 
@@ -91,19 +94,40 @@ def learn(credit: Credit, losses: list[tuple[float, Loss]], seed: int, *, leavin
     return (best[0, RIGHT] * best[RIGHT, 1]).item()
 
 
-def turns(game: Rollout, group_B: Tensor, value_S: Tensor) -> TurnBatch:
+class Tables(NamedTuple):
+    """What the run measures on the side: the value of states, the implicit reward of actions."""
+
+    value_S: Tensor
+    implicit_SA: Tensor
+
+    def learn(self, game: Rollout) -> None:
+        """Values follow the mean return; implicit rewards sum to the log-odds of success (as in PRIME)."""
+        G_BK = game.reward_BK.flip(1).cumsum(1).flip(1)
+        for state in range(4):
+            here_BK = (game.state_BK == state) & game.mask_BK
+            if here_BK.any():
+                self.value_S[state] += 0.3 * (G_BK[here_BK].mean() - self.value_S[state])
+        implied_B = (self.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK).sum(1)
+        surprise_B = (G_BK[:, 0] >= 1).float() - implied_B.sigmoid()
+        taken_BK = game.state_BK * 3 + game.action_BK
+        step_BK = 0.1 * surprise_B[:, None] * game.mask_BK
+        self.implicit_SA.view(-1).index_add_(0, taken_BK.flatten(), step_BK.flatten())
+
+
+def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> TurnBatch:
     cut_B = torch.zeros_like(group_B, dtype=torch.bool)
-    signals = {"value": value_S[game.state_BK] * game.mask_BK}
+    value_BK = tables.value_S[game.state_BK] * game.mask_BK
+    after_BK = torch.cat([value_BK[:, 1:], torch.zeros_like(value_BK[:, :1])], 1)
+    signals = {
+        "value": value_BK,
+        "fork_value": value_BK,
+        "information": (after_BK - value_BK) * game.mask_BK,  # how much closer to the prize
+        "implicit": 0.05 * tables.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK,
+        "logp": logp_SA[game.state_BK, game.action_BK] * game.mask_BK,
+        "tokens": game.mask_BK.float(),
+        "entropy": -(logp_SA.exp() * logp_SA).sum(-1)[game.state_BK] * game.mask_BK,
+    }
     return TurnBatch(game.reward_BK, game.mask_BK, group_B, cut_B, game.state_BK + 1, signals)
-
-
-def learn_value(value_S: Tensor, game: Rollout) -> None:
-    """The value of a state follows the mean return from it."""
-    G_BK = game.reward_BK.flip(1).cumsum(1).flip(1)
-    for state in range(4):
-        here_BK = (game.state_BK == state) & game.mask_BK
-        if here_BK.any():
-            value_S[state] += 0.3 * (G_BK[here_BK].mean() - value_S[state])
 
 
 def losses_with(name: str) -> list[tuple[float, Loss]]:
@@ -117,7 +141,7 @@ def losses_with(name: str) -> list[tuple[float, Loss]]:
 @pytest.mark.parametrize("credit", [c.name for c in components("credit")])
 def test_learns(credit: str, loss: str) -> None:
     built: Callable[..., Tensor] = get_component("credit", credit).build({})
-    assert learn(built, losses_with(loss), seed=7, leaving_ends=False) > 0.85
+    assert learn(built, losses_with(loss), seed=7, leaving_ends=False) > BAR.get(credit, 0.85)
 
 
 @pytest.mark.parametrize("credit", [c.name for c in components("credit")])
@@ -127,7 +151,7 @@ def test_learns_where_leaving_ends_the_episode(credit: str) -> None:
     if credit in TRAPPED:
         assert success < 0.05, f"it learns after all, so it is no longer true that {TRAPPED[credit]}"
     else:
-        assert success > 0.85
+        assert success > BAR.get(credit, 0.85)
 
 
 def test_nothing_is_learned_without_credit() -> None:

@@ -13,7 +13,7 @@ from turnwise.trainers.registry import component
     "empg",
     paper="2509.09265",
     needs=("entropy",),
-    bias="biased: GRPO's standardisation, weighted by the entropy of turns, plus a bonus for certainty",
+    bias="biased: GRPO's standardisation, weighted by a turn's entropy within the batch, plus a bonus for certainty",
 )
 def empg(batch: TurnBatch, *, sharpness: float = 1.0, clarity: float = 0.1) -> Tensor:
     """Entropy-modulated policy gradients: GRPO's advantage, turn by turn reweighted by certainty.

@@ -12,7 +12,7 @@ from turnwise.trainers.registry import component
     "istar",
     paper="2509.19199",
     needs=("implicit",),
-    bias="biased: adds implicit rewards whose baseline contains the trajectory's own other turns",
+    bias="biased: adds implicit rewards, scaled over the batch, whose baseline contains the own other turns",
 )
 def istar(batch: TurnBatch, *, weight: float = 1.0) -> Tensor:
     """RLOO on the returns plus RLOO on the implicit rewards of all turns of the group.

@@ -1,5 +1,7 @@
 """Clip and Delta: process rewards that cannot be farmed by taking more steps."""
 
+from itertools import pairwise
+
 from turnwise.trainers.core import Group
 from turnwise.trainers.registry import component
 from turnwise.trainers.rewards import Turns, replace_turns, with_part
@@ -32,7 +34,7 @@ def clip_delta(
         if clip:
             p = [min(x - threshold, 0.0) for x in p]
         if delta:
-            p = [*(x - after for x, after in zip(p[:-2], p[1:-1], strict=True)), *p[-2:-1], 0.0]
+            p = [*(x - after for x, after in pairwise(p[:-1])), *p[-2:-1], 0.0]
         return [with_part(turn, part, x) for turn, x in zip(turns, p, strict=True)]
 
     return [replace_turns(episode, change) for episode in group]
