@@ -33,9 +33,9 @@ CHAT_TEMPLATE = """\
 {%- endfor %}
 {%- if add_generation_prompt %}<|assistant|>{% endif %}"""
 
-# Words take the space before them along; numbers never do, so that "3" is one token wherever it stands
-# and can be copied from an observation into an action.
-_PIECES = r" ?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+# Words take the space *after* them along, so that a word is the same token behind "[" or a space and can
+# be copied from one to the other; a number is one token wherever it stands.
+_PIECES = r"\p{L}+ ?|\p{N}+|[^\s\p{L}\p{N}]+ ?|\s+"
 
 
 def build_small_model(

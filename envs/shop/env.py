@@ -90,7 +90,7 @@ class ShopEnv(AgentEnv[ShopState]):
 
     def demonstrate(self, state: ShopState, rng: Random) -> str:
         """A hasty clerk: takes any product on the page whose title has a word that was asked for, and buys
-        it. He knows how the shop works, and succeeds about every third time on ``shop/quick``."""
+        it. He knows how the shop works, and succeeds about one time in four on ``shop/quick``."""
         if state.item >= 0:
             return f"click[{_towards_purchase(state, choose(state.product, state.world.goal))}]"
         if state.page is not Page.RESULTS:
