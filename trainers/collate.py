@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -120,6 +121,7 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
     for b, trajectory in enumerate(trajectories):
         for k, turn in enumerate(trajectory.turns):
             reward_BK[b, k], mask_BK[b, k] = turn.reward, True
-            # 63 bits of the key's hexadecimal digits: equal states get equal numbers.
-            state_BK[b, k] = int(turn.state_key[:16] or "0", 16) >> 1
+            # 63 bits of a hash, whatever the environment's keys look like: equal states, equal numbers.
+            hashed = hashlib.blake2b(turn.state_key.encode(), digest_size=8).digest()
+            state_BK[b, k] = int.from_bytes(hashed) >> 1
     return TurnBatch(reward_BK, mask_BK, torch.tensor(group_B), torch.tensor(truncated_B), state_BK)

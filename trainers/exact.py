@@ -59,6 +59,7 @@ class Paths:
         reward_NK, mask_NK, state_NK, action_NK: as in a batch.
         cut_N: True where the horizon cut the trajectory.
         value_NK: the exact value of the state before each turn, given the turns that are left.
+        last_value_N: of the state in which the horizon cut the trajectory, had it been as long again.
     """
 
     process: Process
@@ -71,6 +72,7 @@ class Paths:
     action_NK: Tensor
     cut_N: Tensor
     value_NK: Tensor
+    last_value_N: Tensor
 
     @property
     def probability_N(self) -> Tensor:
@@ -126,27 +128,31 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
         mask_NK,
         state_NK,
         action_NK,
-        torch.tensor([cut for _, _, cut in found]),
+        torch.tensor([end is not None for _, _, end in found]),
         torch.tensor([[*row, *[0.0] * (K - len(row))] for row in value], dtype=torch.float64),
+        torch.tensor(
+            [0.0 if end is None else _value(process, logp_SA, end, process.horizon) for _, _, end in found],
+            dtype=torch.float64,
+        ),
     )
 
 
 Steps: TypeAlias = tuple[tuple[int, int, float], ...]
 
 
-def _walk(process: Process, state: int, left: int) -> list[tuple[float, Steps, bool]]:
-    """Every way on from ``state``: chance, (state, action, reward) per turn, whether it was cut."""
+def _walk(process: Process, state: int, left: int) -> list[tuple[float, Steps, int | None]]:
+    """Every way on from ``state``: chance, (state, action, reward) per turn, the state in which it was cut."""
     if left == 0:
-        return [(1.0, (), True)]
-    ways: list[tuple[float, Steps, bool]] = []
+        return [(1.0, (), state)]
+    ways: list[tuple[float, Steps, int | None]] = []
     for action in range(process.shape[1]):
         for branch in process.branches.get((state, action), ()):
             step = (state, action, branch.reward)
             if branch.state is None:
-                ways.append((branch.probability, (step,), False))
+                ways.append((branch.probability, (step,), None))
                 continue
-            for chance, steps, cut in _walk(process, branch.state, left - 1):
-                ways.append((branch.probability * chance, (step, *steps), cut))
+            for chance, steps, end in _walk(process, branch.state, left - 1):
+                ways.append((branch.probability * chance, (step, *steps), end))
     return ways
 
 

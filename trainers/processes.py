@@ -102,7 +102,7 @@ def signals(p: Paths) -> dict[str, Tensor]:
     mixed_NK = torch.cos(3.0 * p.state_NK + 2.0 * p.action_NK) * mask_NK
     return {
         "value": p.value_NK,
-        "last_value": torch.zeros_like(p.chance_N),
+        "last_value": p.last_value_N,
         "fork_value": p.value_NK,
         "logp": p.logp_NK.detach(),
         "tokens": mask_NK,

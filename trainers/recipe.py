@@ -179,7 +179,7 @@ class Recipe(Section):
         )
 
 
-MEASURED = frozenset({"value", "reference"})
+MEASURED = frozenset({"value", "reference", "logp", "tokens", "entropy"})
 """Signals that the trainer can measure."""
 
 

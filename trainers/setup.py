@@ -21,6 +21,7 @@ from turnwise.trainers.learner import Learner
 from turnwise.trainers.model import ValueHead, base_of, choose_device, load_model
 from turnwise.trainers.recipe import EngineOptions, Recipe, WarmStart
 from turnwise.trainers.run import Run, summary_writer
+from turnwise.trainers.signals import SAMPLED, sampled_signals
 from turnwise.trainers.sync import TrainableEngine
 from turnwise.trainers.warm_start import demonstrations, texts
 
@@ -58,9 +59,11 @@ class Studio:
 
     def measure(self, batch: Batch, needs: frozenset[str]) -> Batch:
         """The batch with the signals that the credit rule needs."""
-        if "value" not in needs:
-            return batch
-        signals = {**batch.turns.signals, "value": self.learner.values(batch)}
+        signals = dict(batch.turns.signals)
+        if needs & SAMPLED:
+            signals |= sampled_signals(batch)
+        if "value" in needs:
+            signals["value"] = self.learner.values(batch)
         return batch._replace(turns=dataclasses.replace(batch.turns, signals=signals))
 
     def write_scalars(self, update: int, metrics: Mapping[str, Any]) -> None:

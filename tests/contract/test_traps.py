@@ -8,7 +8,7 @@ from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.registry import components, get_component
 
 COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, or with a constant
-    "gae", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
+    "gae", "gae_truncated", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
     "reinforce_pp", "reinforce_pp_baseline", "vine", "empg",
 }  # fmt: skip
 
@@ -20,10 +20,11 @@ def credit(name: str, batch: TurnBatch, **options) -> list[list[float]]:
 @pytest.mark.parametrize("name", sorted({c.name for c in components("credit")} - COMPARES_TURNS))
 def test_a_trajectory_without_peers_learns_nothing(name: str) -> None:
     """Others pass its raw return through, which reinforces whatever it did."""
-    signals = {
+    signals: dict[str, list] = {
         s: [[0.5, 0.25], [0.1, 0.2], [0.3, 0.4]]
         for s in ("value", "fork_value", "information", "implicit", "logp", "tokens", "entropy")
     }
+    signals["last_value"] = [0.3, 0.2, 0.1]
     batch = turn_batch([[0.2, 1.0], [0.0, 1.0], [0.5, 0.0]], [0, 1, 1], signals=signals)
     assert credit(name, batch)[0] == [0.0, 0.0]
 

@@ -1,46 +1,36 @@
 """Generalised advantage estimation with one step per turn."""
 
-import torch
 from torch import Tensor
 
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import reverse_cumsum, signal
+from turnwise.trainers.groups import following, reverse_cumsum, signal
 from turnwise.trainers.registry import component
 
 
 @component("credit", "gae", paper="1506.02438", needs=("value",), bias="unbiased")
-def gae(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0, bootstrap: bool = False) -> Tensor:
+def gae(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) -> Tensor:
     """Advantages from a learned value of the state before each turn.
 
     δ_k = r_k + γ·V(s_{k+1}) − V(s_k);  A_k = δ_k + γλ·A_{k+1};  V = 0 after the last turn.
     Schulman et al. 2016, eq. 16, one step per turn as in VAGEN's turn-wise mode (2510.16907).
 
     With λ = 1 and γ = 1 it is unbiased whatever V is; λ < 1 trades that for less variance and is biased
-    by as much as V is wrong. ``bootstrap`` values the state in which a limit cut the trajectory
-    (``signals["last_value"]``, one number per trajectory) instead of counting it as an end: right where the
-    limit is not part of the task. Left out: whitening of the advantages over the batch.
+    by as much as V is wrong. A limit counts as an end (``gae_truncated`` sees further). Left out: whitening of
+    the advantages over the batch.
 
     Args:
         batch: needs ``signals["value"]``, V(s_k) of shape (B, K).
         discount: γ.
         lam: λ.
-        bootstrap: value the last state of truncated trajectories.
 
     Worked by hand: r = [0, 1], V = [0.3, 0.5], λ = 0.95: δ = [0.2, 0.5], A = [0.2 + 0.95·0.5, 0.5].
 
     >>> from turnwise.trainers.by_hand import rounded, turn_batch
-    >>> batch = turn_batch([[0, 1]], truncated=[True], signals={"value": [[0.3, 0.5]], "last_value": [0.2]})
+    >>> batch = turn_batch([[0, 1]], signals={"value": [[0.3, 0.5]]})
     >>> rounded(gae(batch, lam=0.95)), rounded(gae(batch, discount=0.95))
     ([[0.675, 0.5]], [[0.65, 0.5]])
-    >>> rounded(gae(batch, bootstrap=True))
-    [[0.9, 0.7]]
     """
-    mask_BK = batch.mask_BK
-    value_BK = signal(batch, "value") * mask_BK
-    next_BK = torch.cat([value_BK[:, 1:], torch.zeros_like(value_BK[:, :1])], dim=1)
-    if bootstrap:
-        last_BK = mask_BK & ~torch.cat([mask_BK[:, 1:], torch.zeros_like(mask_BK[:, :1])], dim=1)
-        cut_BK = last_BK & batch.truncated_B[:, None]
-        next_BK = torch.where(cut_BK, signal(batch, "last_value")[:, None], next_BK)
-    delta_BK = (batch.reward_BK + discount * next_BK - value_BK) * mask_BK
-    return reverse_cumsum(delta_BK, discount * lam) * mask_BK
+    value_BK = signal(batch, "value") * batch.mask_BK
+    next_BK = following(value_BK, value_BK.new_zeros(len(value_BK)), batch.mask_BK)
+    delta_BK = (batch.reward_BK + discount * next_BK - value_BK) * batch.mask_BK
+    return reverse_cumsum(delta_BK, discount * lam) * batch.mask_BK

@@ -24,7 +24,7 @@ def grpo(batch: TurnBatch, *, normalize: Literal["std", "none"] = "std") -> Tens
 
     ``normalize="none"`` leaves the division out, which is Dr.GRPO's credit (see ``dr_grpo``).
     Left out: the process form (rewards standardised per step, then summed), which is biased when the
-    policy chooses its length; see ``mt_grpo``. The KL term is a loss of its own.
+    policy chooses its length; see ``grpo_process``. The KL term is a loss of its own.
 
     Worked by hand: R = [1, 0, 0, 0], mean 1/4, std √(3/4/3) = 1/2.
 

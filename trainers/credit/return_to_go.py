@@ -24,7 +24,7 @@ def return_to_go(
     The same holds with ``peers="alive"``, which averages over the peers that play turn k too and
     subtracts nothing where there are none. Both are tested against exact gradients; what is biased is a
     mean that includes i itself, or a baseline on rewards that is then summed over i's own turns
-    (``mt_grpo``).
+    (``turn_index``).
 
     A group of one gets 0. ``discount`` < 1 no longer follows the gradient of the undiscounted return.
     The estimator is textbook REINFORCE with RLOO's leave-one-out baseline (2402.14740) per turn.
