@@ -86,15 +86,15 @@ class Learner:
     # --- passes without gradient -----------------------------------------------------------------
 
     @torch.no_grad()
-    def score(self, rows: Rows, *, reference: bool = False) -> Tensor:
-        """Log-probabilities of the sampled tokens, (R, T), on the CPU."""
+    def score(self, rows: Rows, row_M: Tensor | None = None, *, reference: bool = False) -> Tensor:
+        """Log-probabilities of the sampled tokens, (R, T), on the CPU; zero outside rows ``row_M``."""
         logp_RT = torch.zeros(rows.mask_RT.shape)
         model = self.reference if reference and self.reference is not None else self.model
         disable = (
             getattr(self.model, "disable_adapter", None) if reference and self.reference is None else None
         )
         with disable() if disable else contextlib.nullcontext():
-            for index_M in self._micro_batches(rows):
+            for index_M in self._micro_batches(rows, row_M):
                 part = rows.select(index_M)
                 scores = self._forward(model, part)
                 logp_RT[index_M, : part.mask_RT.shape[1]] = scores.logp_RT.cpu()
@@ -126,21 +126,24 @@ class Learner:
             order: trajectories in the order in which minibatches take them; as they come if None.
         """
         rows = batch.rows
-        steps = self.options.epochs * self.options.minibatches
+        order_B = torch.tensor(order if order is not None else range(len(batch.turns.group_B)))
+        chunks = order_B.tensor_split(self.options.minibatches)
+        chunks = [torch.isin(rows.trajectory_R, chosen_B).nonzero()[:, 0] for chosen_B in chunks]
+        chunks = [row_M for row_M in chunks if len(row_M) and bool(rows.mask_RT[row_M].any())]
         extra = _Extra(
-            old_RT=self.score(rows) if steps > 1 else None,
+            # The first step's own forward pass is that of the old weights.
+            old_RT=self.score(rows, torch.cat(chunks[1:]))
+            if len(chunks) > 1
+            else torch.zeros(rows.mask_RT.shape),
             reference_RT=self.score(rows, reference=True) if objective.reference else None,
             advantage_RT=advantage_BK[rows.trajectory_R[:, None], rows.turn_RT.clamp(min=0)] * rows.mask_RT,
             group_R=batch.turns.group_B[rows.trajectory_R],
             return_BK=_value_targets(batch, advantage_BK),
         )
-        order_B = torch.tensor(order if order is not None else range(len(batch.turns.group_B)))
         metrics = _Mean()
-        for _ in range(self.options.epochs):
-            for chosen_B in order_B.tensor_split(self.options.minibatches):
-                row_M = torch.isin(rows.trajectory_R, chosen_B).nonzero()[:, 0]
-                if len(row_M) and bool(rows.mask_RT[row_M].any()):
-                    metrics.add(self._step(batch, row_M, extra, objective))
+        for step in range(self.options.epochs * len(chunks)):
+            row_M = chunks[step % len(chunks)]
+            metrics.add(self._step(batch, row_M, extra, objective, first=step == 0))
         return metrics.values()
 
     def supervise(self, rows: Rows, observation_weight: float, learning_rate: float) -> dict[str, float]:
@@ -165,7 +168,9 @@ class Learner:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _step(self, batch: Batch, row_M: Tensor, extra: _Extra, objective: Objective) -> dict[str, float]:
+    def _step(
+        self, batch: Batch, row_M: Tensor, extra: _Extra, objective: Objective, *, first: bool
+    ) -> dict[str, float]:
         rows = batch.rows
         weight_MT = objective.reduce(
             RowMask(rows.mask_RT[row_M], rows.turn_RT[row_M], rows.trajectory_R[row_M])
@@ -178,6 +183,8 @@ class Learner:
             with self._precision():
                 hidden = self._hidden(self.model, part)
                 scores = self._read(self.model, part, hidden)
+                if first:
+                    extra.old_RT[index_N, : part.mask_RT.shape[1]] = scores.logp_RT.detach().cpu()
                 loss, measured = self._loss(
                     part, index_N, scores, extra, objective, weight_MT[place_R[index_N]]
                 )
@@ -225,7 +232,7 @@ class Learner:
 
         return TokenBatch(
             logp_RT=scores.logp_RT,
-            old_logp_RT=scores.logp_RT.detach() if extra.old_RT is None else cut(extra.old_RT),
+            old_logp_RT=cut(extra.old_RT),
             behaviour_logp_RT=part.behaviour_logp_RT.to(self.device),
             entropy_RT=scores.entropy_RT,
             advantage_RT=cut(extra.advantage_RT),
@@ -303,7 +310,7 @@ class Learner:
 class _Extra(NamedTuple):
     """What stays constant over the steps on one batch."""
 
-    old_RT: Tensor | None
+    old_RT: Tensor  # the first step fills in its own rows
     reference_RT: Tensor | None
     advantage_RT: Tensor
     group_R: Tensor
@@ -314,15 +321,20 @@ class _Mean:
     """Weighted means of metrics by name."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._seen: dict[str, list[tuple[Tensor | float, float]]] = defaultdict(list)
 
     def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
         for name, value in values.items():
-            self._sums[name][0] += float(value) * weight
-            self._sums[name][1] += weight
+            self._seen[name].append((value, weight))
 
     def values(self) -> dict[str, float]:
-        return {name: total / weight for name, (total, weight) in self._sums.items() if weight}
+        """Read here and not before: each number fetched from a GPU waits for all that was queued."""
+        means: dict[str, float] = {}
+        for name, seen in self._seen.items():
+            weight = sum(w for _, w in seen)
+            if weight:
+                means[name] = sum(float(value) * w for value, w in seen) / weight
+        return means
 
 
 def make_optimizer(modules: Sequence[nn.Module], options: Optimizer) -> torch.optim.AdamW:
