@@ -80,3 +80,30 @@ def test_a_plugin_that_fails_names_itself(plugin, tmp_path):
 def test_senseless_names_are_refused(name):
     with pytest.raises(TurnwiseError, match="no name for a package"):
         names(name)
+
+
+RECIPE = """
+suite: word-chain/easy
+model:
+  scratch: {layers: 2, width: 128, heads: 4, vocab_size: 320, context: 512, text_episodes: 20}
+sampling: {max_tokens: 12, tools: none}
+engine: {kind: torch}
+warm_start: {demonstrator: gold, episodes: 320, batch_size: 16}
+rollout: {groups: 2, group_size: 4}
+filter: any
+optimizer: {learning_rate: 1.0e-4}
+updates: 2
+evaluate: {every: 2, dev: 8, test: 8}
+"""
+
+
+def test_it_is_trained_on(plugin, tmp_path):
+    recipe, run = tmp_path / "word-chain.yaml", tmp_path / "run"
+    recipe.write_text(RECIPE)
+    result = turnwise(plugin, "train", str(recipe), "--out", str(run))
+    assert [row["name"] for row in result["evaluations"]] == ["warm start"] * 2 + ["after RL"] * 2
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    warm = [row["action_nll"] for row in metrics if row["phase"] == "warm_start"]
+    assert warm[-1] < 0.7 * warm[0], "imitation of the gold agent taught nothing"
+    assert sum(row["phase"] == "rl" for row in metrics) == 2
+    assert "word-chain/easy" in (run / "report.html").read_text()
