@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -96,6 +97,33 @@ def collate_rows(trajectories: Sequence[Trajectory]) -> Rows:
             row.turns.extend([k] * len(action))
             row.logps.extend(reply.logprobs or [0.0] * len(action))
     return _padded(rows, owner, state_row_BK, state_position_BK)
+
+
+def micro_batches(rows: Rows, most: int, row_M: Tensor | None = None) -> Iterator[Tensor]:
+    """Indices of rows of like length, together at most ``most`` tokens with padding, longest first.
+
+    A trajectory's rows stay together; one that is too long by itself is alone.
+
+    Args:
+        rows: of a batch.
+        most: tokens of a micro-batch.
+        row_M: which rows; all if None.
+    """
+    length_R, owner_R = rows.length_R.tolist(), rows.trajectory_R.tolist()
+    of: dict[int, list[int]] = defaultdict(list)
+    for row in range(len(length_R)) if row_M is None else row_M.tolist():
+        of[owner_R[row]].append(row)
+    longest_first = sorted((max(length_R[row] for row in own), own) for own in of.values())[::-1]
+    batch: list[int] = []
+    longest = 0
+    for length, own in longest_first:
+        if batch and (len(batch) + len(own)) * longest > most:
+            yield torch.tensor(batch)
+            batch = []
+        longest = longest if batch else length
+        batch.extend(own)
+    if batch:
+        yield torch.tensor(batch)
 
 
 def _padded(rows: list[_Row], owner: list[int], state_row_BK: Tensor, state_position_BK: Tensor) -> Rows:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from turnwise.trainers.collate import Batch, Rows
+from turnwise.trainers.collate import Batch, Rows, micro_batches
 from turnwise.trainers.core import Correction, Loss, Reduce, RowMask, TokenBatch
 from turnwise.trainers.model import ValueHead, hidden_states, token_stats, trainable
 from turnwise.trainers.recipe import Optimizer
@@ -94,7 +94,7 @@ class Learner:
             getattr(self.model, "disable_adapter", None) if reference and self.reference is None else None
         )
         with disable() if disable else contextlib.nullcontext():
-            for index_M in self._micro_batches(rows, row_M):
+            for index_M in micro_batches(rows, self.options.micro_tokens, row_M):
                 part = rows.select(index_M)
                 scores = self._forward(model, part)
                 logp_RT[index_M, : part.mask_RT.shape[1]] = scores.logp_RT.cpu()
@@ -106,7 +106,7 @@ class Learner:
         rows, mask_BK = batch.rows, batch.turns.mask_BK
         value_BK = torch.zeros(mask_BK.shape)
         assert self.value_head is not None
-        for index_M in self._micro_batches(rows):
+        for index_M in micro_batches(rows, self.options.micro_tokens):
             part = rows.select(index_M)
             where_BK, hidden_ND = self._states(part, index_M, mask_BK, self._hidden(self.model, part))
             value_BK[where_BK] = self.value_head(hidden_ND).float().cpu()
@@ -154,7 +154,7 @@ class Learner:
         total, action_nll = weight_RT.sum(), 0.0
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
-        for index_M in self._micro_batches(rows):
+        for index_M in micro_batches(rows, self.options.micro_tokens):
             part = rows.select(index_M)._replace(
                 mask_RT=weight_RT[index_M, : int(rows.length_R[index_M].max())] > 0
             )
@@ -178,7 +178,7 @@ class Learner:
         metrics = _Mean()
         turns = int(batch.turns.mask_BK[rows.trajectory_R[row_M].unique()].sum())
         place_R = torch.full((len(rows.trajectory_R),), -1).index_put((row_M,), torch.arange(len(row_M)))
-        for index_N in self._micro_batches(rows, row_M):
+        for index_N in micro_batches(rows, self.options.micro_tokens, row_M):
             part = rows.select(index_N)
             with self._precision():
                 hidden = self._hidden(self.model, part)
@@ -268,24 +268,6 @@ class Learner:
         place = {int(row): n for n, row in enumerate(index_N)}
         row_N = torch.tensor([place[int(row)] for row in part.state_row_BK[where_BK]], device=self.device)
         return where_BK, hidden_RTD[row_N, part.state_position_BK[where_BK].to(self.device)]
-
-    def _micro_batches(self, rows: Rows, row_M: Tensor | None = None) -> Iterator[Tensor]:
-        """Rows of like length together, at most ``micro_tokens`` with padding; a trajectory stays whole."""
-        row_M = torch.arange(len(rows.length_R)) if row_M is None else row_M
-        of: dict[int, list[int]] = defaultdict(list)
-        for row in row_M.tolist():
-            of[int(rows.trajectory_R[row])].append(row)
-        ordered = sorted(of.values(), key=lambda own: max(int(rows.length_R[r]) for r in own), reverse=True)
-        batch: list[int] = []
-        longest = 0
-        for own in ordered:
-            longest = longest or max(int(rows.length_R[r]) for r in own)
-            if batch and (len(batch) + len(own)) * longest > self.options.micro_tokens:
-                yield torch.tensor(batch)
-                batch, longest = [], max(int(rows.length_R[r]) for r in own)
-            batch.extend(own)
-        if batch:
-            yield torch.tensor(batch)
 
     def _descend(self, learning_rate: float | None = None) -> float:
         if learning_rate is not None:
