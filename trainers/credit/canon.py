@@ -13,12 +13,13 @@ from turnwise.trainers.registry import component
     paper="2509.23962",
     bias="biased: which half is the baseline depends on the trajectory's own length",
 )
-def canon(batch: TurnBatch, *, inter: float = 1.0) -> Tensor:
+def canon(batch: TurnBatch, *, inter: float = 1.0, longer: float = 1.0) -> Tensor:
     """Return minus the mean return of the longer half of the group, for the shorter half, and vice versa.
 
     A_i = μ·(R_i − mean R of the other half) + (1 − μ)·(R_i − mean R of its own half), halves by length,
-    μ = ``inter``. Chen et al. 2025, with length as the metric and no direction (α = 1). With
-    μ = ½ and equal halves it is Dr.GRPO.
+    μ = ``inter``. Chen et al. 2025, with length as the metric. With μ = ½ and equal halves it is Dr.GRPO.
+    ``longer`` is the paper's direction α: where halves are compared, returns of the longer one count α times,
+    so that α < 1 favours short trajectories.
 
     Ours: length counts turns. Trajectories of equal length at the border belong to both halves in part, so
     that the order of the batch does not matter; the paper breaks such ties by order.
@@ -29,6 +30,8 @@ def canon(batch: TurnBatch, *, inter: float = 1.0) -> Tensor:
     >>> batch = turn_batch([[1], [0, 0], [0, 0, 1], [0, 0, 0, 1]])
     >>> rounded(canon(batch)[:, :1]), rounded(canon(batch, inter=0.0)[:, :1])
     ([[0.0], [-1.0], [0.5], [0.5]], [[0.5], [-0.5], [0.0], [0.0]])
+    >>> rounded(canon(batch, longer=0.5)[:, :1])  # 1 − ½, 0 − ½, ½ − ½, ½ − ½
+    [[0.5], [-0.5], [0.0], [0.0]]
     """
     R_B, group_B, length_B = batch.return_B, batch.group_B, batch.length_B
     peers_BB = group_B[:, None] == group_B[None, :]
@@ -39,7 +42,8 @@ def canon(batch: TurnBatch, *, inter: float = 1.0) -> Tensor:
     mean_low_B = group_sum(low_B * R_B, group_B) / group_sum(low_B, group_B).clamp(min=1)
     high_B = 1 - low_B
     mean_high_B = group_sum(high_B * R_B, group_B) / group_sum(high_B, group_B).clamp(min=1)
-    other_B = low_B * mean_high_B + high_B * mean_low_B
+    weighed_B = (low_B + longer * high_B) * R_B
+    other_B = low_B * longer * mean_high_B + high_B * mean_low_B
     own_B = low_B * mean_low_B + high_B * mean_high_B
-    advantage_B = R_B - inter * other_B - (1 - inter) * own_B
+    advantage_B = inter * (weighed_B - other_B) + (1 - inter) * (R_B - own_B)
     return over_turns(advantage_B.masked_fill(alone(group_B), 0.0), batch)

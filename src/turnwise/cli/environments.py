@@ -41,7 +41,7 @@ def list_(kind: str = "", /) -> Answer:
     return Answer(rows, table(rows, [key for key in rows[0] if key in _SHOWN] if rows else ()))
 
 
-_SHOWN = ("name", "spec", "about", "options")  # on a terminal; --json has everything
+_SHOWN = ("name", "spec", "about", "summary", "options")  # on a terminal; --json has everything
 
 
 def _envs() -> list[dict[str, Json]]:
@@ -72,8 +72,8 @@ def _components(seam: str) -> list[dict[str, Json]]:
     from turnwise.trainers.registry import components
 
     return [
-        {"name": c.name, "about": c.summary, "options": c.options, "needs": list(c.needs), "paper": c.paper}
-        | ({"bias": c.bias} if c.bias else {})
+        {"name": c.name, "paper": c.paper, "needs": list(c.needs), "bias": c.bias, "summary": c.summary}
+        | {"options": c.options}
         for c in components(seam)
     ]
 
