@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from turnwise.trainers.recipe import Part, Recipe, load_recipe
+from turnwise.trainers.recipe import load_recipe
+from turnwise.trainers.schema import Part, Recipe
 
 
 def explain(source: str | Path, overrides: Mapping[str, Any] | None = None) -> str:

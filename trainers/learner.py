@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from turnwise.trainers.collate import Batch, Rows, micro_batches
 from turnwise.trainers.core import Correction, Loss, Reduce, RowMask, TokenBatch
 from turnwise.trainers.model import ValueHead, hidden_states, token_stats, trainable
-from turnwise.trainers.recipe import Optimizer
+from turnwise.trainers.schema import Optimizer
 
 
 class Term(NamedTuple):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.errors import MissingDependencyError
-from turnwise.trainers.recipe import Lora
+from turnwise.trainers.schema import Lora
 
 LARGE = 1 << 27
 """Logits (positions × vocabulary) above which they are computed twice instead of kept."""

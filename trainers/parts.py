@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.trainers.core import Credit, Filter, Reward
 from turnwise.trainers.learner import Objective, Term
-from turnwise.trainers.recipe import Recipe
+from turnwise.trainers.schema import Recipe
 
 
 class Parts(NamedTuple):

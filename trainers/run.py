@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 
 from turnwise.errors import RunError
 from turnwise.tasks.core import Json
-from turnwise.trainers.recipe import Recipe
 from turnwise.trainers.run_files import EPISODES, EVALUATIONS, METRICS, OBJECTIVE, RECIPE
+from turnwise.trainers.schema import Recipe
 
 
 class Run:

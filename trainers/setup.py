@@ -19,8 +19,8 @@ from turnwise.envs.registry import get_suite
 from turnwise.trainers.collate import Batch
 from turnwise.trainers.learner import Learner
 from turnwise.trainers.model import ValueHead, base_of, choose_device, load_model
-from turnwise.trainers.recipe import EngineOptions, Recipe, WarmStart
 from turnwise.trainers.run import Run, summary_writer
+from turnwise.trainers.schema import EngineOptions, Recipe, WarmStart
 from turnwise.trainers.signals import SAMPLED, sampled_signals
 from turnwise.trainers.sync import TrainableEngine
 from turnwise.trainers.warm_start import demonstrations, texts

@@ -29,8 +29,9 @@ from turnwise.trainers.checkpoint import load_newest, prune, read_state, restore
 from turnwise.trainers.collate import collate
 from turnwise.trainers.core import Group
 from turnwise.trainers.parts import Parts, build_parts
-from turnwise.trainers.recipe import Recipe, load_recipe
+from turnwise.trainers.recipe import load_recipe
 from turnwise.trainers.run import Run, open_run
+from turnwise.trainers.schema import Recipe
 from turnwise.trainers.setup import Studio, open_studio
 from turnwise.trainers.sync import push_weights
 from turnwise.trainers.warm_start import warm_start

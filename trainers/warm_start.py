@@ -14,7 +14,7 @@ from turnwise.envs.registry import env_class, suite_tasks
 from turnwise.tasks.core import Split, Suite, derive_rng
 from turnwise.trainers.collate import collate_rows
 from turnwise.trainers.learner import Learner
-from turnwise.trainers.recipe import WarmStart
+from turnwise.trainers.schema import WarmStart
 
 WARM_START_TASKS = 1 << 40
 """Demonstrations play training tasks from this index on, reinforcement those from 0 on."""

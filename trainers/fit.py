@@ -1,0 +1,87 @@
+"""Whether the choices of a recipe exist and go together."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from turnwise.agents.policies.scripted import scripted
+from turnwise.envs.registry import env_class, get_suite
+from turnwise.errors import NotFoundError, RecipeError
+from turnwise.trainers.schema import Recipe
+
+MEASURED = frozenset({"value", "reference", "logp", "tokens", "entropy"})
+"""Signals that the trainer can measure."""
+SINGLE = ("reward", "filter", "credit", "correction", "reduce")
+"""Seams that a recipe fills with one part."""
+ENGINES = {
+    "vllm": ("turnwise.agents.policies.vllm", "VllmEngine"),
+    "torch": ("turnwise.agents.policies.torch", "TorchEngine"),
+}
+
+
+def check_fit(recipe: Recipe) -> None:
+    """Refuse what does not exist or does not go together.
+
+    Raises:
+        TurnwiseError: with the nearest name, or the remedy.
+    """
+    suite = get_suite(recipe.suite)
+    if recipe.rollout.env_options:
+        _check_options("environment", env_class(suite.env), recipe.rollout.env_options)
+    if recipe.warm_start is not None:
+        scripted(recipe.warm_start.demonstrator)
+    _check_parts(recipe)
+    _check_model(recipe)
+    if recipe.engine.options:
+        module, name = ENGINES[recipe.engine.kind]
+        engine = getattr(importlib.import_module(module), name)
+        _check_options(f"engine {recipe.engine.kind!r}", engine, recipe.engine.options)
+
+
+def _check_parts(recipe: Recipe) -> None:
+    for seam in SINGLE:
+        getattr(recipe, seam).build(seam)
+    for part in recipe.loss:
+        part.build("loss")
+    if not recipe.loss:
+        raise RecipeError("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
+    missing = recipe.needs - MEASURED
+    if missing:
+        raise RecipeError(
+            f"Parts of this recipe need {', '.join(sorted(missing))}, which this trainer does not measure.",
+            f"It measures {', '.join(sorted(MEASURED))}; choose other parts.",
+        )
+
+
+def _check_model(recipe: Recipe) -> None:
+    model, scratch = recipe.model, recipe.model.scratch
+    if (model.path is None) == (scratch is None):
+        raise RecipeError(
+            "A model is either loaded or made.", "Give exactly one of model.path and model.scratch."
+        )
+    if scratch is not None:
+        context = recipe.engine.context_length or scratch.context
+        if context > scratch.context:
+            raise RecipeError(
+                f"engine.context_length {context} is beyond the model's {scratch.context}.",
+                "Raise model.scratch.context, or lower it.",
+            )
+        if recipe.sampling.max_tokens >= context:
+            raise RecipeError(
+                f"sampling.max_tokens {recipe.sampling.max_tokens} leaves no room in a context of {context}.",
+                "Lower it, or raise model.scratch.context.",
+            )
+
+
+def _check_options(what: str, make: Callable[..., Any], options: dict[str, Any]) -> None:
+    parameters = inspect.signature(make).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for name in options:
+        if name not in known:
+            error = NotFoundError(f"option of the {what} called", name, known)
+            raise RecipeError(error.cause, error.remedy)
