@@ -7,7 +7,6 @@ changed after it was written is noticed when it is read.
 
 from __future__ import annotations
 
-import base64
 import functools
 import hashlib
 import inspect
@@ -20,11 +19,10 @@ from typing import Any, NamedTuple
 import turnwise
 from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.core import AgentEnv, End
-from turnwise.envs.messages import Image, Message, Messages
+from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json, Task
-from turnwise.tools.core import ToolCall
 
 FORMAT = 1
 
@@ -154,11 +152,6 @@ def from_line(line: str | bytes) -> Record:
     return record
 
 
-def messages_json(messages: Messages) -> list[dict[str, Json]]:
-    """Messages as JSON; the bytes of ``json.dumps`` of it are what replaying compares."""
-    return [_from_message(message) for message in messages]
-
-
 def _from_trajectory(trajectory: Trajectory, advantages: Sequence[float]) -> dict[str, Json]:
     if advantages and len(advantages) != len(trajectory.turns):
         raise TurnwiseError(
@@ -168,20 +161,20 @@ def _from_trajectory(trajectory: Trajectory, advantages: Sequence[float]) -> dic
     turns: list[dict[str, Json]] = []
     chain = ""
     for index, turn in enumerate(trajectory.turns):
-        observation = messages_json(turn.observation)
+        observation = turn.observation.to_json()
         chain = _link(chain, observation)
         entry = _from_turn(turn) | {"observation": observation, "chain": chain}
         if advantages:
             entry["advantage"] = advantages[index]
         turns.append(entry)
-    final = messages_json(trajectory.final)
+    final = trajectory.final.to_json()
     return {"turns": turns, "final": final, "chain": _link(chain, final)}
 
 
 def _from_turn(turn: Turn) -> dict[str, Json]:
     reply = turn.reply
     return {
-        "action": _from_message(reply.message),
+        "action": reply.message.to_json(),
         "prompt_ids": reply.prompt_ids,
         "action_ids": reply.action_ids,
         "logprobs": reply.logprobs,
@@ -193,6 +186,7 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         "state_key": turn.state_key,
         "bad_action": turn.bad_action,
         "details": dict(turn.details),
+        **({"signals": dict(turn.signals)} if turn.signals else {}),
     }
 
 
@@ -204,12 +198,14 @@ def _to_trajectory(name: str, data: Mapping[str, Any]) -> Trajectory:
             raise ValueError(f"the observation of turn {number} does not match its hash")
     if _link(chain, data["final"]) != data["chain"]:
         raise ValueError("the last observation does not match its hash")
-    return Trajectory(tuple(_to_turn(turn) for turn in data["turns"]), name, _to_messages(data["final"]))
+    return Trajectory(
+        tuple(_to_turn(turn) for turn in data["turns"]), name, Messages.from_json(data["final"])
+    )
 
 
 def _to_turn(data: Mapping[str, Any]) -> Turn:
     reply = Reply(
-        message=_to_message(data["action"]),
+        message=Message.from_json(data["action"]),
         prompt_ids=tuple(data["prompt_ids"]),
         action_ids=tuple(data["action_ids"]),
         logprobs=tuple(data["logprobs"]),
@@ -218,47 +214,15 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         end=data["policy_end"] and End(data["policy_end"]),
     )
     return Turn(
-        observation=_to_messages(data["observation"]),
+        observation=Messages.from_json(data["observation"]),
         reply=reply,
         reward=data["reward"],
         rewards=data["rewards"],
         state_key=data["state_key"],
         bad_action=data["bad_action"],
         details=data["details"],
+        signals=data.get("signals", {}),
     )
-
-
-def _from_message(message: Message) -> dict[str, Json]:
-    data: dict[str, Json] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        data["tool_calls"] = [
-            {"name": call.name, "arguments": dict(call.arguments), "id": call.id}
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id:
-        data["tool_call_id"] = message.tool_call_id
-    if message.images:
-        data["images"] = [
-            {"media_type": image.media_type, "data": base64.b64encode(image.data).decode()}
-            for image in message.images
-        ]
-    return data
-
-
-def _to_message(data: Mapping[str, Any]) -> Message:
-    return Message(
-        role=data["role"],
-        content=data["content"],
-        tool_calls=tuple(ToolCall(**call) for call in data.get("tool_calls", ())),
-        tool_call_id=data.get("tool_call_id", ""),
-        images=tuple(
-            Image(base64.b64decode(image["data"]), image["media_type"]) for image in data.get("images", ())
-        ),
-    )
-
-
-def _to_messages(data: Sequence[Mapping[str, Any]]) -> Messages:
-    return Messages(_to_message(message) for message in data)
 
 
 def _link(chain: str, observation: Json) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from turnwise.agents.core import Episode, History, Reply
 from turnwise.agents.log import LogReader
-from turnwise.agents.records import Record, env_version, messages_json
+from turnwise.agents.records import Record, env_version
 from turnwise.agents.rollout import play
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import make
@@ -155,7 +155,7 @@ def _pairs(old: Episode, new: Episode) -> Iterator[tuple[int, str, str, str]]:
 
 
 def _text(value: Messages | dict[str, Json]) -> str:
-    return json.dumps(messages_json(value) if isinstance(value, Messages) else value)
+    return json.dumps(value.to_json() if isinstance(value, Messages) else value)
 
 
 def _around(expected: str, got: str) -> tuple[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from turnwise.tools.core import ToolCall
+from turnwise.tools.core import Json, ToolCall
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -32,6 +34,32 @@ class Message:
         calls = "".join(f"\n→ {call.name}({dict(call.arguments)})" for call in self.tool_calls)
         return f"{self.content}{calls}".strip("\n")
 
+    def to_json(self) -> dict[str, Json]:
+        """One JSON object; what is empty is left out."""
+        data: dict[str, Json] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            calls = self.tool_calls
+            data["tool_calls"] = [{"name": c.name, "arguments": dict(c.arguments), "id": c.id} for c in calls]
+        if self.tool_call_id:
+            data["tool_call_id"] = self.tool_call_id
+        if self.images:
+            data["images"] = [
+                {"media_type": image.media_type, "data": base64.b64encode(image.data).decode()}
+                for image in self.images
+            ]
+        return data
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> Message:
+        images = data.get("images", ())
+        return Message(
+            role=data["role"],
+            content=data["content"],
+            tool_calls=tuple(ToolCall(**call) for call in data.get("tool_calls", ())),
+            tool_call_id=data.get("tool_call_id", ""),
+            images=tuple(Image(base64.b64decode(image["data"]), image["media_type"]) for image in images),
+        )
+
 
 class Messages(tuple[Message, ...]):
     """What the environment says at one turn; prints as its text."""
@@ -40,3 +68,10 @@ class Messages(tuple[Message, ...]):
 
     def __str__(self) -> str:
         return "\n".join(f"{message.role}: {message}" for message in self)
+
+    def to_json(self) -> list[dict[str, Json]]:
+        return [message.to_json() for message in self]
+
+    @staticmethod
+    def from_json(data: Sequence[Mapping[str, Json]]) -> Messages:
+        return Messages(Message.from_json(message) for message in data)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from turnwise.envs.core import AgentEnv, Snapshot, Step
@@ -66,19 +64,14 @@ def sample_tasks(name: str, split: Split, n: int) -> Iterator[Task]:
 
 def step_json(step: Step) -> Json:
     """Everything a step says, as JSON."""
-    return [messages_json(step.observation), step.reward, step.terminated, step.truncated, dict(step.info)]
-
-
-def messages_json(messages: Messages) -> Json:
-    """Messages as JSON (pictures by their bytes)."""
-    return json.loads(json.dumps([asdict(message) for message in messages], default=lambda data: data.hex()))
+    return [step.observation.to_json(), step.reward, step.terminated, step.truncated, dict(step.info)]
 
 
 def transcript(walked: Walk) -> Json:
     """A walk as JSON: equal transcripts, equal episodes."""
-    actions = messages_json(Messages(walked.actions))
+    actions = Messages(walked.actions).to_json()
     steps = [step_json(step) for step in walked.steps]
-    return [walked.task.to_json(), messages_json(walked.first), actions, steps, walked.keys]
+    return [walked.task.to_json(), walked.first.to_json(), actions, steps, walked.keys]
 
 
 def transcripts(name: str, n: int) -> list[str]:
