@@ -7,6 +7,10 @@ ENVS = {
         "turnwise.envs.shop.env:ShopEnv",
         "Web shopping in text: search, compare, choose options, buy (WebShop's rules, procedural catalogues).",
     ),
+    "turnwise/Household-v0": (
+        "turnwise.envs.household.env:HouseholdEnv",
+        "A household in text: find, clean, heat, cool, put away (ALFWorld's task types, procedural houses).",
+    ),
 }
 
 

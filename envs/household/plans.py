@@ -1,0 +1,148 @@
+"""What to do next: a rule that solves every solvable state, the length of its way, and an imperfect agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from turnwise.envs.household.acts import Act, do, possible
+from turnwise.envs.household.house import (
+    BURNT,
+    GONE,
+    HELD,
+    NOTHING,
+    Goal,
+    HouseState,
+    begin,
+    fitting,
+    house_objects,
+    reached,
+    solved,
+)
+
+_LONGEST = 2000
+
+
+def gold(state: HouseState) -> Act:
+    """The next act of a solution; ``look`` where there is none any more."""
+    held = state.holding
+    goals = [goal for index, goal in enumerate(state.house.goals) if not reached(state, index)]
+    for goal in goals:
+        if held != NOTHING and state.house.types[held] == goal.thing and not state.flags[held] & BURNT:
+            return _serve(state, goal, held)
+    for goal in goals:
+        wanted = _candidates(state, goal)
+        if wanted:
+            return _fetch(state, min(wanted, key=lambda n: (_far(state, state.at[n]), n)))
+    return Act("look")
+
+
+def distance(state: HouseState) -> float:
+    """How many turns ``gold`` needs from here, if nothing slips; infinite where it does not get there."""
+    turns = 0
+    while not solved(state):
+        act = gold(state)
+        if act.verb == "look" or turns > _LONGEST:
+            return float("inf")
+        state, turns = do(state, act).state, turns + 1
+    return turns
+
+
+def plan(state: HouseState) -> Iterator[Act]:
+    """The acts of ``gold`` from here to the end."""
+    while not solved(state) and (act := gold(state)).verb != "look":
+        yield act
+        state = do(state, act).state
+
+
+def start_distance(state: HouseState) -> float:
+    """The distance of the episode's first state."""
+    return distance(begin(state.house))
+
+
+def _candidates(state: HouseState, goal: Goal) -> list[int]:
+    """The objects that can still serve a goal and do not yet."""
+    fit = fitting(state, goal) if goal.place else []
+    return [
+        number
+        for number in house_objects(state.house, goal.thing)
+        if state.at[number] < GONE and number not in fit and not state.flags[number] & BURNT
+    ]
+
+
+def _serve(state: HouseState, goal: Goal, held: int) -> Act:
+    """With the wanted object in the hands: prepare it, then bring it where it belongs."""
+    house, here = state.house, state.place
+    if goal.kind == "light":
+        places = house.doing("use")
+        return Act("use", place=here) if here in places else _go(state, places)
+    if state.flags[held] & goal.flag != goal.flag:
+        places = house.doing(goal.kind)
+        return Act(goal.kind, held, here) if here in places else _go(state, places)
+    places = house.of_kind(goal.place)
+    if here not in places:
+        return _go(state, places)
+    return Act("put", held, here) if state.is_open(here) else Act("open", place=here)
+
+
+def _fetch(state: HouseState, wanted: int) -> Act:
+    """Towards an object that is not in the hands; what is in them is put down first."""
+    if state.holding != NOTHING:
+        return _put_down(state)
+    place = state.at[wanted]
+    if state.place != place:
+        return _go(state, [place])
+    return Act("take", wanted, place) if state.is_open(place) else Act("open", place=place)
+
+
+def _put_down(state: HouseState) -> Act:
+    house, here = state.house, state.place
+    room = house.room_of[here]
+    if here < house.receptacles and house.props[here].does != "trash":
+        return Act("put", state.holding, here) if state.is_open(here) else Act("open", place=here)
+    free = [place for place in house.in_room[room] if house.props[place].does != "trash"]
+    return _go(state, sorted(free, key=lambda place: not state.is_open(place))[:1])
+
+
+def _go(state: HouseState, places: Sequence[int]) -> Act:
+    """One step towards the nearest of some receptacles."""
+    house, here = state.house, state.house.room_of[state.place]
+    place = min(places, key=lambda p: house.steps[here][house.room_of[p]])
+    room = house.room_of[place]
+    return Act("go", place=place if room == here else house.receptacles + house.towards(here, room))
+
+
+def _far(state: HouseState, place: int) -> int:
+    if place == HELD:
+        return 0
+    house = state.house
+    return house.steps[house.room_of[state.place]][house.room_of[place]] * 2 + (place != state.place)
+
+
+def wander(state: HouseState, rng: Random) -> Act:
+    """An imperfect agent: looks about at random, often takes the wrong thing, forgets to prepare it.
+
+    It acts on what can be seen where it stands, so that what it shows can be imitated.
+    """
+    house, held = state.house, state.holding
+    todo = [goal for index, goal in enumerate(house.goals) if not reached(state, index)]
+    options = possible(state)
+    if held != NOTHING:
+        goal = next((goal for goal in todo if goal.thing == house.types[held]), None)
+        if goal is None:
+            return next((act for act in options if act.verb == "put"), None) or _stroll(options, rng)
+        if goal.flag and rng.random() < 0.3:
+            goal = goal._replace(kind="place")  # forgotten
+        return _serve(state, goal, held)
+    if not state.is_open(state.place) and rng.random() < 0.8:
+        return Act("open", place=state.place)
+    wanted = {goal.thing for goal in todo}
+    takes = [act for act in options if act.verb == "take"]
+    right = [act for act in takes if house.types[act.object] in wanted]
+    if takes and rng.random() < (0.9 if right else 0.1):
+        return rng.choice(right if right and rng.random() < 0.8 else takes)
+    return _stroll(options, rng)
+
+
+def _stroll(options: Sequence[Act], rng: Random) -> Act:
+    return rng.choice([act for act in options if act.verb == "go"])

@@ -1,0 +1,157 @@
+"""Tasks of the household: knobs → rooms, objects and goals."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+import pydantic
+
+from turnwise.envs.household.house import Goal, House, begin
+from turnwise.envs.household.plans import distance
+from turnwise.envs.household.says import ask
+from turnwise.envs.household.words import NEEDS, PLACES, ROOMS, THINGS, things
+from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
+from turnwise.tasks.core import Json, Split, Task, derive_rng
+
+ENV = "turnwise/Household-v0"
+Kind: TypeAlias = Literal["place", "two", "clean", "heat", "cool", "light"]
+_SALT = 0  # with it, each split has goals of each kind even in the small vocabulary
+_PATIENCE = 200  # attempts with one kind of goal
+KINDS: tuple[Kind, ...] = ("place", "two", "clean", "heat", "cool", "light")
+
+
+class HouseholdKnobs(WorldKnobs, extra="forbid", frozen=True):
+    """What a suite of the household may set."""
+
+    kinds: tuple[Kind, ...] = KINDS  # of goals
+    goals: int = pydantic.Field(1, ge=1, le=12)  # to be reached together: a routine
+    horizon: tuple[int, int] = (1, 1000)  # turns that the scripted solution needs, at least and at most
+    rooms: int = pydantic.Field(1, ge=1, le=12)
+    receptacles: int = pydantic.Field(10, ge=4, le=120)  # in the whole house, about
+    objects: int = pydantic.Field(16, ge=2, le=200)  # in the whole house; those not asked for distract
+    vocabulary: Literal["small", "full"] = "full"
+    view: Literal["local", "known"] = "local"  # known: it is told at first where everything is
+    irreversible: bool = False  # bins swallow things, and what is heated twice burns
+    slip: float = pydantic.Field(0.0, ge=0, le=0.5)  # probability that an act fails
+    layouts: int = pydantic.Field(0, ge=0)  # houses of each split; 0: as many as tasks
+    seen: bool = False  # dev and test in the houses of training, with goals of their own (ALFWorld's "seen")
+
+    @pydantic.field_validator("horizon", mode="before")
+    @classmethod
+    def _range(cls, value: Json) -> Json:
+        return (1, value) if isinstance(value, int) else value
+
+
+def draw_task(rng: Random, split: Split, knobs: HouseholdKnobs) -> Task:
+    """A task that no other split can draw, and that can be solved.
+
+    Its (first) goal's kind is drawn before everything else, and given up only where nothing fits it.
+    """
+    kinds = rng.sample(knobs.kinds, len(knobs.kinds))
+    attempts = itertools.count()
+
+    def draw(rng: Random) -> Task | None:
+        first = kinds[next(attempts) // _PATIENCE % len(kinds)]
+        rooms = _rooms(rng, split, knobs)
+        goals = _goals(rng, rooms, first, knobs)
+        if goals is None or not in_split(split, ENV, _SALT, sorted(goals)):
+            return None
+        task = _task(rng, rooms, goals, knobs)
+        length = distance(begin(House(task)))
+        low, high = knobs.horizon
+        if not low <= length <= min(high, knobs.turn_limit):
+            return None
+        return Task(ENV, task.prompt, task.options, {"turns": int(length)})
+
+    return first_drawn(draw, rng, split, "household")
+
+
+Rooms: TypeAlias = list[tuple[str, list[str]]]
+
+
+def _rooms(rng: Random, split: Split, knobs: HouseholdKnobs) -> Rooms:
+    """The rooms of a house with what stands in them; a function of the split and the house's number."""
+    number = rng.randrange(knobs.layouts or 1_000_000)
+    owner = Split.TRAIN if knobs.seen else split
+    rng = derive_rng(ENV, "house", owner.value, number, knobs.rooms, knobs.receptacles, knobs.kinds)
+    fit = sorted({room for kind in knobs.kinds for room in NEEDS[kind]})
+    kinds = [rng.choice(fit) for _ in range(knobs.rooms)]
+    if knobs.rooms >= len(ROOMS):
+        kinds[: len(ROOMS)] = rng.sample(list(ROOMS), len(ROOMS))
+    rooms: Rooms = [(kind, list(ROOMS[kind][0])) for kind in kinds]
+    have = sum(len(inside) for _, inside in rooms)
+    for extra in range(max(knobs.rooms, knobs.receptacles - have)):
+        kind, inside = rooms[extra % len(rooms)]
+        inside.append(rng.choice([name for name in ROOMS[kind][1] if inside.count(name) < 4]))
+    for _, inside in rooms:
+        rng.shuffle(inside)
+        inside.sort(key=_first_places(inside).__getitem__)
+    return rooms
+
+
+def _first_places(names: Sequence[str]) -> dict[str, int]:
+    return {name: -place for place, name in enumerate(reversed(names))}
+
+
+def _goals(rng: Random, rooms: Rooms, first: Kind, knobs: HouseholdKnobs) -> list[Goal] | None:
+    """Goals that are possible in these rooms, each about another kind of thing."""
+    have = {kind for kind, _ in rooms}
+    kinds = [kind for kind in knobs.kinds if have & set(NEEDS[kind])]
+    if first not in kinds:
+        return None
+    places = sorted({name for _, inside in rooms for name in inside if not PLACES[name].does})
+    names = [name for name in things(knobs.vocabulary) if have & set(THINGS[name].rooms)]
+    rng.shuffle(names)
+    goals: list[Goal] = []
+    for name in names:
+        fit = [kind for kind in kinds if kind in ("place", "two", "light") or kind in THINGS[name].can]
+        fit = fit if goals else [kind for kind in fit if kind == first]
+        if fit and places and len(goals) < knobs.goals:
+            kind = rng.choice(fit)
+            goals.append(Goal(kind, name, "" if kind == "light" else rng.choice(places)))
+    return goals if len(goals) == knobs.goals else None
+
+
+def _task(rng: Random, rooms: Rooms, goals: Sequence[Goal], knobs: HouseholdKnobs) -> Task:
+    options: dict[str, Json] = {
+        "rooms": [[kind, inside] for kind, inside in rooms],
+        "doors": [[rng.randrange(max(0, room - 3), room), room] for room in range(1, len(rooms))],
+        "objects": _objects(rng, rooms, goals, knobs),
+        "goals": [list(goal) for goal in goals],
+        **{name: getattr(knobs, name) for name in ("text", "commands", "turn_limit", "irreversible", "slip")},
+        "known": knobs.view == "known",
+    }
+    return Task(ENV, ask(goals, knobs.text == "full"), options)
+
+
+def _objects(rng: Random, rooms: Rooms, goals: Sequence[Goal], knobs: HouseholdKnobs) -> list[list[Any]]:
+    """Objects with their receptacles. None of those asked for begins where it shall come to."""
+    homes = [(kind, name) for kind, inside in rooms for name in inside]
+    have = {kind for kind, _ in rooms}
+    asked = {goal.thing: goal for goal in goals}
+    names = [goal.thing for goal in goals for _ in range(2 if goal.kind == "two" else 1)]
+    others = [name for name in things(knobs.vocabulary) if have & set(THINGS[name].rooms)]
+    while len(names) < knobs.objects:
+        name = rng.choice(others)
+        if name not in asked or (asked[name].kind != "two" and rng.random() < 0.3):
+            names.append(name)
+        elif set(others) <= set(asked):
+            break
+    objects: list[list[Any]] = []
+    for name in names:
+        goal = asked.get(name)
+        free = [
+            place
+            for place, (room, kind) in enumerate(homes)
+            if room in THINGS[name].rooms
+            and PLACES[kind].does in ("", "use", "clean")
+            and (goal is None or kind != goal.place)
+        ]
+        if not free:
+            free = [p for p, (_, kind) in enumerate(homes) if goal is None or kind != goal.place]
+        objects.append([name, rng.choice(free)])
+    rng.shuffle(objects)
+    return objects

@@ -1,0 +1,166 @@
+"""Commands in plain words, and the base class of environments that are acted in with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.messages import Message, Messages
+from turnwise.tasks.core import Json, Task
+from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
+
+State = TypeVar("State")
+
+_WORD = re.compile(r"[a-z]+|\d+")
+_TAGGED = re.compile(r"<(action|command|answer|act)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+_LABEL = re.compile(r"^\W*(?:action|command|act|next|i)\s*[:>]", re.IGNORECASE)
+_FILLER_TEXT = "the a an my some please then now i will ll should let me to of"
+_FILLERS = frozenset(_FILLER_TEXT.split())
+_LONGEST = 300  # characters of a command
+_LONGEST_TEXT = 20_000  # characters of a message, thoughts included
+_MOST_HINTS = 200  # commands that a hint lists
+
+
+def act(command: str) -> str:
+    """Do one thing, said in plain words."""
+    return command
+
+
+def spoken(action: Message) -> tuple[str, ...]:
+    """The words of the command in a message, in lower case and without fillers.
+
+    A command is the argument of the tool ``act``, what stands between ``<action>`` tags, or the last line
+    that is not empty; thoughts between ``<think>`` tags and a label such as ``Action:`` are left out.
+
+    >>> spoken(Message("assistant", "Where is it? I look.\\nAction: Go to the Fridge1."))
+    ('go', 'fridge', '1')
+    >>> spoken(Message("assistant", "<think>go up?</think><action>take mug 2</action>"))
+    ('take', 'mug', '2')
+
+    Raises:
+        ToolError: there is no command, or more than one.
+    """
+    match action.tool_calls:
+        case ():
+            line = _line(action.content)
+        case (call,):
+            line = _argument(call)
+        case _:
+            raise ToolError("One command per turn: make one call.")
+    if len(line) > _LONGEST:
+        raise ToolError(f"A command has at most {_LONGEST} characters.")
+    words = tuple(word for word in _WORD.findall(line.lower()) if word not in _FILLERS)
+    if not words:
+        raise ToolError("No command found. Write one, such as: look.")
+    return words
+
+
+def _argument(call: ToolCall) -> str:
+    return find_tool(TOOLS, call.name).validate(call)["command"]
+
+
+def _line(text: str) -> str:
+    if len(text) > _LONGEST_TEXT:
+        raise ToolError(f"A message has at most {_LONGEST_TEXT} characters.")
+    if "<" in text:
+        text = _THOUGHT.sub("", text)
+        tagged = _TAGGED.findall(text)
+        if tagged:
+            return tagged[-1][1]
+    text = text.strip()
+    if "\n" in text:
+        text = text.rpartition("\n")[2]
+    return _LABEL.sub("", text) if ":" in text or ">" in text else text
+
+
+TOOLS = (tool(act),)
+
+
+class Answer(NamedTuple, Generic[State]):
+    """What a command did: the next state, what is said of it, and whether it is over."""
+
+    state: State
+    text: str
+    end: End | None = None
+
+
+class CommandEnv(AgentEnv[State]):
+    """An environment whose actions are commands in plain words, and whose outcome is 1 when it is solved.
+
+    Subclasses define :meth:`begin`, :meth:`opening`, :meth:`obey`, and the rest of ``AgentEnv``. The task
+    option ``commands`` says who is told what can be done: nobody (``hidden``), ``info["details"]`` (``info``)
+    or the policy (``shown``). The constructor's ``grounding`` is paid for each command that can be carried
+    out (SPA-RL, arXiv 2505.20732): a reward for steps as such, so it changes what is optimal.
+    """
+
+    tools = TOOLS
+    blocking: ClassVar[bool] = False
+
+    def __init__(
+        self, *, shaping: float = 0.0, grounding: float = 0.0, render_mode: str | None = None
+    ) -> None:
+        super().__init__(shaping=shaping, render_mode=render_mode)
+        self.grounding = grounding
+        if grounding:
+            self.ledger = {**self.ledger, "grounding": Kind.STEP}
+
+    def begin(self, task: Task) -> State:
+        """The first state."""
+        raise NotImplementedError
+
+    def opening(self, state: State) -> tuple[str, str]:
+        """The system message and the first observation."""
+        raise NotImplementedError
+
+    def obey(self, state: State, words: Sequence[str]) -> Answer[State]:
+        """What a command does.
+
+        Raises:
+            ToolError: it means nothing here.
+        """
+        raise NotImplementedError
+
+    def initial(self, task: Task) -> tuple[State, Messages]:
+        state = self.begin(task)
+        system, text = self.opening(state)
+        if task.options.get("commands") == "shown":
+            text = f"{text}\n{self._hint(state)}"
+        return state, Messages((Message("system", system), Message("user", text)))
+
+    def transition(self, state: State, action: Message) -> Transition[State]:
+        after, text, end = self.obey(state, spoken(action))
+        shown = self.task.options.get("commands", "hidden")
+        details: dict[str, Json] = {}
+        if shown != "hidden" and end is None:
+            if shown == "shown":
+                text = f"{text}\n{self._hint(after)}"
+            details = {"commands": list(self.admissible(after))}
+        rewards = {"outcome": float(end is End.SOLVED)} if end else {}
+        if self.grounding:
+            rewards["grounding"] = self.grounding
+        return Transition(after, text, rewards, end, details)
+
+    def _hint(self, state: State) -> str:
+        return "commands : " + " , ".join(list(self.admissible(state))[:_MOST_HINTS]) + " ."
+
+
+World = TypeVar("World")
+
+
+class Kept(Generic[World]):
+    """Worlds of tasks: built once, then shared by a group's episodes; the oldest are forgotten."""
+
+    def __init__(self, build: Callable[[Task], World], most: int = 2048) -> None:
+        self._build, self._most = build, most
+        self._kept: dict[str, World] = {}
+
+    def __call__(self, task: Task) -> World:
+        found = self._kept.get(task.id)
+        if found is None:
+            found = self._kept[task.id] = self._build(task)
+            if len(self._kept) > self._most:
+                self._kept.pop(next(iter(self._kept)), None)
+        return found

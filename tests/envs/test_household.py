@@ -1,0 +1,336 @@
+"""Household: what commands mean and do, gold from anywhere, splits, floors, what is told."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.envs.check import check_env
+from turnwise.envs.core import End
+from turnwise.envs.household import plans
+from turnwise.envs.household.acts import Act, read
+from turnwise.envs.household.env import HouseholdEnv
+from turnwise.envs.household.house import solved
+from turnwise.envs.household.words import PLACES, ROOMS, THINGS
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import get_suite, suite_tasks
+from turnwise.envs.walks import walk
+from turnwise.envs.worlds.commands import spoken
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.tools.core import ToolCall
+
+ENV = "turnwise/Household-v0"
+SUITES = ["easy", "medium", "standard", "seen", "routine", "clumsy"]
+HOUSE = {
+    "rooms": [["kitchen", ["cabinet", "shelf", "shelf", "sink", "microwave", "fridge", "bin"]], ["lounge", ["desk"]]],
+    "doors": [[0, 1]],
+    "objects": [["mug", 0], ["mug", 1], ["apple", 5], ["book", 7]],
+    "goals": [["clean", "mug", "shelf"]],
+    "text": "compact", "commands": "hidden", "turn_limit": 30, "irreversible": False, "slip": 0.0, "known": False,
+}  # fmt: skip
+
+
+def start(**options):
+    env = HouseholdEnv()
+    env.reset(seed=0, options={"task": Task(ENV, "put clean mug in shelf .", {**HOUSE, **options})})
+    return env
+
+
+def say(env, *commands):
+    """The last observation's text after some commands."""
+    return [env.step(command) for command in commands][-1].observation[-1].content
+
+
+def test_the_contract_is_kept():
+    report = check_env(ENV, tasks=4)
+    assert report.ok, str(report)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def test_an_episode_worked_out_by_hand():
+    env = start()
+    first, _ = env.reset(seed=0, options={"task": env.task})
+    opening = "put clean mug in shelf .\nkitchen 1 : cabinet 1 , shelf 1 , shelf 2 , sink 1 , microwave 1 , fridge 1 , bin 1 , lounge 1 ."
+    assert first[-1].content == opening
+    told = [
+        ("go cabinet 1", "cabinet 1 : closed ."),
+        ("take mug 1", "mug 1 is not here ."),
+        ("open cabinet 1", "cabinet 1 : mug 1 ."),
+        ("take mug 1", "hold mug 1 ."),
+        ("put mug 1", "cabinet 1 : mug 1 ."),
+        ("take mug 1", "hold mug 1 ."),
+        ("clean mug 1", "cabinet 1 does not clean ."),
+        ("go lounge 1", "lounge 1 : desk 1 , kitchen 1 ."),
+        ("go sink 1", "sink 1 is not in this room ."),
+        ("go desk 1", "desk 1 : lamp 1 , book 1 ."),
+        ("use lamp 1", "lamp 1 on ."),
+        ("take book 1", "you hold mug 1 ."),
+        ("go kitchen 1", opening.split("\n")[1]),
+        ("go sink 1", "sink 1 : nothing ."),
+        ("clean mug 1", "hold clean mug 1 ."),
+        ("go fridge 1", "fridge 1 : closed ."),
+        ("cool mug 1", "hold clean cool mug 1 ."),
+        ("go shelf 1", "shelf 1 : mug 2 ."),
+    ]
+    for command, answer in told:
+        assert say(env, command) == answer
+    step = env.step("put mug 1")
+    assert (step.reward, step.info["end"], step.observation[-1].content) == (1.0, End.SOLVED, "done .")
+
+
+def test_full_sentences():
+    env = start(text="full")
+    assert say(env, "go to the cabinet 1") == "The cabinet 1 is closed."
+    assert say(env, "open cabinet 1") == "In/on the cabinet 1 you see mug 1."
+    assert say(env, "take mug 1 from cabinet 1") == "You hold mug 1."
+    assert say(env, "clean mug 1 with sink 1") == "You are not at sink 1."
+    assert say(env, "go to sink 1", "clean mug 1 with sink 1") == "You clean it. You hold clean mug 1."
+    assert "put mug 1 in/on sink 1" in env.admissible(env.state)
+
+
+def test_looking_at_something_under_a_lamp_counts_once_and_for_all():
+    env = start(goals=[["light", "book", ""], ["place", "apple", "desk"]])
+    say(env, "go lounge 1", "go desk 1", "use lamp 1", "take book 1")
+    assert env.state.seen == 1
+    say(env, "put book 1", "use lamp 1")
+    assert env.state.seen == 1
+    say(env, "go kitchen 1", "go fridge 1", "open fridge 1", "take apple 1", "go lounge 1", "go desk 1")
+    assert env.step("put apple 1").info["end"] is End.SOLVED
+
+
+def test_two_things_may_lie_in_two_places_of_the_kind():
+    env = start(goals=[["two", "mug", "shelf"]], objects=[["mug", 3], ["mug", 3]])
+    say(env, "go sink 1", "take mug 1", "go shelf 1", "put mug 1", "go sink 1", "take mug 2", "go shelf 2")
+    assert env.step("put mug 2").info["end"] is End.SOLVED
+
+
+def test_what_is_heated_twice_burns_and_bins_swallow_where_mistakes_are_irreversible():
+    goal = {"goals": [["heat", "apple", "shelf"]], "objects": [["apple", 3]]}
+    for irreversible in (True, False):
+        env = start(irreversible=irreversible, **goal)
+        say(env, "go sink 1", "take apple 1", "go microwave 1", "heat apple 1")
+        before = env.snapshot()
+        assert env.potential(env.state) == pytest.approx(1 - 2 / 6)
+        for mistake in (["heat apple 1"], ["go bin 1", "put apple 1"]):
+            env.restore(before)
+            say(env, *mistake)
+            assert (plans.distance(env.state) == float("inf")) == irreversible
+            assert (env.potential(env.state) == 0.0) == irreversible
+            assert (env.gold(env.state) == "look") == irreversible
+    assert (
+        say(start(irreversible=True, **goal), "go sink 1", "take apple 1", "go bin 1", "put apple 1", "look")
+        == "bin 1 : nothing ."
+    )
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "act"),
+    [
+        ("go to shelf 2", Act("go", -1, 2)),
+        ("Walk to the Shelf2!", Act("go", -1, 2)),
+        ("I go to shelf 2.", Act("go", -1, 2)),
+        ("move to shelf 2", Act("go", -1, 2)),
+        ("enter the lounge", Act("go", -1, 9)),
+        ("<think>shelf 1?</think> go shelf 2", Act("go", -1, 2)),
+        ("Let me think: shelf 1?\nAction: go to shelf 2", Act("go", -1, 2)),
+        ("<action>go to shelf 2</action>", Act("go", -1, 2)),
+        ("pick up mug 2 from shelf 1", Act("take", 1, 1)),
+        ("take mug", Act("take", 1, -1)),  # the one that is here
+        ("move mug 1 to shelf 2", Act("put", 0, 2)),
+        ("Put the mug 1 in/on shelf 2", Act("put", 0, 2)),
+        ("wash mug 1 with sink 1", Act("clean", 0, 3)),
+        ("turn on the lamp", Act("use", -1, 7)),
+    ],
+)  # fmt: skip
+def test_commands_are_read_tolerantly(said, act):
+    env = start()
+    env.step("go shelf 1")
+    assert read(env.state, spoken(Message("assistant", said))) == act
+
+
+def test_a_tool_call_is_a_command_too():
+    env = start()
+    call = Message("assistant", "", (ToolCall("act", {"command": "go to shelf 1"}, "c1"),))
+    answer = env.step(call).observation[-1]
+    assert (answer.role, answer.content, answer.tool_call_id) == ("tool", "shelf 1 : mug 2 .", "c1")
+    both = Message(
+        "assistant",
+        "",
+        (ToolCall("act", {"command": "look"}, "a"), ToolCall("act", {"command": "look"}, "b")),
+    )
+    assert env.step(both).info["bad_action"]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("fly to shelf 1", "unknown verb fly"),
+        ("go to shelf 3", "there is no shelf 3 ."),
+        ("go to mug 1", "one goes to a receptacle"),
+        ("go", "go where ?"),
+        ("open fridge 1", "go to a receptacle first ."),
+        ("take", "take what ?"),
+        ("put mug 1", "you hold nothing ."),
+        ("use lamp 1", "there is no lamp here ."),
+        ("?!", "No command found"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_the_reason(said, answer):
+    env = start()
+    before = env.state
+    step = env.step(said)
+    assert answer in step.observation[-1].content
+    assert step.info["bad_action"]
+    assert env.state == before
+
+
+def test_every_admissible_command_can_be_carried_out_and_changes_something():
+    rng = random.Random(0)
+    for name in ("easy", "standard"):
+        env = HouseholdEnv()
+        for task in suite_tasks(get_suite(f"household/{name}"), Split.TRAIN, 3):
+            env.reset(seed=0, options={"task": task})
+            while env.snapshot().end is None:
+                here = env.snapshot()
+                for command in env.admissible(env.state):
+                    env.restore(here)
+                    assert not env.step(command).info["bad_action"], command
+                    assert env.state != here.state
+                env.restore(here)
+                env.step(rng.choice(env.admissible(env.state)))
+
+
+def test_commands_can_be_told():
+    env = start(commands="shown")
+    step = env.step("go lounge")
+    assert step.observation[-1].content.endswith("\ncommands : go desk 1 , go kitchen 1 .")
+    assert step.info["details"] == {"commands": ["go desk 1", "go kitchen 1"]}
+    step = start(commands="info").step("go lounge")
+    assert "commands" not in step.observation[-1].content
+    assert step.info["details"] == {"commands": ["go desk 1", "go kitchen 1"]}
+
+
+def test_executable_commands_can_be_paid_for():
+    env = HouseholdEnv(grounding=0.1)
+    env.reset(seed=0, options={"task": start().task})
+    assert env.step("go shelf 1").info["rewards"] == {"grounding": 0.1}
+    assert env.step("go mug").info["rewards"] == {}
+
+
+def test_acts_slip_as_often_as_told():
+    env = start(slip=0.25, turn_limit=2000)
+    slipped = 0
+    for _ in range(400):
+        before = env.state
+        step = env.step("go shelf 1" if env.state.place != 1 else "go shelf 2")
+        slipped += env.state == before
+        assert not step.info["bad_action"]
+    assert 70 <= slipped <= 130
+
+
+# --- gold, floors, splits ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_gold_solves_and_the_imperfect_agent_sometimes_does(name):
+    env, suite = HouseholdEnv(), get_suite(f"household/{name}")
+    tasks = [task for split in Split for task in suite_tasks(suite, split, 25)]
+    played = [walk(env, task, "gold", seed=seed) for seed, task in enumerate(tasks)]
+    assert all(walked.success and walked.score == 1.0 for walked in played)
+    if name != "clumsy":
+        assert [len(walked.steps) for walked in played] == [task.gold["turns"] for task in tasks]
+    imperfect = sum(walk(env, task, "demonstrator", seed=seed).success for seed, task in enumerate(tasks))
+    assert 0.03 < imperfect / len(tasks) < 0.9
+
+
+KNOBS = [
+    {"rooms": 3, "goals": 3, "receptacles": 14, "turn_limit": 200},
+    {"text": "compact", "vocabulary": "small", "turn_limit": 200},
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(KNOBS), st.integers(0, 30), st.integers(0, 2**32), st.integers(0, 25))
+def test_gold_from_any_state(knobs, index, seed, turns):
+    env, rng = HouseholdEnv(shaping=1.0), random.Random(seed)
+    env.reset(seed=seed, options={"task": HouseholdEnv.generate(derive_rng(index), Split.TRAIN, **knobs)})
+    for _ in range(turns):
+        if env.snapshot().end is None:
+            env.step(rng.choice(env.admissible(env.state)))
+    while env.snapshot().end is None:
+        left = plans.distance(env.state)
+        env.step(env.gold(env.state))
+        assert plans.distance(env.state) == left - 1
+    assert solved(env.state)
+
+
+def test_a_state_of_another_order_of_the_same_acts_has_the_same_key():
+    env = start()
+    keys = []
+    for commands in (
+        ["go cabinet 1", "open cabinet 1", "go shelf 1"],
+        ["go shelf 2", "go cabinet 1", "open cabinet 1", "go shelf 1"],
+    ):
+        env.reset(seed=0, options={"task": env.task})
+        keys.append([env.step(command) for command in commands][-1].info["state_key"])
+    assert keys[0] == keys[1]
+
+
+def test_splits_share_no_goals_and_each_has_every_kind():
+    suite = get_suite("household/easy")
+    of = {split: [task.options["goals"][0] for task in suite_tasks(suite, split, 400)] for split in Split}
+    sets = {split: {tuple(goal) for goal in goals} for split, goals in of.items()}
+    assert not sets[Split.TRAIN] & sets[Split.DEV]
+    assert not sets[Split.TRAIN] & sets[Split.TEST]
+    assert not sets[Split.DEV] & sets[Split.TEST]
+    for goals in of.values():
+        for kind in ("place", "two", "clean", "heat", "cool", "light"):
+            assert sum(goal[0] == kind for goal in goals) > 20
+
+
+def test_unseen_houses_differ_and_seen_houses_do_not():
+    for name, low, high in (("seen", 0.9, 1.0), ("standard", 0.0, 0.0)):
+        suite = get_suite(f"household/{name}")
+        train = {str(task.options["rooms"]) for task in suite_tasks(suite, Split.TRAIN, 1500)}
+        test = {str(task.options["rooms"]) for task in suite_tasks(suite, Split.TEST, 100)}
+        assert low <= len(test & train) / len(test) <= high
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["easy", "medium"])
+def test_in_compact_text_every_word_has_a_space_behind_it(name):
+    env = HouseholdEnv()
+    for task in suite_tasks(get_suite(f"household/{name}"), Split.TRAIN, 10):
+        for script in ("gold", "demonstrator"):
+            walked = walk(env, task, script)
+            texts = [message.content for step in walked.steps for message in step.observation]
+            texts += [message.content for message in (*walked.first, *walked.actions)]
+            for text in texts:
+                assert not re.search(r"[a-z](?![a-z ])", text), text
+
+
+def test_no_word_means_two_things():
+    assert not set(PLACES) & set(THINGS)
+    assert not set(ROOMS) & (set(PLACES) | set(THINGS))
+    assert all(name.isalpha() and name.islower() for name in (*PLACES, *THINGS, *ROOMS))
+
+
+def test_knobs_are_checked():
+    with pytest.raises(EnvError, match="Did you mean 'rooms'"):
+        HouseholdEnv.generate(derive_rng(0), Split.TRAIN, room=2)
+    with pytest.raises(EnvError, match="slip"):
+        HouseholdEnv.generate(derive_rng(0), Split.TRAIN, slip=2)
+    with pytest.raises(EnvError, match="no task"):
+        HouseholdEnv.generate(derive_rng(0), Split.TRAIN, horizon=[90, 99], turn_limit=99)
+    with pytest.raises(EnvError, match="no household task"):
+        HouseholdEnv().reset(options={"task": Task("other", "x")})
