@@ -73,10 +73,19 @@ Rooms: TypeAlias = list[tuple[str, list[str]]]
 
 
 def _rooms(rng: Random, split: Split, knobs: HouseholdKnobs) -> Rooms:
-    """The rooms of a house with what stands in them; a function of the split and the house's number."""
-    number = rng.randrange(knobs.layouts or 1_000_000)
+    """The rooms of a house with what stands in them; a function of the split and the house's number.
+
+    No two splits share a house, unless they are meant to (``seen``).
+    """
     owner = Split.TRAIN if knobs.seen else split
+    number = rng.randrange(knobs.layouts or 1_000_000)
     rng = derive_rng(ENV, "house", owner.value, number, knobs.rooms, knobs.receptacles, knobs.kinds)
+    while not in_split(owner, ENV, rooms := _furnish(rng, knobs)):
+        pass
+    return rooms
+
+
+def _furnish(rng: Random, knobs: HouseholdKnobs) -> Rooms:
     fit = sorted({room for kind in knobs.kinds for room in NEEDS[kind]})
     kinds = [rng.choice(fit) for _ in range(knobs.rooms)]
     if knobs.rooms >= len(ROOMS):
