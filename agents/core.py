@@ -92,6 +92,7 @@ class Turn:
     state_key: str  # of the state in which the policy acted
     bad_action: bool = False
     details: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    signals: Mapping[str, float] = field(default_factory=dict[str, float])  # measured in the rollout
 
     @property
     def action(self) -> Message:

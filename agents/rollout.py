@@ -7,18 +7,19 @@ and nobody waits for the slowest (continuous batching across episodes, no lock-s
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from turnwise.agents.core import Episode, History, Outcome, Policy, Reply, Trajectory
-from turnwise.envs.core import AgentEnv, End
+from turnwise.agents.core import Episode, History, Outcome, Policy, Reply, Trajectory, Turn
+from turnwise.envs.core import AgentEnv, End, Snapshot
 from turnwise.envs.messages import Messages
 from turnwise.envs.registry import make
 from turnwise.errors import VerifierError
-from turnwise.tasks.core import Task
+from turnwise.tasks.core import Json, Task, derive_rng
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -34,11 +35,39 @@ class Limits(NamedTuple):
     episode_tokens: float = float("inf")
 
 
-class Request(NamedTuple):
-    """One episode to play."""
+class Moment(NamedTuple):
+    """A point of an episode at which its policy is about to act, and from which others can go on (E4).
+
+    What goes on from here starts with these turns and these tokens, so an engine that caches prefixes computes
+    them once.
+    """
 
     task: Task
     seed: int
+    snapshot: Snapshot[Any]
+    observation: Messages
+    state_key: str
+    turns: tuple[Turn, ...]
+    token_ids: tuple[int, ...]
+
+
+class Request(NamedTuple):
+    """One episode to play, from its beginning or from a moment of another one."""
+
+    task: Task
+    seed: int
+    start: Moment | None = None
+
+    @property
+    def played(self) -> int:
+        """Turns that are there already."""
+        return len(self.start.turns) if self.start else 0
+
+
+def fork(moment: Moment, *names: Json) -> Request:
+    """Go on from ``moment`` with chance of its own, a function of the parent's seed and ``names``."""
+    seed = derive_rng("fork", moment.seed, len(moment.turns), *names).getrandbits(62)
+    return Request(moment.task, seed, moment)
 
 
 class _Fault(Exception):
@@ -50,19 +79,29 @@ class _Fault(Exception):
 
 
 async def play(
-    env: AgentEnv[Any], policy: Policy, task: Task, *, seed: int, limits: Limits | None = None
+    env: AgentEnv[Any],
+    policy: Policy,
+    task: Task,
+    *,
+    seed: int,
+    limits: Limits | None = None,
+    start: Moment | None = None,
+    on_moment: Callable[[Moment], None] | None = None,
 ) -> Episode:
-    """Play one episode of ``task``. Never raises for a fault: the episode's ``outcome`` names it."""
+    """Play one episode of ``task``. Never raises for a fault: the episode's ``outcome`` names it.
+
+    With ``start`` it goes on from there, and the turns so far are the episode's first ones. ``on_moment`` is
+    told each point at which the policy is about to act.
+    """
     limits = limits or Limits()
     started = time.monotonic()
     history = History(env, task, seed, Messages())
     end, outcome, error = None, Outcome.OK, ""
     try:
-        history.observation, info = await _in_env(
-            env, limits.reset_s, env.reset, seed=seed, options={"task": task}
-        )
-        state_key: str = info["state_key"]
+        state_key = await _begin(env, history, start, limits.reset_s)
         while end is None:
+            if on_moment is not None:
+                on_moment(await _moment(env, history, state_key, limits.step_s))
             reply = await _in_policy(policy, history, limits.generate_s)
             if reply.end is None:
                 step = await _in_env(env, limits.step_s, env.step, reply.message)
@@ -79,6 +118,25 @@ async def play(
     return Episode(task, seed, {trajectory.agent: trajectory}, outcome, end, error, seconds)
 
 
+async def _begin(env: AgentEnv[Any], history: History, start: Moment | None, seconds: float) -> str:
+    """Reset the environment, or bring it and the history to where they start; the state's key."""
+    if start is None:
+        options = {"task": history.task}
+        history.observation, info = await _in_env(env, seconds, env.reset, seed=history.seed, options=options)
+        return info["state_key"]
+    await _in_env(env, seconds, env.restore, start.snapshot._replace(seed=history.seed))
+    history.observation = start.observation
+    history.turns.extend(start.turns)
+    history.token_ids.extend(start.token_ids)
+    return start.state_key
+
+
+async def _moment(env: AgentEnv[Any], history: History, state_key: str, seconds: float) -> Moment:
+    snapshot = await _in_env(env, seconds, env.snapshot)
+    turns, tokens = tuple(history.turns), tuple(history.token_ids)
+    return Moment(history.task, history.seed, snapshot, history.observation, state_key, turns, tokens)
+
+
 async def rollout(
     requests: Sequence[Request],
     policy: Policy,
@@ -88,21 +146,25 @@ async def rollout(
     retries: int = 1,
     env_options: Mapping[str, Any] | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
+    on_moment: Callable[[int, Moment], None] | None = None,
 ) -> list[Episode]:
     """Play all requests, ``concurrency`` at a time, and return the episodes in the requests' order.
 
     An episode that faults is played again in a fresh environment, ``retries`` times; what still faults
     is returned with its outcome, for the caller to count. ``on_episode(index, episode)`` is called as
-    each one finishes.
+    each one finishes, ``on_moment(index, moment)`` before each turn (again from the first, when it is retried).
     """
     gate = asyncio.Semaphore(concurrency)
     idle: dict[str, list[AgentEnv[Any]]] = defaultdict(list)
     options = dict(env_options or {})
 
-    async def attempt(request: Request) -> Episode:
+    async def attempt(index: int, request: Request) -> Episode:
         pool = idle[request.task.env]
         env = pool.pop() if pool else make(request.task.env, **options)
-        episode = await play(env, policy, request.task, seed=request.seed, limits=limits)
+        tell = functools.partial(on_moment, index) if on_moment is not None else None
+        episode = await play(
+            env, policy, request.task, seed=request.seed, limits=limits, start=request.start, on_moment=tell
+        )
         if episode.outcome.counts:
             pool.append(env)
         else:
@@ -112,11 +174,11 @@ async def rollout(
     async def one(index: int, request: Request) -> Episode:
         async with gate:
             await asyncio.sleep(0)  # a script in a pure environment never waits: let Ctrl-C come between
-            episode = await attempt(request)
+            episode = await attempt(index, request)
             for _ in range(retries):
                 if episode.outcome.counts:
                     break
-                episode = await attempt(request)
+                episode = await attempt(index, request)
             if on_episode is not None:
                 on_episode(index, episode)
             return episode

@@ -152,4 +152,9 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
             # 63 bits of a hash, whatever the environment's keys look like: equal states, equal numbers.
             hashed = hashlib.blake2b(turn.state_key.encode(), digest_size=8).digest()
             state_BK[b, k] = int.from_bytes(hashed) >> 1
-    return TurnBatch(reward_BK, mask_BK, torch.tensor(group_B), torch.tensor(truncated_B), state_BK)
+    signals = {name: torch.zeros(n, most) for t in trajectories for turn in t.turns for name in turn.signals}
+    for b, trajectory in enumerate(trajectories):
+        for k, turn in enumerate(trajectory.turns):
+            for name, value in turn.signals.items():
+                signals[name][b, k] = value
+    return TurnBatch(reward_BK, mask_BK, torch.tensor(group_B), torch.tensor(truncated_B), state_BK, signals)

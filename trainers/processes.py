@@ -104,6 +104,8 @@ def signals(p: Paths) -> dict[str, Tensor]:
         "value": p.value_NK,
         "last_value": p.last_value_N,
         "fork_value": p.value_NK,
+        "edge": torch.zeros_like(p.value_NK),  # trajectories are drawn apart: no turn is shared
+        "leaf_weight": mask_NK,
         "logp": p.logp_NK.detach(),
         "tokens": mask_NK,
         "entropy": entropy_S[p.state_NK] * mask_NK,

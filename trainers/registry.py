@@ -21,7 +21,7 @@ import pydantic
 
 from turnwise.errors import NotFoundError, RecipeError
 
-SEAMS = ("reward", "filter", "credit", "correction", "loss", "reduce")
+SEAMS = ("strategy", "reward", "filter", "credit", "correction", "loss", "reduce")
 """In the order in which a batch passes them; each is a folder of ``trainers/``."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,6 +37,8 @@ class Component:
     paper: str  # arXiv id, or "" for what has no paper
     needs: tuple[str, ...]  # signals that the run must measure: "value", "reference", …
     bias: str  # credit, reduce: "unbiased", "biased: why", "changes the objective: to what"
+    gives: tuple[str, ...] = ()  # strategy: signals that it measures
+    only_measures: bool = False  # strategy: nothing else is different, so it is idle where nobody needs them
 
     @property
     def summary(self) -> str:
@@ -76,7 +78,14 @@ _components: dict[tuple[str, str], Component] = {}
 
 
 def component(
-    seam: str, name: str, *, paper: str = "", needs: tuple[str, ...] = (), bias: str = ""
+    seam: str,
+    name: str,
+    *,
+    paper: str = "",
+    needs: tuple[str, ...] = (),
+    bias: str = "",
+    gives: tuple[str, ...] = (),
+    only_measures: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a function as a part of ``seam``; it stays an ordinary function.
 
@@ -85,13 +94,17 @@ def component(
     """
     if seam not in SEAMS:
         raise RecipeError(f"There is no seam {seam!r}.", f"Seams: {', '.join(SEAMS)}.")
-    if seam in ("credit", "reduce") and bias.partition(":")[0] not in ("unbiased", "biased", "changes the objective"):
+    if seam in ("credit", "reduce") and bias.partition(":")[0] not in (
+        "unbiased",
+        "biased",
+        "changes the objective",
+    ):
         raise RecipeError(
             f"{seam} {name!r} does not state its bias.", 'Say bias="unbiased" or "biased: why".'
         )
 
     def enter(function: Function) -> Function:
-        entry = Component(seam, name, function, paper, needs, bias)
+        entry = Component(seam, name, function, paper, needs, bias, gives, only_measures)
         taken = _components.get((seam, name))
         if taken is not None and _home(taken.function) != _home(function):
             raise RecipeError(f"{seam} {name!r} is taken by {_home(taken.function)}.", "Choose another name.")

@@ -17,7 +17,7 @@ VERBS = [
     "new-env",
     "doctor",
 ]
-SEAMS = ["reward", "filter", "credit", "correction", "loss", "reduce"]
+SEAMS = ["strategy", "reward", "filter", "credit", "correction", "loss", "reduce"]
 
 
 @pytest.mark.parametrize("verb", VERBS)

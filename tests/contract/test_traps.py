@@ -22,7 +22,17 @@ def test_a_trajectory_without_peers_learns_nothing(name: str) -> None:
     """Others pass its raw return through, which reinforces whatever it did."""
     signals: dict[str, list] = {
         s: [[0.5, 0.25], [0.1, 0.2], [0.3, 0.4]]
-        for s in ("value", "fork_value", "information", "implicit", "logp", "tokens", "entropy")
+        for s in (
+            "value",
+            "fork_value",
+            "information",
+            "implicit",
+            "logp",
+            "tokens",
+            "entropy",
+            "edge",
+            "leaf_weight",
+        )
     }
     signals["last_value"] = [0.3, 0.2, 0.1]
     batch = turn_batch([[0.2, 1.0], [0.0, 1.0], [0.5, 0.0]], [0, 1, 1], signals=signals)

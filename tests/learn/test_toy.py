@@ -121,6 +121,8 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
     signals = {
         "value": value_BK,
         "fork_value": value_BK,
+        "edge": torch.zeros_like(value_BK),
+        "leaf_weight": game.mask_BK.float(),
         "last_value": torch.zeros_like(group_B, dtype=torch.float32),  # nothing is cut here
         "information": (after_BK - value_BK) * game.mask_BK,  # how much closer to the prize
         "implicit": 0.05 * tables.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK,
