@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from turnwise.errors import MissingDependencyError
+from turnwise.errors import MissingDependencyError, RecipeError
 from turnwise.trainers.schema import Lora
 
 LARGE = 1 << 27
@@ -39,25 +39,62 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def load_model(path: str | Path, device: torch.device, lora: Lora | None = None) -> nn.Module:
-    """A causal language model ready to train: float32 weights (computed in bfloat16 on CUDA).
+def load_model(
+    path: str | Path,
+    device: torch.device,
+    lora: Lora | None = None,
+    *,
+    seed: int = 0,
+    frozen: bool = False,
+    gradient_checkpointing: bool = False,
+) -> nn.Module:
+    """A causal language model without dropout, ready to train: float32 weights, computed as the recipe says.
 
-    With adapters the base is frozen and, on CUDA, kept in bfloat16.
+    Args:
+        path: a Hugging Face id or a folder.
+        device: where it shall be.
+        lora: train adapters, whose first weights are drawn from ``seed``.
+        seed: see ``lora``.
+        frozen: nothing is trained. What is not trained is kept in bfloat16 on CUDA.
+        gradient_checkpointing: compute each layer again in the backward pass instead of keeping it.
+
+    Raises:
+        RecipeError: this architecture knows no gradient checkpointing.
     """
     from transformers import AutoModelForCausalLM
 
-    frozen_half = lora is not None and device.type == "cuda"
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        path, dtype=torch.bfloat16 if frozen_half else torch.float32
-    )
+    half = (frozen or lora is not None) and device.type == "cuda"
+    model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16 if half else torch.float32)
+    _take_dropout_out(model)
+    if frozen:
+        model.requires_grad_(False)
+    if gradient_checkpointing:
+        if not model.supports_gradient_checkpointing:
+            raise RecipeError(
+                f"{type(model).__name__} knows no gradient checkpointing.",
+                "Set model.gradient_checkpointing: false, and optimizer.micro_tokens lower.",
+            )
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     if lora is not None:
         from peft import LoraConfig, get_peft_model
 
         config = LoraConfig(
             r=lora.rank, lora_alpha=lora.alpha, target_modules=lora.targets, task_type="CAUSAL_LM"
         )
-        model = get_peft_model(model, config, autocast_adapter_dtype=True)
-    return model.to(device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = get_peft_model(model, config, autocast_adapter_dtype=True)
+    # Transformers recomputes layers in training mode only; nothing else depends on the mode here.
+    return model.to(device).train(gradient_checkpointing)
+
+
+def _take_dropout_out(model: nn.Module) -> None:
+    """Whichever mode the model is in, it is the policy that the engine samples from."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0  # pyright: ignore[reportArgumentType]
 
 
 def base_of(model: Any) -> Any:
@@ -107,17 +144,20 @@ class ValueHead(nn.Module):
     The hidden state is detached: learning to predict returns does not disturb the policy.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, seed: int = 0) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), nn.Linear(width, 1)
-        )
-        nn.init.zeros_(self.layers[-1].weight)  # pyright: ignore[reportArgumentType]
-        nn.init.zeros_(self.layers[-1].bias)  # pyright: ignore[reportArgumentType]
+        last = nn.Linear(width, 1)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.layers = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), last)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
+        """V of each state, (N,), in float32."""
         return self.layers(hidden_ND.detach().float())[:, 0]
 
 
 def trainable(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
+    """The parameters that are trained, in their order."""
     return [p for module in modules for p in module.parameters() if p.requires_grad]

@@ -90,6 +90,9 @@ class Model(Section):
     """A small model made from nothing."""
     lora: Lora | None = None
     """Train adapters; the model itself stays frozen."""
+    gradient_checkpointing: bool = False
+    """Keep each layer's input alone and compute the layer again in the backward pass: a third slower, and
+    memory for one layer at a time. For models of billions of weights."""
 
 
 class EngineOptions(Section):

@@ -55,9 +55,9 @@ def start(options: dict[str, Any], *, quiet: bool) -> Any:
         try:
             return LLMEngine.from_engine_args(EngineArgs(**options))
         except (ValueError, RuntimeError, OSError) as error:
+            said = _first_line(error)
             raise EngineError(
-                f"vLLM does not start with {options['model']}: {_first_line(error)}",
-                "Check the model's path and sizes; quiet=False shows what vLLM says.",
+                f"vLLM does not start with {options['model']}: {said}", _remedy(said)
             ) from error
         finally:
             torch.set_num_threads = set_num_threads  # vLLM's CPU worker disables it for the whole process
@@ -74,6 +74,15 @@ def _hushed() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def _remedy(said: str) -> str:
+    """What to change, by what vLLM says."""
+    if "KV cache" in said or "cache blocks" in said:
+        return "Raise gpu_memory_utilization (on a CPU kv_cache_gib), or lower context_length."
+    if "memory" in said.lower():  # a trainer on the same GPU has its part already
+        return "Lower gpu_memory_utilization (in a recipe: engine.options), or free memory on the GPU."
+    return "Check the model's path and sizes; quiet=False shows what vLLM says."
 
 
 def _first_line(error: BaseException) -> str:

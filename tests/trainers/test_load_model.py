@@ -1,0 +1,111 @@
+"""Loading a model to train: no dropout in any mode, layers computed again where asked, parts frozen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from turnwise.agents.policies.vllm_start import _remedy
+from turnwise.errors import RecipeError
+from turnwise.trainers.model import base_of, hidden_states, load_model, trainable
+from turnwise.trainers.schema import Lora
+
+CPU = torch.device("cpu")
+TOKENS = torch.arange(2, 42).reshape(2, 20)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        attention_dropout=0.5,
+    )
+    return saved(LlamaForCausalLM(config), tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=2, n_positions=64)
+    assert config.attn_pdrop > 0
+    return saved(GPT2LMHeadModel(config), tmp_path_factory.mktemp("gpt2"))
+
+
+def saved(model: Any, folder: Path) -> Path:
+    model.save_pretrained(folder)
+    return folder
+
+
+def gradient(model: Any) -> Any:
+    hidden_states(model, TOKENS).square().mean().backward()
+    return torch.cat([p.grad.flatten() for p in trainable([model]) if p.grad is not None])
+
+
+def runs_of_a_layer(model: Any) -> list[int]:
+    """Counts how often the first layer's attention is computed."""
+    runs: list[int] = []
+    attention = base_of(model).get_decoder().layers[0].self_attn
+    attention.register_forward_hook(lambda *_: runs.append(1))
+    return runs
+
+
+@pytest.mark.parametrize("lora", [None, Lora(rank=4)], ids=["full", "lora"])
+def test_layers_computed_again_give_the_same_gradient(llama: Path, lora: Lora | None) -> None:
+    plain = load_model(llama, CPU, lora)
+    again = load_model(llama, CPU, lora, gradient_checkpointing=True)
+    once, twice = runs_of_a_layer(plain), runs_of_a_layer(again)
+    torch.testing.assert_close(gradient(again), gradient(plain))
+    assert (len(once), len(twice)) == (1, 2)
+    assert [p.shape for p in trainable([plain])] == [p.shape for p in trainable([again])]
+
+
+def test_layers_are_still_computed_again_after_a_look_at_the_canary(llama: Path) -> None:
+    from turnwise.trainers.sync import trainer_logprobs
+
+    model = load_model(llama, CPU, gradient_checkpointing=True)
+    trainer_logprobs(model, TOKENS.tolist())
+    runs = runs_of_a_layer(model)
+    gradient(model)
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("which", ["llama", "gpt2"])
+def test_no_mode_has_dropout(which: str, request: pytest.FixtureRequest) -> None:
+    model: Any = load_model(request.getfixturevalue(which), CPU)
+    with torch.no_grad():
+        expected = model.eval()(input_ids=TOKENS).logits
+        torch.testing.assert_close(model.train()(input_ids=TOKENS).logits, expected)
+
+
+def test_a_frozen_model_has_nothing_to_train(llama: Path) -> None:
+    assert not trainable([load_model(llama, CPU, frozen=True)])
+
+
+def test_an_architecture_that_cannot_is_refused(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LlamaForCausalLM, "supports_gradient_checkpointing", False)
+    with pytest.raises(RecipeError, match="LlamaForCausalLM knows no gradient checkpointing"):
+        load_model(llama, CPU, gradient_checkpointing=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("Free memory on device cuda:0 (3.1/23.6 GiB) on startup is less than desired", "Lower gpu_memory"),
+        ("To serve at least one request, 2.0 GiB KV cache is needed", "Raise gpu_memory"),
+        ("No available memory for the cache blocks.", "Raise gpu_memory"),
+        ("CUDA out of memory. Tried to allocate 2.00 GiB", "Lower gpu_memory"),
+        ("Repo id must be in the form", "model's path"),
+    ],
+)
+def test_the_remedy_fits_what_vllm_says(said: str, remedy: str) -> None:
+    assert remedy in _remedy(said)
