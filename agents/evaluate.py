@@ -90,6 +90,16 @@ class Evaluation:
         data |= {"outcomes": dict(self.outcomes), "ends": dict(self.ends)}
         return data | ({"results": {task: list(r) for task, r in self.results.items()}} if results else {})
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Evaluation:
+        """What :meth:`to_json` wrote; other keys are left out."""
+        fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        for name in ("success_interval", "mean_score_interval"):
+            low, high = fields[name]
+            fields[name] = Interval(-math.inf if low is None else low, math.inf if high is None else high)
+        fields["results"] = {task: tuple(runs) for task, runs in data.get("results", {}).items()}
+        return cls(**fields)
+
 
 async def evaluate_async(
     suite: Suite | str,

@@ -9,9 +9,10 @@ file; a name without ``.zst`` gives plain JSON lines.
 from __future__ import annotations
 
 import io
+import itertools
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
@@ -150,10 +151,7 @@ class LogReader:
             end = block.end
             for line in io.BytesIO(block.data):
                 number += 1
-                try:
-                    yield from_line(line)
-                except ValueError as error:
-                    raise _damaged(self.path, f"line {number}", str(error)) from None
+                yield _record(self.path, line, number)
         if end < self.path.stat().st_size:
             self.dropped = 1
             _logger.warning("%s: the torn end after line %d was left out", self.path, number)
@@ -166,6 +164,46 @@ def read_episodes(path: Path | str) -> Iterator[Episode]:
         TurnwiseError: the file is missing, or damaged before its end.
     """
     return (record.episode for record in LogReader(path))
+
+
+def cut_log(path: Path | str, keep: Callable[[Record], bool]) -> int:
+    """Cut a log off before the first episode that ``keep`` refuses; a torn end goes too.
+
+    Returns how many episodes are left. A log that is missing stays missing.
+
+    Raises:
+        TurnwiseError: the file is damaged before that episode, or cannot be written.
+    """
+    path = Path(path)
+    if not path.exists():
+        return 0
+    kept, end, head = 0, 0, b""
+    for block in _blocks(path):
+        lines = block.data.splitlines(keepends=True)
+        records = (_record(path, line, kept + i) for i, line in enumerate(lines, 1))
+        wanted = sum(1 for _ in itertools.takewhile(keep, records))
+        kept += wanted
+        if wanted < len(lines):
+            head = b"".join(lines[:wanted])
+            break
+        end = block.end
+    if head and path.suffix == ".zst":
+        head = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(head)
+    try:
+        with path.open("r+b") as file:
+            file.seek(end)
+            file.write(head)
+            file.truncate()
+    except OSError as error:
+        raise _unwritable(path, error, 0) from error
+    return kept
+
+
+def _record(path: Path, line: bytes, number: int) -> Record:
+    try:
+        return from_line(line)
+    except ValueError as error:
+        raise _damaged(path, f"line {number}", str(error)) from None
 
 
 class _Block(NamedTuple):

@@ -16,13 +16,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from turnwise.agents.policies.model import write_habits
 from turnwise.errors import RunError
@@ -44,7 +47,7 @@ class Loaded(NamedTuple):
 
 
 def save_checkpoint(
-    folder: Path, step: int, learner: Learner, tokenizer: Any, tools_format: str, state: dict[str, Json]
+    folder: Path, step: int, learner: Learner, tokenizer: Any, tools_format: str, state: Mapping[str, Json]
 ) -> Path:
     """Write ``folder/step-…``; the old ones stay until :func:`prune`.
 
@@ -52,24 +55,49 @@ def save_checkpoint(
         RunError: the disk is full or cannot be written. Earlier checkpoints are intact.
     """
     final = folder / f"step-{step:06d}"
-    aside = folder / f".writing-{step:06d}"
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
-        (aside / "model").mkdir(parents=True)
-        _save_model(aside / "model", learner, tokenizer)
-        write_habits(aside / "model", tools_format)
+    with written_aside(final) as aside:
+        (aside / "model").mkdir()
+        save_model(aside / "model", learner.model, tokenizer, tools_format)
         save_file(_trainer_tensors(learner), aside / TRAINER)
         (aside / STATE).write_text(json.dumps({**state, "learner_steps": learner.steps}), "utf-8")
         (aside / MANIFEST).write_text(json.dumps(_hashes(aside), indent=1), "utf-8")
-        for file in aside.rglob("*"):
+    return final
+
+
+@contextmanager
+def written_aside(final: Path) -> Iterator[Path]:
+    """An empty folder that becomes ``final``, synced to the disk, when all was written; else it is removed.
+
+    Raises:
+        RunError: the disk is full or cannot be written.
+    """
+    folder = final.parent
+    aside = folder / f".writing-{final.name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob(".writing-*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        aside.mkdir()
+        yield aside
+        for file in (*aside.rglob("*"), aside):
             _sync(file)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(aside, final)
         _sync(folder)
-    except OSError as error:
+    except Exception as error:
         shutil.rmtree(aside, ignore_errors=True)
-        raise disk_error(final, error) from error
-    return final
+        problem = _disk_problem(error)
+        if problem is None:
+            raise
+        raise disk_error(final, problem) from error
+
+
+def _disk_problem(error: Exception) -> OSError | None:
+    """The operating system's error, which libraries in Rust only mention in their message."""
+    if isinstance(error, OSError):
+        return error
+    said = re.search(r"os error (\d+)", str(error))
+    return OSError(int(said[1]), os.strerror(int(said[1]))) if said else None
 
 
 def load_newest(folder: Path) -> Loaded | None:
@@ -79,7 +107,7 @@ def load_newest(folder: Path) -> Loaded | None:
         RunError: there are checkpoints, and each one is damaged.
     """
     notes: list[str] = []
-    for path in sorted(folder.glob("step-*"), reverse=True):
+    for path in _newest_first(folder):
         problem = verify(path)
         if problem is None:
             return Loaded(path, read_state(path), tuple(notes))
@@ -102,27 +130,31 @@ def verify(path: Path) -> str | None:
         wanted = json.loads((path / MANIFEST).read_text("utf-8"))
         found = _hashes(path)
     except (OSError, ValueError) as error:
-        return f"{path.name} has no readable manifest ({error})."
+        said = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        return f"{path.name}/{MANIFEST} {said}."
+    if not isinstance(wanted, dict) or not {STATE, TRAINER} <= wanted.keys():
+        return f"{path.name}/{MANIFEST} is damaged."
     for name, digest in wanted.items():
         if found.get(name) != digest:
             return f"{path.name}/{name} is {'missing' if name not in found else 'damaged'}."
     return None
 
 
-def restore(path: Path, learner: Learner, state: dict[str, Json]) -> None:
-    """Put a verified checkpoint into the learner: weights, value head, optimizer, counters."""
+def restore(path: Path, learner: Learner, state: Mapping[str, Json]) -> None:
+    """Put a verified checkpoint into the learner: weights, value head, optimizer, counters.
+
+    Raises:
+        RunError: it is the checkpoint of another model.
+    """
     tensors = load_file(path / TRAINER)
-    parameters = _named_parameters(learner)
-    if not hasattr(learner.model, "peft_config"):
-        weights = load_weights(path / "model")
-        own = base_of(learner.model).state_dict()
-        base_of(learner.model).load_state_dict(
-            {name: weights[name] for name in own if name in weights}, strict=False
-        )
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            if f"parameter/{name}" in tensors:
+    if not _has_adapters(learner):
+        _restore_weights(path / "model", learner)
+    try:
+        with torch.no_grad():
+            for name, parameter in _kept_apart(learner).items():
                 parameter.copy_(tensors[f"parameter/{name}"])
+    except (KeyError, RuntimeError) as error:
+        raise _another_model(path, error) from error
     moments: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         if key.startswith("optimizer/"):
@@ -133,51 +165,80 @@ def restore(path: Path, learner: Learner, state: dict[str, Json]) -> None:
     learner.steps = int(state["learner_steps"])
 
 
-def load_weights(model: Path) -> dict[str, Tensor]:
-    """All tensors of a Hugging Face folder."""
-    return {
-        name: tensor
-        for file in sorted(model.glob("*.safetensors"))
-        for name, tensor in load_file(file).items()
-    }
-
-
 def prune(folder: Path, keep: int, best: str | None) -> None:
     """Remove all but the newest ``keep`` checkpoints and the best one."""
-    for path in sorted(folder.glob("step-*"), reverse=True)[keep:]:
+    for path in _newest_first(folder)[keep:]:
         if path.name != best:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _save_model(path: Path, learner: Learner, tokenizer: Any) -> None:
-    base = base_of(learner.model)
+def remove_after(folder: Path, step: int) -> None:
+    """Remove checkpoints of later steps: the damaged ones that a resumed run replaces."""
+    for path in _newest_first(folder):
+        if _step(path) > step:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def save_model(path: Path, model: nn.Module, tokenizer: Any, tools_format: str) -> None:
+    """Write a Hugging Face folder into ``path``, adapters merged, with a note of how tools were shown."""
+    base = base_of(model)
     tokenizer.save_pretrained(path)
     base.config.save_pretrained(path)
-    tensors = {name: t.detach().cpu().contiguous().clone() for name, t in checkpoint_tensors(learner.model)}
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in checkpoint_tensors(model)}
     if getattr(base.config, "tie_word_embeddings", False):
         tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
     save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
+    write_habits(path, tools_format)
 
 
-def _named_parameters(learner: Learner) -> dict[str, torch.nn.Parameter]:
+def _newest_first(folder: Path) -> list[Path]:
+    found = [path for path in folder.glob("step-*") if re.fullmatch(r"step-\d+", path.name)]
+    return sorted(found, key=_step, reverse=True)
+
+
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
+
+
+def _restore_weights(folder: Path, learner: Learner) -> None:
+    """By way of Hugging Face, which knows how a checkpoint's names become the model's."""
+    from transformers import AutoModelForCausalLM
+
+    base = base_of(learner.model)
+    saved: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=base.dtype)
+    try:
+        base.load_state_dict(saved.state_dict())
+    except RuntimeError as error:
+        raise _another_model(folder, error) from error
+
+
+def _another_model(path: Path, error: Exception) -> RunError:
+    said = str(error).strip().splitlines()[0]
+    return RunError(
+        f"{path} is the checkpoint of another model: {said}", "Resume with the recipe that it was made with."
+    )
+
+
+def _has_adapters(learner: Learner) -> bool:
+    return hasattr(learner.model, "peft_config")
+
+
+def _kept_apart(learner: Learner) -> dict[str, nn.Parameter]:
+    """What is trained and not in ``model/``: the value head; adapters, which are merged there."""
+    parts = list(enumerate(learner.modules))[0 if _has_adapters(learner) else 1 :]
     return {
         f"{index}/{name}": parameter
-        for index, module in enumerate(learner.modules)
+        for index, module in parts
         for name, parameter in module.named_parameters()
         if parameter.requires_grad
     }
 
 
 def _trainer_tensors(learner: Learner) -> dict[str, Tensor]:
-    tensors: dict[str, Tensor] = {}
-    whole_model = not hasattr(learner.model, "peft_config")
-    for name, parameter in _named_parameters(learner).items():
-        if not (whole_model and name.startswith("0/")):  # those are in model/
-            tensors[f"parameter/{name}"] = parameter.detach().cpu().clone()
+    kept = {f"parameter/{name}": parameter for name, parameter in _kept_apart(learner).items()}
     for index, moments in learner.optimizer.state_dict()["state"].items():
-        for name, tensor in moments.items():
-            tensors[f"optimizer/{index}/{name}"] = tensor.detach().cpu().clone()
-    return tensors
+        kept |= {f"optimizer/{index}/{name}": tensor for name, tensor in moments.items()}
+    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in kept.items()}
 
 
 def _hashes(path: Path) -> dict[str, str]:

@@ -8,8 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request
+from turnwise.agents.policies.small import HEAD_DIMS
 from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import NotFoundError, RecipeError
+from turnwise.tasks.core import Task
+from turnwise.trainers.play import DryPlayer, Strategy
+from turnwise.trainers.registry import Component, components
 from turnwise.trainers.schema import Recipe
 
 MEASURED = frozenset({"value", "reference", "logp", "tokens", "entropy"})
@@ -44,16 +49,46 @@ def check_fit(recipe: Recipe) -> None:
 def _check_parts(recipe: Recipe) -> None:
     for seam in SINGLE:
         getattr(recipe, seam).build(seam)
+    _check_strategy(recipe)
     for part in recipe.loss:
         part.build("loss")
     if not recipe.loss:
         raise RecipeError("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
-    missing = recipe.needs - MEASURED
+    strategy = recipe.rollout.strategy.component("strategy")
+    missing = recipe.needs - MEASURED - {*strategy.gives}
+    for other in components("strategy"):
+        if missing & {*other.gives}:
+            raise RecipeError(
+                f"Parts of this recipe need {', '.join(sorted(missing))}, which strategy {strategy.name!r} does not give.",
+                f"Set rollout.strategy: {other.name}.",
+            )
     if missing:
         raise RecipeError(
             f"Parts of this recipe need {', '.join(sorted(missing))}, which this trainer does not measure.",
             f"It measures {', '.join(sorted(MEASURED))}; choose other parts.",
         )
+
+
+def _check_strategy(recipe: Recipe) -> None:
+    """Try the strategy on groups of this size whose episodes end at once: it refuses what it cannot split."""
+    entry = recipe.rollout.strategy.component("strategy")
+    strategy: Strategy = recipe.rollout.strategy.build("strategy")
+    requests = [Request(Task("dry", "?", {}), i) for i in range(recipe.rollout.group_size)]
+    trial = strategy(DryPlayer(recipe.reward.build("reward")), [requests])
+    try:
+        trial.__await__().send(None)
+    except StopIteration:
+        pass
+    if entry.only_measures and not recipe.needs & {*entry.gives}:
+        raise RecipeError(
+            f"rollout.strategy {entry.name!r} can have no effect: no part needs {' or '.join(entry.gives)}.",
+            f"Use credit: {_user_of(entry)}, or rollout.strategy: chain.",
+        )
+
+
+def _user_of(strategy: Component) -> str:
+    """A credit rule that looks at what the strategy measures."""
+    return next(c.name for c in components("credit") if {*c.needs} & {*strategy.gives})
 
 
 def _check_model(recipe: Recipe) -> None:
@@ -63,6 +98,16 @@ def _check_model(recipe: Recipe) -> None:
             "A model is either loaded or made.", "Give exactly one of model.path and model.scratch."
         )
     if scratch is not None:
+        if scratch.width % scratch.heads or scratch.width // scratch.heads not in HEAD_DIMS:
+            raise RecipeError(
+                f"model.scratch: width {scratch.width} cannot be cut into {scratch.heads} heads.",
+                f"Choose width = heads × one of {', '.join(map(str, HEAD_DIMS))}.",
+            )
+        if scratch.init == "induction" and (scratch.layers < 2 or scratch.heads < 4):
+            raise RecipeError(
+                "model.scratch: init: induction needs at least 2 layers and 4 heads.",
+                "Give it them, or set init: random.",
+            )
         context = recipe.engine.context_length or scratch.context
         if context > scratch.context:
             raise RecipeError(

@@ -7,18 +7,22 @@ changes nothing but the rounding.
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from turnwise.errors import RunError
 from turnwise.trainers.collate import Batch, Rows, micro_batches
 from turnwise.trainers.core import Correction, Loss, Reduce, RowMask, TokenBatch
-from turnwise.trainers.model import ValueHead, hidden_states, token_stats, trainable
+from turnwise.trainers.model import ValueHead, trainable
+from turnwise.trainers.passes import Means, Reader, Scores, states, value_targets
 from turnwise.trainers.schema import Optimizer
+
+MAX_SKIPPED = 10
+"""Steps in a row without finite gradients after which a run stops."""
 
 
 class Term(NamedTuple):
@@ -36,16 +40,7 @@ class Objective:
     terms: Sequence[Term]
     reduce: Reduce
     correction: Correction
-    value_weight: float = 0.5
     reference: bool = False  # whether a loss compares with the frozen reference
-
-
-class Scores(NamedTuple):
-    """What a forward pass reads off every sampled token, and off the state before every turn."""
-
-    logp_RT: Tensor
-    entropy_RT: Tensor
-    value_BK: Tensor | None
 
 
 class Learner:
@@ -70,18 +65,21 @@ class Learner:
         temperature: float = 1.0,
     ) -> None:
         self.model, self.value_head, self.reference = model, value_head, reference
-        self.options, self.temperature = options, temperature
+        self.options = options
         self.device = next(model.parameters()).device
+        self.reader = Reader(self.device, temperature, options.precision)
         self.reset_optimizer()
 
     @property
     def modules(self) -> list[nn.Module]:
+        """The model, and the value head where there is one."""
         return [self.model, *([self.value_head] if self.value_head else [])]
 
     def reset_optimizer(self) -> None:
         """Forget the moments, as between a warm start and reinforcement."""
         self.optimizer = make_optimizer(self.modules, self.options)
         self.steps = 0
+        self.skipped_in_a_row = 0
 
     # --- passes without gradient -----------------------------------------------------------------
 
@@ -89,15 +87,11 @@ class Learner:
     def score(self, rows: Rows, row_M: Tensor | None = None, *, reference: bool = False) -> Tensor:
         """Log-probabilities of the sampled tokens, (R, T), on the CPU; zero outside rows ``row_M``."""
         logp_RT = torch.zeros(rows.mask_RT.shape)
-        model = self.reference if reference and self.reference is not None else self.model
-        disable = (
-            getattr(self.model, "disable_adapter", None) if reference and self.reference is None else None
-        )
-        with disable() if disable else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            model = self._reference(stack) if reference else self.model
             for index_M in micro_batches(rows, self.options.micro_tokens, row_M):
                 part = rows.select(index_M)
-                scores = self._forward(model, part)
-                logp_RT[index_M, : part.mask_RT.shape[1]] = scores.logp_RT.cpu()
+                logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(model, part).logp_RT.cpu()
         return logp_RT
 
     @torch.no_grad()
@@ -108,8 +102,10 @@ class Learner:
         assert self.value_head is not None
         for index_M in micro_batches(rows, self.options.micro_tokens):
             part = rows.select(index_M)
-            where_BK, hidden_ND = self._states(part, index_M, mask_BK, self._hidden(self.model, part))
-            value_BK[where_BK] = self.value_head(hidden_ND).float().cpu()
+            with self.reader.precision():
+                hidden = self.reader.hidden(self.model, part)
+            where_BK, hidden_ND = states(part, index_M, mask_BK, hidden)
+            value_BK[where_BK] = self.value_head(hidden_ND).cpu()
         return value_BK
 
     # --- passes with gradient --------------------------------------------------------------------
@@ -119,110 +115,93 @@ class Learner:
     ) -> dict[str, float]:
         """Train on a batch: ``epochs`` × ``minibatches`` optimizer steps. Returns metrics, averaged.
 
+        A batch without a single sampled token changes nothing and gives no metrics.
+
         Args:
             batch: of whole groups.
             advantage_BK: what the credit rule gave each turn.
             objective: the losses.
             order: trajectories in the order in which minibatches take them; as they come if None.
+
+        Raises:
+            RunError: gradients were not finite for too many steps in a row.
         """
         rows = batch.rows
         order_B = torch.tensor(order if order is not None else range(len(batch.turns.group_B)))
         chunks = order_B.tensor_split(self.options.minibatches)
         chunks = [torch.isin(rows.trajectory_R, chosen_B).nonzero()[:, 0] for chosen_B in chunks]
-        chunks = [row_M for row_M in chunks if len(row_M) and bool(rows.mask_RT[row_M].any())]
+        chunks = [row_M for row_M in chunks if bool(rows.mask_RT[row_M].any())]
+        if not chunks:
+            return {}
+        # The first step's own forward pass is that of the old weights, so its rows need no other.
+        later = chunks[1:]
         extra = _Extra(
-            # The first step's own forward pass is that of the old weights.
-            old_RT=self.score(rows, torch.cat(chunks[1:]))
-            if len(chunks) > 1
-            else torch.zeros(rows.mask_RT.shape),
+            old_RT=self.score(rows, torch.cat(later)) if later else torch.zeros(rows.mask_RT.shape),
             reference_RT=self.score(rows, reference=True) if objective.reference else None,
             advantage_RT=advantage_BK[rows.trajectory_R[:, None], rows.turn_RT.clamp(min=0)] * rows.mask_RT,
             group_R=batch.turns.group_B[rows.trajectory_R],
-            return_BK=_value_targets(batch, advantage_BK),
+            return_BK=value_targets(batch, advantage_BK),
         )
-        metrics = _Mean()
+        metrics, skipped = Means(), 0
         for step in range(self.options.epochs * len(chunks)):
-            row_M = chunks[step % len(chunks)]
-            metrics.add(self._step(batch, row_M, extra, objective, first=step == 0))
-        return metrics.values()
+            metrics.add(self._backward(batch, chunks[step % len(chunks)], extra, objective, first=step == 0))
+            norm = self._descend(self._rate())
+            skipped += norm is None
+            metrics.add({} if norm is None else {"grad_norm": norm})
+        return {**metrics.values(), "skipped_steps": float(skipped)}
 
     def supervise(self, rows: Rows, observation_weight: float, learning_rate: float) -> dict[str, float]:
-        """One step of cross-entropy on actions, and on observations by ``observation_weight``."""
+        """One step of cross-entropy on actions, and on observations by ``observation_weight``.
+
+        Raises:
+            RunError: gradients were not finite for too many steps in a row.
+        """
         position_RT = torch.arange(rows.token_RT.shape[1])
         inside_RT = (position_RT < rows.length_R[:, None]) & (position_RT > 0)
         weight_RT = torch.where(rows.mask_RT, 1.0, observation_weight) * inside_RT
-        total, action_nll = weight_RT.sum(), 0.0
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+        total, metrics = weight_RT.sum(), Means()
         for index_M in micro_batches(rows, self.options.micro_tokens):
-            part = rows.select(index_M)._replace(
-                mask_RT=weight_RT[index_M, : int(rows.length_R[index_M].max())] > 0
-            )
-            weights = weight_RT[index_M, : part.mask_RT.shape[1]].to(self.device)
-            with self._precision():
-                logp_RT = self._forward(self.model, part).logp_RT
-            (-(logp_RT * weights).sum() / total).backward()
-            action_nll -= float((logp_RT.detach() * (part.turn_RT >= 0).to(self.device)).sum())
-        norm = self._descend()
-        return {"action_nll": action_nll / max(1, int(rows.mask_RT.sum())), "grad_norm": norm}
+            part = rows.select(index_M)
+            weight_MT = weight_RT[index_M, : part.mask_RT.shape[1]]
+            logp_RT = self.reader.scores(self.model, part._replace(mask_RT=weight_MT > 0)).logp_RT
+            (-(logp_RT * weight_MT.to(self.device)).sum() / total).backward()
+            tokens = int(part.mask_RT.sum())
+            nll = -(logp_RT.detach() * part.mask_RT.to(self.device)).sum() / max(1, tokens)
+            metrics.add({"action_nll": nll}, tokens)
+        norm = self._descend(learning_rate)
+        return {**metrics.values(), **({"skipped_steps": 1.0} if norm is None else {"grad_norm": norm})}
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _step(
+    def _backward(
         self, batch: Batch, row_M: Tensor, extra: _Extra, objective: Objective, *, first: bool
     ) -> dict[str, float]:
+        """Gradients of the objective on a minibatch, one micro-batch after the other."""
         rows = batch.rows
-        weight_MT = objective.reduce(
+        weight_RT = torch.zeros(rows.mask_RT.shape)
+        weight_RT[row_M] = objective.reduce(
             RowMask(rows.mask_RT[row_M], rows.turn_RT[row_M], rows.trajectory_R[row_M])
-        )
-        metrics = _Mean()
+        ).to(weight_RT.dtype)
         turns = int(batch.turns.mask_BK[rows.trajectory_R[row_M].unique()].sum())
-        place_R = torch.full((len(rows.trajectory_R),), -1).index_put((row_M,), torch.arange(len(row_M)))
+        metrics = Means()
         for index_N in micro_batches(rows, self.options.micro_tokens, row_M):
             part = rows.select(index_N)
-            with self._precision():
-                hidden = self._hidden(self.model, part)
-                scores = self._read(self.model, part, hidden)
+            with self.reader.precision():
+                hidden = self.reader.hidden(self.model, part)
+                scores = self.reader.tokens(self.model, part, hidden)
                 if first:
                     extra.old_RT[index_N, : part.mask_RT.shape[1]] = scores.logp_RT.detach().cpu()
-                loss, measured = self._loss(
-                    part, index_N, scores, extra, objective, weight_MT[place_R[index_N]]
-                )
-                if self.value_head is not None:
-                    where_BK, hidden_ND = self._states(part, index_N, batch.turns.mask_BK, hidden)
-                    gap_N = self.value_head(hidden_ND) - extra.return_BK[where_BK].to(self.device)
-                    loss = loss + objective.value_weight * gap_N.square().sum() / max(1, turns)
-                    measured["value_error"] = gap_N.detach().abs().mean()
-            loss.backward()
+                tokens = self._token_batch(part, index_N, scores, extra)
+                weights = weight_RT[index_N, : part.mask_RT.shape[1]].to(self.device)
+                loss, measured = _policy_loss(tokens, weights, objective)
             metrics.add(measured, int(part.mask_RT.sum()))
-        return {**metrics.values(), "grad_norm": self._descend(self._rate())}
-
-    def _loss(
-        self,
-        part: Rows,
-        index_N: Tensor,
-        scores: Scores,
-        extra: _Extra,
-        objective: Objective,
-        weight_NT: Tensor,
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        batch = self._token_batch(part, index_N, scores, extra)
-        correction_RT = objective.correction(batch)
-        batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
-        weight_RT = weight_NT[:, : part.mask_RT.shape[1]].to(self.device)
-        loss, metrics = torch.zeros((), device=self.device), {}
-        for term in objective.terms:
-            found = term.loss(batch)
-            loss = loss + term.weight * (weight_RT * found.loss_RT).sum()
-            metrics |= dict(found.metrics)
-        mask, n = batch.mask_RT, batch.mask_RT.sum().clamp(min=1)
-        gap_RT = (batch.old_logp_RT - batch.behaviour_logp_RT).abs() * mask
-        metrics |= {
-            "entropy": (batch.entropy_RT.detach() * mask).sum() / n,
-            "engine_gap": gap_RT.sum() / n,
-            "correction": (correction_RT * mask).sum() / n,
-        }
-        return loss, metrics
+            if self.value_head is not None:
+                where_BK, hidden_ND = states(part, index_N, batch.turns.mask_BK, hidden)
+                gap_N = self.value_head(hidden_ND) - extra.return_BK[where_BK].to(self.device)
+                loss = loss + self.options.value_weight * gap_N.square().sum() / max(1, turns)
+                metrics.add({"value_error": gap_N.detach().abs().sum() / max(1, len(gap_N))}, len(gap_N))
+            loss.backward()
+        return metrics.values()
 
     def _token_batch(self, part: Rows, index_N: Tensor, scores: Scores, extra: _Extra) -> TokenBatch:
         longest = part.mask_RT.shape[1]
@@ -243,50 +222,41 @@ class Learner:
             reference_logp_RT=None if extra.reference_RT is None else cut(extra.reference_RT),
         )
 
-    def _forward(self, model: nn.Module, part: Rows) -> Scores:
-        return self._read(model, part, self._hidden(model, part))
+    def _reference(self, stack: contextlib.ExitStack) -> nn.Module:
+        """The frozen model, or this one with its adapters off for as long as ``stack`` lives."""
+        if self.reference is not None:
+            return self.reference
+        disable = getattr(self.model, "disable_adapter", None)
+        if disable is None:
+            raise RunError(
+                "A loss compares with a reference model, and there is none.", "Give the learner one."
+            )
+        stack.enter_context(disable())
+        return self.model
 
-    def _hidden(self, model: nn.Module, part: Rows) -> Tensor:
-        with self._precision():
-            return hidden_states(model, part.token_RT.to(self.device))
-
-    def _read(self, model: nn.Module, part: Rows, hidden_RTD: Tensor) -> Scores:
-        """What the hidden state one token earlier says of each token under the mask."""
-        wanted_RT = part.mask_RT.to(self.device)
-        token_N = part.token_RT.to(self.device)[wanted_RT]
-        with self._precision():
-            stats = token_stats(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], token_N, self.temperature)
-        zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
-        logp_RT = zero_RT.masked_scatter(wanted_RT, stats.logp_N)
-        return Scores(logp_RT, zero_RT.masked_scatter(wanted_RT, stats.entropy_N), None)
-
-    def _states(
-        self, part: Rows, index_N: Tensor, mask_BK: Tensor, hidden_RTD: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Which turns have their state in these rows (a mask over B, K), and its hidden states."""
-        where_BK = mask_BK & torch.isin(part.state_row_BK, index_N)
-        place = {int(row): n for n, row in enumerate(index_N)}
-        row_N = torch.tensor([place[int(row)] for row in part.state_row_BK[where_BK]], device=self.device)
-        return where_BK, hidden_RTD[row_N, part.state_position_BK[where_BK].to(self.device)]
-
-    def _descend(self, learning_rate: float | None = None) -> float:
-        if learning_rate is not None:
-            for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate
-        norm = nn.utils.clip_grad_norm_(trainable(self.modules), self.options.max_grad_norm)
-        if torch.isfinite(norm):  # a single overflow must not destroy the run
+    def _descend(self, learning_rate: float) -> float | None:
+        """One step of the optimizer. Returns the policy's gradient norm; None if it was not finite."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate * group["scale"]
+        limit = (
+            self.options.max_grad_norm
+        )  # for each module, so that a value head far off does not slow the policy
+        norms = [nn.utils.clip_grad_norm_(trainable([module]), limit) for module in self.modules]
+        finite = all(bool(torch.isfinite(norm)) for norm in norms)
+        if finite:  # a single overflow must not destroy the run
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.steps += 1
-        return float(norm)
+        self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
+        if self.skipped_in_a_row >= MAX_SKIPPED:
+            raise RunError(
+                f"The gradients of {MAX_SKIPPED} optimizer steps in a row were not finite; none was taken.",
+                "Lower optimizer.learning_rate, or set optimizer.precision: float32, and resume or start anew.",
+            )
+        return float(norms[0]) if finite else None
 
     def _rate(self) -> float:
         return self.options.learning_rate * min(1.0, (self.steps + 1) / max(1, self.options.warmup))
-
-    def _precision(self) -> Any:
-        if self.device.type == "cuda":
-            return torch.autocast("cuda", torch.bfloat16)
-        return contextlib.nullcontext()
 
 
 class _Extra(NamedTuple):
@@ -299,39 +269,43 @@ class _Extra(NamedTuple):
     return_BK: Tensor
 
 
-class _Mean:
-    """Weighted means of metrics by name."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, list[tuple[Tensor | float, float]]] = defaultdict(list)
-
-    def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
-        for name, value in values.items():
-            self._seen[name].append((value, weight))
-
-    def values(self) -> dict[str, float]:
-        """Read here and not before: each number fetched from a GPU waits for all that was queued."""
-        means: dict[str, float] = {}
-        for name, seen in self._seen.items():
-            weight = sum(w for _, w in seen)
-            if weight:
-                means[name] = sum(float(value) * w for value, w in seen) / weight
-        return means
+def _policy_loss(
+    batch: TokenBatch, weight_RT: Tensor, objective: Objective
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Σ weight · reduce(loss) over a micro-batch, and means over its tokens to be shown."""
+    correction_RT = objective.correction(batch)
+    batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
+    mask_RT, n = batch.mask_RT, batch.mask_RT.sum().clamp(min=1)
+    gap_RT = (batch.old_logp_RT - batch.behaviour_logp_RT).abs() * mask_RT
+    loss = batch.logp_RT.new_zeros(())
+    metrics = {
+        "entropy": (batch.entropy_RT.detach() * mask_RT).sum() / n,
+        "engine_gap": gap_RT.sum() / n,
+        "correction": (correction_RT * mask_RT).sum() / n,
+    }
+    for term in objective.terms:
+        found = term.loss(batch)
+        loss = loss + term.weight * (weight_RT * found.loss_RT).sum()
+        metrics |= dict(found.metrics)
+    return loss, metrics
 
 
 def make_optimizer(modules: Sequence[nn.Module], options: Optimizer) -> torch.optim.AdamW:
-    """AdamW; norms, biases and embeddings are not decayed."""
-    decayed, plain = [], []
-    for parameter in trainable(modules):
-        (decayed if parameter.dim() == 2 else plain).append(parameter)
+    """AdamW on the policy, the first module, and on the value head, whose rate is ``scale`` times as high.
+
+    Vectors (norms, biases) are not decayed.
+    """
+    scales = [1.0, options.value_learning_rate / options.learning_rate]
     groups = [
-        {"params": decayed, "weight_decay": options.weight_decay},
-        {"params": plain, "weight_decay": 0.0},
+        {"params": parameters, "weight_decay": decay, "scale": scale}
+        for module, scale in zip(modules, scales, strict=False)
+        for parameters, decay in zip(_by_shape(module), (options.weight_decay, 0.0), strict=True)
+        if parameters
     ]
     return torch.optim.AdamW(groups, lr=options.learning_rate, betas=options.betas, fused=True)
 
 
-def _value_targets(batch: Batch, advantage_BK: Tensor) -> Tensor:
-    """What V is fitted to: advantage + V, which is the λ-return, (B, K)."""
-    value_BK = batch.turns.signals.get("value")
-    return torch.zeros_like(advantage_BK) if value_BK is None else advantage_BK + value_BK
+def _by_shape(module: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices, and all else."""
+    parameters = trainable([module])
+    return [p for p in parameters if p.dim() == 2], [p for p in parameters if p.dim() != 2]

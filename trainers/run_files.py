@@ -123,8 +123,8 @@ def read_run(path: Path, *, groups: int = 5) -> Run:
             f"{path} holds no run: neither {METRICS} nor {EVALUATIONS} nor {EPISODES}.",
             "Give the directory that `train` wrote, such as runs/quickstart.",
         )
-    metrics = tuple(_metrics(row) for row in _json_lines(path / METRICS, notes))
-    evaluations = tuple(_evaluation(row, path) for row in _json_lines(path / EVALUATIONS, notes))
+    metrics = tuple(_metrics(row) for row in json_lines(path / METRICS, notes))
+    evaluations = tuple(_evaluation(row, path) for row in json_lines(path / EVALUATIONS, notes))
     samples, outcomes = _sample(path / EPISODES, groups, notes)
     recipe, objective = _text(path / RECIPE), _text(path / OBJECTIVE)
     return Run(path, recipe, objective, metrics, evaluations, samples, outcomes, tuple(notes))
@@ -134,7 +134,12 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8", errors="replace") if path.exists() else ""
 
 
-def _json_lines(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
+def json_lines(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines; a torn last line is noted and left out.
+
+    Raises:
+        TurnwiseError: the file is damaged before its end.
+    """
     lines = _text(path).splitlines()
     for number, line in enumerate(lines, 1):
         try:

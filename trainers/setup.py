@@ -16,6 +16,7 @@ from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.renderer import Renderer
 from turnwise.agents.template import ToolsFormat
 from turnwise.envs.registry import get_suite
+from turnwise.trainers.checkpoint import save_model, written_aside
 from turnwise.trainers.collate import Batch
 from turnwise.trainers.learner import Learner
 from turnwise.trainers.model import ValueHead, base_of, choose_device, load_model
@@ -27,20 +28,32 @@ from turnwise.trainers.warm_start import demonstrations, texts
 
 
 class Studio:
-    """Everything that lives as long as the run. Engines start when they are first needed."""
+    """Everything that lives as long as the run. The engine starts when it is first needed."""
 
     def __init__(self, recipe: Recipe, run: Run) -> None:
         from transformers import AutoTokenizer
 
         self.recipe, self.run = recipe, run
         self.device = choose_device(recipe.device)
-        self.source = str(run.model) if recipe.model.scratch else str(recipe.model.path)
+        made = run.model if recipe.model.scratch else recipe.model.path
+        self.source = str(run.start if run.start.exists() else made)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(self.source)
         self.tools_format: ToolsFormat = recipe.sampling.tools
         self.renderer = Renderer(self.tokenizer, tools_format=self.tools_format)
         self.learner = self._learner()
         self._engine: TrainableEngine | None = None
-        self._writer = summary_writer(run.path)
+        self._writer: Any = None
+
+    def begin_reinforcement(self) -> None:
+        """Forget the warm start's moments; if a loss needs a reference, it is the policy as it is now."""
+        if "reference" not in self.recipe.needs or self.recipe.warm_start is None:
+            self.learner.reset_optimizer()
+            return
+        with written_aside(self.run.start) as folder:
+            save_model(folder, self.learner.model, self.tokenizer, self.tools_format)
+        self.source = str(self.run.start)
+        del self.learner  # before the next one needs the memory
+        self.learner = self._learner()
 
     @property
     def engine(self) -> TrainableEngine:
@@ -51,6 +64,8 @@ class Studio:
         """Load the engine; the trainer's weights are pushed to it before it samples anything."""
         config = base_of(self.learner.model).config
         context = self.recipe.engine.context_length or config.max_position_embeddings
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
         self._engine = make_engine(self.recipe.engine, self.source, self.device, context)
         sampling = self.recipe.sampling
         drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
@@ -67,40 +82,51 @@ class Studio:
         return batch._replace(turns=dataclasses.replace(batch.turns, signals=signals))
 
     def write_scalars(self, update: int, metrics: Mapping[str, Any]) -> None:
+        """Show an update's numbers in TensorBoard."""
+        self._writer = self._writer or summary_writer(self.run.tensorboard, update - 1)
         for name, value in metrics.items():
             if isinstance(value, (int, float)):
                 self._writer.add_scalar(name, value, update)
 
     def close(self) -> None:
-        self._writer.close()
+        """Free the engine."""
+        if self._writer is not None:
+            self._writer.close()
         if self._engine is not None:
             self._engine.close()
 
     def _learner(self) -> Learner:
-        model = load_model(self.source, self.device, self.recipe.model.lora)
-        needs = self.recipe.needs
-        value_head = None
+        recipe, needs = self.recipe, self.recipe.needs
+        model = load_model(
+            self.source,
+            self.device,
+            recipe.model.lora,
+            seed=recipe.seed,
+            gradient_checkpointing=recipe.model.gradient_checkpointing,
+        )
+        value_head = reference = None
         if "value" in needs:
-            torch.manual_seed(self.recipe.seed)
-            value_head = ValueHead(base_of(model).config.hidden_size).to(self.device)
-        reference = None
-        if "reference" in needs and self.recipe.model.lora is None:
-            reference = load_model(self.source, self.device).requires_grad_(False)
+            width = base_of(model).config.get_text_config().hidden_size
+            value_head = ValueHead(width, seed=recipe.seed).to(self.device)
+        if "reference" in needs and recipe.model.lora is None:
+            reference = load_model(self.source, self.device, frozen=True)
         return Learner(
             model,
-            self.recipe.optimizer,
+            recipe.optimizer,
             value_head=value_head,
             reference=reference,
-            temperature=self.recipe.sampling.temperature,
+            temperature=recipe.sampling.temperature,
         )
 
 
 @contextmanager
 def open_studio(recipe: Recipe, run: Run, say: Callable[[str], None]) -> Iterator[Studio]:
     """Make the small model if there is to be one, load everything, close it in the end."""
-    if recipe.model.scratch is not None and not (run.model / "config.json").exists():
+    choose_device(recipe.device)  # fails before anything is made
+    if recipe.model.scratch is not None and not run.model.exists():
         say(f"a model from scratch: {recipe.model.scratch.layers} layers of {recipe.model.scratch.width}")
-        make_small_model(recipe, run.model)
+        with written_aside(run.model) as folder:
+            make_small_model(recipe, folder)
     studio = Studio(recipe, run)
     try:
         yield studio
@@ -128,7 +154,9 @@ def make_small_model(recipe: Recipe, folder: Path) -> None:
     assert scratch is not None
     shown = recipe.warm_start or WarmStart()
     suite = get_suite(recipe.suite)
-    heard = _run_alone(demonstrations(suite, shown, recipe.seed, scratch.text_episodes, 0))
+    heard = _run_alone(
+        demonstrations(suite, shown, recipe.seed, scratch.text_episodes, 0, recipe.rollout.env_options)
+    )
     build_small_model(
         folder,
         texts(heard),

@@ -12,65 +12,42 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import signal
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from turnwise.agents.core import Episode
 from turnwise.agents.evaluate import Evaluation, evaluate_async
 from turnwise.agents.log import EpisodeLog
-from turnwise.agents.rollout import Limits, Request, rollout
-from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.errors import RunError
-from turnwise.tasks.core import Json, Split, derive_rng
-from turnwise.trainers.checkpoint import load_newest, prune, read_state, restore, save_checkpoint
+from turnwise.envs.registry import get_suite
+from turnwise.tasks.core import Split, derive_rng
+from turnwise.trainers.checkpoint import (
+    Loaded,
+    load_newest,
+    prune,
+    read_state,
+    remove_after,
+    restore,
+    save_checkpoint,
+    verify,
+)
 from turnwise.trainers.collate import collate
-from turnwise.trainers.core import Group
-from turnwise.trainers.parts import Parts, build_parts
+from turnwise.trainers.explain import explain_recipe
+from turnwise.trainers.outcome import Judged, Progress, Result, update_line
+from turnwise.trainers.parts import build_parts
 from turnwise.trainers.recipe import load_recipe
+from turnwise.trainers.rollouts import Sample, describe, limits_of, log_sample, sample
 from turnwise.trainers.run import Run, open_run
 from turnwise.trainers.schema import Recipe
 from turnwise.trainers.setup import Studio, open_studio
+from turnwise.trainers.stop import Stop
 from turnwise.trainers.sync import push_weights
 from turnwise.trainers.warm_start import warm_start
 
 Say = Callable[[str], None]
-
-
-class Result(NamedTuple):
-    """What a run came to."""
-
-    path: Path
-    evaluations: tuple[tuple[str, str, Evaluation], ...]  # (name, mode, evaluation)
-    best_update: int
-    interrupted: bool
-    seconds: float
-
-    def to_json(self) -> dict[str, Json]:
-        rows = [{"name": name, "mode": mode, **found.to_json()} for name, mode, found in self.evaluations]
-        return {
-            "run": str(self.path),
-            "best_update": self.best_update,
-            "interrupted": self.interrupted,
-            "seconds": round(self.seconds, 1),
-            "evaluations": rows,
-        }
-
-
-@dataclasses.dataclass
-class Progress:
-    """The counters of a run: all that a checkpoint must remember beside weights and optimizer."""
-
-    update: int = 0
-    best_update: int = 0
-    best_score: float = -1.0
-    tokens: int = 0
-    failed: int = 0
-
-    def to_json(self) -> dict[str, Json]:
-        return dataclasses.asdict(self)
+AFTER = "after RL"
+MODES = ("sampled", "greedy")
 
 
 def train(
@@ -86,10 +63,9 @@ def train(
     Ctrl-C finishes the update, saves and stops; a second one stops at once.
 
     Raises:
-        RecipeError: the recipe is not right. RunError: the directory is in use, or holds another run.
+        RecipeError: the recipe is not right.
+        RunError: the directory is in use or holds another run, or the run cannot go on.
     """
-    from turnwise.trainers.explain import explain_recipe
-
     recipe = load_recipe(source, overrides)
     name = Path(source).stem if str(source).endswith((".yaml", ".yml")) else str(source)
     path = Path(out) if out is not None else Path("runs") / name
@@ -98,286 +74,224 @@ def train(
 
 
 async def _train(recipe: Recipe, run: Run, resume: bool, say: Say) -> Result:
-    started = time.monotonic()
-    with open_studio(recipe, run, say) as studio:
-        trainer = Trainer(recipe, run, studio, say)
-        found = await trainer.run_all(resume)
     from turnwise.trainers.report import write_report
 
+    started = time.monotonic()
+    with Stop(say) as stop:
+        loaded = load_newest(run.checkpoints) if resume else None
+        trainer = Trainer(recipe, run, stop, say)
+        trainer.tidy(loaded)
+        if trainer.complete:
+            say(f"the run in {run.path} is complete")
+        else:
+            with open_studio(recipe, run, say) as studio:
+                await trainer.run_all(studio, loaded)
     say(f"report: {write_report(run.path)}")
-    return Result(
-        run.path, tuple(found), trainer.progress.best_update, trainer.stopping, time.monotonic() - started
-    )
+    judged = tuple(trainer.judged.values())
+    interrupted = not trainer.complete
+    return Result(run.path, judged, trainer.progress.best_update, interrupted, time.monotonic() - started)
 
 
 class Trainer:
-    """Carries out a recipe in an opened studio (model, tokeniser, renderer, engine)."""
+    """Carries out a recipe in a run's directory."""
 
-    def __init__(self, recipe: Recipe, run: Run, studio: Studio, say: Say) -> None:
-        self.recipe, self.run, self.studio, self.say = recipe, run, studio, say
+    studio: Studio
+
+    def __init__(self, recipe: Recipe, run: Run, stop: Stop, say: Say) -> None:
+        self.recipe, self.run, self.stop, self.say = recipe, run, stop, say
         self.suite = get_suite(recipe.suite)
-        self.parts: Parts = build_parts(recipe)
+        self.parts = build_parts(recipe)
         self.progress = Progress()
-        self.stopping = False
-        self.limits = Limits(
-            generate_s=recipe.rollout.generate_s,
-            step_s=recipe.rollout.step_s,
-            episode_tokens=recipe.rollout.episode_tokens or float("inf"),
-        )
+        self.saved = -1  # the update after which the newest checkpoint was written
+        self.before = "warm start" if recipe.warm_start else "before"
+        self.judged: dict[tuple[str, str], Judged] = {}
 
-    async def run_all(self, resume: bool) -> list[tuple[str, str, Evaluation]]:
-        """Everything from the warm start to the verdict on test."""
-        with self._graceful_stop():
-            resumed = await self._begin(resume)
-            before = (
-                [] if resumed else await self._judge("warm start" if self.recipe.warm_start else "before", 0)
-            )
-            with EpisodeLog(
-                self.run.episodes, policy=str(self.run.path), env_options=self._env_options
-            ) as log:
-                while self.progress.update < self.recipe.updates and not self.stopping:
-                    await self._update(log)
-            if self.stopping:
-                self._save()
-                self.say(f"stopped after update {self.progress.update}; go on with --resume")
-                return before
-            return before + await self._judge_best()
+    @property
+    def complete(self) -> bool:
+        """Whether all updates were made and judged."""
+        done = self.saved == self.recipe.updates
+        return done and all((name, mode) in self.judged for name in (self.before, AFTER) for mode in MODES)
 
-    async def _begin(self, resume: bool) -> bool:
-        """Start anew or from the newest checkpoint; True where reinforcement had begun."""
-        loaded = load_newest(self.run.checkpoints) if resume else None
-        learner = self.studio.learner
+    def tidy(self, loaded: Loaded | None) -> None:
+        """Bring the directory to where ``loaded`` was saved; without it, to the beginning."""
+        if loaded is None:
+            self.run.clear()
+            return
+        for note in loaded.notes:
+            self.say(f"skipped a damaged checkpoint: {note}")
+        self.progress = Progress.from_state(loaded.state)
+        self.saved = self.progress.update
+        remove_after(self.run.checkpoints, self.progress.update)
+        self.run.forget_after(self.progress.update)
+        self._point_best()
+        for row in self.run.evaluations():
+            name, mode = str(row["name"]), str(row["mode"])
+            self.judged[name, mode] = Judged(name, mode, Evaluation.from_json(row))
+
+    async def run_all(self, studio: Studio, loaded: Loaded | None) -> None:
+        """Everything from the warm start to the verdict on test, as far as it is still to be done."""
+        self.studio = studio
         if loaded is not None:
-            for note in loaded.notes:
-                self.say(f"skipped a damaged checkpoint: {note}")
-            restore(loaded.path, learner, loaded.state)
-            fields = {field.name for field in dataclasses.fields(Progress)}
-            self.progress = Progress(**{key: value for key, value in loaded.state.items() if key in fields})
-            self.run.forget_after(self.progress.update)
+            restore(loaded.path, studio.learner, loaded.state)
             self.say(f"resumed after update {self.progress.update}")
-        elif self.recipe.warm_start is not None:
-            await self._warm_start()
-        self.studio.start_engine()
+        elif self.recipe.warm_start is not None and not await self._warm_start():
+            self.say("stopped in the warm start, of which nothing is saved; --resume begins anew")
+            return
+        studio.start_engine()
         self._sync()
         if loaded is None:
             self._save()
-        return loaded is not None
+        if self.progress.update == 0:
+            await self._judge(self.before)
+        options = self.recipe.rollout.env_options
+        with EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as log:
+            while self.progress.update < self.recipe.updates and not self.stop.asked:
+                await self._update(log)
+        if self.saved != self.progress.update:
+            self._save()
+        if not self.stop.asked:
+            await self._judge_best()
+        if self.stop.asked and not self.complete:
+            self.say(f"stopped after update {self.progress.update}; go on with --resume")
 
-    async def _warm_start(self) -> None:
-        options = self.recipe.warm_start
+    async def _warm_start(self) -> bool:
+        """True if it came to its end."""
+        options, recipe = self.recipe.warm_start, self.recipe
         assert options is not None
         began = time.monotonic()
-        steps = options.episodes // options.batch_size
         self.say(f"warm start: {options.episodes} episodes of scripted:{options.demonstrator}")
 
-        def on_step(step: int, metrics: Mapping[str, float]) -> None:
+        def on_step(step: int, steps: int, metrics: Mapping[str, float]) -> bool:
             self.run.log_metrics(step, "warm_start", metrics)
-            if step % max(1, steps // 8) == 0 or step == steps - 1:
+            if (step - 1) % max(1, steps // 8) == 0 or step == steps:
                 self.say(
-                    f"  step {step + 1:4d}/{steps}  nll per action token {metrics['action_nll']:.3f}"
+                    f"  step {step:4d}/{steps}  nll per action token {metrics['action_nll']:.3f}"
                     f"  {time.monotonic() - began:5.0f} s"
                 )
+            return not self.stop.asked
 
-        learner = self.studio.learner
-        await warm_start(learner, self.studio.renderer, self.suite, options, self.recipe.seed, on_step)
-        learner.reset_optimizer()
+        learner, renderer, env_options = self.studio.learner, self.studio.renderer, recipe.rollout.env_options
+        await warm_start(learner, renderer, self.suite, options, recipe.seed, on_step, env_options)
+        if self.stop.asked:
+            return False
+        self.studio.begin_reinforcement()
+        return True
 
     async def _update(self, log: EpisodeLog) -> None:
         """One update; the loop of the module's first lines."""
         began = time.monotonic()
         update = self.progress.update
-        groups = await self._sample(update)
+        played = await sample(self.recipe, self.suite, self.studio.policy, self.parts, update)
         rolled_out = time.monotonic()
-        kept = [group for group in groups if self.parts.filter(group)]
-        metrics = _describe(groups, kept)
-        advantages: dict[int, list[float]] = {}
-        if kept:
-            batch = collate(kept)
-            batch = self.studio.measure(batch, self.recipe.needs)
-            advantage_BK = self.parts.credit(batch.turns)
-            order = list(range(len(batch.turns.group_B)))
-            derive_rng("minibatches", self.recipe.seed, update).shuffle(order)
-            metrics |= self.studio.learner.update(batch, advantage_BK, self.parts.objective, order=order)
-            flat = [id(episode) for group in kept for episode in group]
-            lengths = batch.turns.length_B.tolist()
-            advantages = {e: a[:n] for e, a, n in zip(flat, advantage_BK.tolist(), lengths, strict=True)}
+        metrics: dict[str, Any] = describe(played)
+        advantages = self._learn(played, update, metrics)
         learned = time.monotonic()
-        for index, group in enumerate(groups):
-            for episode in group:
-                log.append(episode, update=update, group=index, advantages=advantages.get(id(episode), ()))
-        log.flush()
+        log_sample(log, update, played, advantages)
         self.progress.update = update + 1
         self.progress.tokens += int(metrics["tokens"])
+        self.progress.failed += played.failed
         metrics |= self._sync()
         metrics |= {"rollout_seconds": rolled_out - began, "learn_seconds": learned - rolled_out}
-        if (
-            self.progress.update % self.recipe.evaluate.every == 0
-            or self.progress.update == self.recipe.updates
-        ):
+        last = self.progress.update == self.recipe.updates
+        if last or self.progress.update % self.recipe.evaluate.every == 0:
             metrics |= await self._look()
-        if self.progress.update % self.recipe.checkpoint.every == 0:
-            self._save()
         metrics["seconds"] = time.monotonic() - began
         metrics["tokens_per_second"] = metrics["tokens"] / metrics["seconds"]
         self.run.log_metrics(self.progress.update, "rl", metrics)
         self.studio.write_scalars(self.progress.update, metrics)
-        self._say_update(metrics)
+        best = self.progress.best_update == self.progress.update
+        if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
+            self._save()
+        self.say(update_line(self.progress.update, self.recipe.updates, metrics))
 
-    async def _sample(self, update: int) -> list[Group]:
-        """Groups of episodes on fresh training tasks, rewarded; a group with a fault in it is dropped.
-
-        Raises:
-            RunError: more episodes failed than the recipe accepts.
-        """
-        options = self.recipe.rollout
-        tasks = suite_tasks(self.suite, Split.TRAIN, options.groups, start=update * options.groups)
-        requests = [
-            Request(task, derive_rng("episode", self.recipe.seed, update, g, i).getrandbits(62))
-            for g, task in enumerate(tasks)
-            for i in range(options.group_size)
-        ]
-        episodes = await rollout(
-            requests,
-            self.studio.policy,
-            concurrency=options.concurrency,
-            limits=self.limits,
-            env_options=self._env_options,
-        )
-        failed = [episode for episode in episodes if not episode.outcome.counts]
-        self.progress.failed += len(failed)
-        if len(failed) > options.max_failed * len(episodes):
-            raise RunError(
-                f"{len(failed)} of {len(episodes)} episodes failed in update {update}: {failed[0].error}",
-                "Repair the cause and resume; `rollout.max_failed` is the share that is accepted.",
-            )
-        size = options.group_size
-        groups = [episodes[i : i + size] for i in range(0, len(episodes), size)]
-        whole = [group for group in groups if all(episode.outcome.counts for episode in group)]
-        return [self.parts.reward(group) for group in whole]
+    def _learn(self, played: Sample, update: int, metrics: dict[str, Any]) -> list[list[float]]:
+        """Train on what the filter kept. Returns the advantages, one per turn of each episode."""
+        if not played.kept:
+            return []
+        batch = self.studio.measure(collate(played.training), self.recipe.needs)
+        advantage_BK = self.parts.credit(batch.turns)
+        order = list(range(len(batch.turns.group_B)))
+        derive_rng("minibatches", self.recipe.seed, update).shuffle(order)
+        metrics |= self.studio.learner.update(batch, advantage_BK, self.parts.objective, order=order)
+        lengths = batch.turns.length_B.tolist()
+        return [row[:n] for row, n in zip(advantage_BK.tolist(), lengths, strict=True)]
 
     async def _look(self) -> dict[str, Any]:
         """The policy on dev; the best checkpoint is chosen by this alone."""
         found = await self._evaluate("sampled", Split.DEV, self.recipe.evaluate.dev)
-        metrics: dict[str, Any] = {
-            "dev_success": found.success,
-            "dev_success_interval": list(found.success_interval),
-        }
-        metrics["dev_score"] = found.mean_score
         if found.success > self.progress.best_score:
             self.progress.best_score, self.progress.best_update = found.success, self.progress.update
-            self._save()
-            self.run.point_best(self.progress.update)
-        return metrics
+        return {
+            "dev_success": found.success,
+            "dev_success_interval": found.to_json()["success_interval"],
+            "dev_score": found.mean_score,
+        }
 
-    async def _judge_best(self) -> list[tuple[str, str, Evaluation]]:
+    async def _judge_best(self) -> None:
         """Load what was best on dev and judge it on test."""
-        best = self.run.checkpoint(self.progress.best_update)
-        if best.exists() and self.progress.best_update != self.progress.update:
-            restore(best, self.studio.learner, read_state(best))
-            self._sync()
-        self._save()
-        return await self._judge("after RL", self.progress.best_update)
+        best, learner = self.run.checkpoint(self.progress.best_update), self.studio.learner
+        if self.progress.best_update != self.progress.update:
+            problem = verify(best)
+            if problem is None:
+                restore(best, learner, read_state(best))
+                self._sync()
+            else:
+                self.say(f"the best checkpoint cannot be used, so the last one is judged: {problem}")
+                self.progress.best_update = self.progress.update
+                self._point_best()
+        await self._judge(AFTER)
 
-    async def _judge(self, name: str, update: int) -> list[tuple[str, str, Evaluation]]:
-        rows: list[tuple[str, str, Evaluation]] = []
-        for mode in ("sampled", "greedy"):
+    async def _judge(self, name: str) -> None:
+        """Evaluate on test, sampled and greedily, unless that was done before a resume."""
+        for mode in MODES:
+            if (name, mode) in self.judged or self.stop.asked:
+                continue
             found = await self._evaluate(mode, Split.TEST, self.recipe.evaluate.test)
-            self.run.log_evaluation(name, mode, {"update": update, **found.to_json(results=True)})
+            self.run.log_evaluation(self.progress.update, name, mode, found.to_json(results=True))
             low, high = found.success_interval
             self.say(
                 f"{name}, {mode:7s}: test success {found.success:.3f} [{low:.3f}, {high:.3f}]"
                 f"  score {found.mean_score:.3f}  turns {found.turns:.1f}"
             )
-            rows.append((name, mode, found))
-        return rows
+            self.judged[name, mode] = Judged(name, mode, found)
 
     async def _evaluate(self, mode: str, split: Split, tasks: int) -> Evaluation:
-        policy = self.studio.policy if mode == "sampled" else self.studio.greedy
-        return await evaluate_async(
+        found = await evaluate_async(
             self.suite,
-            policy,
+            self.studio.policy if mode == "sampled" else self.studio.greedy,
             split=split,
             episodes=tasks,
             seed=self.recipe.seed,
             concurrency=self.recipe.rollout.concurrency,
-            limits=self.limits,
-            env_options=self._env_options,
+            limits=limits_of(self.recipe),
+            env_options=self.recipe.rollout.env_options,
         )
+        self._sync()  # empties the engine's cache of prefixes: a resumed run begins with an empty one too
+        return found
 
     def _sync(self) -> dict[str, float]:
         report = push_weights(self.studio.learner.model, self.studio.engine, self.progress.update)
         return {"sync_seconds": report.seconds, "canary_gap": report.max_logp_gap}
 
     def _save(self) -> None:
+        """Write a checkpoint; the best so far and the newest ones stay."""
         save_checkpoint(
             self.run.checkpoints,
             self.progress.update,
             self.studio.learner,
             self.studio.tokenizer,
             self.studio.tools_format,
-            self.progress.to_json(),
+            dataclasses.asdict(self.progress),
         )
-        prune(self.run.checkpoints, self.recipe.checkpoint.keep, f"step-{self.progress.best_update:06d}")
+        self.saved = self.progress.update
+        self._point_best()
+        best = self.run.checkpoint(self.progress.best_update).name
+        prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
 
-    def _say_update(self, metrics: Mapping[str, Any]) -> None:
-        dev = f"  dev {metrics['dev_success']:.3f}" if "dev_success" in metrics else ""
-        self.say(
-            f"  update {self.progress.update:3d}/{self.recipe.updates}  success {metrics['success']:.3f}"
-            f"  entropy {metrics.get('entropy', float('nan')):.3f}  informative groups {metrics['informative']:.2f}"
-            f"  {metrics['tokens_per_second']:5.0f} tok/s  {metrics['seconds']:4.1f} s{dev}"
-        )
-
-    @property
-    def _env_options(self) -> dict[str, Any]:
-        return self.recipe.rollout.env_options
-
-    def _graceful_stop(self) -> Any:
-        return GracefulStop(self)
-
-
-class GracefulStop:
-    """The first Ctrl-C (or SIGTERM) lets the update finish; the second one interrupts."""
-
-    def __init__(self, trainer: Trainer) -> None:
-        self._trainer = trainer
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        import threading
-
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._stop)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _stop(self, number: int, _: object) -> None:
-        if self._trainer.stopping:
-            raise KeyboardInterrupt
-        self._trainer.stopping = True
-        self._trainer.say("stopping after this update (again to stop at once)")
-
-
-def _describe(groups: Sequence[Group], kept: Sequence[Group]) -> dict[str, Any]:
-    """What the rollouts came to."""
-    episodes: list[Episode] = [episode for group in groups for episode in group]
-    n = max(1, len(episodes))
-    sampled = [turn.reply for e in episodes for turn in e.trajectory.turns]
-    return {
-        "reward": sum(e.trajectory.ret for e in episodes) / n,
-        "success": sum(e.success for e in episodes) / n,
-        "turns": sum(len(e.trajectory.turns) for e in episodes) / n,
-        "bad_actions": sum(t.bad_action for e in episodes for t in e.trajectory.turns) / max(1, len(sampled)),
-        "informative": len(kept) / max(1, len(groups)),
-        "groups_dropped": 0.0,
-        "tokens": sum(len(r.prompt_ids) + len(r.action_ids) for r in sampled),
-        "tokens_sampled": sum(len(r.action_ids) for r in sampled),
-    }
+    def _point_best(self) -> None:
+        if self.run.checkpoint(self.progress.best_update).exists():
+            self.run.point_best(self.progress.best_update)
 
 
 def _print(line: str) -> None:
-    import sys
-
     print(line, file=sys.stderr, flush=True)

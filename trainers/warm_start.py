@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from turnwise.agents.core import Trajectory
 from turnwise.agents.policies.model import with_tokens
@@ -11,6 +12,7 @@ from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.renderer import Renderer
 from turnwise.agents.rollout import Request, rollout
 from turnwise.envs.registry import env_class, suite_tasks
+from turnwise.errors import RunError
 from turnwise.tasks.core import Split, Suite, derive_rng
 from turnwise.trainers.collate import collate_rows
 from turnwise.trainers.learner import Learner
@@ -21,16 +23,33 @@ WARM_START_TASKS = 1 << 40
 
 
 async def demonstrations(
-    suite: Suite, options: WarmStart, seed: int, count: int, start: int
+    suite: Suite,
+    options: WarmStart,
+    seed: int,
+    count: int,
+    start: int,
+    env_options: Mapping[str, Any] | None = None,
 ) -> list[Trajectory]:
-    """What the demonstrator does on ``count`` training tasks."""
+    """What the demonstrator does on ``count`` training tasks from number ``start`` on.
+
+    Raises:
+        RunError: not one of these episodes could be played.
+    """
     tasks = suite_tasks(suite, Split.TRAIN, count, start=WARM_START_TASKS + start)
     requests = [
         Request(task, derive_rng("warm start", seed, start + i).getrandbits(62))
         for i, task in enumerate(tasks)
     ]
-    episodes = await rollout(requests, scripted(options.demonstrator))
-    return [episode.trajectory for episode in episodes if episode.outcome.counts]
+    episodes = await rollout(requests, scripted(options.demonstrator), env_options=env_options)
+    shown = [
+        episode.trajectory for episode in episodes if episode.outcome.counts and episode.trajectory.turns
+    ]
+    if not shown:
+        raise RunError(
+            f"scripted:{options.demonstrator} can demonstrate nothing in {suite.name}: {episodes[0].error[:200]}",
+            "Repair the environment (`turnwise check`), or choose another warm_start.demonstrator.",
+        )
+    return shown
 
 
 def texts(trajectories: Sequence[Trajectory]) -> Iterator[str]:
@@ -47,16 +66,23 @@ async def warm_start(
     suite: Suite,
     options: WarmStart,
     seed: int,
-    on_step: Callable[[int, dict[str, float]], None],
+    on_step: Callable[[int, int, Mapping[str, float]], bool],
+    env_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Train on demonstrations, each seen once; the rate rises over 30 steps, then falls as a cosine to a tenth."""
-    steps = max(1, options.episodes // options.batch_size)
+    """Train on demonstrations, each seen once; the rate rises over 30 steps, then falls as a cosine to a tenth.
+
+    ``on_step(step, steps, metrics)`` is told of each step, counted from 1; it ends the warm start by
+    returning False.
+    """
+    steps = options.episodes // options.batch_size
     tools = env_class(suite.env).tools
     for step in range(steps):
-        shown = await demonstrations(suite, options, seed, options.batch_size, step * options.batch_size)
+        first = step * options.batch_size
+        shown = await demonstrations(suite, options, seed, options.batch_size, first, env_options)
         rows = collate_rows([with_tokens(trajectory, renderer, tools) for trajectory in shown])
         rate = options.learning_rate * min(1.0, (step + 1) / 30) * _cosine(step / steps)
-        on_step(step, learner.supervise(rows, options.observation_weight, rate))
+        if not on_step(step + 1, steps, learner.supervise(rows, options.observation_weight, rate)):
+            return
 
 
 def _cosine(done: float) -> float:

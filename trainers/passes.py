@@ -1,0 +1,95 @@
+"""Passes over a model: what its hidden states say of each sampled token, and of the state before each turn."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from turnwise.trainers.collate import Batch, Rows
+from turnwise.trainers.model import hidden_states, token_stats
+
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+
+
+class Scores(NamedTuple):
+    """Of the tokens under the mask, 0 elsewhere, in nats."""
+
+    logp_RT: Tensor
+    entropy_RT: Tensor
+
+
+class Reader:
+    """Runs models and reads tokens and turns off their hidden states.
+
+    Args:
+        device: of the models.
+        temperature: log-probabilities are of the distribution at this temperature.
+        precision: of matrix products; ``auto`` is bfloat16 on CUDA.
+    """
+
+    def __init__(self, device: torch.device, temperature: float, precision: Precision) -> None:
+        self.device, self.temperature = device, temperature
+        self.half = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """The context in which models are run."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self.half else contextlib.nullcontext()
+
+    def scores(self, model: nn.Module, part: Rows) -> Scores:
+        """A forward pass, and what it says of the tokens."""
+        with self.precision():
+            return self.tokens(model, part, self.hidden(model, part))
+
+    def hidden(self, model: nn.Module, part: Rows) -> Tensor:
+        """Last hidden states, (R, T, D)."""
+        return hidden_states(model, part.token_RT.to(self.device))
+
+    def tokens(self, model: nn.Module, part: Rows, hidden_RTD: Tensor) -> Scores:
+        """What the hidden state one token earlier says of each token under the mask."""
+        wanted_RT = part.mask_RT.to(self.device)
+        token_N = part.token_RT.to(self.device)[wanted_RT]
+        stats = token_stats(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], token_N, self.temperature)
+        zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
+        return Scores(*(zero_RT.masked_scatter(wanted_RT, x_N) for x_N in stats))
+
+
+def states(part: Rows, index_N: Tensor, mask_BK: Tensor, hidden_RTD: Tensor) -> tuple[Tensor, Tensor]:
+    """Which turns have their state in these rows (a mask over B, K), and its hidden states (N, D)."""
+    where_BK = mask_BK & torch.isin(part.state_row_BK, index_N)
+    place_R = torch.zeros(int(index_N.max()) + 1, dtype=torch.long)
+    place_R[index_N] = torch.arange(len(index_N))
+    row_N, position_N = place_R[part.state_row_BK[where_BK]], part.state_position_BK[where_BK]
+    return where_BK, hidden_RTD[row_N.to(hidden_RTD.device), position_N.to(hidden_RTD.device)]
+
+
+def value_targets(batch: Batch, advantage_BK: Tensor) -> Tensor:
+    """What V is fitted to: advantage + V, which is the λ-return, (B, K)."""
+    value_BK = batch.turns.signals.get("value")
+    return torch.zeros_like(advantage_BK) if value_BK is None else advantage_BK + value_BK
+
+
+class Means:
+    """Weighted means of metrics by name."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[tuple[Tensor | float, float]]] = defaultdict(list)
+
+    def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
+        """Each value with this weight, such as the number of tokens that it is a mean over."""
+        for name, value in values.items():
+            self._seen[name].append((value, weight))
+
+    def values(self) -> dict[str, float]:
+        """Read here and not before: each number fetched from a GPU waits for all that was queued."""
+        means: dict[str, float] = {}
+        for name, seen in self._seen.items():
+            weight = sum(w for _, w in seen)
+            if weight:
+                means[name] = sum(float(value) * w for value, w in seen) / weight
+        return means
