@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -16,31 +15,14 @@ from torch import Tensor, nn
 
 from turnwise.errors import RunError
 from turnwise.trainers.collate import Batch, Rows, micro_batches
-from turnwise.trainers.core import Correction, Loss, Reduce, RowMask, TokenBatch
+from turnwise.trainers.core import RowMask, TokenBatch
 from turnwise.trainers.model import ValueHead, trainable
+from turnwise.trainers.objective import Objective, policy_loss
 from turnwise.trainers.passes import Means, Reader, Scores, states, value_targets
 from turnwise.trainers.schema import Optimizer
 
 MAX_SKIPPED = 10
 """Steps in a row without finite gradients after which a run stops."""
-
-
-class Term(NamedTuple):
-    """A loss with its weight in the sum."""
-
-    name: str
-    loss: Loss
-    weight: float
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What is descended: Σ weight · reduce(loss), advantages corrected for the engine's gap."""
-
-    terms: Sequence[Term]
-    reduce: Reduce
-    correction: Correction
-    reference: bool = False  # whether a loss compares with the frozen reference
 
 
 class Learner:
@@ -193,7 +175,7 @@ class Learner:
                     extra.old_RT[index_N, : part.mask_RT.shape[1]] = scores.logp_RT.detach().cpu()
                 tokens = self._token_batch(part, index_N, scores, extra)
                 weights = weight_RT[index_N, : part.mask_RT.shape[1]].to(self.device)
-                loss, measured = _policy_loss(tokens, weights, objective)
+                loss, measured = policy_loss(tokens, weights, objective)
             metrics.add(measured, int(part.mask_RT.sum()))
             if self.value_head is not None:
                 where_BK, hidden_ND = states(part, index_N, batch.turns.mask_BK, hidden)
@@ -267,27 +249,6 @@ class _Extra(NamedTuple):
     advantage_RT: Tensor
     group_R: Tensor
     return_BK: Tensor
-
-
-def _policy_loss(
-    batch: TokenBatch, weight_RT: Tensor, objective: Objective
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Σ weight · reduce(loss) over a micro-batch, and means over its tokens to be shown."""
-    correction_RT = objective.correction(batch)
-    batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
-    mask_RT, n = batch.mask_RT, batch.mask_RT.sum().clamp(min=1)
-    gap_RT = (batch.old_logp_RT - batch.behaviour_logp_RT).abs() * mask_RT
-    loss = batch.logp_RT.new_zeros(())
-    metrics = {
-        "entropy": (batch.entropy_RT.detach() * mask_RT).sum() / n,
-        "engine_gap": gap_RT.sum() / n,
-        "correction": (correction_RT * mask_RT).sum() / n,
-    }
-    for term in objective.terms:
-        found = term.loss(batch)
-        loss = loss + term.weight * (weight_RT * found.loss_RT).sum()
-        metrics |= dict(found.metrics)
-    return loss, metrics
 
 
 def make_optimizer(modules: Sequence[nn.Module], options: Optimizer) -> torch.optim.AdamW:

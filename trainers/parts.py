@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from turnwise.trainers.core import Credit, Filter, Reward
-from turnwise.trainers.learner import Objective, Term
+from turnwise.trainers.objective import Objective, Term
 from turnwise.trainers.schema import Recipe
 
 
