@@ -51,7 +51,7 @@ def _where(recipe: Recipe) -> list[str]:
 
 
 def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
-    parts = [("reward", recipe.reward), ("filter", recipe.filter), ("credit", recipe.credit)]
+    parts = [("strategy", recipe.rollout.strategy), ("reward", recipe.reward), ("filter", recipe.filter), ("credit", recipe.credit)]
     parts += [("correction", recipe.correction), *(("loss", part) for part in recipe.loss)]
     return [*parts, ("reduce", recipe.reduce)]
 

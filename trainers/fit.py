@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from turnwise.agents.policies.scripted import scripted
-from turnwise.agents.rollout import Request
 from turnwise.agents.policies.small import HEAD_DIMS
+from turnwise.agents.rollout import Request
 from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import NotFoundError, RecipeError
 from turnwise.tasks.core import Task
@@ -75,10 +76,8 @@ def _check_strategy(recipe: Recipe) -> None:
     strategy: Strategy = recipe.rollout.strategy.build("strategy")
     requests = [Request(Task("dry", "?", {}), i) for i in range(recipe.rollout.group_size)]
     trial = strategy(DryPlayer(recipe.reward.build("reward")), [requests])
-    try:
+    with contextlib.suppress(StopIteration):  # it waits for nothing, so it ends in one step
         trial.__await__().send(None)
-    except StopIteration:
-        pass
     if entry.only_measures and not recipe.needs & {*entry.gives}:
         raise RecipeError(
             f"rollout.strategy {entry.name!r} can have no effect: no part needs {' or '.join(entry.gives)}.",

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from turnwise.trainers.core import Credit, Filter, Reward
 from turnwise.trainers.objective import Objective, Term
+from turnwise.trainers.play import Strategy
 from turnwise.trainers.schema import Recipe
 
 
 class Parts(NamedTuple):
     """Functions with their options fixed."""
 
+    strategy: Strategy
     reward: Reward
     filter: Filter
     credit: Credit
@@ -26,6 +28,7 @@ def build_parts(recipe: Recipe) -> Parts:
     """
     terms = [Term(part.name, part.build("loss"), part.weight) for part in recipe.loss]
     return Parts(
+        strategy=recipe.rollout.strategy.build("strategy"),
         reward=recipe.reward.build("reward"),
         filter=recipe.filter.build("filter"),
         credit=recipe.credit.build("credit"),

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.agents.core import Episode, Policy, Turn
+from turnwise.agents.core import Episode, Outcome, Policy, Trajectory, Turn
 from turnwise.agents.rollout import Limits, Moment, Request, rollout
+from turnwise.envs.core import End
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.trainers.core import Group, Reward
@@ -90,6 +91,17 @@ class Player:
             turns = episode.trajectory.turns[request.played :]
             self.cost.add(turns, forked=request.start is not None)
         return [Played(e, tuple(found.values())) for e, found in zip(episodes, kept, strict=True)]
+
+
+class DryPlayer(Player):
+    """Plays nothing: every episode ends before its first turn. To see whether a strategy accepts a plan."""
+
+    def __init__(self, reward: Reward) -> None:
+        self.reward, self.cost = reward, Cost()
+
+    async def __call__(self, requests: Sequence[Request], *, moments: bool = False) -> list[Played]:
+        ended = {"agent": Trajectory(())}
+        return [Played(Episode(r.task, r.seed, ended, Outcome.OK, End.FAILED), ()) for r in requests]
 
 
 Strategy: TypeAlias = Callable[[Player, Plan], Awaitable[list[Group]]]

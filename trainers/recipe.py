@@ -115,8 +115,9 @@ def _changed_in_list(parts: list[Any], keys: list[str], value: Any, path: list[s
 
 def _default(path: list[str]) -> Any:
     """What a key that the file leaves out stands for, if parts do."""
-    field = Recipe.model_fields.get(path[0]) if len(path) == 1 else None
-    default = field.default if field else None
+    default: Any = Recipe.model_fields[path[0]].default if path[0] in Recipe.model_fields else None
+    for key in path[1:]:
+        default = getattr(default, key, None)
     parts = isinstance(default, Part) or (isinstance(default, list) and default)
     return plain(default) if parts else {}
 

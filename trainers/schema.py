@@ -141,6 +141,8 @@ class Rollout(Section):
     """Tasks."""
     group_size: Count = 8
     """Episodes of each task: each other's baseline."""
+    strategy: Part = Part(name="chain")
+    """How they are played: apart, as trees, or with forks that measure (`turnwise list strategy`)."""
     concurrency: Count = 128
     """Episodes in flight."""
     episode_tokens: Count | None = None
