@@ -10,7 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Trajectory
+from turnwise.agents.core import Episode, Trajectory
+from turnwise.errors import RunError
 from turnwise.trainers.core import Group, TurnBatch
 
 
@@ -51,6 +52,8 @@ class Batch(NamedTuple):
 
 
 class _Row(NamedTuple):
+    """A row in the making."""
+
     tokens: list[int]
     turns: list[int]
     logps: list[float]
@@ -63,20 +66,33 @@ def collate(groups: Sequence[Group], *, agent: str | None = None) -> Batch:
         groups: only episodes whose outcome counts.
         agent: whose trajectories; the first agent's if None.
     """
+    trajectories = [_trajectory(episode, agent) for group in groups for episode in group]
+    return Batch(collate_turns(groups, agent=agent), collate_rows(trajectories))
+
+
+def collate_turns(groups: Sequence[Group], *, agent: str | None = None) -> TurnBatch:
+    """The turn side of :func:`collate`, which episodes without tokens have too."""
     trajectories: list[Trajectory] = []
     group_B: list[int] = []
     truncated_B: list[bool] = []
     for index, group in enumerate(groups):
         for episode in group:
-            trajectories.append(episode.trajectories[agent] if agent else episode.trajectory)
+            trajectories.append(_trajectory(episode, agent))
             group_B.append(index)
             truncated_B.append(episode.end is not None and episode.end.truncated)
-    turns = _turns(trajectories, group_B, truncated_B)
-    return Batch(turns, collate_rows(trajectories))
+    return _turns(trajectories, group_B, truncated_B)
+
+
+def _trajectory(episode: Episode, agent: str | None) -> Trajectory:
+    return episode.trajectories[agent] if agent else episode.trajectory
 
 
 def collate_rows(trajectories: Sequence[Trajectory]) -> Rows:
-    """The token side of :func:`collate`. A turn whose prompt is ``fresh`` starts a new row."""
+    """The token side of :func:`collate`. A turn whose prompt is ``fresh`` starts a new row.
+
+    Raises:
+        RunError: a turn was not sampled by a model.
+    """
     n, most = len(trajectories), max((len(t.turns) for t in trajectories), default=0)
     state_row_BK = torch.zeros(n, most, dtype=torch.long)
     state_position_BK = torch.zeros(n, most, dtype=torch.long)
@@ -89,6 +105,12 @@ def collate_rows(trajectories: Sequence[Trajectory]) -> Rows:
                 rows.append(_Row([], [], []))
                 owner.append(b)
             row, prompt, action = rows[-1], reply.prompt_ids, reply.action_ids
+            if not action or not (row.tokens or prompt) or len(reply.logprobs) not in (0, len(action)):
+                raise RunError(
+                    f"Turn {k + 1} of an episode has {len(row.tokens) + len(prompt)} prompt tokens, "
+                    f"{len(action)} sampled ones and {len(reply.logprobs)} log-probabilities.",
+                    "Train on episodes that a model played; `with_tokens` makes demonstrations such.",
+                )
             row.tokens.extend(prompt)
             row.turns.extend([-1] * len(prompt))
             row.logps.extend([0.0] * len(prompt))

@@ -143,3 +143,17 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs") / "quickstart"
     asyncio.run(play_run(path, updates=6, tasks=2, siblings=4, held_out=40))
     return path
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random two-layer model whose tokeniser knows the shop's words; context 512."""
+    from turnwise.agents.policies.small import build_small_model
+    from turnwise.trainers.schema import WarmStart
+    from turnwise.trainers.warm_start import demonstrations, texts
+
+    shown = asyncio.run(demonstrations(get_suite(SUITE), WarmStart(), 0, 40, 0))
+    folder = tmp_path_factory.mktemp("small")
+    return build_small_model(
+        folder, texts(shown), vocab_size=400, layers=2, width=64, heads=2, context=512, seed=1
+    )
