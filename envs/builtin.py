@@ -7,6 +7,10 @@ ENVS = {
         "turnwise.envs.shop.env:ShopEnv",
         "Web shopping in text: search, compare, choose options, buy (WebShop's rules, procedural catalogues).",
     ),
+    "turnwise/Grid-v0": (
+        "turnwise.envs.grid.env:GridEnv",
+        "Games on a grid as text: Sokoban, mazes of keys and doors, frozen lakes (slippery or not).",
+    ),
     "turnwise/Household-v0": (
         "turnwise.envs.household.env:HouseholdEnv",
         "A household in text: find, clean, heat, cool, put away (ALFWorld's task types, procedural houses).",

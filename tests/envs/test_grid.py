@@ -1,0 +1,211 @@
+"""Grid: moves worked out by hand, shortest ways, slippery ice, levels that can be solved, floors and splits."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.envs.check import check_env
+from turnwise.envs.core import End
+from turnwise.envs.grid import plans
+from turnwise.envs.grid.env import GridEnv
+from turnwise.envs.registry import get_suite, suite_tasks
+from turnwise.envs.walks import walk
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
+
+ENV = "turnwise/Grid-v0"
+SUITES = ["sokoban-easy", "sokoban", "sokoban-hard", "maze", "maze-dark", "lake", "lake-slippery"]
+OPTIONS = {"moves": 1, "slip": 0.0, "sight": 0, "text": "compact", "commands": "hidden", "turn_limit": 50}
+
+
+def start(game, *level, **options):
+    env = GridEnv()
+    task = Task(ENV, "push o to x .", {"level": list(level), "game": game, **OPTIONS, **options})
+    env.reset(seed=0, options={"task": task})
+    return env
+
+
+def rows(env, *moves):
+    """The level as it is told after some moves, without its spaces."""
+    said = [env.step(one) for one in moves][-1].observation[-1].content
+    return said.replace(" ", "").split("\n")
+
+
+def test_the_contract_is_kept():
+    report = check_env(ENV, tasks=3, only=("E1", "E2", "E3", "E4", "E5", "E7", "E8", "E9"))
+    assert report.ok, str(report)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+ROOM = ("######", "#@_ox#", "#_o__#", "#x___#", "######")
+
+
+def test_boxes_are_pushed_not_pulled_and_never_two_at_once():
+    env = start("sokoban", *ROOM)
+    assert plans.distance(env.state) == 7
+    assert rows(env, "right", "right") == ["######", "#__@*#", "#_o__#", "#x___#", "######"]
+    assert rows(env, "right")[0] == "blocked."  # the wall is behind the box
+    assert rows(env, "left") == ["######", "#_@_*#", "#_o__#", "#x___#", "######"]
+    assert rows(env, "down") == ["######", "#___*#", "#_@__#", "#xo__#", "######"]
+    env.step("right")
+    env.step("down")
+    step = env.step("left")
+    assert (step.reward, step.info["end"]) == (1.0, End.SOLVED)
+
+
+def test_a_box_in_a_corner_cannot_be_solved_any_more():
+    env = start("sokoban", "#####", "#_@_#", "#_o_#", "#_x_#", "#####")
+    assert env.gold(env.state) == "down"
+    env = start("sokoban", "#####", "#@o_#", "#___#", "#_x_#", "#####")
+    env.step("right")
+    assert plans.distance(env.state) == float("inf")
+    assert env.potential(env.state) == 0.0
+    assert env.gold(env.state) == "look"
+    assert not env.step("look").info["bad_action"]
+
+
+def test_keys_open_the_doors_of_their_colour():
+    env = start("maze", "#######", "#r@R_x#", "#######")
+    assert plans.distance(env.state) == 5
+    assert rows(env, "right")[0] == "blocked."
+    assert rows(env, "left") == ["#######", "#@___x#", "#######", "keys:r."]
+    assert rows(env, "right", "right", "right") == ["#######", "#___@x#", "#######", "keys:r."]
+    assert env.step("right").info["end"] is End.SOLVED
+
+
+def test_one_sees_as_far_as_told():
+    env = start("maze", "#######", "#r@R_x#", "#######", sight=1)
+    assert rows(env, "look") == ["###", "r@R", "###"]
+
+
+def test_holes_are_deadly():
+    env = start("lake", "####", "#@~#", "#_x#", "####")
+    step = env.step("right")
+    assert (step.reward, step.info["end"]) == (0.0, End.FAILED)
+
+
+def test_a_turn_makes_as_many_moves_as_told():
+    env = start("maze", "#####", "#@_x#", "#####", moves=2)
+    assert env.step("right right right").info["bad_action"]
+    assert env.step("I go right and right.").info["end"] is End.SOLVED
+    assert start("maze", "#####", "#@_x#", "#####").step("right right").info["bad_action"]
+
+
+@pytest.mark.parametrize(
+    "said", ["down", "Down!", "move down", "go south", "Action: down", "<think>up</think>down"]
+)
+def test_moves_are_read_tolerantly(said):
+    env = start("lake", "####", "#@~#", "#_x#", "####")
+    assert rows(env, said) == ["####", "#_~#", "#@x#", "####"]
+
+
+def test_slippery_ice_slides_to_the_sides_as_often_as_told():
+    env = start("lake", *("#" * 13, *["#" + "_" * 11 + "#"] * 5, "#_____@___x_#", *["#" + "_" * 11 + "#"] * 5, "#" * 13), slip=0.4, turn_limit=3000)  # fmt: skip
+    aside, moved = 0, 0
+    for turn in range(900):
+        state = env.state
+        x, y = state.agent % 13, state.agent // 13
+        if env.step("left" if x > 6 else "right").info["end"]:
+            break
+        moved += 1
+        aside += env.state.agent // 13 != y
+        if not 3 < y < 9:
+            env.reset(seed=turn, options={"task": env.task})
+    assert moved > 300
+    assert 0.33 < aside / moved < 0.47
+
+
+def test_the_expected_way_on_slippery_ice_solves_bellmans_equation():
+    """A corridor: straight on with 1 − s, else a wall: expected moves are distance / (1 − s)."""
+    env = start("lake", "######", "#@__x#", "######", slip=0.5)
+    assert plans.distance(env.state) == pytest.approx(6.0)
+    # Beside a hole one walks against the wall, until the ice slides to the right side: in the middle
+    # m = 1 + m/2 + (s + 0)/4 and at the start s = 2 + m, so m = 6 and s = 8.
+    env = start("lake", "#####", "#@_x#", "##~##", "#####", slip=0.5)
+    assert plans.distance(env.state) == pytest.approx(8.0)
+    env = start(
+        "lake", "#####", "##~##", "#@_x#", "##~##", "#####", slip=0.5
+    )  # between two there is no safe move
+    assert plans.distance(env.state) == float("inf")
+
+
+# --- levels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_gold_solves_in_the_fewest_moves_and_the_imperfect_agent_sometimes_does(name):
+    env, suite = GridEnv(), get_suite(f"grid/{name}")
+    tasks = [task for split in Split for task in suite_tasks(suite, split, 8)]
+    for seed, task in enumerate(tasks):
+        walked = walk(env, task, "gold", seed=seed)
+        assert walked.success
+        assert walked.score == 1.0
+        if not task.options["slip"]:
+            assert len(walked.steps) == task.gold["moves"]
+    imperfect = [walk(env, task, "demonstrator", seed=seed).success for seed, task in enumerate(tasks)]
+    assert any(imperfect)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_random_moves_seldom_succeed(name):
+    env, suite = GridEnv(), get_suite(f"grid/{name}")
+    played = [walk(env, task, "random", seed=i) for i, task in enumerate(suite_tasks(suite, Split.TEST, 40))]
+    assert sum(walked.success for walked in played) / 40 <= GridEnv.floor
+
+
+@pytest.mark.parametrize("name", ["sokoban-easy", "maze", "lake"])
+def test_splits_share_no_level(name):
+    suite = get_suite(f"grid/{name}")
+    seen = {split: {str(t.options["level"]) for t in suite_tasks(suite, split, 60)} for split in Split}
+    assert all(len(levels) > 50 for levels in seen.values())
+    assert not seen[Split.TRAIN] & seen[Split.TEST]
+    assert not seen[Split.TRAIN] & seen[Split.DEV]
+    assert not seen[Split.DEV] & seen[Split.TEST]
+
+
+KNOBS = [
+    {"game": "sokoban", "boxes": 2, "turn_limit": 200},
+    {"game": "maze", "size": 9, "decoys": 1, "turn_limit": 300},
+    {"game": "lake", "size": 8, "turn_limit": 200},
+]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(KNOBS), st.integers(0, 20), st.integers(0, 2**32), st.integers(0, 15))
+def test_gold_from_any_solvable_state(knobs, index, seed, turns):
+    env, rng = GridEnv(), random.Random(seed)
+    env.reset(seed=seed, options={"task": GridEnv.generate(derive_rng(index), Split.TRAIN, **knobs)})
+    for _ in range(turns):
+        before = env.snapshot()
+        step = env.step(rng.choice(env.admissible(env.state)))
+        if step.info["end"] or plans.distance(env.state) == float("inf"):
+            env.restore(before)
+            break
+    left = plans.distance(env.state)
+    while env.snapshot().end is None:
+        assert plans.distance(env.state) == left
+        env.step(env.gold(env.state))
+        left -= 1
+    assert (env.snapshot().end, left) == (End.SOLVED, 0)
+
+
+def test_in_compact_text_every_sign_has_a_space_behind_it():
+    env = GridEnv()
+    for name in ("sokoban-easy", "maze", "lake"):
+        for task in suite_tasks(get_suite(f"grid/{name}"), Split.TRAIN, 3):
+            walked = walk(env, task, "gold")
+            for message in (*walked.first, *(m for step in walked.steps for m in step.observation)):
+                assert not re.search(r"[^ .\n](?=\n|$)|[a-z](?![a-z ])", message.content), message.content
+
+
+def test_knobs_are_checked():
+    with pytest.raises(EnvError, match="only the lake is slippery"):
+        GridEnv.generate(derive_rng(0), Split.TRAIN, slip=0.1)
+    with pytest.raises(EnvError, match="must be odd"):
+        GridEnv.generate(derive_rng(0), Split.TRAIN, game="maze", size=8)
+    with pytest.raises(EnvError, match="no grid task"):
+        GridEnv().reset(options={"task": Task("other", "x")})
