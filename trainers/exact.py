@@ -116,7 +116,12 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
     state_NK, action_NK = column(0).long(), column(1).long()
     mask_NK = torch.tensor([[k < len(steps) for k in range(K)] for _, steps, _ in found])
     value = [
-        [*(_value(process, logp_SA, int(s), process.horizon - k) for k, (s, _, _) in enumerate(steps))]
+        [
+            *(
+                value_of_state(process, logp_SA, int(s), process.horizon - k)
+                for k, (s, _, _) in enumerate(steps)
+            )
+        ]
         for _, steps, _ in found
     ]
     return Paths(
@@ -131,7 +136,10 @@ def paths(process: Process, logits_SA: Tensor) -> Paths:
         torch.tensor([end is not None for _, _, end in found]),
         torch.tensor([[*row, *[0.0] * (K - len(row))] for row in value], dtype=torch.float64),
         torch.tensor(
-            [0.0 if end is None else _value(process, logp_SA, end, process.horizon) for _, _, end in found],
+            [
+                0.0 if end is None else value_of_state(process, logp_SA, end, process.horizon)
+                for _, _, end in found
+            ],
             dtype=torch.float64,
         ),
     )
@@ -156,13 +164,14 @@ def _walk(process: Process, state: int, left: int) -> list[tuple[float, Steps, i
     return ways
 
 
-def _value(process: Process, logp_SA: Tensor, state: int, left: int) -> float:
+def value_of_state(process: Process, logp_SA: Tensor, state: int, left: int) -> float:
+    """The exact value of ``state`` with ``left`` turns to go."""
     if left == 0:
         return 0.0
     total = 0.0
     for action in range(process.shape[1]):
         for branch in process.branches[state, action]:
-            after = 0.0 if branch.state is None else _value(process, logp_SA, branch.state, left - 1)
+            after = 0.0 if branch.state is None else value_of_state(process, logp_SA, branch.state, left - 1)
             total += logp_SA[state, action].exp().item() * branch.probability * (branch.reward + after)
     return total
 

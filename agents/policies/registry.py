@@ -118,6 +118,12 @@ def _scripted(name: str, options: Options) -> Policy:
     return scripted(name)
 
 
+def _mixture(target: str, options: Options) -> Policy:
+    from turnwise.agents.policies.mixture import mixture
+
+    return mixture(target)
+
+
 def _human(_: str, options: Options) -> Policy:
     from turnwise.agents.policies.human import HumanPolicy
 
@@ -153,6 +159,7 @@ def _vllm(name: str, options: Options) -> Policy:
 
 POLICIES: Mapping[str, PolicyKind] = {
     "scripted": PolicyKind("scripted:NAME", "gold, or a floor: null, constant, echo, random, ...", _scripted),
+    "mix": PolicyKind("mix:NAME=W,NAME=W", "Scripts drawn anew before each turn, by weight.", _mixture),
     "vllm": PolicyKind("vllm:PATH_OR_ID", "A language model sampled by vLLM in this process.", _vllm),
     "torch": PolicyKind("torch:PATH_OR_ID", "A language model sampled by plain PyTorch.", _torch),
     "openai": PolicyKind("openai:MODEL@URL", "Any OpenAI-compatible server (OPENAI_API_KEY).", _openai),

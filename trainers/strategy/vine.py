@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain as concatenate
 from statistics import fmean, stdev
+from typing import NamedTuple, TypeAlias
 
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.rollout import Moment, fork
@@ -36,14 +37,31 @@ async def vine(play: Player, plan: Plan, *, forks: int = 4) -> list[Group]:
     trunk = await play(list(concatenate.from_iterable(plan)), moments=True)
     index = iter(trunk)
     grown = [[next(index) for _ in group] for group in plan]
-    asked = [moments for group in grown for moments in _moments(group)]
-    played = iter(await play([fork(moment, i) for moment in asked for i in range(forks)]))
-    values = {_place(moment): _value(play, moment, [next(played) for _ in range(forks)]) for moment in asked}
+    values = await fork_values(play, grown, forks)
     return [[_measured(p, group[0], values) for p in group] for group in grown]
 
 
-Place = tuple[str, int, int]
-Value = tuple[float, float] | None
+class Value(NamedTuple):
+    """A mean return and its standard error."""
+
+    mean: float
+    error: float
+
+
+Values: TypeAlias = Mapping[tuple[str, int, int], Value | None]
+"""By task, seed of the episode, turn; of turn 0 for the first episode of a group. None: no fork came through."""
+
+
+async def fork_values(play: Player, groups: Sequence[Sequence[Played]], forks: int, *names: str) -> Values:
+    """The value of every state that was met before a turn; ``names`` give other forks than without them."""
+    asked = [moment for group in groups for moment in _moments(group)]
+    played = iter(await play([fork(moment, *names, i) for moment in asked for i in range(forks)]))
+    return {_place(moment): _value(play, moment, [next(played) for _ in range(forks)]) for moment in asked}
+
+
+def value_of(values: Values, group: Sequence[Episode], episode: Episode, turn: int) -> Value | None:
+    """The value of the state before a turn of an episode of the group."""
+    return values.get((episode.task.id, episode.seed if turn else group[0].seed, turn))
 
 
 def _moments(group: Sequence[Played]) -> list[Moment]:
@@ -56,32 +74,31 @@ def _moments(group: Sequence[Played]) -> list[Moment]:
     ]
 
 
-def _place(moment: Moment) -> Place:
+def _place(moment: Moment) -> tuple[str, int, int]:
     return moment.task.id, moment.seed, len(moment.turns)
 
 
-def _value(play: Player, moment: Moment, forks: Sequence[Played]) -> Value:
+def _value(play: Player, moment: Moment, forks: Sequence[Played]) -> Value | None:
     """Mean return from the moment on and its standard error; None where every fork failed."""
     whole = [played.episode for played in forks if played.episode.outcome.counts]
     rewarded = play.reward(whole) if whole else []
     returns = [sum(t.reward for t in e.trajectory.turns[len(moment.turns) :]) for e in rewarded]
     if not returns:
         return None
-    return fmean(returns), stdev(returns) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
+    return Value(fmean(returns), stdev(returns) / len(returns) ** 0.5 if len(returns) > 1 else 0.0)
 
 
-def _measured(played: Played, first: Played, values: dict[Place, Value]) -> Episode:
+def _measured(played: Played, first: Played, values: Values) -> Episode:
     """The episode with what its forks measured beside each turn."""
     episode = played.episode
     if not episode.outcome.counts:
         return episode
     turns = list(episode.trajectory.turns)
     for k, turn in enumerate(turns):
-        seed = episode.seed if k else first.episode.seed
-        found = values.get((episode.task.id, seed, k))
+        found = value_of(values, [first.episode], episode, k)
         if found is None:
             return replace(episode, outcome=Outcome.INFRA_ERROR, error=f"no fork of turn {k} came through")
-        signals = {**turn.signals, "fork_value": found[0], "fork_error": found[1]}
+        signals = {**turn.signals, "fork_value": found.mean, "fork_error": found.error}
         turns[k] = replace(turn, signals=signals)
     trajectory = replace(episode.trajectory, turns=tuple(turns))
     return replace(episode, trajectories={trajectory.agent: trajectory})

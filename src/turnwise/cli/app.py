@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from cyclopts.exceptions import UnknownCommandError
 
 import turnwise
-from turnwise.cli import environments, evaluation, machine, training
+from turnwise.cli import credit, environments, evaluation, machine, training
 from turnwise.cli.answer import Answer, Output, Problem
 from turnwise.errors import TurnwiseError
 
@@ -26,7 +26,7 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
-for _module in (environments, evaluation, training, machine):
+for _module in (environments, evaluation, training, credit, machine):
     for _name, _verb in _module.VERBS.items():
         app.command(_verb, name=_name)
 app.meta.group_parameters = Group("With every verb")

@@ -1,0 +1,184 @@
+"""The verb that sets credit rules against the truth: credit-bench."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from turnwise.cli.answer import Answer, Json, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from turnwise.trainers.credit_bench import Interval, Report
+
+Words = Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)]
+COLUMNS = (
+    "correlation",
+    "rank_correlation",
+    "sign_accuracy",
+    "bias",
+    "noise",
+    "gradient_cosine",
+    "expected_cosine",
+)
+PAGE_ONLY = ("rank_correlation", "bias", "noise", "ms/1000 turns")  # what a terminal has no room for
+
+
+def credit_bench(
+    *,
+    suite: Words = None,
+    policy: Words = None,
+    rule: Words = None,
+    groups: int = 16,
+    size: int = 8,
+    forks: int = 24,
+    vine_forks: int = 4,
+    processes: bool = True,
+    seed: int = 0,
+    out: Path | None = None,
+    episodes_log: Path | None = None,
+) -> Answer:
+    """Score every credit rule on the same episodes against the turns' true advantages.
+
+    Args:
+        suite: Played beside the small exact processes; shop/easy if none is given.
+        policy: One for each stage of training; scripts of rising skill if none is given.
+        rule: Which rules; all if none is given.
+        groups: Tasks per policy.
+        size: Episodes per task.
+        forks: Rollouts from every state for the truth.
+        vine_forks: Rollouts from every state for rules that need fork_value.
+        processes: Also score on the processes whose gradients are exact.
+        seed: For all chance.
+        out: A folder for credit-bench.json, .svg and .md.
+        episodes_log: Offline: give these saved episodes their credit by each rule instead.
+    """
+    if episodes_log is not None:
+        return _offline(episodes_log, rule or [], out)
+    from turnwise.trainers.credit_bench import STAGES, Scale
+    from turnwise.trainers.credit_bench import credit_bench as bench
+
+    report = bench(
+        suite or ["shop/easy"],
+        policy or STAGES,
+        rules=rule or (),
+        processes=processes,
+        scale=Scale(groups, size, forks, vine_forks),
+        seed=seed,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    written = _write(report, out) if out is not None else []
+
+    def show(console: Console) -> None:
+        for source in report.sources:
+            console.print(f"\n{source}", style="bold", markup=False)
+            rows = _rows(report, source)
+            table(rows, [column for column in rows[0] if column not in PAGE_ONLY])(console)
+            for name, missing in report.left_out.get(source, {}).items():
+                console.print(
+                    f"{name} is left out: {', '.join(missing)} cannot be measured here", style="dim"
+                )
+        for path in written:
+            console.print(f"wrote {path}", markup=False)
+
+    return Answer(report.to_json() | {"files": [str(path) for path in written]}, show)
+
+
+def _rows(report: Report, source: str) -> list[dict[str, Json]]:
+    return [
+        {
+            "name": score.rule.name,
+            **{key: said(score.figures[key]) for key in COLUMNS if key in score.figures},
+            "extra": f"×{score.extra_steps:.1f}" if score.extra_steps else "",
+            "ms/1000 turns": f"{score.milliseconds:.2f}",
+            "declared": score.rule.bias.partition(":")[0].replace("changes the objective", "other objective"),
+        }
+        for score in report.of(source)
+    ]
+
+
+def said(found: Interval) -> str:
+    """A figure with its interval.
+
+    >>> from turnwise.trainers.credit_bench import Interval
+    >>> said(Interval(0.5, 0.25, 0.75)), said(Interval(1, 1, 1)), said(Interval(float("nan"), 0, 0))
+    ('0.50 [0.25, 0.75]', '1.00', '–')
+    """
+    from math import isfinite
+
+    if not isfinite(found.value):
+        return "–"
+    if found.low == found.high:
+        return f"{found.value:.2f}"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _write(report: Report, out: Path) -> list[Path]:
+    import json
+
+    from turnwise.machine import describe
+    from turnwise.trainers.credit_plot import draw
+
+    out.mkdir(parents=True, exist_ok=True)
+    data = out / "credit-bench.json"
+    data.write_text(json.dumps({"machine": describe(), **report.to_json()}, indent=1, allow_nan=False) + "\n")
+    page = out / "credit-bench.md"
+    page.write_text(_page(report))
+    return [data, page, draw(report, out / "credit-bench.svg")]
+
+
+def _page(report: Report) -> str:
+    from turnwise.trainers.grade import FIGURES
+
+    lines = ["# Credit rules against the truth", "", "Written by `turnwise credit-bench --out`.", ""]
+    lines += [f"- **{name}**: {text}." for name, text in FIGURES.items()]
+    lines += [
+        "",
+        "Brackets: 95 % bootstrap intervals over groups. *Extra*: steps of the environment that only measure, per step trained on.",
+    ]
+    for source in report.sources:
+        rows = _rows(report, source)
+        lines += ["", f"## {source}", ""]
+        lines += [
+            f"- {exam['stage']}: {exam['turns']} turns, mean return {exam['mean_return']}, "
+            f"reliability of the truth {exam['reliability']}"
+            for exam in report.exams
+            if exam["source"] == source
+        ]
+        lines += ["", "| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
+        lines += ["| " + " | ".join(str(cell) for cell in row.values()) + " |" for row in rows]
+        left = report.left_out.get(source, {})
+        lines += [""] + [
+            f"`{name}` is left out: {', '.join(m)} cannot be measured here." for name, m in left.items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _offline(log: Path, rules: list[str], out: Path | None) -> Answer:
+    import json
+
+    from turnwise.trainers.credit_offline import swap_credit
+
+    found = swap_credit(log, rules)
+    written: list[Path] = []
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        written = [out / "credit-offline.json"]
+        written[0].write_text(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n")
+
+    def show(console: Console) -> None:
+        table(found.rules)(console)
+        for name, missing in found.left_out.items():
+            console.print(f"{name} is left out: the log holds no {', '.join(missing)}", style="dim")
+        for path in written:
+            console.print(f"wrote {path}", markup=False)
+
+    return Answer(found.to_json() | {"files": [str(path) for path in written]}, show)
+
+
+VERBS: dict[str, Callable[..., Answer]] = {"credit-bench": credit_bench}
