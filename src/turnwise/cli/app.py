@@ -30,6 +30,7 @@ for _module in (environments, evaluation, training, credit, machine):
     for _name, _verb in _module.VERBS.items():
         app.command(_verb, name=_name)
 app.meta.group_parameters = Group("With every verb")
+app.meta.suppress_keyboard_interrupt = False  # else Ctrl-C comes out as SystemExit
 
 
 @app.meta.default

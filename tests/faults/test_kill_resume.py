@@ -1,0 +1,228 @@
+"""A run that is killed and resumed ends where the uninterrupted run ends, to the last bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.agents.log import LogReader
+from turnwise.agents.records import to_line
+from turnwise.trainers.checkpoint import load_newest, verify
+
+LETTERS = Path(__file__).parent.parent / "letters.py"
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+CLOCK = ("seconds", "tokens_per_second", "rollout_seconds", "learn_seconds", "sync_seconds")
+
+
+class Child:
+    """Training in a process of its own."""
+
+    def __init__(self, recipe: Path, out: Path, *more: str, pause: float = 0) -> None:
+        self.out = out
+        self.process = subprocess.Popen(
+            [sys.executable, str(LETTERS), str(recipe), str(out), *more],
+            stdout=-1,
+            stderr=-1,
+            text=True,
+            env=ENVIRONMENT | {"LETTERS_PAUSE": str(pause)},
+        )
+
+    def wait_for(self, update: int, seconds: float = 90) -> None:
+        """Until the metrics of this update are there."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self.process.poll() is None:
+            if any(
+                row["phase"] == "rl" and row["update"] >= update for row in rows(self.out / "metrics.jsonl")
+            ):
+                return
+            time.sleep(0.005)
+        self.process.kill()
+        raise AssertionError(f"update {update} never came: {self.process.communicate()[1]}")
+
+    def end(self, *signals: int) -> tuple[int, dict[str, Any], str]:
+        """Exit code, the one JSON value, stderr."""
+        for number in signals:
+            self.process.send_signal(number)
+            time.sleep(0.1)
+        out, err = self.process.communicate(timeout=120)
+        return self.process.returncode, json.loads(out) if out else {}, err
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def timeless(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in CLOCK}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def episodes(path: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(to_line(record)) for record in LogReader(path / "episodes.jsonl.zst")]
+    for line in lines:
+        del line["metrics"]["seconds"], line["policy"]
+    return lines
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sys.path.insert(0, str(LETTERS.parent))
+    try:
+        from letters import RECIPE
+    finally:
+        sys.path.remove(str(LETTERS.parent))
+    path = tmp_path_factory.mktemp("recipe") / "letters.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that nothing happened to."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    code, result, err = Child(recipe, out).end()
+    assert code == 0, err
+    assert not result["interrupted"]
+    return out
+
+
+@pytest.fixture
+def child(recipe: Path, tmp_path: Path) -> Iterator[Any]:
+    started: list[Child] = []
+
+    def start(*more: str, pause: float = 0) -> Child:
+        started.append(Child(recipe, tmp_path / "run", *more, pause=pause))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+def assert_equal(found: Path, whole: Path) -> None:
+    """Weights, optimizer, counters, and everything that was recorded on the way."""
+    for name in sorted(path.name for path in (whole / "checkpoints").iterdir()):
+        assert files(found / "checkpoints" / name) == files(whole / "checkpoints" / name), name
+    assert os.readlink(found / "best") == os.readlink(whole / "best")
+    assert episodes(found) == episodes(whole)
+    for name in ("metrics.jsonl", "evaluations.jsonl"):
+        assert [timeless(r) for r in rows(found / name)] == [timeless(r) for r in rows(whole / name)]
+    assert (found / "report.html").exists()
+
+
+def test_the_run_that_is_compared_with_did_learn(whole: Path) -> None:
+    metrics = [row for row in rows(whole / "metrics.jsonl") if row["phase"] == "rl"]
+    assert [row["update"] for row in metrics] == [1, 2, 3, 4, 5]
+    assert all(row["grad_norm"] > 0 and row["reward"] > 0 for row in metrics)
+    records = list(LogReader(whole / "episodes.jsonl.zst"))
+    assert {record.update for record in records} == {0, 1, 2, 3, 4}
+    assert any(any(record.advantages) for record in records)
+    assert [(row["name"], row["mode"], row["update"]) for row in rows(whole / "evaluations.jsonl")] == [
+        ("warm start", "sampled", 0),
+        ("warm start", "greedy", 0),
+        ("after RL", "sampled", 5),
+        ("after RL", "greedy", 5),
+    ]
+
+
+@pytest.mark.slow
+def test_killed_twice_and_resumed_is_the_same_run(child: Any, whole: Path) -> None:
+    first = child(pause=0.03)
+    first.wait_for(1)
+    first.end(signal.SIGKILL)
+    second = child("--resume", pause=0.03)
+    second.wait_for(3)
+    second.end(signal.SIGKILL)
+    with (second.out / "metrics.jsonl").open("a") as file:
+        file.write('{"update": 4, "pha')  # as a kill in the middle of a write leaves it
+    with (second.out / "episodes.jsonl.zst").open("ab") as log:
+        log.write(b"\x28\xb5\x2f\xfd torn")
+    code, result, err = child("--resume").end()
+    assert code == 0, err
+    assert [row["name"] for row in result["evaluations"]] == ["warm start"] * 2 + ["after RL"] * 2
+    assert_equal(second.out, whole)
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_noted_and_done_again(child: Any, whole: Path) -> None:
+    first = child(pause=0.03)
+    first.wait_for(3)
+    first.end(signal.SIGKILL)
+    newest = load_newest(first.out / "checkpoints")
+    assert newest is not None
+    weights = newest.path / "model" / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    code, _, err = child("--resume").end()
+    assert code == 0, err
+    assert f"{newest.path.name}/model/model.safetensors is damaged" in err
+    assert_equal(first.out, whole)
+
+
+@pytest.mark.slow
+def test_ctrl_c_once_saves_and_resuming_goes_on(child: Any, whole: Path) -> None:
+    first = child(pause=0.03)
+    first.wait_for(1)
+    code, result, err = first.end(signal.SIGINT)
+    assert (code, result["interrupted"]) == (130, True), err
+    assert "stopped after update" in err
+    stopped = load_newest(first.out / "checkpoints")
+    assert stopped is not None
+    assert stopped.state["update"] == rows(first.out / "metrics.jsonl")[-1]["update"]
+
+    code, problem, _ = child().end()
+    assert (code, "holds a run already" in problem["cause"]) == (1, True)
+    code, problem, _ = child("--resume", "--set", "seed=4", "optimizer.learning_rate=0.1").end()
+    assert code == 1
+    assert "in optimizer.learning_rate, seed" in problem["cause"]
+
+    code, _, err = child("--resume").end()
+    assert code == 0, err
+    assert episodes(first.out) == episodes(whole)
+    last = "checkpoints/step-000005"
+    assert files(first.out / last) == files(whole / last)
+
+
+@pytest.mark.slow
+def test_a_second_run_is_refused_and_ctrl_c_twice_stops_at_once(child: Any) -> None:
+    first = child("--set", "updates=300", pause=0.1)
+    first.wait_for(2)
+    code, problem, _ = child("--set", "updates=300", "--resume").end()
+    assert code == 1
+    assert "Another process trains" in problem["cause"]
+    started = time.monotonic()
+    code, problem, err = first.end(signal.SIGINT, signal.SIGINT)
+    assert time.monotonic() - started < 20
+    assert (code, problem["error"]) == (130, "KeyboardInterrupt"), err
+    newest = load_newest(first.out / "checkpoints")
+    assert newest is not None
+    assert newest.state["update"] >= 2
+    assert all(verify(path) is None for path in (first.out / "checkpoints").glob("step-*"))
+
+
+@pytest.mark.slow
+def test_a_complete_run_says_so(recipe: Path, whole: Path) -> None:
+    before = files(whole / "checkpoints")
+    code, result, err = Child(recipe, whole, "--resume").end()
+    assert code == 0
+    assert "is complete" in err
+    assert len(result["evaluations"]) == 4
+    assert files(whole / "checkpoints") == before
