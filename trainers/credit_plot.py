@@ -21,7 +21,7 @@ def draw(report: Report, path: Path) -> Path:
         _panel(figure.add_subplot(1, len(sources), index + 1), source, report.of(source))
     for kind, colour in COLOURS.items():
         figure.axes[0].plot([], [], "o", color=colour, label=kind)
-    figure.axes[0].legend(loc="lower left", fontsize=7, frameon=False)
+    figure.legend(loc="outside upper right", ncols=3, fontsize=7, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     return path

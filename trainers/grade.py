@@ -90,10 +90,10 @@ def _moments(
         for x in (np.ones_like(a_N), a_N, t_N, a_N * a_N, t_N * t_N, a_N * t_N)
     )
     a, t, aa, tt, at = a / n, t / n, aa / n, tt / n, at / n
-    var_a, var_t, cov = np.maximum(aa - a * a, 0), np.maximum(tt - t * t, 1e-300), at - a * t
-    with np.errstate(divide="ignore", invalid="ignore"):
-        correlation = np.where(var_a > 1e-18, cov / np.sqrt(var_a * var_t), 0.0)
-        slope = cov / var_t
+    var_a, var_t, cov = np.maximum(aa - a * a, 0), np.maximum(tt - t * t, 0), at - a * t
+    with np.errstate(divide="ignore", invalid="ignore"):  # a draw in which nothing differs
+        correlation = np.where((var_a > 1e-18) & (var_t > 1e-18), cov / np.sqrt(var_a * var_t), 0.0)
+        slope = np.where(var_t > 1e-18, cov / var_t, 0.0)
         bias = (a / slope - t) / np.sqrt(var_t)
         noise = (var_a / slope**2 - var_t) / var_t
     useless = slope <= 1e-9  # it says nothing, or the opposite: no scale brings it to the truth

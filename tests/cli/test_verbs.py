@@ -69,6 +69,24 @@ def test_list_names_what_there_is(turnwise, kind, member):
     assert member in turnwise("list", kind).out
 
 
+def test_credit_bench_scores_rules_and_writes_table_plot_and_numbers(turnwise, tmp_path):
+    few = ["--suite", "shop/quick", "--policy", "mix:demonstrator=1,random=1", "--groups", "2", "--size", "3"]
+    few += ["--forks", "3", "--rule", "rloo", "vine", "igpo", "--out", "bench"]
+    done = turnwise("credit-bench", *few, "--json")
+    found = {(score["rule"], score["source"]): score for score in done.json["scores"]}
+    assert set(found) == {
+        (rule, source) for rule in ("rloo", "vine") for source in ("processes", "shop/quick")
+    }
+    assert found["rloo", "processes"]["figures"]["expected_cosine"][0] == 1.0
+    assert done.json["left_out"]["shop/quick"] == {"igpo": ["information"]}
+    assert {path.name for path in (tmp_path / "bench").iterdir()} == {
+        f"credit-bench.{kind}" for kind in ("json", "md", "svg")
+    }
+    shown = turnwise("credit-bench", *few[:-2], "--no-processes").out
+    assert "rloo" in shown
+    assert "igpo is left out" in shown
+
+
 def test_check_prints_the_card(turnwise):
     done = turnwise("check", "turnwise/Shop-v0", "--tasks", "3", "--json")
     card = done.json

@@ -15,7 +15,7 @@ def bench(what: str, name: str = "", /) -> Answer:
     """Measure how fast something is here, each figure with its spread.
 
     Args:
-        what: env (with the environment's id), rollout or train.
+        what: env (with the environment's id), rollout, train or credit.
         name: The environment's id, such as turnwise/Shop-v0.
     """
     from turnwise.errors import NotFoundError, TurnwiseError
@@ -36,8 +36,12 @@ def bench(what: str, name: str = "", /) -> Answer:
             from turnwise.trainers.bench import bench_train
 
             figures = bench_train()
+        case "credit":
+            from turnwise.trainers.bench_credit import bench_credit
+
+            figures = bench_credit()
         case _:
-            raise NotFoundError("benchmark", what, ("env", "rollout", "train"))
+            raise NotFoundError("benchmark", what, ("env", "rollout", "train", "credit"))
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
     value = {"name": f"{what} {name}".strip(), "machine": machine, "figures": rows}

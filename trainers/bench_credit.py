@@ -1,0 +1,74 @@
+"""``turnwise bench credit``: milliseconds of every credit rule per 1,000 turns, beside an update on them."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from turnwise.envs.bench import Figure
+from turnwise.trainers.bench import Workload, make_batch, make_contenders
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.registry import components
+from turnwise.trainers.signals import sampled_signals
+
+_REPEATS = 7
+
+
+def bench_credit(*, repeats: int = _REPEATS, workload: Workload | None = None) -> dict[str, Figure]:
+    """Time each rule on the batch of ``bench train`` (the quickstart's update); medians and spreads.
+
+    * the rule's name: milliseconds per 1,000 turns, on the CPU. What its signals cost is not in it: those of
+      forks are in the metrics of a run (``fork_steps``), values come from the learner's own passes.
+    * ``update``: ``Learner.update`` with one optimizer step on the same turns.
+    * ``largest_share``: the dearest rule's part of an update, in percent.
+    """
+    load = (workload or Workload())._replace(trl=False)
+    with tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder:
+        recipe, batch = make_batch(Path(folder), load)
+        update = make_contenders(Path(folder), recipe, batch, trl=False)["learner"]
+        turns = with_every_signal(batch.turns, sampled_signals(batch))
+        thousands = int(turns.mask_BK.sum()) / 1000
+        figures = {
+            entry.name: _figure([s / thousands for s in _seconds(entry.build({}), turns, repeats)])
+            for entry in components("credit")
+        }
+        laps = [_lap(update) for _ in range(min(repeats, 3) + 1)][1:]
+        figures["update"] = _figure([s / thousands for s in laps])
+    dearest = max(figure.value for name, figure in figures.items() if name != "update")
+    figures["largest_share"] = Figure(100 * dearest / figures["update"].value, "%", 0.0)
+    return figures
+
+
+def with_every_signal(turns: TurnBatch, measured: dict[str, torch.Tensor]) -> TurnBatch:
+    """The batch with all signals that any rule needs; those that are not measured are drawn at random."""
+    generator = torch.Generator().manual_seed(0)
+    named = {need for entry in components("credit") for need in entry.needs}
+    signals = {
+        name: torch.rand(turns.mask_BK.shape, generator=generator) * turns.mask_BK for name in sorted(named)
+    }
+    signals["last_value"] = torch.rand(len(turns.group_B), generator=generator)
+    signals["edge"] = torch.zeros_like(turns.reward_BK)
+    return TurnBatch(
+        turns.reward_BK, turns.mask_BK, turns.group_B, turns.truncated_B, turns.state_BK, signals | measured
+    )
+
+
+def _seconds(credit: Callable[[TurnBatch], torch.Tensor], turns: TurnBatch, repeats: int) -> list[float]:
+    """Seconds of single calls, after one that is not counted."""
+    return [_lap(lambda: credit(turns)) for _ in range(repeats + 1)][1:]
+
+
+def _lap(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _figure(seconds: Sequence[float]) -> Figure:
+    milliseconds = [1000 * s for s in seconds]
+    return Figure(statistics.median(milliseconds), "ms/1000 turns", max(milliseconds) - min(milliseconds))
