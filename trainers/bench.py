@@ -66,7 +66,7 @@ _RATIOS = (  # name, whose speed, divided by whose
 )
 
 
-def bench_train(*, repeats: int = 7, workload: Workload | None = None) -> dict[str, Figure]:
+def bench_train(*, repeats: int = 5, workload: Workload | None = None) -> dict[str, Figure]:
     """Tokens per second of every contender, and ratios; medians, spread = largest − smallest.
 
     * ``learner``: ``Learner.update``, one optimizer step on the batch.
