@@ -7,6 +7,10 @@ ENVS = {
         "turnwise.envs.shop.env:ShopEnv",
         "Web shopping in text: search, compare, choose options, buy (WebShop's rules, procedural catalogues).",
     ),
+    "turnwise/Craft-v0": (
+        "turnwise.envs.craft.env:CraftEnv",
+        "Making things from recipe trees of chosen depth (TextCraft's kind), procedural recipes.",
+    ),
     "turnwise/Grid-v0": (
         "turnwise.envs.grid.env:GridEnv",
         "Games on a grid as text: Sokoban, mazes of keys and doors, frozen lakes (slippery or not).",

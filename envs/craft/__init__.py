@@ -1,0 +1,9 @@
+"""Making things from recipes, in the spirit of TextCraft (Prasad et al. 2023, ADaPT, arXiv 2311.05772).
+
+A goal stands at the root of a recipe tree of chosen depth; raw materials are fetched, things are made of
+others, one per turn. Recipes are drawn per task, so none can be learned by heart. Where material is scarce,
+making the wrong thing is irreversible; where recipes must be asked for, nothing tells the tree at first.
+
+    book     recipes, states, what an act does, the shortest plan
+    tasks    knobs, and how tasks are made          env    CraftEnv
+"""
