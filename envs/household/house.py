@@ -7,7 +7,7 @@ nothing. Places are numbered: first the receptacles, then the middle of each roo
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.envs.household.words import PLACES, THINGS, Place, Thing
@@ -38,7 +38,7 @@ class House:
     def __init__(self, task: Task) -> None:
         options = task.options
         try:
-            self.rooms: tuple[str, ...] = _numbered(kind for kind, _ in options["rooms"])
+            rooms = [kind for kind, _ in options["rooms"]]
             kinds = [kind for _, inside in options["rooms"] for kind in inside]
             self.room_of = [room for room, (_, inside) in enumerate(options["rooms"]) for _ in inside]
             self.doors: Sequence[tuple[int, int]] = [(a, b) for a, b in options["doors"]]
@@ -50,12 +50,14 @@ class House:
             raise EnvError(f"This is no household task: {error!r}.", "Take tasks from a suite.") from None
         self.task = task
         self.receptacles = len(kinds)
-        self.places: tuple[str, ...] = (*_numbered(kinds), *self.rooms)
-        self.kinds: Sequence[str] = (*kinds, *(kind for kind, _ in options["rooms"]))
-        self.room_of += range(len(self.rooms))
-        self.props: Sequence[Place] = [PLACES.get(kind, Place()) for kind in self.kinds]
-        self.objects: tuple[str, ...] = _numbered(kind for kind, _ in found)
+        self.kinds: Sequence[str] = (*kinds, *rooms)
         self.types: Sequence[str] = [kind for kind, _ in found]
+        self.numbers: dict[str, tuple[str, list[int]]] = {}  # word → (what it names, those called 1, 2, …)
+        self.places = self._call("place", self.kinds)
+        self.rooms = self.places[len(kinds) :]
+        self.objects = self._call("object", self.types)
+        self.room_of += range(len(rooms))
+        self.props: Sequence[Place] = [PLACES.get(kind, Place()) for kind in self.kinds]
         self.things: Sequence[Thing] = [THINGS[kind] for kind in self.types]
         self.start = bytes(at for _, at in found)
         self.openable = [place.openable for place in self.props]
@@ -71,7 +73,8 @@ class House:
             place: f"lamp {number}"
             for number, place in enumerate((p for p in range(len(kinds)) if self.props[p].does == "use"), 1)
         }
-        self.numbers = self._index()
+        if self.lamps:
+            self.numbers["lamp"] = ("lamp", list(self.lamps))
 
     def __repr__(self) -> str:
         return f"House({self.task.id})"
@@ -111,15 +114,14 @@ class House:
         """The room to enter next on the way from one to another."""
         return min(self.next_to[here], key=lambda other: self.steps[other][room])
 
-    def _index(self) -> dict[str, tuple[str, Sequence[int]]]:
-        """Word → (place, object or lamp; all their numbers, by the number that they are called)."""
-        index: dict[str, tuple[str, list[int]]] = {}
-        for what, words in (("place", self.kinds), ("object", self.types)):
-            for number, word in enumerate(words):
-                index.setdefault(word, (what, []))[1].append(number)
-        if self.lamps:
-            index["lamp"] = ("lamp", list(self.lamps))
-        return {word: (what, known) for word, (what, known) in index.items()}
+    def _call(self, what: str, words: Sequence[str]) -> list[str]:
+        """Names such as ``shelf 2``, kept in ``numbers`` too."""
+        names: list[str] = []
+        for number, word in enumerate(words):
+            known = self.numbers.setdefault(word, (what, []))[1]
+            known.append(number)
+            names.append(f"{word} {len(known)}")
+        return names
 
 
 class HouseState(NamedTuple):
@@ -197,12 +199,3 @@ def look_goals(state: HouseState) -> HouseState:
 def solved(state: HouseState) -> bool:
     """Whether every goal is reached."""
     return all(reached(state, index) for index in range(len(state.house.goals)))
-
-
-def _numbered(kinds: Iterable[str]) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
-    names: list[str] = []
-    for kind in kinds:
-        counts[kind] = counts.get(kind, 0) + 1
-        names.append(f"{kind} {counts[kind]}")
-    return tuple(names)
