@@ -1,0 +1,37 @@
+"""TempFlow: turns in which there was much to choose weigh more."""
+
+from torch import Tensor
+
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.groups import alone, over_turns, peers_mean, signal
+from turnwise.trainers.registry import component
+
+
+@component(
+    "credit",
+    "tempflow",
+    paper="2508.04324",
+    needs=("entropy",),
+    bias="biased: turns weigh by their entropy, relative to that of the trajectory's own other turns",
+)
+def tempflow(batch: TurnBatch) -> Tensor:
+    """RLOO's advantage times how uncertain the policy was at the turn, relative to the trajectory's other turns.
+
+    A_{i,k} = w_{i,k}·(R_i − mean of the peers' R), w_{i,k} = H_{i,k} / mean over the turns of i of H; all 1 where the
+    mean is 0. From TempFlow-GRPO (He et al. 2025), which weighs the steps of a diffusion by their noise
+    level; the entropy of a turn stands for it, and RLOO for its standardised advantage (ours). Its
+    branching at single steps is the strategy ``tree``.
+
+    Worked by hand: H = 0.2, 0.5, 0.8 weigh 0.4, 1, 1.6; returns 1 and 0 differ by ±1.
+
+    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> batch = turn_batch([[0, 0, 1], [0]], signals={"entropy": [[0.2, 0.5, 0.8], [0.3]]})
+    >>> rounded(tempflow(batch))
+    [[0.4, 1.0, 1.6], [-1.0, 0.0, 0.0]]
+    """
+    entropy_BK = signal(batch, "entropy") * batch.mask_BK
+    mean_B = entropy_BK.sum(-1) / batch.length_B.clamp(min=1)
+    sure_B = mean_B < 1e-8
+    weight_BK = (entropy_BK / mean_B.masked_fill(sure_B, 1.0)[:, None]).masked_fill(sure_B[:, None], 1.0)
+    advantage_B = batch.return_B - peers_mean(batch.return_B, batch.group_B)
+    return weight_BK * over_turns(advantage_B.masked_fill(alone(batch.group_B), 0.0), batch)
