@@ -20,6 +20,7 @@ from typing import Any
 
 from turnwise.agents.evaluate import Evaluation, evaluate_async
 from turnwise.agents.log import EpisodeLog
+from turnwise.agents.parquet import to_parquet
 from turnwise.envs.registry import get_suite
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.trainers.checkpoint import (
@@ -86,6 +87,8 @@ async def _train(recipe: Recipe, run: Run, resume: bool, say: Say) -> Result:
         else:
             with open_studio(recipe, run, say) as studio:
                 await trainer.run_all(studio, loaded)
+            if run.episodes.exists():
+                to_parquet(run.episodes)
     say(f"report: {write_report(run.path)}")
     judged = tuple(trainer.judged.values())
     interrupted = not trainer.complete
