@@ -1,0 +1,55 @@
+"""Every part that is registered can be explained, and the shipped recipes read well."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from turnwise.trainers.explain import WIDTH, explain, explain_recipe
+from turnwise.trainers.recipe import load_recipe, recipe_names
+from turnwise.trainers.registry import components
+from turnwise.trainers.schema import LossPart, Part
+
+SINGLE = ("reward", "filter", "credit", "correction", "reduce")
+
+
+@pytest.mark.parametrize("seam", [*SINGLE, "loss"])
+def test_every_part_can_be_explained(seam: str) -> None:
+    recipe = load_recipe("shop-quick")
+    for entry in components(seam):
+        part = [LossPart(name=entry.name, weight=0.25)] if seam == "loss" else Part(name=entry.name)
+        text = explain_recipe(recipe.model_copy(update={seam: part}))
+        assert f"{seam}: {entry.name}(" in text
+        assert entry.summary.replace("``", "`") in text
+        assert ">>>" not in text
+        assert all(f"{name}={default}" in text for name, default in entry.options.items())
+        if seam == "loss":
+            assert f"0.25·ℓ_{entry.name}(t)" in text
+        if entry.bias:
+            assert entry.bias in text
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_shipped_recipes_read_well(name: str) -> None:
+    text = explain(name)
+    assert text.startswith(load_recipe(name).about[:30])
+    assert max(map(len, text.splitlines())) <= WIDTH + 15
+    assert "\n\n\n" not in text
+    assert text.endswith("\n")
+
+
+def test_the_formula_says_what_is_descended() -> None:
+    text = explain("shop-quick")
+    assert "L(θ) = Σ_t w_t·[ℓ_clip(t) + 0.001·ℓ_entropy(t)]\n" in text
+    assert "π_ref" not in text
+    assert "2 AdamW steps at rate 0.0005" in text
+    changed = {
+        "credit": "gae",
+        "loss": [{"name": "clip", "weight": -2}, "kl"],
+        "optimizer.value_weight": 0.25,
+    }
+    text = explain("shop-quick", changed)
+    assert "Σ_t w_t·[− 2·ℓ_clip(t) + ℓ_kl(t)] + 0.25·mean_k (V(s_k) − G_k)²" in text
+    assert "π_ref  the model after the warm start, frozen" in text
+    assert "V, G" in text

@@ -1,0 +1,201 @@
+"""Recipes: what is read, what is refused, and in how few words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("torch")
+
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.effects import drops_everything, gives_nothing_alone, idle_options
+from turnwise.trainers.fit import MEASURED
+from turnwise.trainers.recipe import check_recipe, load_recipe, recipe_names
+from turnwise.trainers.recipe_docs import recipe_docs
+from turnwise.trainers.registry import components
+from turnwise.trainers.schema import LossPart, Part
+
+BASE: dict[str, Any] = {"suite": "shop/quick", "model": {"path": "x"}}
+
+
+def refused(changes: dict[str, Any]) -> TurnwiseError:
+    with pytest.raises(TurnwiseError) as caught:
+        load_recipe("shop-quick", changes)
+    text = str(caught.value)
+    assert len(text.splitlines()) <= 5
+    assert max(map(len, text.splitlines())) < 300
+    assert caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_shipped_recipes_are_right_and_survive_being_frozen(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.about
+    assert check_recipe(yaml.safe_load(recipe.to_yaml())) == recipe
+
+
+def test_options_that_are_null_survive_being_frozen() -> None:
+    loss = [{"name": "clip", "dual": None}, {"name": "entropy", "weight": 0.5}]
+    recipe = check_recipe({**BASE, "loss": loss, "optimizer": {"epochs": 2}, "credit": "rloo"})
+    again = yaml.safe_load(recipe.to_yaml())
+    assert again["loss"] == loss
+    assert again["credit"] == "rloo"
+    assert check_recipe(again) == recipe
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause", "remedy"),
+    [
+        ({"updats": 3}, "unknown key 'updats'", "'updates'"),
+        ({"optimizer.learning_rat": 1}, "'optimizer.learning_rat'", "'learning_rate'"),
+        ({"model.scratch.layer": 1}, "'model.scratch.layer'", "'layers'"),
+        ({"model.lora.ranks": 1}, "'model.lora.ranks'", "'rank'"),
+        ({"warm_start.zzz": 1}, "'warm_start.zzz'", "Known here: demonstrator"),
+        ({"rollout.grops": 1}, "'rollout.grops'", "'groups'"),
+        ({"suite": "shop/quik"}, "'shop/quik'", "'shop/quick'"),
+        ({"suite": None}, "'suite'", "docs/recipes.md"),
+        ({"credit": "rlo"}, "no credit 'rlo'", "'rloo'"),
+        ({"reduce": "token_men"}, "no reduce 'token_men'", "'token_mean'"),
+        ({"filter": "informativ"}, "no filter", "'informative'"),
+        ({"loss": ["clp"]}, "no loss 'clp'", "'clip'"),
+        ({"loss": []}, "no loss", "at least one"),
+        ({"rollout.strategy": "chian"}, "no strategy 'chian'", "'chain'"),
+        ({"credit.discont": 0.9}, "'discont'", "'discount'"),
+        ({"credit.weight": 2}, "option of credit", "Known"),
+        ({"credit.discount": "much"}, "discount='much'", "default is 1.0"),
+        ({"loss.clip.hgh": 0.3}, "'hgh'", "'high'"),
+        ({"loss.klip.high": 0.3}, "no loss.klip", "'clip'"),
+        ({"loss.clip": 0.3}, "loss.clip is a part", "loss.clip.OPTION"),
+        ({"updates.x": 3}, "'updates' is a value", "itself"),
+        ({"updates": "many"}, "'updates'", "docs/recipes.md"),
+        ({"updates": -1}, "'updates'", "docs/recipes.md"),
+        ({"optimizer": 3}, "'optimizer'", "docs/recipes.md"),
+        ({"warm_start.demonstrator": "demonstratr"}, "'demonstratr'", "'demonstrator'"),
+        ({"engine.options": {"kv_cach_gib": 1}, "engine.kind": "vllm"}, "'kv_cach_gib'", "'kv_cache_gib'"),
+        ({"rollout.env_options": {"shapng": 1}}, "'shapng'", "'shaping'"),
+        ({"model.path": "x"}, "loaded or made", "exactly one"),
+        ({"model.scratch": None}, "loaded or made", "exactly one"),
+        ({"model.scratch.heads": 3}, "3 heads", "heads ×"),
+        ({"model.scratch.layers": 1}, "induction", "init: random"),
+        ({"engine.context_length": 4096}, "4096", "context"),
+        ({"sampling.max_tokens": 512}, "no room", "Lower it"),
+        ({"sampling.temperature": 0}, "sampling.temperature", "docs/recipes.md"),
+    ],
+    ids=str,
+)
+def test_what_does_not_exist_or_fit_is_refused(changes: dict[str, Any], cause: str, remedy: str) -> None:
+    error = refused(changes)
+    assert cause in error.cause
+    assert remedy in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"loss.entropy.weight": 0}, "weight 0"),
+        ({"loss": ["clip", "clip"]}, "stands twice"),
+        ({"loss.clip.high": 0.3, "optimizer.minibatches": 1}, "high can have no effect"),
+        ({"loss.clip": None, "loss": [{"name": "clip", "dual": 5}], "optimizer.minibatches": 1}, "dual"),
+        ({"rollout.group_size": 1}, "drops every group of 1"),
+        ({"rollout.group_size": 1, "filter": "any"}, "gives nothing to a group of one"),
+        (
+            {"rollout.groups": 1, "rollout.group_size": 2, "optimizer.minibatches": 3},
+            "more than the 2 episodes",
+        ),
+        ({"evaluate.every": 99}, "no checkpoints to choose from"),
+        ({"updates": 0, "warm_start": None}, "Nothing would be trained"),
+        ({"optimizer.warmup": 100}, "never ends"),
+        ({"warm_start.episodes": 3}, "less than one batch"),
+        ({"optimizer.value_weight": 0.1}, "no part needs values"),
+        ({"rollout.strategy": "vine"}, "no effect"),
+    ],
+    ids=str,
+)
+def test_what_changes_nothing_is_refused(changes: dict[str, Any], cause: str) -> None:
+    changes = {key: value for key, value in changes.items() if key != "loss.clip"}
+    assert cause in refused(changes).cause
+
+
+def test_settings_with_an_effect_are_accepted() -> None:
+    load_recipe("shop-quick", {"loss.clip.high": 0.3})  # two minibatches
+    load_recipe("shop-quick", {"loss.clip.low": 0.2, "optimizer.minibatches": 1})  # its default: says nothing
+    load_recipe(
+        "shop-quick", {"loss": ["clip", {"name": "kl", "estimator": "k2"}], "optimizer.minibatches": 1}
+    )
+    load_recipe("shop-quick", {"credit": "gae", "filter": "any", "rollout.group_size": 1})
+    load_recipe("shop-quick", {"updates": 0})
+    load_recipe("shop-quick", {"credit": "gae", "optimizer.value_weight": 0.1})
+
+
+def test_signals_that_nobody_measures_are_refused() -> None:
+    given = {name for strategy in components("strategy") for name in strategy.gives}
+    unknown = [c for c in components("credit") if {*c.needs} - MEASURED - given]
+    for entry in unknown:
+        assert "does not measure" in refused({"credit": entry.name}).cause
+    known = [c for c in components("credit") if not {*c.needs} - MEASURED]
+    assert {"gae", "rloo"} <= {c.name for c in known}
+    for entry in known:
+        assert load_recipe("shop-quick", {"credit": entry.name}).credit.name == entry.name
+
+
+def test_overrides_reach_parts_lists_and_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text(yaml.safe_dump(BASE))
+    changes = {
+        "credit.discount": 0.9,
+        "loss.clip.weight": 2.0,
+        "warm_start.episodes": 64,
+        "model.lora.rank": 4,
+        "rollout.strategy": "chain",
+        "filter": "any",
+    }
+    recipe = load_recipe(file, changes)
+    assert recipe.credit == Part.model_validate({"name": "return_to_go", "discount": 0.9})
+    assert recipe.loss == [LossPart(name="clip", weight=2.0)]
+    assert recipe.warm_start is not None
+    assert recipe.warm_start.episodes == 64
+    assert recipe.model.lora is not None
+    assert recipe.model.lora.rank == 4
+    assert recipe.filter.name == "any"
+    assert load_recipe("shop-quick", {"warm_start": None}).warm_start is None
+    assert load_recipe("shop-quick", {"loss.entropy.weight": 0.5}).loss[1].weight == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("a: [1", "is no YAML"),
+        ("- a", "is no recipe"),
+        ("", "is no recipe"),
+        ("suite: shop/quick", "no 'model'"),
+    ],
+)
+def test_files_that_are_no_recipes(tmp_path: Path, text: str, cause: str) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text(text)
+    with pytest.raises(TurnwiseError) as caught:
+        load_recipe(file)
+    assert cause in caught.value.cause
+    assert len(str(caught.value).splitlines()) <= 5
+
+
+def test_every_part_can_be_tried_out() -> None:
+    """The probes neither crash on nor condemn what ships, used as it is by default."""
+    for entry in components("loss"):
+        assert idle_options(Part(name=entry.name)) == []
+    assert not any(drops_everything(Part(name=entry.name), 4) for entry in components("filter"))
+    alone = {entry.name: gives_nothing_alone(Part(name=entry.name)) for entry in components("credit")}
+    assert alone["grpo"]
+    assert alone["rloo"]
+    assert not alone["gae"]
+    assert not alone["reinforce_pp"]
+
+
+def test_the_page_of_all_keys_is_up_to_date() -> None:
+    page = Path(__file__).parents[2] / "docs" / "recipes.md"
+    assert page.read_text("utf-8") == recipe_docs(), "run `python -m turnwise.trainers.recipe_docs`"
+    assert "|  |" not in recipe_docs(), "a key has no meaning"
