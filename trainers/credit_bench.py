@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +23,7 @@ STAGES = (
     "mix:demonstrator=0.8,random=0.2",
 )
 """Policies of rising skill, where none are given."""
+BRANCHES = (1, 2)  # the turns at which trees go on in two ways
 DRAWS = 400
 Say = Callable[[str], None]
 
@@ -113,11 +115,14 @@ def credit_bench(
     *,
     rules: Sequence[str] = (),
     processes: bool = True,
+    trees: bool = True,
     scale: Scale | None = None,
     seed: int = 0,
     say: Say = lambda line: None,
 ) -> Report:
     """Score the rules (all without ``rules``) on the processes and on ``suites`` played by ``policies``.
+
+    With ``trees`` each suite is also played in episodes that branch, which rules for trees are made for.
 
     Raises:
         NotFoundError: a rule, suite or policy is unknown.
@@ -128,7 +133,7 @@ def credit_bench(
     scores: list[Score] = []
     described: list[dict[str, Json]] = []
     left_out: dict[str, dict[str, list[str]]] = {}
-    for exams in _sources(suites, policies, processes, scale, seed, say):
+    for exams in _sources(suites, policies, processes, trees, scale, seed, say):
         source = exams[0].source
         described += [_describe(exam) for exam in exams]
         weights = [bootstrap(int(e.turns.group_B.max()) + 1, DRAWS, seed) for e in exams]
@@ -145,11 +150,17 @@ def credit_bench(
 
 
 def _sources(
-    suites: Sequence[str], policies: Sequence[str], processes: bool, scale: Scale, seed: int, say: Say
+    suites: Sequence[str],
+    policies: Sequence[str],
+    processes: bool,
+    trees: bool,
+    scale: Scale,
+    seed: int,
+    say: Say,
 ) -> Iterable[list[Exam]]:
     if processes:
         yield list(process_exams(scale.process_groups, scale.size, scale.vine_forks, seed))
-    for suite in suites:
+    for suite, branch_at in itertools.product(suites, ((), BRANCHES) if trees else ((),)):
         exams: list[Exam] = []
         for spec in policies:
             policy = make_policy(spec)
@@ -157,12 +168,12 @@ def _sources(
                 exams.append(
                     suite_exam(
                         suite, policy, groups=scale.groups, size=scale.size,
-                        forks=scale.forks, vine_forks=scale.vine_forks, seed=seed,
+                        forks=scale.forks, vine_forks=scale.vine_forks, seed=seed, branch_at=branch_at,
                     )
                 )  # fmt: skip
             finally:
                 policy.close()
-            say(f"{suite}: {spec} played and forked")
+            say(f"{exams[-1].source}: {spec} played and forked")
         yield exams
 
 

@@ -21,10 +21,11 @@ from turnwise.trainers.collate import collate, collate_turns
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.exact import Paths, Process, batch_of, paths, value_of_state
 from turnwise.trainers.groups import reverse_cumsum
-from turnwise.trainers.play import Cost, Player, plan_groups
+from turnwise.trainers.play import Cost, Plan, Played, Player, plan_groups
 from turnwise.trainers.processes import PROCESSES, lopsided, signals
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.signals import sampled_signals
+from turnwise.trainers.strategy.tree import grow, labelled
 from turnwise.trainers.strategy.vine import Values, fork_values, value_of
 from turnwise.trainers.text_value import text_values
 
@@ -144,11 +145,20 @@ def true_advantages(p: Paths) -> Tensor:
 
 
 def suite_exam(
-    suite: str, policy: Policy, *, groups: int, size: int, forks: int, vine_forks: int, seed: int
+    suite: str,
+    policy: Policy,
+    *,
+    groups: int,
+    size: int,
+    forks: int,
+    vine_forks: int,
+    seed: int,
+    branch_at: tuple[int, ...] = (),
 ) -> Exam:
     """Play ``groups`` tasks ``size`` times each, and fork every state ``forks`` times for the truth.
 
     The ``vine_forks`` behind the signal ``fork_value`` are others, so that they do not know the truth's errors.
+    With ``branch_at`` the episodes are trees that branch in two at these turns.
 
     Raises:
         TurnwiseError: an episode or all forks of a state failed.
@@ -157,18 +167,31 @@ def suite_exam(
     async def run() -> Exam:
         player, truth, vine = (Player(policy, as_is) for _ in range(3))
         plan = plan_groups(suite, groups, size, seed, 0)
-        trunk = iter(await player([r for group in plan for r in group], moments=True))
-        grown = [[next(trunk) for _ in group] for group in plan]
-        episodes = [[played.episode for played in group] for group in grown]
+        grown, episodes = await _grown(player, plan, branch_at)
         known = await fork_values(truth, grown, forks, "truth")
         measured = await fork_values(vine, grown, vine_forks, "vine")
         batch = with_signals(episodes)
-        value_BK, _ = _on_turns(measured, episodes, batch)
+        value_BK, _ = _on_turns(measured, grown, batch)
         turns = dataclasses.replace(batch, signals={**batch.signals, "fork_value": value_BK})
-        truth_BK, error_BK = _one_step(*_on_turns(known, episodes, batch), batch)
-        return Exam(suite, policy.name, turns, truth_BK, error_BK, player.cost, vine.cost)
+        truth_BK, error_BK = _one_step(*_on_turns(known, grown, batch), batch)
+        source = f"{suite}, trees" if branch_at else suite
+        return Exam(source, policy.name, turns, truth_BK, error_BK, player.cost, vine.cost)
 
     return asyncio.run(run())
+
+
+async def _grown(
+    player: Player, plan: Plan, branch_at: tuple[int, ...]
+) -> tuple[list[list[Played]], list[list[Episode]]]:
+    """What was played with its moments, and the same episodes with what the strategy gives."""
+    if branch_at:
+        forest = await grow(player, plan, 2, branch_at)
+        full = 2 ** len(branch_at)
+        labels = [[labelled(leaf, leaves, full) for leaf in leaves] for leaves in forest]
+        return [[leaf.played for leaf in leaves] for leaves in forest], labels
+    trunk = iter(await player([r for group in plan for r in group], moments=True))
+    grown = [[next(trunk) for _ in group] for group in plan]
+    return grown, [[played.episode for played in group] for group in grown]
 
 
 def with_signals(groups: Sequence[Sequence[Episode]]) -> TurnBatch:
@@ -182,14 +205,15 @@ def with_signals(groups: Sequence[Sequence[Episode]]) -> TurnBatch:
     return dataclasses.replace(batch, reward_BK=batch.reward_BK.double(), signals=doubles)
 
 
-def _on_turns(values: Values, groups: Sequence[Sequence[Episode]], batch: TurnBatch) -> tuple[Tensor, Tensor]:
+def _on_turns(values: Values, groups: Sequence[Sequence[Played]], batch: TurnBatch) -> tuple[Tensor, Tensor]:
     """Values and standard errors by turn, (B, K) each."""
     value_BK, error_BK = torch.zeros_like(batch.reward_BK), torch.zeros_like(batch.reward_BK)
     b = 0
     for group in groups:
-        for episode in group:
+        for played in group:
+            episode = played.episode
             for k in range(len(episode.trajectory.turns)):
-                found = value_of(values, group, episode, k)
+                found = value_of(values, group[0], played, k)
                 if found is None or not episode.outcome.counts:
                     raise TurnwiseError(
                         f"An episode of task {episode.task.id} or its forks failed: {episode.error}",

@@ -19,13 +19,13 @@ Plan: TypeAlias = Sequence[Sequence[Request]]
 
 
 class Played(NamedTuple):
-    """An episode, and the moments before each turn that was played for it (not those of its prefix)."""
+    """An episode, and the moments before its turns; a player knows those from which it began on."""
 
     episode: Episode
     moments: tuple[Moment, ...]
 
     def moment(self, turn: int) -> Moment | None:
-        """The moment before a turn, if there is one of this episode's own."""
+        """The moment before a turn, if it is known."""
         return next((m for m in self.moments if len(m.turns) == turn), None)
 
 

@@ -1,5 +1,6 @@
 """The credit bench: its truths are true, its grades say what they claim, its verbs answer."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,22 @@ def test_standard_errors_are_those_of_the_truth(shop: Exam) -> None:
     assert rough.reliability < shop.reliability
 
 
+def test_turns_that_leaves_share_have_one_truth() -> None:
+    policy = mixture("demonstrator=0.5,random=0.5")
+    exam = suite_exam("shop/quick", policy, groups=3, size=8, forks=5, vine_forks=2, seed=0, branch_at=(1, 2))
+    turns, edge_BK = exam.turns, exam.turns.signals["edge"]
+    shared = 0
+    for i, j in itertools.combinations(range(len(turns.group_B)), 2):
+        if turns.group_B[i] == turns.group_B[j]:
+            one_K = (edge_BK[i] > 0) & (edge_BK[i] == edge_BK[j])
+            shared += int(one_K.sum())
+            same_K = exam.truth_BK[i] == exam.truth_BK[j]
+            assert same_K[one_K & torch.cat([one_K[1:], one_K[:1] & False])].all(), (
+                "also the next state is one"
+            )
+    assert shared > 10
+
+
 def test_values_of_texts_do_not_know_their_own_groups_returns() -> None:
     plan = plan_groups("shop/quick", 6, 3, 5)
     policy = mixture("demonstrator=0.7,random=0.3")
@@ -161,9 +178,11 @@ def test_intervals_widen_with_fewer_groups() -> None:
 
 
 def test_every_rule_is_scored_or_left_out_with_the_reason() -> None:
-    report = credit_bench(["shop/quick"], ["mix:demonstrator=1,random=1"], scale=TINY)
+    report = credit_bench(["shop/quick"], ["mix:demonstrator=1,random=1"], scale=TINY._replace(size=8))
     names = {entry.name for entry in components("credit")}
-    for source in ("processes", "shop/quick"):
+    assert "tree" in report.left_out["shop/quick"]
+    assert "tree" not in report.left_out["shop/quick, trees"]
+    for source in ("processes", "shop/quick", "shop/quick, trees"):
         scored = {score.rule.name for score in report.of(source)}
         assert scored | {*report.left_out[source]} == names
         assert {"rloo", "vine", "gae", "gigpo"} <= scored
@@ -178,7 +197,12 @@ def test_every_rule_is_scored_or_left_out_with_the_reason() -> None:
 def test_the_same_seed_gives_the_same_figures() -> None:
     def figures(seed: int) -> list:
         report = credit_bench(
-            ["shop/quick"], ["mix:demonstrator=1,random=1"], rules=["rloo", "vine"], scale=TINY, seed=seed
+            ["shop/quick"],
+            ["mix:demonstrator=1,random=1"],
+            rules=["rloo", "vine"],
+            trees=False,
+            scale=TINY,
+            seed=seed,
         )
         return [score.to_json()["figures"] for score in report.scores]
 

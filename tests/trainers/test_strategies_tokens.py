@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ PLAN = plan_groups("shop/quick", 2, 4, 0)
 class Listening(TorchEngine):
     """Remembers every prompt that it was given, with its answer."""
 
-    def __init__(self, model: str, **options: int) -> None:
+    def __init__(self, model: str, **options: Any) -> None:
         super().__init__(model, **options)
         self.heard: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
 

@@ -54,6 +54,15 @@ async def tree(
     Raises:
         RecipeError: the group size does not divide into at least two full trees, or no turn is named.
     """
+    full = branches ** (1 if at == "entropy" else len(at))
+    forest = await grow(play, plan, branches, at)
+    return [[labelled(leaf, leaves, full) for leaf in leaves] for leaves in forest]
+
+
+async def grow(
+    play: Player, plan: Plan, branches: int, at: tuple[int, ...] | Literal["entropy"]
+) -> list[list[Leaf]]:
+    """The leaves of every group's trees, each with the moments of all its turns."""
     levels = 1 if at == "entropy" else len(at)
     full = branches**levels
     _check(plan, branches, at, full)
@@ -64,7 +73,7 @@ async def tree(
     ]  # fmt: skip
     for level in range(levels):
         await _branch(play, forest, branches, "entropy" if at == "entropy" else at[level])
-    return [[_labelled(leaf, leaves, full) for leaf in leaves] for leaves in forest]
+    return forest
 
 
 def _check(plan: Plan, branches: int, at: tuple[int, ...] | str, full: int) -> None:
@@ -104,7 +113,9 @@ async def _branch(play: Player, forest: list[list[Leaf]], branches: int, at: int
             child = next(played)
             own = len(child.episode.trajectory.turns) - turn
             owners = (*parent.owners[:turn], *(len(leaves) + 1,) * own)
-            leaves.append(Leaf(child, owners, parent.weight))
+            inherited = tuple(m for m in parent.played.moments if len(m.turns) <= turn)
+            whole = Played(child.episode, inherited + child.moments[1:])
+            leaves.append(Leaf(whole, owners, parent.weight))
 
 
 def _branching_turn(leaf: Leaf, at: int | str) -> int | None:
@@ -128,7 +139,7 @@ def _surprise(turn: Turn) -> float:
     return -sum(logprobs) / len(logprobs)
 
 
-def _labelled(leaf: Leaf, leaves: Sequence[Leaf], full: int) -> Episode:
+def labelled(leaf: Leaf, leaves: Sequence[Leaf], full: int) -> Episode:
     """The episode with its place in the tree written beside each turn."""
     shared = Counter((k, owner) for other in leaves for k, owner in enumerate(other.owners))
     turns = [

@@ -49,19 +49,21 @@ class Value(NamedTuple):
 
 
 Values: TypeAlias = Mapping[tuple[str, int, int], Value | None]
-"""By task, seed of the episode, turn; of turn 0 for the first episode of a group. None: no fork came through."""
+"""By task, seed and turn of a moment. None: no fork came through."""
 
 
 async def fork_values(play: Player, groups: Sequence[Sequence[Played]], forks: int, *names: str) -> Values:
     """The value of every state that was met before a turn; ``names`` give other forks than without them."""
-    asked = [moment for group in groups for moment in _moments(group)]
+    met = (moment for group in groups for moment in _moments(group))
+    asked = list({_place(moment): moment for moment in met}.values())  # trees share moments
     played = iter(await play([fork(moment, *names, i) for moment in asked for i in range(forks)]))
     return {_place(moment): _value(play, moment, [next(played) for _ in range(forks)]) for moment in asked}
 
 
-def value_of(values: Values, group: Sequence[Episode], episode: Episode, turn: int) -> Value | None:
-    """The value of the state before a turn of an episode of the group."""
-    return values.get((episode.task.id, episode.seed if turn else group[0].seed, turn))
+def value_of(values: Values, first: Played, played: Played, turn: int) -> Value | None:
+    """The value of the state before a turn; at the beginning that of the group's ``first`` episode."""
+    moment = (played if turn else first).moment(turn)
+    return values.get(_place(moment)) if moment else None
 
 
 def _moments(group: Sequence[Played]) -> list[Moment]:
@@ -95,7 +97,7 @@ def _measured(played: Played, first: Played, values: Values) -> Episode:
         return episode
     turns = list(episode.trajectory.turns)
     for k, turn in enumerate(turns):
-        found = value_of(values, [first.episode], episode, k)
+        found = value_of(values, first, played, k)
         if found is None:
             return replace(episode, outcome=Outcome.INFRA_ERROR, error=f"no fork of turn {k} came through")
         signals = {**turn.signals, "fork_value": found.mean, "fork_error": found.error}

@@ -39,6 +39,7 @@ def credit_bench(
     forks: int = 24,
     vine_forks: int = 4,
     processes: bool = True,
+    trees: bool = True,
     seed: int = 0,
     out: Path | None = None,
     episodes_log: Path | None = None,
@@ -50,10 +51,11 @@ def credit_bench(
         policy: One for each stage of training; scripts of rising skill if none is given.
         rule: Which rules; all if none is given.
         groups: Tasks per policy.
-        size: Episodes per task.
+        size: Episodes per task; with trees a multiple of 4, at least 8.
         forks: Rollouts from every state for the truth.
         vine_forks: Rollouts from every state for rules that need fork_value.
         processes: Also score on the processes whose gradients are exact.
+        trees: Also score on episodes that branch.
         seed: For all chance.
         out: A folder for credit-bench.json, .svg and .md.
         episodes_log: Offline: give these saved episodes their credit by each rule instead.
@@ -68,6 +70,7 @@ def credit_bench(
         policy or STAGES,
         rules=rule or (),
         processes=processes,
+        trees=trees,
         scale=Scale(groups, size, forks, vine_forks),
         seed=seed,
         say=lambda line: print(line, file=sys.stderr, flush=True),
