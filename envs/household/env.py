@@ -62,7 +62,7 @@ class HouseholdEnv(CommandEnv[HouseState]):
 
     def potential(self, state: HouseState) -> float:
         """The share of the way that is behind: 1 − turns still needed / turns needed at first, at least 0."""
-        return max(0.0, 1.0 - plans.distance(state) / plans.start_distance(state))
+        return max(0.0, 1.0 - plans.distance(state) / plans.start_distance(state.house))
 
     def admissible(self, state: HouseState) -> Sequence[str]:
         return [write(state.house, act) for act in possible(state)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Sequence
 from random import Random
 
 from turnwise.envs.household.acts import Act, do, possible
@@ -12,6 +13,7 @@ from turnwise.envs.household.house import (
     HELD,
     NOTHING,
     Goal,
+    House,
     HouseState,
     begin,
     fitting,
@@ -48,16 +50,10 @@ def distance(state: HouseState) -> float:
     return turns
 
 
-def plan(state: HouseState) -> Iterator[Act]:
-    """The acts of ``gold`` from here to the end."""
-    while not solved(state) and (act := gold(state)).verb != "look":
-        yield act
-        state = do(state, act).state
-
-
-def start_distance(state: HouseState) -> float:
+@functools.lru_cache(maxsize=2048)
+def start_distance(house: House) -> float:
     """The distance of the episode's first state."""
-    return distance(begin(state.house))
+    return distance(begin(house))
 
 
 def _candidates(state: HouseState, goal: Goal) -> list[int]:

@@ -15,7 +15,9 @@ State = TypeVar("State")
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _TAGGED = re.compile(r"<(action|command|answer|act)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(
+    r"<(think|thinking|planning|explore|reflection|monitor)>.*?(?:</\1>|$)", re.DOTALL | re.IGNORECASE
+)
 _LABEL = re.compile(r"^\W*(?:action|command|act|next|i)\s*[:>]", re.IGNORECASE)
 _FILLER_TEXT = "the a an my some please then now i will ll should let me to of"
 _FILLERS = frozenset(_FILLER_TEXT.split())
@@ -33,7 +35,8 @@ def spoken(action: Message) -> tuple[str, ...]:
     """The words of the command in a message, in lower case and without fillers.
 
     A command is the argument of the tool ``act``, what stands between ``<action>`` tags, or the last line
-    that is not empty; thoughts between ``<think>`` tags and a label such as ``Action:`` are left out.
+    that is not empty. Thoughts between ``<think>`` tags (or RLVMR's ``<planning>``, ``<explore>``, …) and a
+    label such as ``Action:`` are left out.
 
     >>> spoken(Message("assistant", "Where is it? I look.\\nAction: Go to the Fridge1."))
     ('go', 'fridge', '1')

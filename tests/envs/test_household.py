@@ -141,6 +141,7 @@ def test_what_is_heated_twice_burns_and_bins_swallow_where_mistakes_are_irrevers
         ("enter the lounge", Act("go", -1, 9)),
         ("<think>shelf 1?</think> go shelf 2", Act("go", -1, 2)),
         ("Let me think: shelf 1?\nAction: go to shelf 2", Act("go", -1, 2)),
+        ("<planning>shelf 1, then the sink</planning>go to shelf 2", Act("go", -1, 2)),
         ("<action>go to shelf 2</action>", Act("go", -1, 2)),
         ("pick up mug 2 from shelf 1", Act("take", 1, 1)),
         ("take mug", Act("take", 1, -1)),  # the one that is here
