@@ -157,3 +157,15 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_small_model(
         folder, texts(shown), vocab_size=400, layers=2, width=64, heads=2, context=512, seed=1
     )
+
+
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The recipe of ``tests/letters.py``, whose environment pays even a random model, as a mapping."""
+    import yaml
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    from letters import RECIPE, register_letters
+
+    register_letters()
+    return yaml.safe_load(RECIPE)

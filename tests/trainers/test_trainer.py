@@ -1,0 +1,304 @@
+"""Recipes from beginning to end, on a model of one layer and an environment of three turns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file
+
+from turnwise.agents.core import Episode, Outcome
+from turnwise.agents.log import EpisodeLog, LogReader
+from turnwise.agents.replay import replay
+from turnwise.errors import EngineError, RecipeError, RunError
+from turnwise.trainers import rollouts, sync, trainer, warm_start
+from turnwise.trainers.parts import build_parts
+from turnwise.trainers.play import Cost
+from turnwise.trainers.recipe import check_recipe
+from turnwise.trainers.rollouts import Sample, describe, log_sample
+from turnwise.trainers.trainer import train
+
+
+class Runs:
+    """Trains in a folder and reads what came of it."""
+
+    def __init__(self, folder: Path, recipe: dict[str, Any]) -> None:
+        self.folder, self.recipe = folder, recipe
+        self.said: list[str] = []
+
+    def __call__(self, *, resume: bool = False, out: str = "run", **changes: Any) -> Any:
+        file = self.folder / "letters.yaml"
+        file.write_text(yaml.safe_dump(self.recipe))
+        dotted = {key.replace("__", "."): value for key, value in changes.items()}
+        return train(file, self.folder / out, dotted, resume, say=self.said.append)
+
+    def rows(self, phase: str = "rl", out: str = "run") -> list[dict[str, Any]]:
+        lines = (self.folder / out / "metrics.jsonl").read_text().splitlines()
+        return [row for row in map(json.loads, lines) if row["phase"] == phase]
+
+    def weights(self, step: int, out: str = "run") -> dict[str, Any]:
+        return load_file(self.folder / out / f"checkpoints/step-{step:06d}/model/model.safetensors")
+
+
+@pytest.fixture
+def runs(tmp_path: Path, letters: dict[str, Any]) -> Runs:
+    letters |= {"updates": 2, "checkpoint": {"every": 1, "keep": 9}}
+    return Runs(tmp_path, letters)
+
+
+def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
+    changes = {
+        "credit": {"name": "gae", "lam": 0.95},
+        "filter": "any",
+        "optimizer__learning_rate": 1e-4,
+        "optimizer__value_learning_rate": 0.01,
+    }
+    result = runs(rollout__group_size=1, rollout__groups=12, updates=10, **changes)
+    assert [judged.name for judged in result.evaluations] == ["warm start"] * 2 + ["after RL"] * 2
+    saved = load_file(runs.folder / "run/checkpoints/step-000010/trainer.safetensors")
+    assert any(name.startswith("parameter/1/") for name in saved)
+    records = list(LogReader(runs.folder / "run/episodes.jsonl.zst"))
+    assert any(len(set(record.advantages)) > 1 for record in records), "turns of one episode differ"
+
+    def first_turns(updates: tuple[int, ...]) -> float:
+        found = [record.advantages[0] for record in records if record.update in updates]
+        return sum(found) / len(found)
+
+    assert first_turns((0,)) > 0.05, "V begins at 0, so the advantage is the return"
+    assert abs(first_turns((8, 9))) < 0.5 * first_turns((0,)), "V has come to expect the return"
+    assert all(row["value_error"] > 0 for row in runs.rows())
+
+
+@pytest.mark.parametrize("lora", [None, {"rank": 4}], ids=["full", "lora"])
+def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any) -> None:
+    loss = ["clip", {"name": "kl", "weight": 0.01}]
+    runs(loss=loss, model__lora=lora, updates=3, optimizer__minibatches=1, optimizer__learning_rate=0.01)
+    start = load_file(runs.folder / "run/start/model.safetensors")
+    made = load_file(runs.folder / "run/model/model.safetensors")
+    assert any(not torch.equal(start[name], made[name]) for name in made), "the warm start trained nothing"
+    first = runs.weights(0)
+    assert all(torch.allclose(start[name], first[name], atol=1e-6) for name in start)
+    kl = [row["kl_reference"] for row in runs.rows()]
+    assert kl[0] == pytest.approx(0, abs=1e-6)
+    assert kl[1] > 1e-7
+    assert kl[2] > 1e-7
+
+    # A resumed run compares with the same reference, though the first checkpoint is gone.
+    whole = runs.weights(3)
+    (runs.folder / "run/checkpoints/step-000003").rename(runs.folder / "kept")
+    runs(
+        resume=True,
+        loss=loss,
+        model__lora=lora,
+        updates=3,
+        optimizer__minibatches=1,
+        optimizer__learning_rate=0.01,
+    )
+    assert [row["kl_reference"] for row in runs.rows()] == kl
+    assert all(torch.equal(tensor, whole[name]) for name, tensor in runs.weights(3).items())
+
+
+def test_adapters_train_without_a_reference_too(runs: Runs) -> None:
+    runs(model__lora={"rank": 2})
+    assert not (runs.folder / "run/start").exists()
+    assert all(row["grad_norm"] > 0 and row["canary_gap"] < 1e-4 for row in runs.rows())
+    before, after = runs.weights(0), runs.weights(2)
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all("_proj" in name for name in changed)
+
+
+def test_a_loaded_model_trains_without_a_warm_start(runs: Runs, small_model: Path) -> None:
+    result = runs(
+        model={"path": str(small_model)},
+        warm_start=None,
+        loss=["clip", "kl"],
+        optimizer__precision="bfloat16",
+        optimizer__minibatches=1,
+    )
+    assert [judged.name for judged in result.evaluations] == ["before"] * 2 + ["after RL"] * 2
+    first, second = (row["kl_reference"] for row in runs.rows())
+    assert 0 <= first < 1e-3
+    assert second > 0
+    assert not (runs.folder / "run/start").exists()
+    assert all(0 < row["engine_gap"] < 0.1 for row in runs.rows()), "bfloat16 against the engine's float32"
+
+
+def test_a_warm_start_alone(runs: Runs) -> None:
+    result = runs(updates=0)
+    assert result.best_update == 0
+    assert [j.evaluation.success for j in result.evaluations[:2]] == [
+        j.evaluation.success for j in result.evaluations[2:]
+    ]
+    assert (runs.folder / "run/best/model/config.json").exists()
+    nll = [row["action_nll"] for row in runs.rows("warm_start")]
+    assert len(nll) == 2
+
+
+def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = iter([0.5, 0.9, 0.9, 0.2])
+    played = trainer.evaluate_async
+
+    async def scored(suite: Any, policy: Any, **options: Any) -> Any:
+        found = await played(suite, policy, **options)
+        if options["split"] == "dev":
+            object.__setattr__(found, "success", next(scores))
+        return found
+
+    monkeypatch.setattr(trainer, "evaluate_async", scored)
+    judged: list[dict[str, Any]] = []
+    pushed = trainer.push_weights
+
+    def push(model: Any, engine: Any, version: int) -> Any:
+        judged.append({name: t.clone() for name, t in sync.checkpoint_tensors(model)})
+        return pushed(model, engine, version)
+
+    monkeypatch.setattr(trainer, "push_weights", push)
+    result = runs(updates=4, evaluate__every=1, checkpoint={"every": 9, "keep": 1})
+    assert result.best_update == 2
+    assert (runs.folder / "run/best").resolve().name == "step-000002"
+    kept = sorted(path.name for path in (runs.folder / "run/checkpoints").iterdir())
+    assert kept == ["step-000002", "step-000004"]
+    best, last = runs.weights(2), runs.weights(4)
+    assert all(torch.equal(judged[-1][name], best[name]) for name in best)
+    assert any(not torch.equal(best[name], last[name]) for name in best)
+
+
+def test_the_same_seed_gives_the_same_run(runs: Runs) -> None:
+    for out in ("a", "b"):
+        runs(out=out, model__lora={"rank": 2}, credit="gae", filter="any")
+    runs(out="c", model__lora={"rank": 2}, credit="gae", filter="any", seed=4)
+    a, b, c = (runs.weights(2, out) for out in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert any(not torch.equal(a[name], c[name]) for name in a)
+
+
+def test_logged_episodes_replay_though_rewards_were_replaced(runs: Runs) -> None:
+    runs(reward="success")
+    report = replay(runs.folder / "run/episodes.jsonl.zst")
+    assert report.ok, str(report)
+    assert report.episodes == 24
+
+
+def test_an_update_from_which_nothing_can_be_learned(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All groups dropped, or no episode with a single turn: the run goes on, and says so."""
+    monkeypatch.setattr(
+        rollouts, "sort", lambda parts, played, cost: Sample(played, [None] * len(played), [], cost)
+    )
+    runs(out="dropped")
+    for row in runs.rows(out="dropped"):
+        assert (row["groups_dropped"], row["informative"], row["success"]) == (3, 0, 0)
+        assert "grad_norm" not in row
+    first, last = (runs.weights(step, "dropped") for step in (0, 2))
+    assert all(torch.equal(first[name], last[name]) for name in first)
+    monkeypatch.undo()
+
+
+def test_prompts_that_never_fit_are_turnless_episodes_not_errors(runs: Runs) -> None:
+    runs(filter="any", warm_start=None, engine__context_length=16)
+    for row in runs.rows():
+        assert (row["turns"], row["tokens"], row["informative"]) == (0, 0, 1)
+        assert "grad_norm" not in row
+
+
+def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_mended(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from letters import Letters
+
+    working, calls = Letters.transition, [0]
+
+    def broken(self: Any, state: Any, action: Any) -> Any:
+        calls[0] += 1
+        if calls[0] > 120:
+            raise ZeroDivisionError("the sandbox burned down")
+        return working(self, state, action)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Letters, "transition", broken)
+        with pytest.raises(RunError, match=r"episodes failed in update \d+: .*burned down(.|\n)*max_failed"):
+            runs(updates=6)
+    result = runs(updates=6, resume=True)
+    assert not result.interrupted
+    assert [row["update"] for row in runs.rows()] == [1, 2, 3, 4, 5, 6]
+    assert len(result.evaluations) == 4
+
+
+def test_failed_groups_are_counted_and_logged_without_advantages(
+    runs: Runs, tmp_path: Path, letters: dict[str, Any]
+) -> None:
+    runs(out="played")
+    records = [r for r in LogReader(runs.folder / "played/episodes.jsonl.zst") if r.update == 0]
+    groups: list[list[Episode]] = [[r.episode for r in records if r.group == g] for g in range(3)]
+    failed = groups[1][2]
+    groups[1][2] = type(failed)(
+        failed.task, failed.seed, failed.trajectories, Outcome.INFRA_ERROR, None, "engine down"
+    )
+    found = rollouts.sort(build_parts(check_recipe(letters)), groups, Cost())
+    assert found.kept == [0, 2]
+    metrics = describe(found)
+    assert (metrics["groups_dropped"], metrics["episodes_failed"]) == (1, 1)
+    assert metrics["success"] == sum(e.success for g in (groups[0], groups[2]) for e in g) / 8
+    advantages = [[float(i)] * len(e.trajectory.turns) for i, e in enumerate(groups[0] + groups[2])]
+    with EpisodeLog(tmp_path / "log.jsonl") as log:
+        log_sample(log, 0, found, advantages)
+    written = list(LogReader(tmp_path / "log.jsonl"))
+    assert [r.group for r in written] == [0] * 4 + [1] * 4 + [2] * 4
+    assert [r.advantages[:1] for r in written] == [
+        (0,),
+        (1,),
+        (2,),
+        (3,),
+        (),
+        (),
+        (),
+        (),
+        (4,),
+        (5,),
+        (6,),
+        (7,),
+    ]
+    assert written[6].episode.outcome is Outcome.INFRA_ERROR
+
+
+def test_an_engine_with_other_weights_stops_the_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnwise.agents.policies.torch import TorchEngine
+
+    load = TorchEngine.load_weights
+
+    def stale(self: Any, weights: Any, version: int) -> None:
+        load(self, [(name, t * 0 if version and "down_proj" in name else t) for name, t in weights], version)
+
+    monkeypatch.setattr(TorchEngine, "load_weights", stale)
+    with pytest.raises(EngineError, match="other weights"):
+        runs(optimizer__learning_rate=0.01)
+    assert runs.rows() == []
+
+
+def test_what_cannot_start_leaves_no_run_behind(runs: Runs) -> None:
+    if not torch.cuda.is_available():
+        with pytest.raises(Exception, match="GPU"):
+            runs(device="cuda")
+    with pytest.raises(RecipeError, match=r"model\.scratch\.vocab_size"):
+        runs(model__scratch__vocab_size=10)
+    assert not runs(updates=0).interrupted
+
+
+def test_a_demonstrator_that_fails_is_named(letters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    from letters import Letters
+
+    from turnwise.envs.registry import get_suite
+    from turnwise.trainers.schema import WarmStart
+
+    monkeypatch.setattr(Letters, "gold", lambda self, state: 1 / 0)
+    with pytest.raises(
+        RunError, match=r"scripted:gold can demonstrate nothing in test/letters(.|\n)*division"
+    ):
+        asyncio.run(warm_start.demonstrations(get_suite("test/letters"), WarmStart(), 0, 4, 0))
