@@ -25,7 +25,7 @@ class Board:
             rows: Sequence[str] = options["level"]
             self.game: str = options["game"]
             self.moves, self.slip, self.sight = options["moves"], options["slip"], options["sight"]
-            self.full = options["text"] == "full"
+            self.full, self.image = options["text"] == "full", bool(options["image"])
             cells = "".join(rows)
             self.width = len(rows[0])
         except (KeyError, TypeError, IndexError) as error:

@@ -10,7 +10,9 @@ from typing import ClassVar
 from turnwise.envs.core import End
 from turnwise.envs.grid import plans
 from turnwise.envs.grid.board import COLOURS, DIRECTIONS, Board, GridState, begin, move, picture, solved, sunk
+from turnwise.envs.grid.pixels import png
 from turnwise.envs.grid.tasks import GridKnobs, draw_task
+from turnwise.envs.messages import Image
 from turnwise.envs.worlds.commands import Answer, CommandEnv, Kept
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, Task
@@ -31,7 +33,7 @@ _SIGNS = {
 
 
 class GridEnv(CommandEnv[GridState]):
-    """Move through a level that is told as text."""
+    """Move through a level that is told as text or shown as a picture."""
 
     turn_limit = 30
     floor: ClassVar[float] = 0.2
@@ -76,6 +78,9 @@ class GridEnv(CommandEnv[GridState]):
                 return Answer(state, "done .", End.SOLVED)
         return Answer(state, _told(state))
 
+    def images(self, state: GridState) -> tuple[Image, ...]:
+        return (Image(png(state)),) if state.board.image else ()
+
     def gold(self, state: GridState) -> str:
         return plans.gold(state)
 
@@ -113,8 +118,9 @@ class GridEnv(CommandEnv[GridState]):
 
 
 def _told(state: GridState) -> str:
-    """The level, one row a line; each sign with a space behind it, so that it is the same token everywhere."""
-    rows = [" ".join(row) + " " for row in picture(state)]
+    """The level, one row a line; each sign with a space behind it, so that it is the same token everywhere.
+    Where there is a picture of it, the text does not repeat it."""
+    rows = ["see the picture ."] if state.board.image else [" ".join(row) + " " for row in picture(state)]
     if state.keys:
         rows.append(f"keys : {' '.join(c for bit, c in enumerate(COLOURS) if state.keys >> bit & 1)} .")
     return "\n".join(rows)

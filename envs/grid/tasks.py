@@ -30,6 +30,7 @@ class GridKnobs(WorldKnobs, extra="forbid", frozen=True):
     horizon: tuple[int, int] = (1, 1000)  # moves of the shortest way (expected ones on slippery ice)
     moves: int = pydantic.Field(1, ge=1, le=20)  # that one turn may make
     sight: int = pydantic.Field(0, ge=0)  # how far one sees; 0: everything
+    image: bool = False  # show levels as pictures instead of text
     boxes: int = pydantic.Field(1, ge=1, le=5)
     doors: int = pydantic.Field(1, ge=0, le=4)
     decoys: int = pydantic.Field(0, ge=0, le=2)  # doors that lead nowhere, and their keys
@@ -61,7 +62,7 @@ def draw_task(rng: Random, split: Split, knobs: GridKnobs) -> Task:
 
 
 def _task(level: Sequence[str], knobs: GridKnobs) -> Task | None:
-    shared = ("game", "moves", "slip", "sight", "text", "commands", "turn_limit")
+    shared = ("game", "moves", "slip", "sight", "image", "text", "commands", "turn_limit")
     options = {"level": list(level), **{name: getattr(knobs, name) for name in shared}}
     task = Task(ENV, ASK[knobs.game][knobs.text == "compact"], options)
     state = begin(Board(task))

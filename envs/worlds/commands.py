@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from turnwise.envs.core import AgentEnv, End, Kind, Transition
-from turnwise.envs.messages import Message, Messages
+from turnwise.envs.messages import Image, Message, Messages
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
 
@@ -126,12 +127,16 @@ class CommandEnv(AgentEnv[State]):
         """
         raise NotImplementedError
 
+    def images(self, state: State) -> tuple[Image, ...]:
+        """Pictures that go with an observation; none unless a subclass draws some."""
+        return ()
+
     def initial(self, task: Task) -> tuple[State, Messages]:
         state = self.begin(task)
         system, text = self.opening(state)
         if task.options.get("commands") == "shown":
             text = f"{text}\n{self._hint(state)}"
-        return state, Messages((Message("system", system), Message("user", text)))
+        return state, Messages((Message("system", system), Message("user", text, images=self.images(state))))
 
     def transition(self, state: State, action: Message) -> Transition[State]:
         after, text, end = self.obey(state, spoken(action))
@@ -144,7 +149,12 @@ class CommandEnv(AgentEnv[State]):
         rewards = {"outcome": float(end is End.SOLVED)} if end else {}
         if self.grounding:
             rewards["grounding"] = self.grounding
-        return Transition(after, text, rewards, end, details)
+        seen = self.images(after)
+        if not seen:
+            return Transition(after, text, rewards, end, details)
+        role, call = ("tool", action.tool_calls[0].id) if action.tool_calls else ("user", "")
+        told = Messages((Message(role, text, tool_call_id=call, images=seen),))
+        return Transition(after, told, rewards, end, details)
 
     def _hint(self, state: State) -> str:
         return "commands : " + " , ".join(list(self.admissible(state))[:_MOST_HINTS]) + " ."
@@ -159,11 +169,14 @@ class Kept(Generic[World]):
     def __init__(self, build: Callable[[Task], World], most: int = 2048) -> None:
         self._build, self._most = build, most
         self._kept: dict[str, World] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, task: Task) -> World:
         found = self._kept.get(task.id)
         if found is None:
-            found = self._kept[task.id] = self._build(task)
-            if len(self._kept) > self._most:
-                self._kept.pop(next(iter(self._kept)), None)
+            found = self._build(task)
+            with self._lock:
+                self._kept[task.id] = found
+                if len(self._kept) > self._most:
+                    del self._kept[next(iter(self._kept))]
         return found

@@ -2,6 +2,8 @@
 
 import random
 import re
+import struct
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -11,14 +13,24 @@ from turnwise.envs.check import check_env
 from turnwise.envs.core import End
 from turnwise.envs.grid import plans
 from turnwise.envs.grid.env import GridEnv
+from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.envs.walks import walk
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.tools.core import ToolCall
 
 ENV = "turnwise/Grid-v0"
 SUITES = ["sokoban-easy", "sokoban", "sokoban-hard", "maze", "maze-dark", "lake", "lake-slippery"]
-OPTIONS = {"moves": 1, "slip": 0.0, "sight": 0, "text": "compact", "commands": "hidden", "turn_limit": 50}
+OPTIONS = {
+    "moves": 1,
+    "slip": 0.0,
+    "sight": 0,
+    "image": False,
+    "text": "compact",
+    "commands": "hidden",
+    "turn_limit": 50,
+}
 
 
 def start(game, *level, **options):
@@ -131,6 +143,29 @@ def test_the_expected_way_on_slippery_ice_solves_bellmans_equation():
         "lake", "#####", "##~##", "#@_x#", "##~##", "#####", slip=0.5
     )  # between two there is no safe move
     assert plans.distance(env.state) == float("inf")
+
+
+def test_levels_can_be_shown_as_pictures():
+    env = start("maze", "#######", "#r@R_x#", "#######", image=True)
+    first, _ = env.reset(seed=0, options={"task": env.task})
+    assert first[-1].content == "push o to x .\nsee the picture ."
+    before = pixels(first[-1].images[0].data)
+    assert [before[1][x] for x in (0, 1, 2, 3, 4)] == [
+        (70, 70, 78), (230, 50, 50), (40, 110, 220), (138, 30, 30), (226, 226, 220),
+    ]  # fmt: skip
+    call = Message("assistant", "", (ToolCall("act", {"command": "left"}, "c1"),))
+    after = env.step(call).observation[-1]
+    assert (after.role, after.tool_call_id) == ("tool", "c1")
+    assert pixels(after.images[0].data)[1][1:4] == [(40, 110, 220), (226, 226, 220), (226, 226, 220)]
+
+
+def pixels(data):
+    """The middle pixel of each cell of a PNG."""
+    width, height = struct.unpack(">II", data[16:24])
+    start = data.index(b"IDAT") + 4
+    raw = zlib.decompress(data[start : start + struct.unpack(">I", data[start - 8 : start - 4])[0]])
+    lines = [raw[y * (3 * width + 1) + 1 : (y + 1) * (3 * width + 1)] for y in range(height)]
+    return [[tuple(lines[y][3 * x : 3 * x + 3]) for x in range(7, width, 14)] for y in range(7, height, 14)]
 
 
 # --- levels --------------------------------------------------------------------------------------
