@@ -317,7 +317,11 @@ def test_the_value_head_learns_returns_and_leaves_the_policy_alone(
 ) -> None:
     model = random_model()
     before = {name: p.clone() for name, p in model.named_parameters()}
-    learner = Learner(model, Optimizer(learning_rate=1e-12, value_learning_rate=1e-2), value_head=ValueHead(model.config.hidden_size))
+    learner = Learner(
+        model,
+        Optimizer(learning_rate=1e-12, value_learning_rate=1e-2),
+        value_head=ValueHead(model.config.hidden_size),
+    )
     returns = batch.turns.reward_BK.flip(-1).cumsum(-1).flip(-1)
     assert not learner.values(batch).any()
     for _ in range(80):

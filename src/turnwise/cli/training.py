@@ -28,7 +28,7 @@ def train(
         recipe: A recipe's name (`turnwise list recipes`) or a YAML file.
         out: The run's folder; runs/NAME without it.
         resume: Go on where the run in that folder stopped.
-        set_: Changes of the recipe, such as --set updates=50 loss.clip=0.3.
+        set_: Changes of the recipe, such as --set updates=50 loss.clip.high=0.3.
     """
     from turnwise.trainers.trainer import train as train_recipe
 
@@ -78,7 +78,7 @@ def explain(
 
     Args:
         recipe: A recipe's name or a YAML file.
-        set_: Changes of the recipe, such as --set loss.clip=0.3.
+        set_: Changes of the recipe, such as --set loss.clip.high=0.3.
     """
     from turnwise.trainers.explain import explain as explain_recipe
 
