@@ -93,7 +93,7 @@ class ShopEnv(AgentEnv[ShopState]):
         it. He knows how the shop works, and succeeds about one time in four on ``shop/quick``."""
         if state.item >= 0:
             return f"click[{_towards_purchase(state, choose(state.product, state.world.goal))}]"
-        if state.page is not Page.RESULTS:
+        if state.page is not Page.RESULTS or not state.visible:
             return self.gold(state)
         visible, product = state.visible, state.world.catalogue.product
         asked = {*state.world.goal.attributes}

@@ -252,3 +252,12 @@ def test_resets_leave_nothing_behind():
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 20_000  # bytes; one kept state per episode would be more
+
+
+def test_the_demonstrator_knows_a_way_on_from_a_page_without_products():
+    env = shop(**FULL)
+    play(env, "search[zzzz]")
+    assert env.state.page is Page.RESULTS
+    assert not env.state.visible
+    said = env.demonstrate(env.state, derive_rng("page"))
+    assert not env.step(said).info["bad_action"]
