@@ -87,9 +87,12 @@ def maze(rng: Random, size: int, doors: int, decoys: int) -> Sequence[str] | Non
 def lake(rng: Random, size: int, holes: float) -> Sequence[str]:
     """Ice with holes, the target far from the start. A way is laid first, so that one remains."""
     inner = [(y, x) for y in range(1, size - 1) for x in range(1, size - 1)]
+    open_ = [
+        (y, x) for y, x in inner if 1 < y < size - 2 and 1 < x < size - 2
+    ]  # no shore leads to the target
     start = goal = inner[0]
     while abs(start[0] - goal[0]) + abs(start[1] - goal[1]) < size - 3:
-        start, goal = rng.sample(inner, 2)
+        start, goal = rng.choice(inner), rng.choice(open_)
     cell, way = start, {start}
     while cell != goal:
         towards = [(goal[0] > cell[0]) - (goal[0] < cell[0]), (goal[1] > cell[1]) - (goal[1] < cell[1])]

@@ -58,7 +58,7 @@ def draw_task(rng: Random, split: Split, knobs: GridKnobs) -> Task:
         fitting = (level for level in _levels(rng, knobs) if in_split(split, ENV, knobs.game, level))
         return next((task for level in fitting if (task := _task(level, knobs))), None)
 
-    return first_drawn(draw, rng, split, "grid")
+    return first_drawn(draw, rng, split, "grid", attempts=20_000)  # levels are cheap, safe lakes rare
 
 
 def _task(level: Sequence[str], knobs: GridKnobs) -> Task | None:

@@ -12,7 +12,6 @@ from turnwise.errors import EnvError, NotFoundError
 from turnwise.tasks.core import Json, Split, Task, digest
 
 _BUCKETS = {Split.TRAIN: range(8), Split.DEV: range(8, 9), Split.TEST: range(9, 10)}
-_ATTEMPTS = 2000
 
 
 class WorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
@@ -51,17 +50,19 @@ def in_split(split: Split, *key: Json) -> bool:
     return int(digest(*key), 16) % 10 in _BUCKETS[split]
 
 
-def first_drawn(draw: Callable[[Random], Task | None], rng: Random, split: Split, world: str) -> Task:
+def first_drawn(
+    draw: Callable[[Random], Task | None], rng: Random, split: Split, world: str, attempts: int = 2000
+) -> Task:
     """The first task that ``draw`` finds.
 
     Raises:
-        EnvError: there is none in two thousand attempts.
+        EnvError: there is none in so many attempts.
     """
-    for _ in range(_ATTEMPTS):
+    for _ in range(attempts):
         task = draw(rng)
         if task is not None:
             return task
     raise EnvError(
-        f"The {world}'s knobs gave no task of the {split} split in {_ATTEMPTS} attempts.",
+        f"The {world}'s knobs gave no task of the {split} split in {attempts} attempts.",
         "Make the world larger or ask for less.",
     )

@@ -151,12 +151,12 @@ def test_levels_can_be_shown_as_pictures():
     assert first[-1].content == "push o to x .\nsee the picture ."
     before = pixels(first[-1].images[0].data)
     assert [before[1][x] for x in (0, 1, 2, 3, 4)] == [
-        (70, 70, 78), (230, 50, 50), (40, 110, 220), (138, 30, 30), (226, 226, 220),
+        (70, 70, 78), (230, 50, 50), (255, 120, 0), (138, 30, 30), (226, 226, 220),
     ]  # fmt: skip
     call = Message("assistant", "", (ToolCall("act", {"command": "left"}, "c1"),))
     after = env.step(call).observation[-1]
     assert (after.role, after.tool_call_id) == ("tool", "c1")
-    assert pixels(after.images[0].data)[1][1:4] == [(40, 110, 220), (226, 226, 220), (226, 226, 220)]
+    assert pixels(after.images[0].data)[1][1:4] == [(255, 120, 0), (226, 226, 220), (226, 226, 220)]
 
 
 def pixels(data):
