@@ -50,7 +50,7 @@ class Interval(NamedTuple):
     high: float
 
     def to_json(self) -> Json:
-        return [round(x, 6) if np.isfinite(x) else None for x in self] if np.isfinite(self.value) else None
+        return [round(x, 4) if np.isfinite(x) else None for x in self] if np.isfinite(self.value) else None
 
 
 @dataclass(frozen=True)

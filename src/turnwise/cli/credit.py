@@ -129,7 +129,7 @@ def _write(report: Report, out: Path) -> list[Path]:
 
     out.mkdir(parents=True, exist_ok=True)
     data = out / "credit-bench.json"
-    data.write_text(json.dumps({"machine": describe(), **report.to_json()}, indent=1, allow_nan=False) + "\n")
+    data.write_text(json.dumps({"machine": describe(), **report.to_json()}, allow_nan=False) + "\n")
     page = out / "credit-bench.md"
     page.write_text(_page(report))
     return [data, page, draw(report, out / "credit-bench.svg")]
