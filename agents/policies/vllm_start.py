@@ -71,6 +71,7 @@ def _hushed() -> Iterator[None]:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     logging.getLogger("vllm.logging_utils.dump_input").setLevel(logging.CRITICAL)  # every request in flight
     logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
+    logging.getLogger("vllm.triton_utils.importing").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

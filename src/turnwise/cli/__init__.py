@@ -11,6 +11,7 @@ _QUIET = {
     "OMP_WAIT_POLICY": "passive",  # OpenMP threads that spin ruin an engine sharing its cores with a trainer
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
     "TRANSFORMERS_VERBOSITY": "error",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
