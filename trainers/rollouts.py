@@ -28,7 +28,7 @@ class Sample(NamedTuple):
         cost: what was played for them, forks that only measure among it.
     """
 
-    played: list[Group]
+    played: Sequence[Group]
     rewarded: list[Group | None]
     kept: list[int]
     cost: Cost
@@ -86,7 +86,7 @@ async def sample(recipe: Recipe, suite: Suite, policy: Policy, parts: Parts, upd
     return sort(parts, groups, player.cost)
 
 
-def sort(parts: Parts, played: list[Group], cost: Cost) -> Sample:
+def sort(parts: Parts, played: Sequence[Group], cost: Cost) -> Sample:
     """Reward the whole groups and let the filter choose among them."""
     rewarded = [
         parts.reward(group) if all(episode.outcome.counts for episode in group) else None for group in played
