@@ -23,7 +23,9 @@ def test_the_environment_is_short_and_passes_the_check(tmp_path):
         "import my_module\nfrom turnwise.envs.check import check_env\nreport = check_env('me/Guess-v0', tasks=20)\n"
         "print([(name, clause.detail) for name, clause in report.clauses.items() if not clause.ok])"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.stdout == "[]\n", done.stdout + done.stderr
 
 

@@ -31,7 +31,10 @@ def kl(batch: TokenBatch, *, estimator: Literal["k1", "k2", "k3"] = "k3") -> Tok
     [[[-0.223144]], [[0.024897]], [[0.026856]]]
     """
     if batch.reference_logp_RT is None:
-        raise RecipeError("The loss 'kl' needs a reference model.", "Train by a recipe, whose trainer loads one, or give the batch reference_logp_RT.")
+        raise RecipeError(
+            "The loss 'kl' needs a reference model.",
+            "Train by a recipe, whose trainer loads one, or give the batch reference_logp_RT.",
+        )
     mask_RT = batch.mask_RT
     x_RT = bounded(batch.logp_RT - batch.reference_logp_RT, mask_RT)
     k3_RT = ((-x_RT).exp() + x_RT - 1).clamp(max=CAP)
