@@ -82,14 +82,14 @@ THINGS: dict[str, Thing] = {
 }
 
 SMALL = 24
-"""How many things the small vocabulary has: every third, so that each room and each ability is in it."""
+"""How many things the small vocabulary has: every other one, so that each room and each ability is in it."""
 
 
 def things(vocabulary: str) -> tuple[str, ...]:
     """The kinds of objects of a vocabulary, ``small`` or ``full``.
 
     >>> len(things("small")), len(things("full"))
-    (24, 48)
+    (24, 47)
     """
     names = tuple(THINGS)
     return names if vocabulary == "full" else names[::2][:SMALL]

@@ -114,7 +114,13 @@ def test_a_closed_pipe_is_no_error():
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     command = [sys.executable, "-c", "from turnwise.cli import main; main()", "eval", "shop/hard", "--json"]
     flags = ["--policy", "scripted:random", "--episodes", "2000", "--out", "kept", "--concurrency", "2"]
-    with subprocess.Popen([*command, *flags], cwd=tmp_path, stdout=-1, stderr=-1, text=True) as process:
+
+    def heed_interrupts():  # a shell lets its background jobs ignore them, and children inherit that
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        [*command, *flags], cwd=tmp_path, stdout=-1, stderr=-1, text=True, preexec_fn=heed_interrupts
+    ) as process:
         log = tmp_path / "kept" / "episodes.jsonl.zst"
         deadline = time.monotonic() + 60
         while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
