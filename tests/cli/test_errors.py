@@ -115,11 +115,9 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
     command = [sys.executable, "-c", "from turnwise.cli import main; main()", "eval", "shop/hard", "--json"]
     flags = ["--policy", "scripted:random", "--episodes", "2000", "--out", "kept", "--concurrency", "2"]
 
-    def heed_interrupts():  # a shell lets its background jobs ignore them, and children inherit that
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
+    heed = ["env", "--default-signal=INT"]  # a shell lets its background jobs, and their children, ignore it
     with subprocess.Popen(
-        [*command, *flags], cwd=tmp_path, stdout=-1, stderr=-1, text=True, preexec_fn=heed_interrupts
+        [*heed, *command, *flags], cwd=tmp_path, stdout=-1, stderr=-1, text=True
     ) as process:
         log = tmp_path / "kept" / "episodes.jsonl.zst"
         deadline = time.monotonic() + 60
