@@ -115,12 +115,7 @@ def make_batch(folder: Path, load: Workload) -> tuple[Recipe, Batch]:
     build_small_model(
         folder,
         texts([episode.trajectory for episode in episodes]),
-        vocab_size=scratch.vocab_size,
-        layers=scratch.layers,
-        width=scratch.width,
-        heads=scratch.heads,
-        context=scratch.context,
-        init=scratch.init,
+        **scratch.model_dump(exclude={"text_episodes"}),
     )
     told = _with_tokens(episodes, folder, recipe)
     batch = collate([told[i : i + load.group] for i in range(0, len(told), load.group)])

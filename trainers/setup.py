@@ -160,12 +160,7 @@ def make_small_model(recipe: Recipe, folder: Path) -> None:
     build_small_model(
         folder,
         texts(heard),
-        vocab_size=scratch.vocab_size,
-        layers=scratch.layers,
-        width=scratch.width,
-        heads=scratch.heads,
-        context=scratch.context,
-        init=scratch.init,
+        **scratch.model_dump(exclude={"text_episodes"}),
         seed=recipe.seed,
     )
 

@@ -11,10 +11,10 @@ from turnwise.envs.shop.knobs import ENV, PageKnobs, ShopKnobs, WebShopKnobs
 from turnwise.envs.shop.procedural import Columns, ProceduralSpec
 from turnwise.envs.shop.reward import NO_CAP, Goal, score
 from turnwise.envs.shop.webshop_data import RawGoal, WebShopSpec, fingerprint
+from turnwise.envs.worlds.knobs import in_split
 from turnwise.errors import EnvError
-from turnwise.tasks.core import Json, Split, Task, digest
+from turnwise.tasks.core import Json, Split, Task
 
-_BUCKETS = {Split.TRAIN: range(8), Split.DEV: range(8, 9), Split.TEST: range(9, 10)}
 _ATTEMPTS = 1000
 _FAMILIES = 10  # of one catalogue, before another one is tried
 
@@ -85,8 +85,7 @@ def _draw_procedural(rng: Random, split: Split, knobs: ShopKnobs) -> Task | None
         product = shop.product(columns.base(family))
         attributes = columns.in_order(product.attributes[: rng.randint(*knobs.attributes)])
         options = columns.wanted(family)
-        key = digest(product.query, sorted(attributes), sorted(options.items()))
-        if int(key, 16) % 10 in _BUCKETS[split]:
+        if in_split(split, product.query, sorted(attributes), sorted(options.items())):
             break
     else:
         return None

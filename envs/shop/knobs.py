@@ -10,7 +10,7 @@ import pydantic
 from turnwise.envs.shop.engine import Layout
 from turnwise.envs.shop.procedural import Difference, ProceduralSpec
 from turnwise.envs.shop.words import Size, vocabulary
-from turnwise.errors import EnvError, NotFoundError
+from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, digest
 
 ENV = "turnwise/Shop-v0"
@@ -120,15 +120,4 @@ def knobs_of(values: Mapping[str, Json]) -> ShopKnobs | WebShopKnobs:
         EnvError: one is unknown or has a value that is not allowed.
     """
     kind = WebShopKnobs if "data" in values else ShopKnobs
-    for name in values:
-        if name not in kind.model_fields:
-            error = NotFoundError("knob of the shop called", name, kind.model_fields)
-            raise EnvError(error.cause, error.remedy)
-    try:
-        return kind.model_validate(values)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "knobs"
-        raise EnvError(
-            f"Shop knob {where}: {first['msg']}.", "The knobs are listed in envs/shop/knobs.py."
-        ) from None
+    return check_knobs(kind, values, "shop")
