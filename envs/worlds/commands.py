@@ -32,7 +32,7 @@ def act(command: str) -> str:
     return command
 
 
-def spoken(action: Message) -> tuple[str, ...]:
+def spoken(action: Message, fillers: frozenset[str] = _FILLERS) -> tuple[str, ...]:
     """The words of the command in a message, in lower case and without fillers.
 
     A command is the argument of the tool ``act``, what stands between ``<action>`` tags, or the last line
@@ -56,7 +56,7 @@ def spoken(action: Message) -> tuple[str, ...]:
             raise ToolError("One command per turn: make one call.")
     if len(line) > _LONGEST:
         raise ToolError(f"A command has at most {_LONGEST} characters.")
-    words = tuple(word for word in _WORD.findall(line.lower()) if word not in _FILLERS)
+    words = tuple(word for word in _WORD.findall(line.lower()) if word not in fillers)
     if not words:
         raise ToolError("No command found. Write one, such as: look.")
     return words
@@ -66,15 +66,27 @@ def _argument(call: ToolCall) -> str:
     return find_tool(TOOLS, call.name).validate(call)["command"]
 
 
-def _line(text: str) -> str:
+def without_thoughts(text: str) -> str:
+    """What is said in a text: without thoughts between tags, and only what stands in the last action tag if any.
+
+    >>> without_thoughts("<think>hm</think> Good morning. How are you?")
+    'Good morning. How are you?'
+
+    Raises:
+        ToolError: the text is too long to be looked at.
+    """
     if len(text) > _LONGEST_TEXT:
         raise ToolError(f"A message has at most {_LONGEST_TEXT} characters.")
     if "<" in text:
         text = _THOUGHT.sub("", text)
         tagged = _TAGGED.findall(text)
         if tagged:
-            return tagged[-1][1]
-    text = text.strip()
+            text = tagged[-1][1]
+    return text.strip()
+
+
+def _line(text: str) -> str:
+    text = without_thoughts(text)
     if "\n" in text:
         text = text.rpartition("\n")[2]
     return _LABEL.sub("", text) if ":" in text or ">" in text else text
