@@ -51,11 +51,12 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function with its checked signature. Build one with :func:`tool`."""
+    """A function with its checked signature. Build one with :func:`tool`, or of a JSON schema with
+    :func:`turnwise.tools.schema.tool_of_schema`."""
 
     spec: ToolSpec
     function: Callable[..., Any]
-    arguments: type[pydantic.BaseModel]
+    check: Callable[[Mapping[str, Json]], dict[str, Any]]
 
     def validate(self, call: ToolCall) -> dict[str, Any]:
         """The call's arguments, checked and converted.
@@ -63,12 +64,7 @@ class Tool:
         Raises:
             ToolError: an argument is missing, unknown or of the wrong type.
         """
-        try:
-            checked = self.arguments.model_validate(dict(call.arguments))
-        except pydantic.ValidationError as error:
-            raise ToolError(_explain(self.spec, error)) from None
-        fields = self.arguments.model_fields.items()
-        return {info.alias or field: getattr(checked, field) for field, info in fields}
+        return self.check(call.arguments)
 
 
 def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
@@ -97,7 +93,15 @@ def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
     )
     schema = _without_titles(model.model_json_schema())
     spec = ToolSpec(function.__name__, inspect.cleandoc(function.__doc__ or ""), schema)
-    return Tool(spec, function, model)
+
+    def check(arguments: Mapping[str, Json]) -> dict[str, Any]:
+        try:
+            checked = model.model_validate(dict(arguments))
+        except pydantic.ValidationError as error:
+            raise ToolError(_explain(spec, error)) from None
+        return {info.alias or field: getattr(checked, field) for field, info in model.model_fields.items()}
+
+    return Tool(spec, function, check)
 
 
 def find_tool(tools: Iterable[Tool], name: str) -> Tool:
