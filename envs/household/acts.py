@@ -17,6 +17,7 @@ from turnwise.envs.household.house import (
     HouseState,
     look_goals,
 )
+from turnwise.envs.household.words import THINGS
 from turnwise.tools.core import ToolError
 
 VERBS: dict[str, str] = {  # what may be said → the verb
@@ -65,20 +66,20 @@ def read(state: HouseState, words: Sequence[str]) -> Act:
     thing, place = NOTHING, NOTHING
     numbers = state.house.numbers
     for i, word in enumerate(words[1:], 1):
-        entry = numbers.get(word)
-        if entry is None:
+        known = numbers.get(word)
+        if known is None:
             continue
-        what, known = entry
+        thing_named = word in THINGS
         if i + 1 < len(words) and words[i + 1].isdecimal():
             called = words[i + 1]
             if len(called) > 3 or not 1 <= int(called) <= len(known):
                 raise ToolError(f"there is no {word} {called[:6]} .")
             number = known[int(called) - 1]
         else:
-            number = _nearest(state, what, known)
-        if what == "object":
+            number = _nearest(state, thing_named, known)
+        if thing_named:
             thing = number if thing == NOTHING else thing
-        elif what == "lamp" or place == NOTHING:
+        elif word == "lamp" or place == NOTHING:
             place = number
     if verb == "move":
         verb = "go" if thing == NOTHING else "put"
@@ -87,8 +88,8 @@ def read(state: HouseState, words: Sequence[str]) -> Act:
     return Act(verb, thing, place)
 
 
-def _nearest(state: HouseState, what: str, known: Sequence[int]) -> int:
-    if what == "object":
+def _nearest(state: HouseState, thing: bool, known: Sequence[int]) -> int:
+    if thing:
         return min(known, key=lambda n: (n != state.holding, state.at[n] != state.place))
     here = state.house.room_of[state.place]
     return min(known, key=lambda n: (n != state.place, state.house.room_of[n] != here))
@@ -148,7 +149,7 @@ def _take(state: HouseState, act: Act) -> HouseState:
         raise ToolError("take what ?")
     if state.holding != NOTHING:
         raise ToolError(f"you hold {house.objects[state.holding]} .")
-    if act.place not in (NOTHING, state.place) or act.object not in state.reach:
+    if act.place not in (NOTHING, state.place) or not state.can_reach(act.object):
         raise ToolError(f"{house.objects[act.object]} is not here .")
     return state._replace(at=_with(state.at, act.object, HELD), holding=act.object)
 
@@ -168,7 +169,7 @@ def _treat(state: HouseState, act: Act) -> tuple[HouseState, Act]:
     place = _here(state, act.place)
     if house.props[place].does != act.verb:
         raise ToolError(f"{house.places[place]} does not {act.verb} .")
-    if act.verb not in house.things[held].can:
+    if act.verb not in house.can(held):
         raise ToolError(f"{house.objects[held]} is nothing to {act.verb} .")
     flags = state.flags[held]
     if act.verb == "heat" and house.irreversible and flags & HOT:
@@ -219,7 +220,7 @@ def possible(state: HouseState) -> list[Act]:
     else:
         if state.is_open(here):
             acts.append(Act("put", held, here))
-        if props.does in FLAG and props.does in house.things[held].can:
+        if props.does in FLAG and props.does in house.can(held):
             acts.append(Act(props.does, held, here))
     if here in house.lamps:
         acts.append(Act("use", place=here))

@@ -68,5 +68,6 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return [write(state.house, act) for act in possible(state)]
 
     def state_key(self, state: HouseState) -> str:
-        what = repr((state.house.task.id, *state[1:]))
-        return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
+        house, place, at, flags, opened, lit, seen, holding = state
+        what = b"%b %d %x %x %x %d %b%b" % (house.key, place, opened, lit, seen, holding, at, flags)
+        return hashlib.blake2b(what, digest_size=8).hexdigest()

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.envs.household.words import PLACES, THINGS, Place, Thing
+from turnwise.envs.household.words import PLACES, THINGS, Place
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Task
 
@@ -18,6 +18,7 @@ NOTHING = -1
 HELD, GONE = 255, 254  # where an object can be beside in a receptacle
 CLEAN, HOT, COOL, BURNT = 1, 2, 4, 8
 FLAG = {"clean": CLEAN, "heat": HOT, "cool": COOL}
+_ROOM = Place()  # what the middle of a room is like
 
 
 class Goal(NamedTuple):
@@ -38,43 +39,44 @@ class House:
     def __init__(self, task: Task) -> None:
         options = task.options
         try:
-            rooms = [kind for kind, _ in options["rooms"]]
-            kinds = [kind for _, inside in options["rooms"] for kind in inside]
-            self.room_of = [room for room, (_, inside) in enumerate(options["rooms"]) for _ in inside]
-            self.doors: Sequence[tuple[int, int]] = [(a, b) for a, b in options["doors"]]
-            self.goals = tuple(Goal(*goal) for goal in options["goals"])
-            found: list[tuple[str, int]] = [(kind, at) for kind, at in options["objects"]]
+            doors: list[tuple[int, int]] = options["doors"]
+            self.goals = tuple([Goal(*goal) for goal in options["goals"]])
+            self.types: Sequence[str] = [kind for kind, _ in options["objects"]]
+            self.start = bytes([at for _, at in options["objects"]])
             self.full, self.known = options["text"] == "full", bool(options["known"])
             self.irreversible, self.slip = bool(options["irreversible"]), float(options["slip"])
+            rooms: list[tuple[str, list[str]]] = options["rooms"]
+            kinds: list[str] = []
+            self.room_of: list[int] = []  # of each place
+            self.in_room: list[range] = []  # its receptacles
+            for room, (_, inside) in enumerate(rooms):
+                self.in_room.append(range(len(kinds), len(kinds) + len(inside)))
+                self.room_of += [room] * len(inside)
+                kinds += inside
         except (KeyError, TypeError, ValueError) as error:
             raise EnvError(f"This is no household task: {error!r}.", "Take tasks from a suite.") from None
-        self.task = task
+        self.task, self.key = task, task.id.encode()
         self.receptacles = len(kinds)
-        self.kinds: Sequence[str] = (*kinds, *rooms)
-        self.types: Sequence[str] = [kind for kind, _ in found]
-        self.numbers: dict[str, tuple[str, list[int]]] = {}  # word → (what it names, those called 1, 2, …)
-        self.places = self._call("place", self.kinds)
+        self.kinds: Sequence[str] = [*kinds, *[kind for kind, _ in rooms]]
+        self.numbers: dict[str, list[int]] = {}  # word → those called 1, 2, …
+        self.places = self._call(self.kinds)
         self.rooms = self.places[len(kinds) :]
-        self.objects = self._call("object", self.types)
+        self.objects = self._call(self.types)
         self.room_of += range(len(rooms))
-        self.props: Sequence[Place] = [PLACES.get(kind, Place()) for kind in self.kinds]
-        self.things: Sequence[Thing] = [THINGS[kind] for kind in self.types]
-        self.start = bytes(at for _, at in found)
+        self.props: Sequence[Place] = [PLACES.get(kind, _ROOM) for kind in self.kinds]
         self.openable = [place.openable for place in self.props]
-        self.in_room = [
-            [place for place in range(self.receptacles) if self.room_of[place] == room]
-            for room in range(len(self.rooms))
-        ]
-        self.next_to: Sequence[Sequence[int]] = [
-            sorted({b for a, b in self.doors if a == room} | {a for a, b in self.doors if b == room})
-            for room in range(len(self.rooms))
-        ]
+        self.next_to: list[list[int]] = [[] for _ in rooms]
+        for a, b in doors:
+            self.next_to[a].append(b)
+            self.next_to[b].append(a)
         self.lamps = {
-            place: f"lamp {number}"
-            for number, place in enumerate((p for p in range(len(kinds)) if self.props[p].does == "use"), 1)
+            place: called("lamp", number)
+            for number, place in enumerate(
+                [p for p, props in enumerate(self.props) if props.does == "use"], 1
+            )
         }
         if self.lamps:
-            self.numbers["lamp"] = ("lamp", list(self.lamps))
+            self.numbers["lamp"] = list(self.lamps)
 
     def __repr__(self) -> str:
         return f"House({self.task.id})"
@@ -88,9 +90,13 @@ class House:
     def __reduce__(self) -> tuple[type[House], tuple[Task]]:
         return House, (self.task,)
 
-    def of_kind(self, kind: str) -> list[int]:
+    def can(self, thing: int) -> frozenset[str]:
+        """What can be done to an object: clean, heat, cool."""
+        return THINGS[self.types[thing]].can
+
+    def of_kind(self, kind: str) -> Sequence[int]:
         """The receptacles of a kind."""
-        return [place for place in range(self.receptacles) if self.kinds[place] == kind]
+        return self.numbers.get(kind, ())
 
     def doing(self, does: str) -> list[int]:
         """The receptacles that clean, heat, cool, trash, or have a lamp (``use``)."""
@@ -114,14 +120,23 @@ class House:
         """The room to enter next on the way from one to another."""
         return min(self.next_to[here], key=lambda other: self.steps[other][room])
 
-    def _call(self, what: str, words: Sequence[str]) -> list[str]:
+    def _call(self, words: Sequence[str]) -> list[str]:
         """Names such as ``shelf 2``, kept in ``numbers`` too."""
         names: list[str] = []
+        numbers = self.numbers
         for number, word in enumerate(words):
-            known = self.numbers.setdefault(word, (what, []))[1]
+            known = numbers.get(word)
+            if known is None:
+                known = numbers[word] = []
             known.append(number)
-            names.append(f"{word} {len(known)}")
+            names.append(called(word, len(known)))
         return names
+
+
+@functools.cache
+def called(word: str, number: int) -> str:
+    """A name; one string for all houses."""
+    return f"{word} {number}"
 
 
 class HouseState(NamedTuple):
@@ -141,7 +156,17 @@ class HouseState(NamedTuple):
 
     def inside(self, place: int) -> list[int]:
         """The objects in a receptacle."""
-        return [number for number, at in enumerate(self.at) if at == place]
+        found: list[int] = []
+        number = self.at.find(place)
+        while number >= 0:
+            found.append(number)
+            number = self.at.find(place, number + 1)
+        return found
+
+    def can_reach(self, thing: int) -> bool:
+        """Whether an object can be seen here and taken."""
+        place = self.place
+        return self.at[thing] == place < self.house.receptacles and self.is_open(place)
 
     @property
     def reach(self) -> list[int]:
@@ -167,21 +192,18 @@ def reached(state: HouseState, index: int) -> bool:
 
 def fitting(state: HouseState, goal: Goal) -> list[int]:
     """The objects that already are as and where a goal wants them."""
-    house, flag = state.house, goal.flag
-    return [
-        number
-        for number in house_objects(house, goal.thing)
-        if state.at[number] < GONE
-        and house.kinds[state.at[number]] == goal.place
-        and state.flags[number] & flag == flag
-        and not state.flags[number] & BURNT
-    ]
+    house, at, flags = state.house, state.at, state.flags
+    kinds, known = house.kinds, house.numbers.get(goal.thing, ())
+    there = [number for number in known if at[number] < GONE and kinds[at[number]] == goal.place]
+    if not there:
+        return there
+    flag = goal.flag
+    return [number for number in there if flags[number] & (flag | BURNT) == flag]
 
 
 def house_objects(house: House, thing: str) -> Sequence[int]:
     """The objects of a kind."""
-    found = house.numbers.get(thing)
-    return found[1] if found else ()
+    return house.numbers.get(thing, ())
 
 
 def look_goals(state: HouseState) -> HouseState:

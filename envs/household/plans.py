@@ -29,13 +29,14 @@ def gold(state: HouseState) -> Act:
     """The next act of a solution; ``look`` where there is none any more."""
     held = state.holding
     goals = [goal for index, goal in enumerate(state.house.goals) if not reached(state, index)]
-    for goal in goals:
-        if held != NOTHING and state.house.types[held] == goal.thing and not state.flags[held] & BURNT:
-            return _serve(state, goal, held)
+    if held != NOTHING and not state.flags[held] & BURNT:
+        for goal in goals:
+            if state.house.types[held] == goal.thing:
+                return _serve(state, goal, held)
     for goal in goals:
         wanted = _candidates(state, goal)
         if wanted:
-            return _fetch(state, min(wanted, key=lambda n: (_far(state, state.at[n]), n)))
+            return _fetch(state, min(wanted, key=lambda n: _far(state, state.at[n])))
     return Act("look")
 
 
@@ -103,7 +104,8 @@ def _put_down(state: HouseState) -> Act:
 def _go(state: HouseState, places: Sequence[int]) -> Act:
     """One step towards the nearest of some receptacles."""
     house, here = state.house, state.house.room_of[state.place]
-    place = min(places, key=lambda p: house.steps[here][house.room_of[p]])
+    steps, room_of = house.steps[here], house.room_of
+    place = places[0] if len(places) == 1 else min(places, key=lambda p: steps[room_of[p]])
     room = house.room_of[place]
     return Act("go", place=place if room == here else house.receptacles + house.towards(here, room))
 
