@@ -112,7 +112,10 @@ class Template:
 
     def _entry(self, message: Message) -> Entry:
         if message.images:
-            raise TurnwiseError("This policy cannot see images.", "Use an environment's text mode.")
+            raise TurnwiseError(
+                "This policy reads tokens of text; it cannot see images.",
+                "Use the environment's text mode, or serve a model that sees and play it as openai:MODEL@URL.",
+            )
         if self.writes_call(message):
             calls = [self.call_entry(call) for call in message.tool_calls]
             content = self._encoder.guard(message.content, own=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import openai
@@ -15,7 +16,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
 from turnwise.agents.core import History, Reply, Sampling
 from turnwise.envs.core import End, tool_specs
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Image, Message
 from turnwise.errors import EngineError
 from turnwise.tasks.core import Json, derive_rng
 from turnwise.tools.calls import parse_hermes
@@ -100,7 +101,7 @@ class OpenAIPolicy:
     def _request(self, history: History) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self._model,
-            "messages": [to_openai(message) for message in history.messages()],
+            "messages": conversation(history.messages()),
             "temperature": self._sampling.temperature,
             "top_p": self._sampling.top_p,
             "max_tokens": self._sampling.max_tokens,
@@ -126,14 +127,41 @@ class OpenAIPolicy:
         return tenacity.wait_random_exponential(0.5, self._longest_wait_s)(state)
 
 
+def conversation(messages: Iterable[Message]) -> list[dict[str, Json]]:
+    """Messages as the chat-completions protocol writes them.
+
+    Results of tools are text there, and nothing may come between them, so their pictures follow in a
+    message of the user.
+    """
+    said: list[dict[str, Json]] = []
+    late: list[Image] = []
+    for message in messages:
+        if late and message.role != "tool":
+            said.append({"role": "user", "content": _parts("", late)})
+            late = []
+        said.append(to_openai(message))
+        late += message.images if message.role == "tool" else ()
+    return [*said, {"role": "user", "content": _parts("", late)}] if late else said
+
+
 def to_openai(message: Message) -> dict[str, Json]:
-    """A message as the chat-completions protocol writes it."""
-    said: dict[str, Json] = {"role": message.role, "content": message.content}
+    """A message as the chat-completions protocol writes it; pictures as data URIs, those of tools left out."""
+    seen = message.images if message.role != "tool" else ()
+    content = _parts(message.content, seen) if seen else message.content
+    said: dict[str, Json] = {"role": message.role, "content": content}
     if message.tool_calls:
         said["tool_calls"] = [_call_json(call) for call in message.tool_calls]
     if message.role == "tool":
         said["tool_call_id"] = message.tool_call_id
     return said
+
+
+def _parts(text: str, images: Iterable[Image]) -> list[dict[str, Json]]:
+    parts: list[dict[str, Json]] = [{"type": "text", "text": text}] if text else []
+    for image in images:
+        url = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    return parts
 
 
 def _call_json(call: ToolCall) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """The OpenAI policy against a real HTTP server: messages, tools, retries, time-outs, refusals."""
 
+import base64
 import socket
 import time
 
@@ -7,12 +8,14 @@ import pytest
 from chat_server import refused, said, serve
 
 from turnwise.agents.core import Outcome, Sampling
-from turnwise.agents.policies.openai import OpenAIPolicy
+from turnwise.agents.policies.openai import OpenAIPolicy, conversation
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import End
+from turnwise.envs.grid.env import GridEnv
+from turnwise.envs.messages import Image, Message
 from turnwise.envs.registry import get_suite, make, suite_task
-from turnwise.tasks.core import Split
+from turnwise.tasks.core import Split, derive_rng
 
 TASK = suite_task(get_suite("shop/easy"), Split.TEST, 0)
 
@@ -136,3 +139,66 @@ def test_a_full_context_is_a_token_limit():
         episode = play(OpenAIPolicy("m", server.url))
     assert (episode.outcome, episode.end) == (Outcome.LIMIT, End.TOKEN_LIMIT)
     assert len(episode.trajectory.turns) == 1
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def picture_task():
+    knobs = {"game": "lake", "size": 4, "image": True, "turn_limit": 20}
+    return GridEnv.generate(derive_rng("pictures"), Split.TEST, **knobs)
+
+
+def seen(content):
+    """The pictures of a message, decoded, and its text."""
+    urls = [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
+    assert all(url.startswith("data:image/png;base64,") for url in urls)
+    text = "".join(part["text"] for part in content if part["type"] == "text")
+    return [base64.b64decode(url.partition(",")[2]) for url in urls], text
+
+
+def test_pictures_are_sent_as_data_uris():
+    task, env = picture_task(), GridEnv()
+    observation, _ = env.reset(seed=0, options={"task": task})
+    shown = [observation[-1]]
+    while env.snapshot().end is None:
+        shown.append(env.step(env.gold(env.state)).observation[-1])
+
+    def next_move(request):
+        env.reset(seed=0, options={"task": task})
+        for message in request["messages"]:
+            if message["role"] == "assistant":
+                env.step(message["content"])
+        return said(env.gold(env.state))
+
+    with serve(next_move) as server:
+        policy = OpenAIPolicy("m", server.url)
+        (episode,) = run_episodes([Request(task, 0)], policy, retries=0)
+        policy.close()
+    assert (episode.end, episode.score) == (End.SOLVED, 1.0)
+    told = [message["content"] for message in server.requests[-1]["messages"] if message["role"] == "user"]
+    assert [seen(content) for content in told] == [([m.images[0].data], m.content) for m in shown[:-1]]
+    assert isinstance(server.requests[0]["messages"][0]["content"], str)  # the system message stays text
+
+
+def test_a_tools_picture_follows_its_result_as_the_users():
+    calls = [("act", '{"command": "look"}')]
+    with serve(lambda _: said("", calls), lambda _: refused(400)) as server:
+        policy = OpenAIPolicy("m", server.url)
+        run_episodes([Request(picture_task(), 0)], policy, retries=0)
+        policy.close()
+    *_, call, result, picture = server.requests[1]["messages"]
+    assert (result["role"], result["tool_call_id"]) == ("tool", call["tool_calls"][0]["id"])
+    assert isinstance(result["content"], str)
+    images, text = seen(picture["content"])
+    assert (picture["role"], len(images), text) == ("user", 1, "")
+    two = [
+        Message("tool", "a", tool_call_id="1", images=(Image(b"1"),)),
+        Message("tool", "b", tool_call_id="2"),
+    ]
+    assert [m["role"] for m in conversation([*two, Message("assistant", "")])] == [
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+    ]
