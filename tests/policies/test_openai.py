@@ -145,7 +145,7 @@ def test_a_full_context_is_a_token_limit():
 
 
 def picture_task():
-    knobs = {"game": "lake", "size": 4, "image": True, "turn_limit": 20}
+    knobs = {"game": "lake", "size": 5, "image": True, "turn_limit": 20}
     return GridEnv.generate(derive_rng("pictures"), Split.TEST, **knobs)
 
 
