@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import tempfile
 import time
@@ -17,6 +18,8 @@ from turnwise.trainers.registry import components
 from turnwise.trainers.signals import sampled_signals
 
 _REPEATS = 7
+OF_TRAJECTORIES = frozenset({"last_value", "past_visits", "past_mean", "past_std"})
+"""Signals that are one number per trajectory."""
 
 
 def bench_credit(*, repeats: int = _REPEATS, workload: Workload | None = None) -> dict[str, Figure]:
@@ -51,11 +54,18 @@ def with_every_signal(turns: TurnBatch, measured: dict[str, torch.Tensor]) -> Tu
     signals = {
         name: torch.rand(turns.mask_BK.shape, generator=generator) * turns.mask_BK for name in sorted(named)
     }
-    signals["last_value"] = torch.rand(len(turns.group_B), generator=generator)
+    for name in named & OF_TRAJECTORIES:
+        signals[name] = torch.rand(len(turns.group_B), generator=generator)
     signals["edge"] = torch.zeros_like(turns.reward_BK)
-    return TurnBatch(
-        turns.reward_BK, turns.mask_BK, turns.group_B, turns.truncated_B, turns.state_BK, signals | measured
-    )
+    tokens = turns.tokens
+    if tokens is not None:
+        drawn = {
+            name: torch.rand(tokens.mask_RT.shape, generator=generator) * tokens.mask_RT
+            for name in sorted(named)
+            if name.startswith("token_")
+        }
+        tokens = dataclasses.replace(tokens, signals=drawn)
+    return dataclasses.replace(turns, signals=signals | measured, tokens=tokens)
 
 
 def _seconds(credit: Callable[[TurnBatch], torch.Tensor], turns: TurnBatch, repeats: int) -> list[float]:

@@ -91,6 +91,9 @@ Per process: the angle between expected update and gradient, in degrees; 0 is ri
 *Scale*: that factor, smallest and largest over the processes; a rule whose scale differs reweights tasks.
 *Noise*: variance of the update, scaled to the gradient's length, relative to `rloo`; mean over processes.
 Rules that are biased may still learn faster; what they climb is just not (only) the expected return.
+Signals are exact (values, entropies) or made up (judges, implicit rewards, memory). A step of a process is one
+token here; the tests also read two as one turn. `spo_chain` is `vine` unless some action is all but certain,
+which the tests see to.
 
 {table(rows, reference)}
 

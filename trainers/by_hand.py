@@ -12,7 +12,7 @@ from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.core import End
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Task
-from turnwise.trainers.core import RowMask, TokenBatch, TurnBatch
+from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch
 
 Rows: TypeAlias = Sequence[Sequence[float]]
 
@@ -24,11 +24,14 @@ def turn_batch(
     states: Sequence[Sequence[int]] | None = None,
     truncated: Sequence[bool] | None = None,
     signals: Mapping[str, Rows | Sequence[float]] | None = None,
+    tokens: Sequence[Sequence[Sequence[int]]] | None = None,
+    token_signals: Mapping[str, Rows] | None = None,
 ) -> TurnBatch:
     """One list of turn rewards per trajectory.
 
     Without ``group`` all trajectories belong together; without ``states`` all states differ. Signals
-    are per turn (lists of lists) or per trajectory (one list).
+    are per turn (lists of lists) or per trajectory (one list). ``tokens`` are the sampled ids of each turn, a
+    trajectory's in one row, and ``token_signals`` one list per such row.
     """
     fresh = [[1000 * b + k for k in range(len(row))] for b, row in enumerate(rewards)]
     return TurnBatch(
@@ -38,7 +41,17 @@ def turn_batch(
         truncated_B=torch.tensor(truncated if truncated is not None else [False] * len(rewards)),
         state_BK=_padded(states if states is not None else fresh).long(),
         signals={name: _padded(rows) for name, rows in (signals or {}).items()},
+        tokens=None if tokens is None else _token_view(tokens, token_signals or {}),
     )
+
+
+def _token_view(tokens: Sequence[Sequence[Sequence[int]]], signals: Mapping[str, Rows]) -> TokenView:
+    ids = [[token for turn in row for token in turn] for row in tokens]
+    of = [[k for k, turn in enumerate(row) for _ in turn] for row in tokens]
+    mask_RT = _padded([[1] * len(row) for row in ids]).bool()
+    turn_RT = _padded(of).long().masked_fill(~mask_RT, -1)
+    measured = {name: _padded(rows) for name, rows in signals.items()}
+    return TokenView(_padded(ids).long(), mask_RT, turn_RT, torch.arange(len(ids)), measured)
 
 
 def token_batch(

@@ -19,6 +19,25 @@ Group: TypeAlias = Sequence[Episode]
 
 
 @dataclass(frozen=True)
+class TokenView:
+    """The sampled tokens of a batch of turns, as a credit rule sees them.
+
+    Attributes:
+        token_RT: their ids (and those of prompts, off the mask).
+        mask_RT: True where the policy sampled the token.
+        turn_RT: the turn of each sampled token, -1 off the mask.
+        trajectory_R: whose row it is.
+        signals: what the run measured of single tokens, by name (``value_RT`` as ``"token_value"``).
+    """
+
+    token_RT: Tensor
+    mask_RT: Tensor
+    turn_RT: Tensor
+    trajectory_R: Tensor
+    signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+
+
+@dataclass(frozen=True)
 class TurnBatch:
     """What a credit rule sees: rewards turn by turn, and which trajectories belong together.
 
@@ -29,6 +48,7 @@ class TurnBatch:
         truncated_B: True where a limit cut the trajectory, so that its last state had a future.
         state_BK: hash of the state in which each turn was played; equal states, equal numbers.
         signals: what the run measured beside the rewards, by name (``value_BK`` as ``"value"``).
+        tokens: the sampled tokens, for rules that give each of them its own advantage.
     """
 
     reward_BK: Tensor
@@ -37,6 +57,12 @@ class TurnBatch:
     truncated_B: Tensor
     state_BK: Tensor
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    tokens: TokenView | None = None
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """Names of all signals, of turns and of tokens."""
+        return frozenset(self.signals) | frozenset(self.tokens.signals if self.tokens else ())
 
     @property
     def return_B(self) -> Tensor:
@@ -88,6 +114,12 @@ class TokenLoss(NamedTuple):
     metrics: Mapping[str, Tensor]
 
 
+class TokenCredit(NamedTuple):
+    """What a token-level credit rule returns: an advantage for each sampled token, 0 elsewhere, (R, T)."""
+
+    advantage_RT: Tensor
+
+
 class RowMask(NamedTuple):
     """What a reducer sees, of the *whole* batch, so that micro-batches need no second denominator."""
 
@@ -100,8 +132,8 @@ Reward: TypeAlias = Callable[[Group], Group]
 """Replaces rewards; pure."""
 Filter: TypeAlias = Callable[[Group], bool]
 """Whether a group is trained on."""
-Credit: TypeAlias = Callable[[TurnBatch], Tensor]
-"""Rewards → advantage_BK."""
+Credit: TypeAlias = Callable[[TurnBatch], "Tensor | TokenCredit"]
+"""Rewards → advantage_BK; or, where tokens of one turn differ, a :class:`TokenCredit`."""
 Correction: TypeAlias = Callable[[TokenBatch], Tensor]
 """Weights ≥ 0 (R, T) on the advantages, for the gap between engine and trainer."""
 Loss: TypeAlias = Callable[[TokenBatch], TokenLoss]

@@ -138,7 +138,7 @@ def credit_bench(
         described += [_describe(exam) for exam in exams]
         weights = [bootstrap(int(e.turns.group_B.max()) + 1, DRAWS, seed) for e in exams]
         for entry in entries:
-            missing = sorted({*entry.needs} - {*exams[0].turns.signals})
+            missing = sorted({*entry.needs} - exams[0].turns.measured)
             if missing:
                 left_out.setdefault(source, {})[entry.name] = missing
                 continue
@@ -188,7 +188,7 @@ def _describe(exam: Exam) -> dict[str, Json]:
         "mean_return": round(turns.return_B.mean().item(), 4),
         "truth_std": round(exam.truth_BK[turns.mask_BK].std().item(), 4),
         "reliability": round(exam.reliability, 4),
-        "signals": sorted(turns.signals),
+        "signals": sorted(turns.measured),
     }
 
 

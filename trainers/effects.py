@@ -18,6 +18,7 @@ from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.by_hand import episode, token_batch, turn_batch
 from turnwise.trainers.schema import Optimizer, Part, Recipe
+from turnwise.trainers.token_credit import on_turns
 
 
 def check_effects(recipe: Recipe) -> None:
@@ -175,9 +176,16 @@ def gives_nothing_alone(part: Part) -> bool:
     entry = part.component("credit")
     rng = derive_rng("alone")
     rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    signals = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in entry.needs}
+    measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in entry.needs}
+    batch = turn_batch(
+        rewards,
+        range(len(rewards)),
+        signals={name: x for name, x in measured.items() if not name.startswith("token_")},
+        tokens=[[[k] for k in range(len(row))] for row in rewards],
+        token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
+    )
     try:
-        advantage_BK = entry.build(part.options)(turn_batch(rewards, range(len(rewards)), signals=signals))
+        advantage_BK = on_turns(entry.build(part.options)(batch), batch)
     except (RecipeError, RuntimeError):  # it needs more than this batch has
         return False
     return not bool(advantage_BK.abs().max() > 1e-9)

@@ -18,7 +18,8 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from turnwise.trainers.core import Credit, TurnBatch
+from turnwise.trainers.core import Credit, TokenView, TurnBatch
+from turnwise.trainers.token_credit import on_tokens
 
 
 class Branch(NamedTuple):
@@ -179,15 +180,37 @@ def value_of_state(process: Process, logp_SA: Tensor, state: int, left: int) -> 
 # --- the update that a credit rule makes on average -----------------------------------------------
 
 
-def batch_of(p: Paths, index_B: Tensor, group_B: Tensor, signals: Mapping[str, Tensor]) -> TurnBatch:
-    """The batch in which these trajectories were drawn."""
+def batch_of(
+    p: Paths, index_B: Tensor, group_B: Tensor, signals: Mapping[str, Tensor], *, per_turn: int = 1
+) -> TurnBatch:
+    """The batch in which these trajectories were drawn.
+
+    A step of the process is one sampled token; ``per_turn`` of them make a turn, which is paid at its end.
+    Signals whose name begins with ``token_`` are of tokens, the others of turns (as they are at its first token).
+    """
+    mask_BT, reward_BT = p.mask_NK[index_B], p.reward_NK[index_B]
+    turn_T = torch.arange(mask_BT.shape[1]) // per_turn
+    reward_BK = reward_BT.new_zeros(len(index_B), int(turn_T[-1]) + 1).index_add_(1, turn_T, reward_BT)
+    given = {name: value[index_B] for name, value in signals.items()}
+    view = TokenView(
+        token_RT=p.action_NK[index_B],
+        mask_RT=mask_BT,
+        turn_RT=turn_T.expand_as(mask_BT).masked_fill(~mask_BT, -1),
+        trajectory_R=torch.arange(len(index_B)),
+        signals={name: x for name, x in given.items() if name.startswith("token_")},
+    )
     return TurnBatch(
-        reward_BK=p.reward_NK[index_B],
-        mask_BK=p.mask_NK[index_B],
+        reward_BK=reward_BK,
+        mask_BK=mask_BT[:, ::per_turn],
         group_B=group_B,
         truncated_B=p.cut_N[index_B],
-        state_BK=p.state_NK[index_B] + 1,
-        signals={name: value[index_B] for name, value in signals.items()},
+        state_BK=p.state_NK[index_B][:, ::per_turn] + 1,
+        signals={
+            name: x[:, ::per_turn] if x.dim() == 2 else x
+            for name, x in given.items()
+            if not name.startswith("token_")
+        },
+        tokens=view,
     )
 
 
@@ -199,12 +222,12 @@ class Update(NamedTuple):
 
 
 def expected_update(
-    credit: Credit, p: Paths, n: int, signals: Mapping[str, Tensor], *, groups: int = 1
+    credit: Credit, p: Paths, n: int, signals: Mapping[str, Tensor], *, groups: int = 1, per_turn: int = 1
 ) -> Update:
     """Moments of (1/B) Σ_i Σ_k A_{i,k} ∇log π(a_{i,k}|s_{i,k}) over batches of ``groups`` groups of ``n``.
 
     Exact: batches that differ only in order are counted together, which a rule that doesn't look at the
-    order allows.
+    order allows. A step of the process is a token; with ``per_turn`` above 1 turns have several of them.
     """
     probability_N = p.probability_N.detach()
     group_Cn = torch.tensor(list(itertools.combinations_with_replacement(range(len(p.reward_NK)), n)))
@@ -212,21 +235,28 @@ def expected_update(
     group_chance_C = orders_C * probability_N[group_Cn].prod(-1)
     choice_CG = torch.tensor(list(itertools.product(range(len(group_Cn)), repeat=groups)))
     index_CB, chance_C = group_Cn[choice_CG].flatten(1), group_chance_C[choice_CG].prod(-1)
-    advantage_CBK = _advantages(credit, p, index_CB, n, signals)
+    advantage_CBK = _advantages(credit, p, index_CB, n, signals, per_turn)
     update_CSA = torch.einsum("cbk,cbksa->csa", advantage_CBK, p.score_NKSA[index_CB]) / (n * groups)
     mean_SA = torch.einsum("c,csa->sa", chance_C, update_CSA)
     square = (chance_C * ((update_CSA - mean_SA) ** 2).sum((1, 2))).sum()
     return Update(mean_SA, square.item())
 
 
-def _advantages(credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor]) -> Tensor:
-    """The advantages in every batch, (C, B, K); all at once where groups don't touch each other."""
+def _advantages(
+    credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor], per_turn: int
+) -> Tensor:
+    """The advantages of each step in every batch, (C, B, K); all at once where groups don't touch each other."""
     C, B = index_CB.shape
     group_CB = torch.arange(C * B // n).repeat_interleave(n).view(C, B)
-    together_CBK = credit(batch_of(p, index_CB.flatten(), group_CB.flatten(), signals)).view(C, B, -1)
+
+    def given(index_B: Tensor, group_B: Tensor) -> Tensor:
+        batch = batch_of(p, index_B, group_B, signals, per_turn=per_turn)
+        return on_tokens(credit(batch), batch)
+
+    together_CBK = given(index_CB.flatten(), group_CB.flatten()).view(C, B, -1)
 
     def alone(c: int) -> Tensor:
-        return credit(batch_of(p, index_CB[c], group_CB[c] - group_CB[c, 0], signals))
+        return given(index_CB[c], group_CB[c] - group_CB[c, 0])
 
     probes = range(0, C, max(C // 7, 1))
     if all(torch.allclose(alone(c), together_CBK[c], atol=1e-12) for c in probes):

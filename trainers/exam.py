@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +22,7 @@ from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.exact import Paths, Process, batch_of, paths, value_of_state
 from turnwise.trainers.groups import reverse_cumsum
 from turnwise.trainers.play import Cost, Plan, Played, Player, plan_groups
-from turnwise.trainers.processes import PROCESSES, lopsided, signals
+from turnwise.trainers.processes import MADE_UP, PROCESSES, lopsided, signals
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.signals import sampled_signals
 from turnwise.trainers.strategy.tree import grow, labelled
@@ -91,13 +91,22 @@ def _process_exam(process: Process, logits_SA: Tensor, stage: str, sizes: tuple[
     batch = batch_of(p, index_B, group_B, signals(p))
     forked_BK, fork_steps = _process_forks(p, batch, vine_forks, generator)
     batch = dataclasses.replace(batch, signals={**batch.signals, "fork_value": forked_BK})
-    for made_up in ("information", "implicit", "edge", "leaf_weight"):
-        del batch.signals[made_up]  # pyright: ignore[reportIndexIssue] (a dict, made just now)
+    batch = without(batch, MADE_UP)
     truth_BK = true_advantages(p)[index_B]
     cost = Cost(steps=int(batch.mask_BK.sum()))
     return Exam(
         "processes", f"{process.name}, {stage}", batch, truth_BK, torch.zeros_like(truth_BK), cost, Cost(steps=fork_steps), p, index_B
     )  # fmt: skip
+
+
+def without(batch: TurnBatch, names: Collection[str]) -> TurnBatch:
+    """The batch without these signals of turns and of tokens."""
+
+    def kept(signals: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {name: x for name, x in signals.items() if name not in names}
+
+    tokens = batch.tokens and dataclasses.replace(batch.tokens, signals=kept(batch.tokens.signals))
+    return dataclasses.replace(batch, signals=kept(batch.signals), tokens=tokens)
 
 
 def _process_forks(p: Paths, batch: TurnBatch, forks: int, generator: torch.Generator) -> tuple[Tensor, int]:

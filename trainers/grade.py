@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from turnwise.trainers.core import Credit
 from turnwise.trainers.exact import compare, expected_update
 from turnwise.trainers.exam import Exam
+from turnwise.trainers.token_credit import on_turns
 
 Draws: TypeAlias = NDArray[np.float64]
 """A figure on the whole exam, then on each bootstrap draw; (1 + D,)."""
@@ -55,7 +56,7 @@ def bootstrap(groups: int, draws: int, seed: int) -> NDArray[np.float64]:
 def grade(credit: Credit, exam: Exam, weights: NDArray[np.float64]) -> Grade:
     """Give the exam's episodes their credit and compare it with the truth."""
     began = time.perf_counter()
-    advantage_BK = credit(exam.turns).double()
+    advantage_BK = on_turns(credit(exam.turns), exam.turns).double()
     seconds = time.perf_counter() - began
     mask_BK = exam.turns.mask_BK
     group_N = exam.turns.group_B[:, None].expand_as(mask_BK)[mask_BK].numpy()
@@ -151,4 +152,4 @@ def exam_signals(exam: Exam) -> dict[str, torch.Tensor]:
     from turnwise.trainers.processes import signals
 
     assert exam.exact is not None
-    return {name: x for name, x in signals(exam.exact).items() if name in exam.turns.signals}
+    return {name: x for name, x in signals(exam.exact).items() if name in exam.turns.measured}

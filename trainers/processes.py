@@ -94,7 +94,7 @@ def signals(p: Paths) -> dict[str, Tensor]:
     """Everything a rule may need, on every trajectory; a turn is one token, and values are exact.
 
     A rule that needs another signal cannot be tested before that signal is added here. What an implicit
-    reward or a judge would have said is made up, but not constant.
+    reward, a judge or the run's memory would have said is made up, but not constant (``MADE_UP``).
     """
     mask_NK = p.mask_NK.to(p.value_NK.dtype)
     logp_SA = p.logits_SA.detach().log_softmax(-1)
@@ -111,7 +111,27 @@ def signals(p: Paths) -> dict[str, Tensor]:
         "entropy": entropy_S[p.state_NK] * mask_NK,
         "information": 0.5 * mixed_NK,
         "implicit": 0.1 * mixed_NK,
+        "progress": 0.5 * p.reward_NK + 0.1 * mixed_NK,
+        "valid": mask_NK * (mixed_NK > -0.9),
+        "wrong": mask_NK * (mixed_NK < -0.3),
+        "principle": (0.5 + 0.5 * mixed_NK) * mask_NK,
+        "standing": p.return_N.sigmoid()[:, None] * mask_NK,
+        "matched": (0.5 + 0.5 * mixed_NK[:, :1]) * mask_NK,
+        "past_visits": torch.full_like(p.return_N, 3.0),
+        "past_mean": torch.full_like(p.return_N, 0.4),
+        "past_std": torch.full_like(p.return_N, 0.45),
+        "token_value": p.value_NK,
+        "token_entropy": entropy_S[p.state_NK] * mask_NK,
+        "token_implicit": 0.1 * mixed_NK,
+        "token_planning": mask_NK * (p.state_NK == 0),
     }
+
+
+MADE_UP = frozenset(
+    "information implicit progress valid wrong principle standing matched past_visits past_mean past_std "
+    "token_implicit token_planning edge leaf_weight".split()
+)
+"""Signals that mean nothing on a process: no figure may be reported of rules that need them."""
 
 
 class Objective(NamedTuple):

@@ -1,5 +1,6 @@
 """Laws that every registered training part obeys; a new part is tested by being registered."""
 
+import dataclasses
 import itertools
 import typing
 
@@ -10,10 +11,11 @@ from torch import Tensor
 from turnwise.envs.core import End
 from turnwise.errors import RecipeError
 from turnwise.trainers.by_hand import episode, row_mask
-from turnwise.trainers.core import RowMask, TokenBatch, TurnBatch
+from turnwise.trainers.core import RowMask, TokenBatch, TokenCredit, TokenView, TurnBatch
 from turnwise.trainers.exact import compare, expected_update, paths
 from turnwise.trainers.processes import PROCESSES, lopsided, signals
 from turnwise.trainers.registry import SEAMS, Component, components, get_component
+from turnwise.trainers.token_credit import on_turns
 
 SEEDS = range(6)
 
@@ -71,23 +73,72 @@ def turns(seed: int, *, dtype: torch.dtype = torch.float64) -> TurnBatch:
     group_B = torch.cat([torch.full((size,), g) for g, size in enumerate(sizes)])
     index_B = torch.randint(len(p.reward_NK), (len(group_B),), generator=generator)
     index_B[group_B == 2] = index_B[0]  # a group whose trajectories are all the same
+    measured = {name: value[index_B].to(dtype) for name, value in signals(p).items()}
     return TurnBatch(
         p.reward_NK[index_B].to(dtype),
         p.mask_NK[index_B],
         group_B,
         p.cut_N[index_B],
         p.state_NK[index_B] + 1,
-        {name: value[index_B].to(dtype) for name, value in signals(p).items()},
+        {name: value for name, value in measured.items() if not name.startswith("token_")},
+        spoken(p.mask_NK[index_B], p.action_NK[index_B], measured, generator),
     )
 
 
-def mapped(batch: TurnBatch, change) -> TurnBatch:
-    """``change`` applied to every tensor of the batch."""
+def spoken(mask_BK: Tensor, action_BK: Tensor, measured, generator: torch.Generator) -> TokenView:
+    """Rows of tokens for these turns: one to three each, with prompts between, some trajectories in two rows."""
+    rows = []  # (trajectory, [(turn or -1, id)])
+    for b in range(len(mask_BK)):
+        for k in range(int(mask_BK[b].sum())):
+            if k == 0 or (b % 3 == 0 and k == 1):
+                rows.append((b, []))
+            count = 1 + int(torch.randint(3, (1,), generator=generator))
+            rows[-1][1].extend([(-1, 9), *((k, int(action_BK[b, k]) + 10 * i) for i in range(count))])
+    T = max(len(row) for _, row in rows)
+    turn_RT = torch.tensor([[k for k, _ in row] + [-1] * (T - len(row)) for _, row in rows])
+    token_RT = torch.tensor([[i for _, i in row] + [0] * (T - len(row)) for _, row in rows])
+    owner_R = torch.tensor([b for b, _ in rows])
+    named = {name: value for name, value in measured.items() if name.startswith("token_")}
+    of_turns = {name: x[owner_R[:, None], turn_RT.clamp(min=0)] for name, x in named.items()}
+    noise_RT = torch.rand(turn_RT.shape, generator=generator).to(next(iter(named.values())).dtype)
+    return TokenView(
+        token_RT,
+        turn_RT >= 0,
+        turn_RT,
+        owner_R,
+        {
+            name: (x + 0.1 * noise_RT * (name != "token_planning")) * (turn_RT >= 0)
+            for name, x in of_turns.items()
+        },
+    )
+
+
+def mapped(batch: TurnBatch, change, *, kept_B: Tensor | None = None) -> TurnBatch:
+    """``change`` applied to every tensor of the turns; tokens of the trajectories ``kept_B``, in their order."""
+    view = batch.tokens
+    if kept_B is not None:
+        place_B = torch.full((len(batch.group_B),), -1).index_put((kept_B,), torch.arange(len(kept_B)))
+        owner_R = place_B[view.trajectory_R]
+        row_M = owner_R.argsort(stable=True)
+        row_M = row_M[owner_R[row_M] >= 0]
+        cut = {name: value[row_M] for name, value in view.signals.items()}
+        view = TokenView(view.token_RT[row_M], view.mask_RT[row_M], view.turn_RT[row_M], owner_R[row_M], cut)
     return TurnBatch(
         *(change(x) for x in (batch.reward_BK, batch.mask_BK, batch.group_B)),
         *(change(x) for x in (batch.truncated_B, batch.state_BK)),
         {name: change(value) for name, value in batch.signals.items()},
+        view,
     )
+
+
+def given(credit, batch: TurnBatch) -> Tensor:
+    """The rule's credit per turn; of a token-level rule after its law: finite, and zero off the mask."""
+    found = credit(batch)
+    if isinstance(found, TokenCredit):
+        assert found.advantage_RT.shape == batch.tokens.mask_RT.shape
+        assert found.advantage_RT.isfinite().all()
+        assert not found.advantage_RT[~batch.tokens.mask_RT].any()
+    return on_turns(found, batch)
 
 
 def same(a: Tensor, b: Tensor) -> bool:
@@ -100,7 +151,7 @@ def test_credit_is_finite_and_zero_off_the_mask(credit, seed: int) -> None:
     for dtype in (torch.float64, torch.float32):
         batch = turns(seed, dtype=dtype)
         kept = mapped(batch, torch.clone)
-        advantage_BK = credit(batch)
+        advantage_BK = given(credit, batch)
         assert advantage_BK.shape == batch.reward_BK.shape
         assert advantage_BK.dtype == dtype
         assert advantage_BK.isfinite().all()
@@ -114,7 +165,8 @@ def test_credit_is_finite_and_zero_off_the_mask(credit, seed: int) -> None:
 def test_credit_does_not_depend_on_order(credit, seed: int) -> None:
     batch = turns(seed)
     order_B = torch.randperm(len(batch.group_B), generator=torch.Generator().manual_seed(seed))
-    assert same(credit(mapped(batch, lambda x: x[order_B])), credit(batch)[order_B])
+    shuffled = mapped(batch, lambda x: x[order_B], kept_B=order_B)
+    assert same(given(credit, shuffled), given(credit, batch)[order_B])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -128,8 +180,21 @@ def test_credit_does_not_depend_on_padding(credit, seed: int) -> None:
         fill = 0 if x is batch.reward_BK or x is batch.mask_BK else 7
         return torch.nn.functional.pad(x, (0, 3), value=fill)
 
-    advantage_BK = credit(mapped(batch, pad))
-    assert same(advantage_BK[:, :-3], credit(batch))
+    padded = mapped(batch, pad)
+    view = padded.tokens
+    wider = {name: torch.nn.functional.pad(x, (0, 2), value=7) for name, x in view.signals.items()}
+    padded = dataclasses.replace(
+        padded,
+        tokens=TokenView(
+            torch.nn.functional.pad(view.token_RT, (0, 2), value=5),
+            torch.nn.functional.pad(view.mask_RT, (0, 2)),
+            torch.nn.functional.pad(view.turn_RT, (0, 2), value=-1),
+            view.trajectory_R,
+            wider,
+        ),
+    )
+    advantage_BK = given(credit, padded)
+    assert same(advantage_BK[:, :-3], given(credit, batch))
     assert not advantage_BK[:, -3:].any()
 
 
@@ -144,8 +209,9 @@ def test_credit_does_not_depend_on_the_names_of_groups_and_states(credit, seed: 
         batch.truncated_B,
         -5 * batch.state_BK - 2**40,
         batch.signals,
+        batch.tokens,
     )
-    assert same(credit(renamed), credit(batch))
+    assert same(given(credit, renamed), given(credit, batch))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -156,9 +222,10 @@ def test_credit_does_not_leak_between_groups(entry: Component, seed: int) -> Non
     alone_BK = torch.zeros_like(batch.reward_BK)
     for group in batch.group_B.unique():
         mine_B = batch.group_B == group
-        alone_BK[mine_B] = credit(mapped(batch, lambda x, mine_B=mine_B: x[mine_B]))
+        mine = mapped(batch, lambda x, mine_B=mine_B: x[mine_B], kept_B=mine_B.nonzero()[:, 0])
+        alone_BK[mine_B] = given(credit, mine)
     if "batch" not in entry.bias:
-        assert same(credit(batch), alone_BK), 'it looks beyond the group: say "batch" in its bias'
+        assert same(given(credit, batch), alone_BK), 'it looks beyond the group: say "batch" in its bias'
 
 
 @pytest.mark.parametrize("entry", components("credit"), ids=lambda c: c.name)

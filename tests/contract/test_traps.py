@@ -6,15 +6,17 @@ import torch
 from turnwise.trainers.by_hand import rounded, turn_batch
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.registry import components, get_component
+from turnwise.trainers.token_credit import on_turns
 
 COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, or with a constant
     "gae", "gae_truncated", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
-    "reinforce_pp", "reinforce_pp_baseline", "vine", "empg",
+    "reinforce_pp", "reinforce_pp_baseline", "vine", "empg", "spo_chain", "gae_token", "gae_bilevel", "prime", "capo",
+    "dcpo",
 }  # fmt: skip
 
 
 def credit(name: str, batch: TurnBatch, **options) -> list[list[float]]:
-    return rounded(get_component("credit", name).build(options)(batch))
+    return rounded(on_turns(get_component("credit", name).build(options)(batch), batch))
 
 
 @pytest.mark.parametrize("name", sorted({c.name for c in components("credit")} - COMPARES_TURNS))
@@ -32,10 +34,23 @@ def test_a_trajectory_without_peers_learns_nothing(name: str) -> None:
             "entropy",
             "edge",
             "leaf_weight",
+            "progress",
+            "valid",
+            "wrong",
+            "principle",
+            "standing",
+            "matched",
         )
     }
     signals["last_value"] = [0.3, 0.2, 0.1]
-    batch = turn_batch([[0.2, 1.0], [0.0, 1.0], [0.5, 0.0]], [0, 1, 1], signals=signals)
+    named = ("token_value", "token_entropy", "token_implicit", "token_planning")
+    batch = turn_batch(
+        [[0.2, 1.0], [0.0, 1.0], [0.5, 0.0]],
+        [0, 1, 1],
+        signals=signals,
+        tokens=[[[1, 2], [3]], [[1], [2]], [[4, 5], [6]]],
+        token_signals={s: [[0.5, 0.3, 0.2], [0.1, 0.4], [0.2, 0.5, 0.6]] for s in named},
+    )
     assert credit(name, batch)[0] == [0.0, 0.0]
 
 

@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.core import Credit
+from turnwise.trainers.core import Credit, TokenCredit
 from turnwise.trainers.exact import Bias, compare, expected_update, paths
+from turnwise.trainers.groups import returns_to_go
 from turnwise.trainers.processes import OBJECTIVES, PROCESSES, STOPPING, Objective, lopsided, signals
 from turnwise.trainers.registry import Component, components, get_component
+from turnwise.trainers.token_credit import sequences
 
 EXACT = 1e-9
 NOTABLE = 1e-4
@@ -20,22 +22,22 @@ SMALL = ("chain", "stopping", "puzzle")  # few enough trajectories to list batch
 CREDITS = components("credit")
 
 
-def measure(credit: Credit, n: int, groups: int = 1) -> dict[str, Bias]:
-    """The bias on each process, for batches of ``groups`` groups of ``n``."""
+def measure(credit: Credit, n: int, groups: int = 1, sure: float = 1.0) -> dict[str, Bias]:
+    """The bias on each process, for batches of ``groups`` groups of ``n``; ``sure`` times the usual logits."""
     found = {}
     for process in PROCESSES:
         if groups == 1 or process.name in SMALL:
-            p = paths(process, lopsided(process))
+            p = paths(process, sure * lopsided(process))
             update = expected_update(credit, p, n, signals(p), groups=groups)
             found[process.name] = compare(update.mean_SA, p.policy_gradient())
     return found
 
 
 @functools.cache
-def measured(name: str) -> dict[tuple[int, int], dict[str, Bias]]:
-    """By group size and number of groups."""
+def measured(name: str) -> dict[tuple[int, int, float], dict[str, Bias]]:
+    """By group size, number of groups, and how sure the policy is: some actions are all but certain."""
     credit = get_component("credit", name).build({})
-    return {(n, groups): measure(credit, n, groups) for n, groups in ((2, 1), (3, 1), (2, 2))}
+    return {key: measure(credit, *key) for key in ((2, 1, 1.0), (3, 1, 1.0), (2, 2, 1.0), (2, 1, 2.0))}
 
 
 def spread(found: dict[str, Bias]) -> float:
@@ -48,7 +50,7 @@ def spread(found: dict[str, Bias]) -> float:
 def test_bias_is_as_declared(entry: Component) -> None:
     kind, _, why = entry.bias.partition(":")
     crooked = False
-    for (n, groups), found in measured(entry.name).items():
+    for (n, groups, _), found in measured(entry.name).items():
         worst = max(found.values(), key=lambda bias: bias.error)
         if entry.bias == "unbiased":
             assert worst.error < EXACT, f"n={n}: {found}"
@@ -81,10 +83,45 @@ def assert_ascends(objective: Objective, entry: Component, n: int, groups: int) 
     assert differs or n < max(SIZES), "that is the expected return: it is unbiased"
 
 
+@pytest.mark.parametrize("entry", [c for c in CREDITS if c.bias == "unbiased"], ids=lambda c: c.name)
+def test_unbiased_rules_stay_so_where_turns_have_several_tokens(entry: Component) -> None:
+    """Two steps of the process make a turn; the gradient is that of every step's action."""
+    for process in PROCESSES:
+        p = paths(process, lopsided(process))
+        update = expected_update(entry.build({}), p, 2, signals(p), per_turn=2)
+        assert compare(update.mean_SA, p.policy_gradient()).error < EXACT, process.name
+
+
+@pytest.mark.parametrize("per_turn", [1, 2])
+def test_bilevel_gae_is_unbiased_without_discounts(per_turn: int) -> None:
+    bilevel = get_component("credit", "gae_bilevel").build({"turn_discount": 1.0})
+    for process in PROCESSES:
+        p = paths(process, lopsided(process))
+        wrong = {"token_value": torch.cos(p.state_NK * 2.0)}
+        update = expected_update(bilevel, p, 2, wrong, per_turn=per_turn)
+        assert compare(update.mean_SA, p.policy_gradient()).error < EXACT, process.name
+
+
+def test_a_token_rule_that_pays_later_tokens_for_earlier_ones_is_caught() -> None:
+    """The law has teeth also within a turn: one baseline per turn that knows the turn's tokens."""
+
+    def careless(batch):
+        at = sequences(batch)
+        G_BM = at.of_turns(returns_to_go(batch))
+        first_BM = torch.cat([torch.ones_like(at.last_BM[:, :1]), at.last_BM[:, :-1]], 1)
+        G_BM = G_BM * (1 + ~first_BM)
+        return TokenCredit(at.unpack(G_BM, batch.tokens.mask_RT))
+
+    p = paths(STOPPING, lopsided(STOPPING))
+    assert (
+        compare(expected_update(careless, p, 2, {}, per_turn=2).mean_SA, p.policy_gradient()).angle > NOTABLE
+    )
+
+
 @pytest.mark.parametrize("entry", CREDITS, ids=lambda c: c.name)
 def test_update_points_uphill(entry: Component) -> None:
     """Whatever its bias, a rule improves the expected return on the process that has no trick to it."""
-    assert measured(entry.name)[3, 1]["puzzle"].scale > 0
+    assert measured(entry.name)[3, 1, 1.0]["puzzle"].scale > 0
 
 
 @pytest.mark.parametrize("options", [{"peers": "alive"}, {"peers": "all"}])

@@ -14,8 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from turnwise.trainers.core import Credit, Loss, RowMask, TokenBatch, TurnBatch
+from turnwise.trainers.core import Credit, Loss, RowMask, TokenBatch, TokenView, TurnBatch
 from turnwise.trainers.registry import components, get_component
+from turnwise.trainers.token_credit import on_tokens
 
 LEAVE, LEFT, RIGHT = range(3)
 UPDATES, GROUPS, PEERS = 60, 8, 8
@@ -63,7 +64,7 @@ def learn(credit: Credit, losses: list[tuple[float, Loss]], seed: int, *, leavin
     generator = torch.Generator().manual_seed(seed)
     logits_SA = torch.zeros(4, 3, requires_grad=True)
     reference_SA = logits_SA.detach().log_softmax(-1)
-    tables = Tables(torch.zeros(4), torch.zeros(4, 3))
+    tables = Tables(torch.zeros(4), torch.zeros(4, 3), [0.0], [0.0])
     optimizer = torch.optim.Adam([logits_SA], lr=0.1)
     reduce = get_component("reduce", "fixed_length").build({"length": 2})
     group_B = torch.arange(GROUPS).repeat_interleave(PEERS)
@@ -71,7 +72,8 @@ def learn(credit: Credit, losses: list[tuple[float, Loss]], seed: int, *, leavin
         game = play(logits_SA, generator, leaving_ends=leaving_ends)
         rows = RowMask(game.mask_BK, torch.tensor([0, 1]).where(game.mask_BK, -1), torch.arange(len(group_B)))
         old_SA = logits_SA.detach().log_softmax(-1)
-        advantage_BK = credit(turns(game, group_B, tables, old_SA))
+        seen = turns(game, group_B, tables, old_SA)
+        advantage_BK = on_tokens(credit(seen), seen)  # a turn is one token
         tables.learn(game)
         for _ in range(2):
             logp_SA = logits_SA.log_softmax(-1)
@@ -99,6 +101,8 @@ class Tables(NamedTuple):
 
     value_S: Tensor
     implicit_SA: Tensor
+    visits: list[float]
+    mean: list[float]
 
     def learn(self, game: Rollout) -> None:
         """Values follow the mean return; implicit rewards sum to the log-odds of success (as in PRIME)."""
@@ -107,6 +111,8 @@ class Tables(NamedTuple):
             here_BK = (game.state_BK == state) & game.mask_BK
             if here_BK.any():
                 self.value_S[state] += 0.3 * (G_BK[here_BK].mean() - self.value_S[state])
+        self.mean[0] = (self.visits[0] * self.mean[0] + G_BK[:, 0].mean().item()) / (self.visits[0] + 1)
+        self.visits[0] += 1
         implied_B = (self.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK).sum(1)
         surprise_B = (G_BK[:, 0] >= 1).float() - implied_B.sigmoid()
         taken_BK = game.state_BK * 3 + game.action_BK
@@ -124,13 +130,41 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "edge": torch.zeros_like(value_BK),
         "leaf_weight": game.mask_BK.float(),
         "last_value": torch.zeros_like(group_B, dtype=torch.float32),  # nothing is cut here
+        "progress": (after_BK - value_BK + game.reward_BK) * game.mask_BK,
+        "valid": game.mask_BK.float(),
+        "wrong": (game.reward_BK + after_BK < value_BK - 0.05) * game.mask_BK.float(),
+        "principle": (0.5 + game.reward_BK + after_BK - value_BK).clamp(0, 1) * game.mask_BK,
+        "standing": standings(game.reward_BK.sum(1), group_B)[:, None] * game.mask_BK,
+        "matched": (game.action_BK[:, :1] == RIGHT) * game.mask_BK.float(),
+        "past_visits": torch.full_like(group_B, tables.visits[0], dtype=torch.float32),
+        "past_mean": torch.full_like(group_B, tables.mean[0], dtype=torch.float32),
+        "past_std": torch.full_like(group_B, 0.4, dtype=torch.float32),
         "information": (after_BK - value_BK) * game.mask_BK,  # how much closer to the prize
         "implicit": 0.05 * tables.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK,
         "logp": logp_SA[game.state_BK, game.action_BK] * game.mask_BK,
         "tokens": game.mask_BK.float(),
         "entropy": -(logp_SA.exp() * logp_SA).sum(-1)[game.state_BK] * game.mask_BK,
     }
-    return TurnBatch(game.reward_BK, game.mask_BK, group_B, cut_B, game.state_BK + 1, signals)
+    alive_BK = game.mask_BK.float()
+    named = {
+        "token_value": value_BK,
+        "token_entropy": signals["entropy"],
+        "token_implicit": signals["implicit"],
+        "token_planning": alive_BK * (game.state_BK == 0),
+    }
+    turn_BK = torch.tensor([0, 1]).where(game.mask_BK, -1)
+    view = TokenView(game.action_BK, game.mask_BK, turn_BK, torch.arange(len(group_B)), named)
+    return TurnBatch(game.reward_BK, game.mask_BK, group_B, cut_B, game.state_BK + 1, signals, view)
+
+
+def standings(return_B: Tensor, group_B: Tensor) -> Tensor:
+    """1 for the best of each group … 0 for the worst, ties broken by order."""
+    place_B = torch.zeros_like(return_B)
+    for group in group_B.unique():
+        mine_N = (group_B == group).nonzero()[:, 0]
+        order_N = mine_N[return_B[mine_N].argsort(stable=True)]
+        place_B[order_N] = torch.linspace(0, 1, len(order_N))
+    return place_B
 
 
 def losses_with(name: str) -> list[tuple[float, Loss]]:
