@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from turnwise.agents.encoding import ControlToken, Encoder, plain
 from turnwise.agents.template import SENTINEL, Chat, Entry, Template, ToolsFormat, template_source
 from turnwise.envs.messages import Message
-from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import Tool, ToolCall
 
 if TYPE_CHECKING:
@@ -99,15 +98,18 @@ class Renderer:
             return tuple(ids[: ids.index(self._end.id) + 1])
         return (*ids, self._end.id if self._end else self.stop_ids[0])
 
-    def parse(self, ids: Sequence[int]) -> Message:
-        """The message that sampled tokens stand for, without the token that ended it."""
+    def parse(self, ids: Sequence[int], tools: Sequence[Tool] = ()) -> Message:
+        """The message that sampled tokens stand for, without the token that ended it.
+
+        Some dialects need ``tools`` to know calls, or the types of their arguments.
+        """
         said = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
         text = self.tokenizer.decode(list(said), clean_up_tokenization_spaces=False)
         assert isinstance(text, str)
         if self.template.tools_format == "none":
             return Message("assistant", text)
-        parsed = parse_hermes(text)
-        return Message("assistant", parsed.content, parsed.calls)
+        parsed = self.template.dialect.parse(text, [tool.spec for tool in tools])
+        return Message("assistant", parsed.content, parsed.calls, malformed=parsed.error or "")
 
     def _tail(
         self, head: Sequence[Message], reply: Message, new: Sequence[Message], tools: Sequence[Tool]

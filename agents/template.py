@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -12,18 +13,21 @@ from turnwise.agents.encoding import Encoder
 from turnwise.envs.core import tool_specs
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
-from turnwise.tools.calls import parse_hermes
-from turnwise.tools.core import Tool, ToolCall
+from turnwise.tools.core import Tool, ToolCall, ToolSpec
+from turnwise.tools.dialects.core import Dialect
+from turnwise.tools.dialects.registry import DIALECTS, HERMES, get_dialect
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-ToolsFormat: TypeAlias = Literal["auto", "template", "text", "none"]
+ToolsFormat: TypeAlias = Literal[
+    "auto", "template", "text", "none", "hermes", "llama", "mistral", "python", "qwen-xml", "tags"
+]
 """How tools are described and called.
 
-``template``: by the chat template. ``text``: in the system message and as hermes-JSON, for templates that
-know no tools or write calls in another way. ``auto``: the first of these that works. ``none``: not at all;
-replies stay text (``verb[argument]``).
+``template``: by the chat template, in the dialect that it writes (found out by trial). The name of a dialect
+(:mod:`turnwise.tools.dialects`): in the system message and in that dialect; ``text`` is ``hermes``. ``auto``:
+``template`` if it works, else ``text``. ``none``: not at all; replies stay text (``verb[argument]``).
 """
 Entry: TypeAlias = dict[str, Any]
 """One message as templates expect it, its text guarded."""
@@ -32,12 +36,10 @@ Chat: TypeAlias = list[Entry]
 SENTINEL = "\U0010fffc"
 """A character that no guarded text contains."""
 
-_HERMES = """You may call tools. They are, as JSON schemas:
-{tools}
-To call one, write its name and arguments as JSON between tags:
-<tool_call>
-{{"name": "...", "arguments": {{...}}}}
-</tool_call>"""
+_TOOLS = "You may call tools. They are, as JSON schemas:"
+
+
+_REPLY_ENDS = re.compile(r"(?:\s*<\|?\w+\|?>)+\s*$")  # tokens such as <|eot_id|>
 
 
 class Abilities(NamedTuple):
@@ -46,7 +48,11 @@ class Abilities(NamedTuple):
     system: bool  # a system message
     repeats: bool  # two user messages in a row
     tool_role: bool  # a tool's result after a reply without a call
-    calls: bool  # tools, calls in hermes-JSON and their results
+    dialect: Dialect | None  # in which it writes calls, with tools and results; None: in none that is known
+
+    @property
+    def calls(self) -> bool:
+        return self.dialect is not None
 
 
 class Template:
@@ -66,15 +72,23 @@ class Template:
             self._accepts("system", "user"),
             self._accepts("user", "user"),
             self._accepts("user", "assistant", "tool"),
-            self._writes_hermes(),
+            self._native(),
         )
         if tools_format == "template" and not self.can.calls:
             raise TurnwiseError(
-                "The chat template does not write tool calls as hermes-JSON.", 'Use tools_format="text".'
+                "The chat template does not write tool calls in a dialect that is known.",
+                f'Use tools_format="text" or a dialect: {", ".join(DIALECTS)}.',
             )
         if tools_format == "auto":
             tools_format = "template" if self.can.calls else "text"
         self.tools_format: ToolsFormat = tools_format
+        chosen = get_dialect(tools_format) if tools_format in DIALECTS else HERMES
+        self.dialect = (tools_format == "template" and self.can.dialect) or chosen
+
+    @property
+    def as_text(self) -> bool:
+        """Tools are described and called in the text of messages."""
+        return self.tools_format not in ("template", "none")
 
     def render(
         self, said: Sequence[Message | Entry], tools: Sequence[Tool] = (), *, generate: bool = True
@@ -86,19 +100,20 @@ class Template:
         """
         specs = self._encoder.guard_json(tool_specs(tools)) if self.tools_format != "none" else []
         chat: Chat = []
-        if specs and self.tools_format == "text":
-            lines = "\n".join(json.dumps(spec, ensure_ascii=False) for spec in specs)
-            self._append(chat, {"role": "system", "content": _HERMES.format(tools=lines)})
+        if specs and self.as_text:
+            lines = [json.dumps(spec, ensure_ascii=False) for spec in specs]
+            about = "\n".join((_TOOLS, *lines, self.dialect.usage))
+            self._append(chat, {"role": "system", "content": about})
         for message in said:
             self._append(chat, self._entry(message) if isinstance(message, Message) else message)
         return self._apply(chat, specs if self.tools_format == "template" else None, generate)
 
     def reply_text(self, message: Message) -> str:
-        """A reply's own words, with its calls as hermes-JSON."""
+        """A reply's own words, with its calls in the dialect of this template."""
         parts = [self._encoder.guard(message.content, own=True)] if message.content else []
-        for call in message.tool_calls:
-            function = self.call_entry(call)["function"]
-            parts.append(f"<tool_call>\n{json.dumps(function, ensure_ascii=False)}\n</tool_call>")
+        if message.tool_calls:
+            said = [self.call_entry(call)["function"] for call in message.tool_calls]
+            parts.append(self.dialect.render([ToolCall(one["name"], one["arguments"]) for one in said]))
         return "\n".join(parts)
 
     def writes_call(self, message: Message) -> bool:
@@ -125,7 +140,7 @@ class Template:
         content = self._encoder.guard(message.content)
         if message.role != "tool":
             return {"role": message.role, "content": content}
-        if self.tools_format == "text":
+        if self.as_text:
             return {"role": "user", "content": f"<tool_response>\n{content}\n</tool_response>"}
         if not (self.can.tool_role or self.can.calls):
             return {"role": "user", "content": content}
@@ -166,25 +181,33 @@ class Template:
             return False
         return all(entry["content"] in text for entry in chat)
 
-    def _writes_hermes(self) -> bool:
-        call = ToolCall("trial-name", {"trial-argument": "trial-value"}, "call_0")
+    def _native(self) -> Dialect | None:
+        """The dialect in which the template writes calls, if it also tells of tools and of results."""
+        call = ToolCall("trial_name", {"trial_argument": "trial-value"}, "call_0")
         chat: Chat = [
             {"role": "user", "content": "trial-request"},
             {"role": "assistant", "content": "", "tool_calls": [self.call_entry(call)]},
             {"role": "tool", "content": "trial-result", "tool_call_id": _nine(call.id)},
         ]
-        spec = {
-            "name": call.name,
-            "description": "trial-about",
-            "parameters": {"type": "object", "properties": {}},
-        }
+        parameters = {"type": "object", "properties": {"trial_argument": {"type": "string"}}}
+        spec = ToolSpec(call.name, "trial-about", parameters)
         try:
-            text = self._apply(chat, [{"type": "function", "function": spec}], False)
+            text = self._apply(chat, [spec.to_json()], False)
+            asked = self._apply(chat[:1], [spec.to_json()], True)
+            called = self._apply(chat[:2], [spec.to_json()], False)
         except TurnwiseError:
-            return False
-        written = text.partition("trial-request")[2]
-        told, answered = "trial-about" in text, "trial-result" in written
-        return told and answered and parse_hermes(written).calls == (call,)
+            return None
+        if "trial-about" not in text or "trial-result" not in text.partition("trial-request")[2]:
+            return None
+        begins = (
+            len(asked) if called.startswith(asked) else called.find("trial-request") + len("trial-request")
+        )
+        reply = _REPLY_ENDS.sub("", called[begins:])
+        for dialect in DIALECTS.values():
+            found = dialect.parse(reply, [spec]).calls
+            if [(one.name, one.arguments) for one in found] == [(call.name, call.arguments)]:
+                return dialect
+        return None
 
 
 def template_source(tokenizer: PreTrainedTokenizerFast) -> str:

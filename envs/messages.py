@@ -22,13 +22,17 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message. A result of a tool carries the id of the call it answers."""
+    """One chat message. A result of a tool carries the id of the call it answers.
+
+    ``malformed`` says why a tool call that the policy attempted could not be read; it is told so (E7).
+    """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     images: tuple[Image, ...] = ()
+    malformed: str = ""
 
     def __str__(self) -> str:
         calls = "".join(f"\n→ {call.name}({dict(call.arguments)})" for call in self.tool_calls)
@@ -42,6 +46,8 @@ class Message:
             data["tool_calls"] = [{"name": c.name, "arguments": dict(c.arguments), "id": c.id} for c in calls]
         if self.tool_call_id:
             data["tool_call_id"] = self.tool_call_id
+        if self.malformed:
+            data["malformed"] = self.malformed
         if self.images:
             data["images"] = [
                 {"media_type": image.media_type, "data": base64.b64encode(image.data).decode()}
@@ -58,6 +64,7 @@ class Message:
             tool_calls=tuple(ToolCall(**call) for call in data.get("tool_calls", ())),
             tool_call_id=data.get("tool_call_id", ""),
             images=tuple(Image(base64.b64decode(image["data"]), image["media_type"]) for image in images),
+            malformed=data.get("malformed", ""),
         )
 
 

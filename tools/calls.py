@@ -69,4 +69,3 @@ def parse_verb(text: str, tools: Sequence[Tool]) -> ToolCall:
     found = find_tool(tools, match.group(1))
     names = found.spec.argument_names
     return ToolCall(found.spec.name, {names[0]: match.group(2)} if names else {})
-

@@ -1,0 +1,222 @@
+"""Dialects of tool calling: what is written is read again, what is broken is explained, in bounded time."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.errors import NotFoundError
+from turnwise.tasks.core import canonical
+from turnwise.tools.core import ToolCall, ToolError, ToolSpec
+from turnwise.tools.dialects.registry import DIALECTS, get_dialect, read_calls
+
+FIELDS = {
+    "query": {"type": "string"},
+    "limit": {"type": "integer"},
+    "ratio": {"type": "number"},
+    "exact": {"type": "boolean"},
+    "words": {"type": "array"},
+    "where": {"type": "object"},
+}
+SPECS = (
+    ToolSpec("search", "Look words up.", {"type": "object", "properties": FIELDS}),
+    ToolSpec("wait", "Do nothing.", {"type": "object", "properties": {}}),
+)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20) | st.sampled_from(
+    ["</parameter>", "<search>", "</search>", "a < b && c", "&lt;", "[TOOL_CALLS]", "'''", '"}; {"', "\n x \n", "5", "null"]
+)  # fmt: skip
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+of_type = {
+    "string": texts,
+    "integer": st.integers(),
+    "number": st.floats(allow_nan=False, allow_infinity=False),
+    "boolean": st.booleans(),
+    "array": st.lists(values, max_size=3),
+    "object": st.dictionaries(texts, values, max_size=3),
+}
+calls = st.builds(
+    ToolCall,
+    st.just("search"),
+    st.fixed_dictionaries({}, optional={name: of_type[field["type"]] for name, field in FIELDS.items()}),
+) | st.builds(ToolCall, st.just("wait"))
+
+
+def plain(found: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
+    return [(call.name, canonical(dict(call.arguments))) for call in found]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@settings(max_examples=60, deadline=None)
+@given(given=st.lists(calls, min_size=1, max_size=3))
+def test_what_is_written_is_read(name: str, given: list[ToolCall]) -> None:
+    dialect = get_dialect(name)
+    try:
+        text = dialect.render(given)
+    except ToolError:
+        said = [value for call in given for value in call.arguments.values()]
+        assert name == "qwen-xml"
+        assert any("</parameter>" in str(value) for value in said)
+        return
+    parsed = dialect.parse(text, SPECS)
+    assert parsed.error is None
+    assert plain(parsed.calls) == plain(tuple(given))
+    assert parsed.content == ""
+
+
+@pytest.mark.parametrize("name", ["hermes", "mistral", "qwen-xml", "tags"])
+def test_words_around_calls_are_content(name: str) -> None:
+    dialect = get_dialect(name)
+    parsed = dialect.parse("I look. " + dialect.render([ToolCall("search", {"query": "red"})]), SPECS)
+    assert parsed.content == "I look."
+    assert parsed.calls[0].arguments == {"query": "red"}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@given(text=st.text(st.characters(exclude_characters="<[{`|")))
+def test_text_without_marks_is_content(name: str, text: str) -> None:
+    parsed = get_dialect(name).parse(text, SPECS)
+    assert parsed == (text, (), None)
+
+
+NATIVE = {
+    "hermes": '<tool_call>\n{"name": "search", "arguments": {"query": "red", "limit": 5}}\n</tool_call>',
+    "llama": '<|python_tag|>{"name": "search", "parameters": {"query": "red", "limit": 5}}<|eom_id|>',
+    "mistral": '[TOOL_CALLS] [{"name": "search", "arguments": {"query": "red", "limit": 5}, "id": "abcdefghi"}]</s>',
+    "python": '```tool_code\nprint(search("red", limit=5))\n```',
+    "qwen-xml": "<tool_call>\n<function=search>\n<parameter=query>\nred\n</parameter>\n<parameter=limit>\n5\n"
+    "</parameter>\n</function>\n</tool_call>",
+    "tags": "<search><query>red</query><limit>5</limit></search>",
+}
+OTHER_FORMS = [
+    ("llama", '{"name": "search", "parameters": {"query": "red", "limit": 5}}'),
+    ("llama", '{"name": "search", "arguments": {"query": "red", "limit": 5}}'),
+    ("mistral", '[TOOL_CALLS]search[ARGS]{"query": "red", "limit": 5}'),
+    ("mistral", '[TOOL_CALLS]search[CALL_ID]abc[ARGS]{"query": "red", "limit": 5}</s>'),
+    ("mistral", '[TOOL_CALLS]search{"query": "red", "limit": 5}'),
+    ("python", "[search(query='red', limit=5)]"),
+    ("python", "<|python_start|>[search(query='red', limit=5)]<|python_end|>"),
+    ("python", "```tool_code\nresult = search(query='red', limit=5)\n```"),
+    (
+        "qwen-xml",
+        "<function=search><parameter=query>red</parameter><parameter=limit>5</parameter></function>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), [*NATIVE.items(), *OTHER_FORMS])
+def test_the_forms_of_published_templates_are_read(name: str, text: str) -> None:
+    (call,) = get_dialect(name).parse(text, SPECS).calls
+    assert (call.name, call.arguments) == ("search", {"query": "red", "limit": 5})
+    (again,) = read_calls(text, SPECS).calls
+    assert (again.name, again.arguments) == (call.name, call.arguments)
+
+
+def test_a_tag_alone_gives_its_text_to_the_first_parameter() -> None:
+    assert get_dialect("tags").parse("<search> 5 < 6 </search>", SPECS).calls[0].arguments == {
+        "query": "5 < 6"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("llama", '{"name": "f", "parameters": [1]}', "must be a JSON object"),
+        ("llama", '{"name": "f", "parameters": {"x": NaN}}', "NaN is not JSON"),
+        ("llama", '{"name": "f", "parameters": {}} and so on', "nothing but the calls"),
+        ("llama", "<|python_tag|>print(1)", "nothing but the calls"),
+        ("llama", '{"name": "f", "parameters": {"x": 1}', "not valid JSON"),
+        ("mistral", '[TOOL_CALLS] [{"name": "f"', "not valid JSON"),
+        ("mistral", "[TOOL_CALLS]", "No call follows"),
+        ("mistral", "[TOOL_CALLS]f(x=1)", "name[ARGS]"),
+        ("python", "[f(x=open('a'))]", "must be a literal"),
+        ("python", "[f(x=1e999)]", "must be a literal"),
+        ("python", "[f(x=b'a')]", "must be a literal"),
+        ("python", "[f(x=1, **{'x': 2})]", "given twice"),
+        ("python", "[f(x={[1]: 2})]", "must be a literal"),
+        ("python", "[f(1)]", "arguments by name"),
+        ("python", "[f(x=1), 2]", "A call is written"),
+        ("python", "[f(x=1]]", "not valid Python"),
+        ("python", "```tool_code\nimport os\n```", "no other Python"),
+        ("python", "```tool_code\n```", "holds no call"),
+        ("qwen-xml", "<tool_call>search</tool_call>", "<function=NAME>"),
+        ("qwen-xml", "<function=f><parameter=x>1", "not closed"),
+        ("qwen-xml", "<function=f><parameter=x>1</parameter><parameter=x>1</parameter></function>", "given twice"),
+        ("qwen-xml", "<function=f><parameter=x>1</parameter>", "write </function>"),
+        ("tags", "<search>red", "not closed"),
+        ("tags", "<wait>x</wait>", "takes no arguments"),
+        ("tags", "<search><query>a</query><query>a</query></search>", "given twice"),
+        ("tags", "<search><query>a</query> or so</search>", "no argument of it"),
+    ],
+)  # fmt: skip
+def test_what_is_badly_written_is_explained(name: str, text: str, why: str) -> None:
+    parsed = get_dialect(name).parse(text, SPECS)
+    assert parsed.calls == ()
+    assert parsed.content == text
+    assert why in (parsed.error or "")
+
+
+DEEP = 100_000
+HUGE = [
+    '{"name": ' + "[" * DEEP,
+    '{"name": "f", "parameters": ' + '{"a":' * DEEP,
+    "{}; " * DEEP,
+    "[TOOL_CALLS] " + "[" * DEEP,
+    "[TOOL_CALLS]" * DEEP,
+    "[TOOL_CALLS]" + "f{}" * DEEP,
+    "[f(" * DEEP,
+    "[f(x=" + "[" * DEEP + "]" * DEEP + ")]",
+    "[f(x=" + "-" * DEEP + "1)]",
+    "[f" + ".a" * 40_000 + "()]",
+    "[f(x=" + "9" * DEEP + ")]",
+    "```tool_code\n" * DEEP,
+    "<function=f>" * DEEP,
+    "<function=f>" + "<parameter=x>" * DEEP,
+    "<search>" * DEEP,
+    "<search>" + "<query>" * DEEP + "</search>",
+    "<tool_call>" * DEEP,
+]
+
+
+@pytest.mark.parametrize("text", HUGE, ids=[text[:20] for text in HUGE])
+def test_huge_input_is_read_in_bounded_time(text: str) -> None:
+    started = time.process_time()
+    read_calls(text, SPECS)
+    assert time.process_time() - started < 2.0
+
+
+alphabet = ["<search>", "</search>", "<function=f>", "<parameter=x>", "</parameter>", "</function>", "[TOOL_CALLS]",
+            "[f(", "x=", ")]", "```tool_code\n", "```", '{"name":', '"f"', '"parameters":', "{", "}", "[", "]", ",",
+            ";", "1", "-", "'", '"', "\\", "\0", "\ud800", " ", "\n", "a", "**", "<|python_tag|>"]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(alphabet), max_size=20).map("".join))
+def test_any_text_is_read_or_explained(text: str) -> None:
+    for dialect in DIALECTS.values():
+        parsed = dialect.parse(text, SPECS)
+        assert not (parsed.calls and parsed.error)
+        assert parsed.calls or parsed.content == text
+        for call in parsed.calls:
+            canonical([call.name, dict(call.arguments)]).encode()  # what is accepted can be logged
+
+
+def test_an_unknown_dialect_is_named_with_the_nearest() -> None:
+    with pytest.raises(NotFoundError, match="Did you mean 'hermes'"):
+        get_dialect("hermess")
+
+
+def test_names_that_are_no_python_names_find_back_to_their_tools() -> None:
+    spec = ToolSpec("get-time", "", {"properties": {"time zone": {"type": "string"}}})
+    call = ToolCall("get-time", {"time zone": "UTC"})
+    text = get_dialect("python").render([call])
+    assert text == '[get_time(**{"time zone": "UTC"})]'
+    assert plain(get_dialect("python").parse(text, [spec]).calls) == plain((call,))
+    assert json.loads(plain((call,))[0][1]) == {"time zone": "UTC"}

@@ -1,0 +1,42 @@
+"""What a dialect of tool calling is: how calls are written as text, and read out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from turnwise.tools.calls import ParsedText
+from turnwise.tools.core import ToolCall, ToolSpec
+
+Parse: TypeAlias = Callable[[str, Sequence[ToolSpec]], ParsedText]
+Render: TypeAlias = Callable[[Sequence[ToolCall]], str]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One way to write tool calls.
+
+    ``parse(render(calls), specs).calls == calls`` up to the calls' ids. What cannot be read is no exception
+    but :attr:`ParsedText.error`, because it is the model that has to be told; ``render`` raises ``ToolError``
+    for what the dialect has no way to say. ``usage`` tells a model how to write a call.
+    """
+
+    name: str
+    parse: Parse
+    render: Render
+    usage: str
+
+
+def nth(place: int) -> str:
+    """The id of a message's call where the dialect gives it none."""
+    return f"call_{place}"
+
+
+def refused(text: str, error: Exception) -> ParsedText:
+    """A message whose calls cannot be read: all of it is content."""
+    return ParsedText(text, (), str(error))
+
+
+def spec_named(specs: Sequence[ToolSpec], name: str) -> ToolSpec | None:
+    return next((spec for spec in specs if spec.name == name), None)

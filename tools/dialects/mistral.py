@@ -1,0 +1,69 @@
+"""Mistral's ``[TOOL_CALLS]``: a JSON list of calls (v3, v7) or ``name[ARGS]{…}`` (v11 and later)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from turnwise.tools.calls import ParsedText
+from turnwise.tools.core import ToolCall, ToolError, ToolSpec
+from turnwise.tools.dialects.core import Dialect, nth, refused
+from turnwise.tools.reading import Json, call_of, load_json, value_end
+
+_MARK = "[TOOL_CALLS]"
+_NAMED = re.compile(r"\s*([\w.:/-]+)\s*(?:\[CALL_ID\]\s*(\w+)\s*)?(?:\[ARGS\])?\s*(?=\{)")
+_USAGE = """To call one or several, end the message with a list of them as JSON:
+[TOOL_CALLS] [{"name": "...", "arguments": {...}}]"""
+
+
+def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
+    """
+    >>> parse('[TOOL_CALLS] [{"name": "f", "arguments": {}, "id": "a1b2c3d4e"}]').calls
+    (ToolCall(name='f', arguments={}, id='a1b2c3d4e'),)
+    >>> parse('I look.[TOOL_CALLS]f[ARGS]{"x": 1}[TOOL_CALLS]g[ARGS]{}').calls
+    (ToolCall(name='f', arguments={'x': 1}, id='call_0'), ToolCall(name='g', arguments={}, id='call_1'))
+    """
+    said, mark, body = text.partition(_MARK)
+    if not mark:
+        return ParsedText(text, ())
+    try:
+        calls = _listed(body) if body.lstrip().startswith("[") else _named(body)
+    except ToolError as error:
+        return refused(text, error)
+    return ParsedText(said.strip(), calls) if calls else refused(text, ToolError(f"No call follows {_MARK}."))
+
+
+def render(calls: Sequence[ToolCall]) -> str:
+    data = [{"name": call.name, "arguments": dict(call.arguments), "id": call.id} for call in calls]
+    return f"{_MARK} {json.dumps([{k: v for k, v in one.items() if v != ''} for one in data], ensure_ascii=False)}"
+
+
+def _listed(body: str) -> tuple[ToolCall, ...]:
+    value_end(body, body.index("["))
+    text = body.strip().removesuffix("</s>")
+    return tuple(call_of(one, _id(one, place)) for place, one in enumerate(load_json(text)))
+
+
+def _id(data: Json, place: int) -> str:
+    given = data.get("id") if isinstance(data, dict) else None
+    return given if isinstance(given, str) and given else nth(place)
+
+
+def _named(body: str) -> tuple[ToolCall, ...]:
+    calls: list[ToolCall] = []
+    place = 0
+    while rest := body[place:].strip().removesuffix("</s>"):
+        if rest.startswith(_MARK):
+            place = body.index(_MARK, place) + len(_MARK)
+        match = _NAMED.match(body, place)
+        if match is None:
+            raise ToolError(f"After {_MARK} stands a list of calls as JSON, or name[ARGS]{{...}}.")
+        end = value_end(body, match.end())
+        arguments = load_json(body[match.end() : end if end > match.end() else len(body)])
+        calls.append(ToolCall(match[1], arguments, match[2] or nth(len(calls))))
+        place = end if end > match.end() else len(body)
+    return tuple(calls)
+
+
+MISTRAL = Dialect("mistral", parse, render, _USAGE)
