@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from turnwise.envs.core import AgentEnv, End, Info, Step
@@ -146,21 +146,23 @@ class Episode:
 
 @dataclass(slots=True)
 class History:
-    """An episode in the making, as its policy sees it.
+    """An episode in the making, as the policy of one of its agents sees it.
 
-    ``env`` is privileged: scripted policies (gold, floors, people) use it, learned ones must not.
+    ``env`` is privileged: scripted policies (gold, floors, people) use it, learned ones must not. ``seed`` is
+    what the policy's chance is derived from; each agent has its own.
     """
 
     env: AgentEnv[Any]
     task: Task
     seed: int
     observation: Messages
+    agent: str = "agent"
     turns: list[Turn] = field(default_factory=list[Turn])
     token_ids: list[int] = field(default_factory=list[int])  # the current branch, as the engine saw it
 
     @property
     def tools(self) -> Sequence[Tool]:
-        return self.env.tools
+        return self.env.tools_for(self.agent)
 
     def messages(self) -> list[Message]:
         """The conversation so far, from the system message to the newest observation."""
@@ -170,7 +172,7 @@ class History:
         return [*said, *self.observation]
 
     def add(self, reply: Reply, step: Step, state_key: str) -> None:
-        """Record a turn that was played, and move on to what it brought."""
+        """Record a turn that was played."""
         info: Info = step.info
         self.turns.append(
             Turn(
@@ -183,7 +185,17 @@ class History:
                 info.get("details", {}),
             )
         )
-        self.observation = step.observation
+        self.observation = Messages()
+
+    def owe(self, rewards: Mapping[str, float]) -> None:
+        """Add what the last turn earned afterwards; what is earned before an agent's first turn is nobody's."""
+        if rewards and self.turns:
+            last = self.turns[-1]
+            total = {
+                name: last.rewards.get(name, 0.0) + rewards.get(name, 0.0)
+                for name in {**last.rewards, **rewards}
+            }
+            self.turns[-1] = replace(last, rewards=total, reward=sum(total.values()))
 
 
 class Policy(Protocol):

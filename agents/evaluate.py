@@ -24,6 +24,7 @@ from turnwise.agents.rollout import Limits, Request, rollout
 from turnwise.agents.statistics import Comparison, Interval, clustered_mean, compare, proportion
 from turnwise.agents.statistics import pass_at_k as at_k
 from turnwise.agents.statistics import pass_hat_k as hat_k
+from turnwise.agents.table import cast
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Json, Split, Suite, derive_rng
@@ -114,6 +115,7 @@ async def evaluate_async(
     env_options: Mapping[str, Json] | None = None,
     log: EpisodeLog | Path | str | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
+    opponents: Mapping[str, Policy] | None = None,
 ) -> Evaluation:
     """Play tasks of a suite and say how well the policy did. (:func:`evaluate` is the same, blocking.)
 
@@ -129,6 +131,7 @@ async def evaluate_async(
         env_options: what environments are made with.
         log: where the episodes are written, a path or an open log.
         on_episode: called with (index, episode) as each one finishes.
+        opponents: who plays the other agents; ``policy`` plays those that are not named.
 
     Raises:
         TurnwiseError: suite or split is unknown, or not a single episode counts.
@@ -148,7 +151,7 @@ async def evaluate_async(
 
         played = await rollout(
             requests,
-            policy,
+            cast(policy, opponents or {}),
             concurrency=concurrency,
             limits=limits,
             env_options=env_options,

@@ -69,11 +69,12 @@ class EpisodeLog:
         *,
         update: int | None = None,
         group: int | None = None,
-        advantages: Sequence[float] = (),
+        advantages: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
-        """Add one episode; in training with its update, its group and an advantage per turn."""
+        """Add one episode; in training with its update, its group and each agent's advantages, one per turn."""
         env = env_version(episode.task.env, self._env_options)
-        record = Record(episode, self.policy, env, update, group, tuple(advantages))
+        given = {name: tuple(row) for name, row in (advantages or {}).items() if row}
+        record = Record(episode, self.policy, env, update, group, given)
         self._lines.append(to_line(record))
         if len(self._lines) >= self._flush_every:
             self.flush()

@@ -86,8 +86,8 @@ def _rows(number: int, record: Record) -> Iterator[dict[str, Any]]:
         "outcome": episode.outcome.value,
         "end": episode.end and episode.end.value,
     }
-    for which, (agent, trajectory) in enumerate(episode.trajectories.items()):
-        advantages = dict(enumerate(record.advantages)) if which == 0 else {}
+    for agent, trajectory in episode.trajectories.items():
+        advantages = dict(enumerate(record.advantages.get(agent, ())))
         for index, turn in enumerate(trajectory.turns):
             yield common | {
                 "score": trajectory.score,

@@ -45,7 +45,7 @@ class Record:
         env: the environment's code and options.
         update: the training update that it belongs to, None outside training.
         group: the number of its group within the update; equal numbers are siblings.
-        advantages: what the credit rule gave each turn of the first trajectory; empty outside training.
+        advantages: what the credit rule gave each turn of the agents that are trained; empty outside training.
         turnwise: the version that wrote the line.
     """
 
@@ -54,8 +54,13 @@ class Record:
     env: EnvVersion = field(default_factory=EnvVersion)
     update: int | None = None
     group: int | None = None
-    advantages: tuple[float, ...] = ()
+    advantages: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     turnwise: str = turnwise.__version__
+
+    @property
+    def given(self) -> tuple[float, ...]:
+        """The first agent's advantages; empty where it was not trained on this episode."""
+        return self.advantages.get(self.episode.trajectory.agent, ())
 
 
 def env_version(name: str, options: Mapping[str, Json]) -> EnvVersion:
@@ -103,8 +108,8 @@ def to_line(record: Record) -> str:
         "update": record.update,
         "group": record.group,
         "agents": {
-            name: _from_trajectory(t, () if i else record.advantages)
-            for i, (name, t) in enumerate(episode.trajectories.items())
+            name: _from_trajectory(trajectory, record.advantages.get(name, ()))
+            for name, trajectory in episode.trajectories.items()
         },
     }
     try:
@@ -135,14 +140,17 @@ def from_line(line: str | bytes) -> Record:
             error=data["error"],
             metrics=data["metrics"],
         )
-        first = next(iter(data["agents"].values()))["turns"]
+        given = {
+            name: tuple(turn["advantage"] for turn in agent["turns"] if "advantage" in turn)
+            for name, agent in data["agents"].items()
+        }
         record = Record(
             episode=episode,
             policy=data["policy"],
             env=EnvVersion(**data["env"]),
             update=data["update"],
             group=data["group"],
-            advantages=tuple(turn["advantage"] for turn in first if "advantage" in turn),
+            advantages={name: advantages for name, advantages in given.items() if advantages},
             turnwise=data["turnwise"],
         )
     except (KeyError, TypeError, AttributeError, StopIteration) as error:

@@ -76,14 +76,14 @@ class ReplayReport:
 
 
 class RecordedPolicy:
-    """Plays the replies of a recorded episode, then ends it as the record does."""
+    """Plays the replies of one agent of a recorded episode, then ends it as the record does."""
 
     name = "recorded"
     version = 0
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode, agent: str) -> None:
         self._episode = episode
-        self._replies = iter([turn.reply for turn in episode.trajectory.turns])
+        self._replies = iter([turn.reply for turn in episode.trajectories[agent].turns])
 
     async def act(self, history: History) -> Reply:
         reply = next(self._replies, None)
@@ -121,25 +121,29 @@ def replay(log: Path | str | Iterable[Record]) -> ReplayReport:
 def replay_one(record: Record, line: int = 1) -> Difference | None:
     """The first difference between a record and its replay, or None."""
     old = record.episode
-    if len(old.trajectories) != 1:
-        raise TurnwiseError(
-            f"Episode {line} has {len(old.trajectories)} agents.", "Replay knows one agent per episode."
-        )
+    cast = {agent: RecordedPolicy(old, agent) for agent in old.trajectories}
     env = make(old.task.env, **record.env.options)
     try:
-        new = asyncio.run(play(env, RecordedPolicy(old), old.task, seed=old.seed))
+        new = asyncio.run(play(env, cast, old.task, seed=old.seed))
     finally:
         env.close()
-    for turn, what, expected, got in _pairs(old, new):
+    for turn, what, expected, got in _all_pairs(old, new):
         if expected != got:
             now = env_version(old.task.env, record.env.options)
             return Difference(line, turn, what, *_around(expected, got), now.source != record.env.source)
     return None
 
 
-def _pairs(old: Episode, new: Episode) -> Iterator[tuple[int, str, str, str]]:
-    """Everything that must be equal, as text, in the order in which it happened."""
-    before, after = old.trajectory, new.trajectory
+def _all_pairs(old: Episode, new: Episode) -> Iterator[tuple[int, str, str, str]]:
+    """Everything that must be equal, as text, agent by agent."""
+    yield 0, "agents", ", ".join(old.trajectories), ", ".join(new.trajectories)
+    for agent in old.trajectories:
+        yield from _pairs(old, new, agent)
+
+
+def _pairs(old: Episode, new: Episode, agent: str) -> Iterator[tuple[int, str, str, str]]:
+    """What concerns one agent, in the order in which it happened."""
+    before, after = old.trajectories[agent], new.trajectories[agent]
     for number, (a, b) in enumerate(zip(before.turns, after.turns, strict=False), 1):
         yield number, "observation", _text(a.observation), _text(b.observation)
         yield number, "state key", a.state_key, b.state_key

@@ -11,14 +11,14 @@ import functools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from turnwise.agents.core import Episode, History, Outcome, Policy, Reply, Trajectory, Turn
+from turnwise.agents.core import Episode, History, Outcome, Policy, Reply, Turn
+from turnwise.agents.table import Cast, Table, player
 from turnwise.envs.core import AgentEnv, End, Snapshot
 from turnwise.envs.messages import Messages
 from turnwise.envs.registry import make
-from turnwise.errors import VerifierError
+from turnwise.errors import InfraError, VerifierError
 from turnwise.tasks.core import Json, Task, derive_rng
 
 Args = ParamSpec("Args")
@@ -80,7 +80,7 @@ class _Fault(Exception):
 
 async def play(
     env: AgentEnv[Any],
-    policy: Policy,
+    policy: Cast,
     task: Task,
     *,
     seed: int,
@@ -95,51 +95,56 @@ async def play(
     """
     limits = limits or Limits()
     started = time.monotonic()
-    history = History(env, task, seed, Messages())
+    table = Table(env, task, seed)
     end, outcome, error = None, Outcome.OK, ""
     try:
-        state_key = await _begin(env, history, start, limits.reset_s)
+        state_key = await _begin(table, start, limits.reset_s)
         while end is None:
+            history = table.mover()
             if on_moment is not None:
-                on_moment(await _moment(env, history, state_key, limits.step_s))
-            reply = await _in_policy(policy, history, limits.generate_s)
+                on_moment(await _moment(history, seed, state_key, limits.step_s))
+            reply = await _in_policy(player(policy, history.agent), history, limits.generate_s)
             if reply.end is None:
                 step = await _in_env(env, limits.step_s, env.step, reply.message)
-                history.add(reply, step, state_key)
+                table.add(history, reply, step, state_key)
                 state_key, end = step.info.get("state_key", ""), step.info.get("end")
-            end = end or reply.end or _spent(history, limits, started)
-            if end is not None and env.snapshot().end is None:
-                _settle(history, env.cut(end))
+            end = end or reply.end or _spent(table, limits, started)
+            if end is not None and env.now.end is None:
+                history.owe(env.cut(end))
         outcome = Outcome.LIMIT if end.truncated else Outcome.OK
     except _Fault as fault:
         outcome, error = fault.outcome, str(fault)
-    trajectory = Trajectory(tuple(history.turns), final=history.observation)
     seconds = {"seconds": time.monotonic() - started}
-    return Episode(task, seed, {trajectory.agent: trajectory}, outcome, end, error, seconds)
+    return Episode(task, seed, table.trajectories(), outcome, end, error, seconds)
 
 
-async def _begin(env: AgentEnv[Any], history: History, start: Moment | None, seconds: float) -> str:
+async def _begin(table: Table, start: Moment | None, seconds: float) -> str:
     """Reset the environment, or bring it and the history to where they start; the state's key."""
+    env = table.env
     if start is None:
-        options = {"task": history.task}
-        history.observation, info = await _in_env(env, seconds, env.reset, seed=history.seed, options=options)
+        options = {"task": table.task}
+        observation, info = await _in_env(env, seconds, env.reset, seed=table.seed, options=options)
+        table.seat(observation)
         return info["state_key"]
-    await _in_env(env, seconds, env.restore, start.snapshot._replace(seed=history.seed))
-    history.observation = start.observation
+    await _in_env(env, seconds, env.restore, start.snapshot._replace(seed=table.seed))
+    history = table.seat(start.observation)
     history.turns.extend(start.turns)
     history.token_ids.extend(start.token_ids)
     return start.state_key
 
 
-async def _moment(env: AgentEnv[Any], history: History, state_key: str, seconds: float) -> Moment:
+async def _moment(history: History, seed: int, state_key: str, seconds: float) -> Moment:
+    env = history.env
+    if len(env.agents) > 1:
+        raise _Fault(Outcome.ENV_ERROR, "episodes of several agents cannot be branched: use strategy `chain`")
     snapshot = await _in_env(env, seconds, env.snapshot)
     turns, tokens = tuple(history.turns), tuple(history.token_ids)
-    return Moment(history.task, history.seed, snapshot, history.observation, state_key, turns, tokens)
+    return Moment(history.task, seed, snapshot, history.observation, state_key, turns, tokens)
 
 
 async def rollout(
     requests: Sequence[Request],
-    policy: Policy,
+    policy: Cast,
     *,
     concurrency: int = 64,
     limits: Limits | None = None,
@@ -149,6 +154,8 @@ async def rollout(
     on_moment: Callable[[int, Moment], None] | None = None,
 ) -> list[Episode]:
     """Play all requests, ``concurrency`` at a time, and return the episodes in the requests' order.
+
+    ``policy`` plays every agent, or a mapping names who plays whom (:data:`turnwise.agents.table.Cast`).
 
     An episode that faults is played again in a fresh environment, ``retries`` times; what still faults
     is returned with its outcome, for the caller to count. ``on_episode(index, episode)`` is called as
@@ -195,7 +202,7 @@ async def rollout(
                 env.close()
 
 
-def run_episodes(requests: Sequence[Request], policy: Policy, **options: Any) -> list[Episode]:
+def run_episodes(requests: Sequence[Request], policy: Cast, **options: Any) -> list[Episode]:
     """:func:`rollout` for callers that have no event loop."""
     return asyncio.run(rollout(requests, policy, **options))
 
@@ -214,6 +221,8 @@ async def _in_env(
         raise _Fault(Outcome.INFRA_ERROR, f"{name}() took more than {seconds:g} s") from None
     except VerifierError as error:
         raise _Fault(Outcome.VERIFIER_ERROR, str(error)) from error
+    except InfraError as error:
+        raise _Fault(Outcome.INFRA_ERROR, str(error)) from error
     except (Exception, SystemExit) as error:
         raise _Fault(Outcome.ENV_ERROR, f"{type(error).__name__}: {error}") from error
 
@@ -228,18 +237,10 @@ async def _in_policy(policy: Policy, history: History, seconds: float) -> Reply:
         raise _Fault(Outcome.INFRA_ERROR, f"{type(error).__name__}: {error}") from error
 
 
-def _spent(history: History, limits: Limits, started: float) -> End | None:
+def _spent(table: Table, limits: Limits, started: float) -> End | None:
     if time.monotonic() - started > limits.episode_s:
         return End.TIME_LIMIT
-    if sum(len(turn.reply.action_ids) for turn in history.turns) >= limits.episode_tokens:
+    turns = (turn for history in table.histories.values() for turn in history.turns)
+    if sum(len(turn.reply.action_ids) for turn in turns) >= limits.episode_tokens:
         return End.TOKEN_LIMIT
     return None
-
-
-def _settle(history: History, owed: Mapping[str, float]) -> None:
-    """Add what the environment still owes to the last turn, so that potentials sum to zero."""
-    if not owed or not history.turns:
-        return
-    last = history.turns[-1]
-    rewards = {name: last.rewards.get(name, 0.0) + owed.get(name, 0.0) for name in {**last.rewards, **owed}}
-    history.turns[-1] = replace(last, rewards=rewards, reward=sum(rewards.values()))

@@ -10,88 +10,22 @@ potential-based, bad actions become observations, chance is drawn from (task, se
 from __future__ import annotations
 
 import copy
-import enum
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, ClassVar, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Any, ClassVar, Generic
 
 import gymnasium
 
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.spaces import MessageSpace, MessagesSpace
+from turnwise.envs.steps import End, Info, Kind, Snapshot, State, Step, Transition
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.tools.core import Tool, ToolCall, ToolError
 
-State = TypeVar("State")
-
-
-class End(enum.StrEnum):
-    """Why an episode ended. Truncated ends cut it short; the others end it."""
-
-    SOLVED = "solved"  #            the task is done, fully
-    FAILED = "failed"  #            the task can no longer be done, or was done wrongly
-    GAVE_UP = "gave_up"  #          the agent said that it stops
-    TURN_LIMIT = "turn_limit"  #    the last allowed turn was played
-    TOKEN_LIMIT = "token_limit"  #  the context or the token budget is full
-    TIME_LIMIT = "time_limit"  #    the episode's wall-clock budget is spent
-
-    @property
-    def truncated(self) -> bool:
-        return self in (End.TURN_LIMIT, End.TOKEN_LIMIT, End.TIME_LIMIT)
-
-
-class Kind(enum.StrEnum):
-    """What a part of the ledger stands for."""
-
-    OUTCOME = "outcome"  #      how well the task was done: the score
-    POTENTIAL = "potential"  #  γΦ(s′) − Φ(s): moves credit, never the optimal policy
-    STEP = "step"  #            paid for a step as such (a valid call, a format)
-    COST = "cost"  #            charged for a step
-
-
-class Info(TypedDict, total=False):
-    """The fifth value of ``step``."""
-
-    rewards: Mapping[str, float]
-    end: End | None
-    state_key: str
-    task_id: str
-    turn: int
-    bad_action: bool
-    details: Mapping[str, Json]
-
-
-class Step(NamedTuple):
-    """Gymnasium's five values, with their names."""
-
-    observation: Messages
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: Info
-
-
-class Transition(NamedTuple, Generic[State]):
-    """What an action did: the next state, what the policy is told, what it earned, whether it is over."""
-
-    state: State
-    observation: str | Messages
-    rewards: Mapping[str, float] = {}
-    end: End | None = None
-    details: Mapping[str, Json] = {}
-
-
-class Snapshot(NamedTuple, Generic[State]):
-    """A moment of an episode that can be returned to."""
-
-    task: Task
-    seed: int
-    state: State
-    turn: int
-    end: End | None
+__all__ = ["AgentEnv", "End", "Info", "Kind", "Snapshot", "Step", "Transition", "tool_specs"]
 
 
 class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
@@ -102,6 +36,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     system: str = ""  # the system message: rules and how to act
     tools: tuple[Tool, ...] = ()
+    agents: tuple[str, ...] = ("agent",)  # of the current task; the first is the one that is evaluated
     ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME}
     turn_limit: int = 30
     floor: ClassVar[float] = 0.1  # the most that any floor agent may succeed (E6)
@@ -151,6 +86,20 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """A stable hash of what matters for deciding in ``state`` (E5)."""
         return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
 
+    # --- several agents, who take turns (all methods above speak of the one who moves) ------------
+
+    def mover(self, state: State) -> str:
+        """Who moves in ``state``."""
+        return self.agents[0]
+
+    def system_for(self, agent: str) -> str:
+        """The system message of an agent."""
+        return self.system
+
+    def tools_for(self, agent: str) -> tuple[Tool, ...]:
+        """The tools of an agent, in the current episode."""
+        return self.tools
+
     # --- gymnasium -------------------------------------------------------------------------------
 
     def __init__(self, *, shaping: float = 0.0, render_mode: str | None = None) -> None:
@@ -173,9 +122,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
             task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)
         state, observation = self.initial(task)
         self._snapshot = Snapshot(task, seed, state, 0, None)
-        messages = self._messages(observation, ())
-        if self.system:
-            messages = Messages((Message("system", self.system), *messages))
+        messages = self._address(self.mover(state), self._messages(observation, ()))
         return messages, dict(self._info({}, None, False, {}))
 
     def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -186,6 +133,8 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         message = Message("assistant", action) if isinstance(action, str) else action
         bad_action = False
         try:
+            if message.malformed and self.tools:
+                raise ToolError(message.malformed)
             change = self.transition(now.state, message)
         except ToolError as error:
             change, bad_action = Transition(now.state, str(error)), True
@@ -193,10 +142,13 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         if end is None and now.turn + 1 >= self._turn_limit(now.task):
             end = End.TURN_LIMIT
         rewards = self._ledger(now.state, change, end)
-        self._snapshot = Snapshot(now.task, now.seed, change.state, now.turn + 1, end)
+        self._snapshot = Snapshot(now.task, now.seed, change.state, now.turn + 1, end, now.addressed)
         ended, truncated = end is not None, end is not None and end.truncated
-        observation = self._messages(change.observation, message.tool_calls)
         info = self._info(rewards, end, bad_action, change.details)
+        if len(self.agents) == 1:
+            observation = self._messages(change.observation, message.tool_calls)
+        else:
+            observation = self._to_others(now.state, change, message, info)
         return Step(observation, sum(rewards.values()), ended and not truncated, truncated, info)
 
     def cut(self, end: End) -> Mapping[str, float]:
@@ -204,6 +156,16 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         now = self._require_episode()
         self._snapshot = now._replace(end=end)
         return {"progress": -self.shaping * self._potential(now.state)} if self.shaping else {}
+
+    @property
+    def now(self) -> Snapshot[State]:
+        """This moment, to be looked at; :meth:`snapshot` is what can be returned to."""
+        return self._require_episode()
+
+    @property
+    def agent(self) -> str:
+        """Who moves now."""
+        return self.mover(self._require_episode().state)
 
     # --- fork contract (E4) ----------------------------------------------------------------------
 
@@ -242,6 +204,31 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     # --- inside ----------------------------------------------------------------------------------
 
+    def _to_others(self, state: State, change: Transition[State], action: Message, info: Info) -> Messages:
+        """Address what was seen to the one who moves next, and tell the others what is theirs."""
+        moved, ended = self.mover(state), info.get("end") is not None
+        agent = moved if ended else self.mover(change.state)
+        calls = action.tool_calls if agent == moved else ()
+        observation = self._address(agent, self._messages(change.observation, calls))
+        told = {name: self._address(name, self._messages(said, ())) for name, said in change.told.items()}
+        for name, rewards in change.others.items():
+            self._require_declared(rewards)
+            if name not in self.agents or name == moved:
+                raise EnvError(
+                    f"{type(self).__name__} paid {name!r} as another agent.", "Name one of `agents`."
+                )
+        info |= {"agent": agent, "others": change.others, "told": told}
+        return observation
+
+    def _address(self, agent: str, messages: Messages) -> Messages:
+        """The messages, after the agent's system message if it never had it."""
+        now = self._require_episode()
+        if agent in now.addressed:
+            return messages
+        self._snapshot = now._replace(addressed=now.addressed | {agent})
+        system = self.system_for(agent)
+        return Messages((Message("system", system), *messages)) if system else messages
+
     def _require_episode(self) -> Snapshot[State]:
         if self._snapshot is None:
             raise EnvError("The environment has no episode yet.", "Call reset() first.")
@@ -252,10 +239,16 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     def _ledger(self, state: State, change: Transition[State], end: End | None) -> dict[str, float]:
         rewards = dict(change.rewards)
+        if self.shaping and len(self.agents) > 1:
+            raise EnvError("Shaping is for one agent.", "Leave `shaping` at 0 where several agents play.")
         if self.shaping:
             # Φ is 0 at every end, else stopping early or stalling would earn what the task did not.
             after = 0.0 if end is not None else self._potential(change.state)
             rewards["progress"] = self.shaping * (after - self._potential(state))
+        self._require_declared(rewards)
+        return rewards
+
+    def _require_declared(self, rewards: Mapping[str, float]) -> None:
         for name, value in rewards.items():
             if name not in self.ledger:
                 raise EnvError(
@@ -266,7 +259,6 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
                 raise EnvError(
                     f"{type(self).__name__} paid {name}={value!r}.", "Each reward must be a finite number."
                 )
-        return rewards
 
     def _potential(self, state: State) -> float:
         value = self.potential(state)

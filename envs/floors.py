@@ -34,7 +34,7 @@ Script: TypeAlias = Callable[[Moment], Message | str]
 
 def moment(env: AgentEnv[Any], observation: Messages, name: str) -> Moment:
     """The present moment of ``env`` for the script called ``name``; chance as in E3."""
-    now = env.snapshot()
+    now = env.now
     return Moment(env, observation, now.turn, derive_rng("script", name, now.task.id, now.seed, now.turn))
 
 

@@ -22,10 +22,19 @@ class Walk(NamedTuple):
     steps: list[Step]
     keys: list[str]
     moments: list[Snapshot[Any]]
+    movers: list[str]
+    agent: str  # the one that is evaluated
 
     @property
     def score(self) -> float:
-        return sum(step.info.get("rewards", {}).get("outcome", 0.0) for step in self.steps)
+        """The first agent's."""
+        earned = [
+            step.info.get("rewards", {})
+            if mover == self.agent
+            else step.info.get("others", {}).get(self.agent, {})
+            for mover, step in zip(self.movers, self.steps, strict=True)
+        ]
+        return sum(rewards.get("outcome", 0.0) for rewards in earned)
 
     @property
     def success(self) -> bool:
@@ -35,11 +44,12 @@ class Walk(NamedTuple):
 def walk(env: AgentEnv[Any], task: Task, script: str, *, seed: int = 0) -> Walk:
     """Play one episode with a script of :mod:`turnwise.envs.floors`."""
     observation, info = env.reset(seed=seed, options={"task": task})
-    walked = Walk(task, seed, observation, [], [], [info["state_key"]], [env.snapshot()])
+    walked = Walk(task, seed, observation, [], [], [info["state_key"]], [env.snapshot()], [], env.agents[0])
     ended = False
     while not ended:
         said = SCRIPTS[script](moment(env, observation, script))
         action = Message("assistant", said) if isinstance(said, str) else said
+        walked.movers.append(env.agent)
         step = env.step(action)
         walked.actions.append(action)
         walked.steps.append(step)

@@ -8,7 +8,6 @@ Tokens are counted without padding.
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import tempfile
 import time
@@ -22,14 +21,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Episode
-from turnwise.agents.policies.model import with_tokens
+from turnwise.agents.policies.model import ShownPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.policies.small import build_small_model
 from turnwise.agents.renderer import Renderer
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.bench import Figure
-from turnwise.envs.registry import env_class, get_suite, suite_tasks
+from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.tasks.core import Split
 from turnwise.trainers.bench_contenders import Bare, Contender, Prepared, Trl
 from turnwise.trainers.collate import Batch, collate
@@ -117,7 +115,7 @@ def make_batch(folder: Path, load: Workload) -> tuple[Recipe, Batch]:
         texts([episode.trajectory for episode in episodes]),
         **scratch.model_dump(exclude={"text_episodes"}),
     )
-    told = _with_tokens(episodes, folder, recipe)
+    told = run_episodes(requests, ShownPolicy(scripted(demonstrator), _renderer(folder, recipe)))
     batch = collate([told[i : i + load.group] for i in range(0, len(told), load.group)])
     logp_RT = _learner(folder, recipe, 1).score(batch.rows)  # what an engine would have reported
     return recipe, batch._replace(rows=batch.rows._replace(behaviour_logp_RT=logp_RT))
@@ -154,16 +152,10 @@ def _learner(folder: Path, recipe: Recipe, steps: int) -> Learner:
     return Learner(model, options, temperature=recipe.sampling.temperature)
 
 
-def _with_tokens(episodes: Sequence[Episode], folder: Path, recipe: Recipe) -> list[Episode]:
+def _renderer(folder: Path, recipe: Recipe) -> Renderer:
     from transformers import AutoTokenizer
 
-    renderer = Renderer(AutoTokenizer.from_pretrained(folder), tools_format=recipe.sampling.tools)
-    tools = env_class(get_suite(recipe.suite).env).tools
-    told: list[Episode] = []
-    for episode in episodes:
-        said = {name: with_tokens(t, renderer, tools) for name, t in episode.trajectories.items()}
-        told.append(dataclasses.replace(episode, trajectories=said))
-    return told
+    return Renderer(AutoTokenizer.from_pretrained(folder), tools_format=recipe.sampling.tools)
 
 
 def _advantages(batch: Batch) -> Tensor:

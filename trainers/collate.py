@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -10,9 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Episode, Trajectory
+from turnwise.agents.core import Trajectory
 from turnwise.errors import RunError
-from turnwise.trainers.core import Group, TurnBatch
+from turnwise.trainers.core import Group, TokenView, TurnBatch
 
 
 class Rows(NamedTuple):
@@ -59,32 +60,28 @@ class _Row(NamedTuple):
     logps: list[float]
 
 
-def collate(groups: Sequence[Group], *, agent: str | None = None) -> Batch:
-    """Tensors of all episodes of all groups, in order.
+def collate(groups: Sequence[Group]) -> Batch:
+    """Tensors of all episodes of all groups, in order: of their first trajectories.
 
-    Args:
-        groups: only episodes whose outcome counts.
-        agent: whose trajectories; the first agent's if None.
+    The episodes' outcomes must count. What several agents did is taken apart before (``perspectives``).
     """
-    trajectories = [_trajectory(episode, agent) for group in groups for episode in group]
-    return Batch(collate_turns(groups, agent=agent), collate_rows(trajectories))
+    trajectories = [episode.trajectory for group in groups for episode in group]
+    rows = collate_rows(trajectories)
+    view = TokenView(rows.token_RT, rows.mask_RT, rows.turn_RT, rows.trajectory_R)
+    return Batch(dataclasses.replace(collate_turns(groups), tokens=view), rows)
 
 
-def collate_turns(groups: Sequence[Group], *, agent: str | None = None) -> TurnBatch:
+def collate_turns(groups: Sequence[Group]) -> TurnBatch:
     """The turn side of :func:`collate`, which episodes without tokens have too."""
     trajectories: list[Trajectory] = []
     group_B: list[int] = []
     truncated_B: list[bool] = []
     for index, group in enumerate(groups):
         for episode in group:
-            trajectories.append(_trajectory(episode, agent))
+            trajectories.append(episode.trajectory)
             group_B.append(index)
             truncated_B.append(episode.end is not None and episode.end.truncated)
     return _turns(trajectories, group_B, truncated_B)
-
-
-def _trajectory(episode: Episode, agent: str | None) -> Trajectory:
-    return episode.trajectories[agent] if agent else episode.trajectory
 
 
 def collate_rows(trajectories: Sequence[Trajectory]) -> Rows:
@@ -109,7 +106,7 @@ def collate_rows(trajectories: Sequence[Trajectory]) -> Rows:
                 raise RunError(
                     f"Turn {k + 1} of an episode has {len(row.tokens) + len(prompt)} prompt tokens, "
                     f"{len(action)} sampled ones and {len(reply.logprobs)} log-probabilities.",
-                    "Train on episodes that a model played; `with_tokens` makes demonstrations such.",
+                    "Train on episodes that a model played; `ShownPolicy` makes demonstrations such.",
                 )
             row.tokens.extend(prompt)
             row.turns.extend([-1] * len(prompt))

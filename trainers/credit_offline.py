@@ -17,6 +17,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.exam import with_signals
 from turnwise.trainers.registry import components, get_component
+from turnwise.trainers.token_credit import on_turns
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,12 @@ def swap_credit(path: Path, rules: Sequence[str] = (), *, most: int = 512) -> Of
     rows: list[dict[str, Json]] = []
     left_out: dict[str, list[str]] = {}
     for entry in [get_component("credit", name) for name in rules] or components("credit"):
-        missing = sorted({*entry.needs} - {*batch.signals})
+        missing = sorted({*entry.needs} - batch.measured)
         if missing:
             left_out[entry.name] = missing
             continue
         began = time.perf_counter()
-        advantage_BK = entry.build({})(batch)
+        advantage_BK = on_turns(entry.build({})(batch), batch)
         seconds = time.perf_counter() - began
         given[entry.name] = advantage_BK
         flat_N = advantage_BK[batch.mask_BK].numpy()
@@ -85,7 +86,7 @@ def _group(record: Record) -> tuple[int, int, str]:
 
 def _logged(record: Record) -> Sequence[float]:
     """What the run gave each turn; NaN where nothing is recorded."""
-    return record.advantages or [float("nan")] * len(record.episode.trajectory.turns)
+    return record.given or [float("nan")] * len(record.episode.trajectory.turns)
 
 
 def _correlation(a_N: np.ndarray, b_N: np.ndarray) -> float | None:
@@ -99,7 +100,8 @@ def _correlation(a_N: np.ndarray, b_N: np.ndarray) -> float | None:
 
 def _episode(record: Record, b: int, given: dict[str, torch.Tensor]) -> dict[str, Json]:
     episode = record.episode
-    logged = record.advantages or [None] * len(episode.trajectory.turns)
+    trajectory = episode.trajectory
+    logged = record.given or [None] * len(trajectory.turns)
     turns = [
         {
             "action": str(turn.action)[:200],
@@ -107,7 +109,7 @@ def _episode(record: Record, b: int, given: dict[str, torch.Tensor]) -> dict[str
             "logged": logged[k],
             "credit": {name: round(x[b, k].item(), 6) for name, x in given.items()},
         }
-        for k, turn in enumerate(episode.trajectory.turns)
+        for k, turn in enumerate(trajectory.turns)
     ]
     where = {"update": record.update, "group": record.group, "task": episode.task.id, "seed": episode.seed}
     return {**where, "end": episode.end and episode.end.value, "turns": turns}

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.agents.core import Episode, Outcome, Policy, Trajectory, Turn
+from turnwise.agents.core import Episode, Outcome, Trajectory, Turn
 from turnwise.agents.rollout import Limits, Moment, Request, rollout
+from turnwise.agents.table import Cast
 from turnwise.envs.core import End
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.tasks.core import Split, derive_rng
@@ -63,7 +64,7 @@ class Player:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Cast,
         reward: Reward,
         *,
         concurrency: int = 64,
@@ -88,8 +89,8 @@ class Player:
 
         episodes = await rollout(requests, self._policy, on_moment=keep if moments else None, **self._options)
         for request, episode in zip(requests, episodes, strict=True):
-            turns = episode.trajectory.turns[request.played :]
-            self.cost.add(turns, forked=request.start is not None)
+            for trajectory in episode.trajectories.values():
+                self.cost.add(trajectory.turns[request.played :], forked=request.start is not None)
         return [Played(e, tuple(found.values())) for e, found in zip(episodes, kept, strict=True)]
 
 

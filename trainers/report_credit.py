@@ -93,7 +93,7 @@ def group_view(sample: Sample) -> GroupView:
         shown = ranked
     turns = next((r.episode.trajectory.turns for _, r in shown if r.episode.trajectory.turns), ())
     opening = turns[0].observation if turns else Messages()
-    largest = max((abs(a) for _, record in shown for a in record.advantages), default=None)
+    largest = max((abs(a) for _, record in shown for a in record.given), default=None)
     return GroupView(
         update=sample.update,
         group=sample.group,
@@ -143,7 +143,7 @@ def _sibling(number: int, record: Record, opening: Messages, largest: float) -> 
     episode = record.episode
     turns = episode.trajectory.turns
     to_go = [sum(turn.reward for turn in turns[index:]) for index in range(len(turns))]
-    advantages: Sequence[float | None] = record.advantages or [None] * len(turns)
+    advantages: Sequence[float | None] = record.given or [None] * len(turns)
     end = str(episode.end) if episode.end else str(episode.outcome)
     return Sibling(
         number=number,

@@ -153,6 +153,9 @@ class Rollout(Section):
     """Deadline of one step of a blocking environment, in seconds."""
     env_options: dict[str, Any] = {}
     """What environments are made with."""
+    opponents: dict[str, str] = {}
+    """Agents that are not trained, and who plays them (`turnwise list policies`). Every other agent of an
+    environment is played by the model and trained on its own trajectory."""
     max_failed: Share = 0.25
     """Share of an update's episodes that may fail for infrastructure reasons before the run stops."""
 
@@ -193,6 +196,8 @@ class Evaluate(Section):
     """Tasks of the dev split."""
     test: Count = 300
     """Tasks of the test split, played before and after, sampled and greedy."""
+    opponents: dict[str, str] = {}
+    """Who plays the other agents when the policy is looked at."""
 
 
 class Checkpoint(Section):

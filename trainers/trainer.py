@@ -21,6 +21,7 @@ from typing import Any
 from turnwise.agents.evaluate import Evaluation, evaluate_async
 from turnwise.agents.log import EpisodeLog
 from turnwise.agents.parquet import to_parquet
+from turnwise.agents.policies.registry import make_policy
 from turnwise.envs.registry import get_suite
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.trainers.checkpoint import (
@@ -104,6 +105,8 @@ class Trainer:
         self.recipe, self.run, self.stop, self.say = recipe, run, stop, say
         self.suite = get_suite(recipe.suite)
         self.parts = build_parts(recipe)
+        self.opponents = {name: make_policy(spec) for name, spec in recipe.rollout.opponents.items()}
+        self.examiners = {name: make_policy(spec) for name, spec in recipe.evaluate.opponents.items()}
         self.progress = Progress()
         self.saved = -1  # the update after which the newest checkpoint was written
         self.before = "warm start" if recipe.warm_start else "before"
@@ -184,7 +187,8 @@ class Trainer:
         """One update; the loop of the module's first lines."""
         began = time.monotonic()
         update = self.progress.update
-        played = await sample(self.recipe, self.suite, self.studio.policy, self.parts, update)
+        policy = self.studio.policy
+        played = await sample(self.recipe, self.suite, policy, self.parts, update, self.opponents)
         rolled_out = time.monotonic()
         metrics: dict[str, Any] = describe(played)
         advantages = self._learn(played, update, metrics)
@@ -268,6 +272,7 @@ class Trainer:
             concurrency=self.recipe.rollout.concurrency,
             limits=limits_of(self.recipe),
             env_options=self.recipe.rollout.env_options,
+            opponents=self.examiners,
         )
         self._sync()  # empties the engine's cache of prefixes: a resumed run begins with an empty one too
         return found

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from turnwise.agents.core import Trajectory
-from turnwise.agents.policies.model import with_tokens
+from turnwise.agents.policies.model import ShownPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.renderer import Renderer
 from turnwise.agents.rollout import Request, rollout
-from turnwise.envs.registry import env_class, suite_tasks
+from turnwise.envs.registry import suite_tasks
 from turnwise.errors import RunError
 from turnwise.tasks.core import Split, Suite, derive_rng
 from turnwise.trainers.collate import collate_rows
@@ -29,8 +29,11 @@ async def demonstrations(
     count: int,
     start: int,
     env_options: Mapping[str, Any] | None = None,
+    renderer: Renderer | None = None,
 ) -> list[Trajectory]:
-    """What the demonstrator does on ``count`` training tasks from number ``start`` on.
+    """What the demonstrator does on ``count`` training tasks from number ``start`` on, for every agent.
+
+    With a ``renderer`` the replies carry their tokens.
 
     Raises:
         RunError: not one of these episodes could be played.
@@ -40,10 +43,11 @@ async def demonstrations(
         Request(task, derive_rng("warm start", seed, start + i).getrandbits(62))
         for i, task in enumerate(tasks)
     ]
-    episodes = await rollout(requests, scripted(options.demonstrator), env_options=env_options)
-    shown = [
-        episode.trajectory for episode in episodes if episode.outcome.counts and episode.trajectory.turns
-    ]
+    script = scripted(options.demonstrator)
+    policy = ShownPolicy(script, renderer) if renderer else script
+    episodes = await rollout(requests, policy, env_options=env_options)
+    counting = [episode for episode in episodes if episode.outcome.counts]
+    shown = [said for episode in counting for said in episode.trajectories.values() if said.turns]
     if not shown:
         raise RunError(
             f"scripted:{options.demonstrator} can demonstrate nothing in {suite.name}: {episodes[0].error[:200]}",
@@ -75,11 +79,10 @@ async def warm_start(
     returning False.
     """
     steps = options.episodes // options.batch_size
-    tools = env_class(suite.env).tools
     for step in range(steps):
         first = step * options.batch_size
-        shown = await demonstrations(suite, options, seed, options.batch_size, first, env_options)
-        rows = collate_rows([with_tokens(trajectory, renderer, tools) for trajectory in shown])
+        shown = await demonstrations(suite, options, seed, options.batch_size, first, env_options, renderer)
+        rows = collate_rows(shown)
         rate = options.learning_rate * min(1.0, (step + 1) / 30) * _cosine(step / steps)
         if not on_step(step + 1, steps, learner.supervise(rows, options.observation_weight, rate)):
             return

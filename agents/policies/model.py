@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from turnwise.agents.core import Engine, History, Reply, Sampling, Trajectory
+from turnwise.agents.core import Engine, History, Policy, Reply, Sampling
 from turnwise.agents.renderer import Renderer
 from turnwise.agents.template import ToolsFormat
 from turnwise.envs.core import End
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import digest
-from turnwise.tools.core import Tool
 
 HABITS = "turnwise.json"
 """Beside a model that Turnwise trained: how it was spoken to, so that it is evaluated in the same way."""
@@ -51,7 +48,7 @@ class ModelPolicy:
         return self.engine.version
 
     async def act(self, history: History) -> Reply:
-        new, fresh = self._prompt(history)
+        new, fresh = prompt_ids(history, self.renderer)
         prompt = [*new] if fresh else [*history.token_ids, *new]
         room = self.engine.context_length - len(prompt)
         if room < 1:
@@ -64,46 +61,53 @@ class ModelPolicy:
         )
         prompt.extend(done.token_ids)
         history.token_ids = prompt
-        message = self.renderer.parse(done.token_ids)
+        message = self.renderer.parse(done.token_ids, history.tools)
         rewritten = fresh and bool(history.turns)
         return Reply(message, new, done.token_ids, done.logprobs, done.version, rewritten)
 
     def close(self) -> None:
         self.engine.close()
 
-    def _prompt(self, history: History) -> tuple[tuple[int, ...], bool]:
-        """The tokens to be added, and whether they are all there is."""
-        last = history.turns[-1].reply.action_ids if history.turns else ()
-        messages = history.messages()
-        if not last or not history.token_ids:  # the first turn, or the last one was played by another policy
-            return self.renderer.start(messages, history.tools), True
-        extension = self.renderer.extend(messages, len(history.observation), last[-1], history.tools)
-        return extension.ids, extension.fresh
+
+class ShownPolicy:
+    """A policy that a model is to imitate: each reply carries the tokens that :class:`ModelPolicy` would have been
+    given and would have said. Log-probabilities are left empty, for nothing was sampled.
+    """
+
+    def __init__(self, policy: Policy, renderer: Renderer) -> None:
+        self.policy = policy
+        self.renderer = renderer
+        self.name = policy.name
+
+    @property
+    def version(self) -> int:
+        return self.policy.version
+
+    async def act(self, history: History) -> Reply:
+        new, fresh = prompt_ids(history, self.renderer)
+        reply = await self.policy.act(history)
+        if reply.end is not None:
+            return reply
+        said = self.renderer.reply_ids(reply.message)
+        history.token_ids = [*new, *said] if fresh else [*history.token_ids, *new, *said]
+        return reply._replace(
+            prompt_ids=new, action_ids=tuple(said), logprobs=(), fresh=fresh and bool(history.turns)
+        )
+
+    def close(self) -> None:
+        self.policy.close()
+
+
+def prompt_ids(history: History, renderer: Renderer) -> tuple[tuple[int, ...], bool]:
+    """The tokens to be added before the next reply, and whether they are all there is."""
+    last = history.turns[-1].reply.action_ids if history.turns else ()
+    messages = history.messages()
+    if not last or not history.token_ids:  # the first turn, or the last one was played by another policy
+        return renderer.start(messages, history.tools), True
+    extension = renderer.extend(messages, len(history.observation), last[-1], history.tools)
+    return extension.ids, extension.fresh
 
 
 def sampling_seed(history: History) -> int:
     """A seed in [0, 2⁶³) of this turn of this episode alone."""
     return int(digest("sampling", history.task.id, history.seed, len(history.turns)), 16) >> 1
-
-
-def with_tokens(trajectory: Trajectory, renderer: Renderer, tools: Sequence[Tool] = ()) -> Trajectory:
-    """A demonstration as if a model had said it: each reply gets its prompt and action tokens.
-
-    The prompt tokens are those that :class:`ModelPolicy` would show a model that said the same. Log-
-    probabilities are left empty, for nothing was sampled.
-    """
-    said: list[Message] = []
-    turns = list(trajectory.turns)
-    last_id: int | None = None
-    for index, turn in enumerate(turns):
-        said.extend(turn.observation)
-        if index == 0:
-            prompt, fresh = renderer.start(said, tools), False
-        else:
-            prompt, fresh = renderer.extend(said, len(turn.observation), last_id, tools)
-        action = renderer.reply_ids(turn.action)
-        last_id = action[-1]
-        reply = turn.reply._replace(prompt_ids=prompt, action_ids=action, logprobs=(), fresh=fresh)
-        turns[index] = replace(turn, reply=reply)
-        said.append(turn.action)
-    return replace(trajectory, turns=tuple(turns))

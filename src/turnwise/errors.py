@@ -50,6 +50,10 @@ class VerifierError(TurnwiseError):
     """A judgement could not be made; the episode is masked, not scored 0."""
 
 
+class InfraError(TurnwiseError):
+    """What an environment stands on failed: a container, a browser, a server. The episode is played again."""
+
+
 class EngineError(TurnwiseError):
     """The engine that samples tokens failed, or runs other weights than it should."""
 

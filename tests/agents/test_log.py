@@ -72,7 +72,14 @@ records = st.builds(
 
 @given(records, st.lists(finite, min_size=3, max_size=3))
 def test_a_record_survives_its_line_exactly(record, advantages):
-    record = replace(record, advantages=tuple(advantages[: len(record.episode.trajectory.turns)]))
+    record = replace(
+        record,
+        advantages={
+            name: tuple(advantages[: len(t.turns)])
+            for name, t in record.episode.trajectories.items()
+            if t.turns
+        },
+    )
     line = to_line(record)
     assert "\n" not in line
     assert from_line(line) == record
@@ -182,7 +189,7 @@ def test_what_json_cannot_hold_is_refused_by_name(tmp_path, episodes):
         with pytest.raises(TurnwiseError, match="must be finite"):
             log.append(replace(episodes[0], metrics={"loss": float("nan")}))
         with pytest.raises(TurnwiseError, match="one per turn"):
-            log.append(episodes[0], advantages=[0.0] * 99)
+            log.append(episodes[0], advantages={"agent": [0.0] * 99})
         log.append(episodes[0])
     assert list(read_episodes(tmp_path / "e.jsonl")) == episodes[:1]
 
@@ -247,7 +254,7 @@ def test_parquet_has_one_row_per_turn(tmp_path, episodes):
     with EpisodeLog(path, policy="tester") as log:
         for number, episode in enumerate(episodes):
             advantages = [0.5 * i for i in range(len(episode.trajectory.turns))]
-            log.append(episode, update=7, group=number // 4, advantages=advantages)
+            log.append(episode, update=7, group=number // 4, advantages={"agent": advantages})
     table = pq.read_table(to_parquet(path)).to_pylist()
     assert (tmp_path / "e.parquet").exists()
     turns = [turn for episode in episodes for turn in episode.trajectory.turns]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +19,8 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from turnwise.agents.core import Episode, Reply, Sampling, Trajectory, Turn
-from turnwise.agents.policies.model import ModelPolicy, with_tokens
+from turnwise.agents.core import Episode, History, Reply, Sampling, Turn
+from turnwise.agents.policies.model import ModelPolicy, ShownPolicy
 from turnwise.agents.policies.recorded import RecordedEngine
 from turnwise.agents.renderer import Renderer
 from turnwise.agents.rollout import play
@@ -190,7 +192,7 @@ def test_no_data_becomes_a_control_token(name: str, tools_format: str, data: st.
 
     def talk(draw: Any) -> tuple[list[Message], list[Tool]]:
         call = ToolCall(draw(), {draw() or "x": draw(), "deep": [{"y": draw()}]}, "call_0")
-        model = tool(look).arguments
+        check = tool(look).check
         parameters = {"type": "object", "properties": {draw(): {"description": draw()}}}
         return [
             Message("system", draw()),
@@ -199,7 +201,7 @@ def test_no_data_becomes_a_control_token(name: str, tools_format: str, data: st.
             Message("tool", draw(), tool_call_id="call_0"),
             Message("assistant", "so"),
             Message("user", draw()),
-        ], [Tool(ToolSpec(draw(), draw(), parameters), look, model)]
+        ], [Tool(ToolSpec(draw(), draw(), parameters), look, check)]
 
     made = renderer(name, tools_format)
     attacked, harmless = made.start(*talk(lambda: data.draw(text))), made.start(*talk(lambda: "x"))
@@ -313,12 +315,37 @@ def test_turn_by_turn_gives_the_tokens_of_the_whole(name: str, data: st.DataObje
         Turn(observation, Reply(Message("assistant", f"so {data.draw(benign(name))} it is")), 0.0, {}, "")
         for observation in heard
     )
-    filled = with_tokens(Trajectory(turns), made)
-    assert not any(turn.reply.fresh for turn in filled.turns)
-    pieces = [token for turn in filled.turns for token in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
+    filled = shown(turns, made)
+    assert not any(turn.reply.fresh for turn in filled)
+    pieces = [token for turn in filled for token in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
     said = [message for turn in turns for message in (*turn.observation, turn.action)]
     whole = made.start([*said, Message("user", "x")])
     assert list(whole[: len(pieces)]) == pieces
+
+
+def shown(turns: Sequence[Turn], made: Renderer) -> list[Turn]:
+    """The turns with the tokens of a demonstration."""
+    env = TalkEnv([])
+    env.tools = ()
+    history = History(env, Task("test/talk", "talk"), 0, Messages())
+    policy = ShownPolicy(Repeats([turn.action for turn in turns]), made)
+    for turn in turns:
+        history.observation = turn.observation
+        history.turns.append(replace(turn, reply=asyncio.run(policy.act(history))))
+    return history.turns
+
+
+class Repeats:
+    name, version = "repeats", 0
+
+    def __init__(self, said: Sequence[Message]) -> None:
+        self.said = said
+
+    async def act(self, history: History) -> Reply:
+        return Reply(self.said[len(history.turns)])
+
+    def close(self) -> None:
+        pass
 
 
 @every_family
@@ -413,8 +440,8 @@ def test_calls_survive_the_way_through_tokens(name: str) -> None:
     call = ToolCall("look", {"query": 'a "b" 中\n', "n": 2, "deep": {"x": [1, None]}}, "call_0")
     made = renderer(name)
     parsed = made.parse(made.reply_ids(Message("assistant", "I look.", (call,))))
-    assert parsed.tool_calls == (call,)
-    assert parsed.content.strip() == "I look."
+    assert [(one.name, one.arguments) for one in parsed.tool_calls] == [(call.name, call.arguments)]
+    assert parsed.content.strip() == ("" if name == "mistral_tools" else "I look.")  # it drops such words
 
 
 @every_family
@@ -422,7 +449,10 @@ def test_tools_are_described_unless_they_are_not_wanted(name: str) -> None:
     messages = [Message("user", "u")]
     assert "Look words up." in text_of(name, renderer(name).start(messages, [tool(look)]))
     assert "Look words up." not in text_of(name, renderer(name, "none").start(messages, [tool(look)]))
-    assert renderer(name).template.tools_format == ("template" if name in ("chatml", "thinking") else "text")
+    dialects = {"chatml": "hermes", "thinking": "hermes", "mistral_tools": "mistral"}
+    template = renderer(name).template
+    assert template.tools_format == ("template" if name in dialects else "text")
+    assert template.dialect.name == dialects.get(name, "hermes")
 
 
 def test_text_actions_stay_text() -> None:
@@ -434,7 +464,9 @@ def test_text_actions_stay_text() -> None:
 def test_a_broken_call_stays_visible() -> None:
     made = renderer("chatml")
     said = Message("assistant", '<tool_call>{"name": "look", </tool_call>')
-    assert made.parse(made.reply_ids(said)) == said
+    parsed = made.parse(made.reply_ids(said))
+    assert parsed.content == said.content
+    assert "not valid JSON" in parsed.malformed
 
 
 @every_family
@@ -452,7 +484,7 @@ def test_what_is_refused() -> None:
     bare = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
     with pytest.raises(TurnwiseError, match="no chat template"):
         Renderer(bare)
-    with pytest.raises(TurnwiseError, match="hermes-JSON"):
+    with pytest.raises(TurnwiseError, match="dialect"):
         Renderer(tokenizer("llama3"), tools_format="template")
     with pytest.raises(TurnwiseError, match="see images"):
         renderer("chatml").start([Message("user", "look", images=(Image(b""),))])

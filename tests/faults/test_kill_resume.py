@@ -133,7 +133,7 @@ def test_the_run_that_is_compared_with_did_learn(whole: Path) -> None:
     assert all(row["grad_norm"] > 0 and row["reward"] > 0 for row in metrics)
     records = list(LogReader(whole / "episodes.jsonl.zst"))
     assert {record.update for record in records} == {0, 1, 2, 3, 4}
-    assert any(any(record.advantages) for record in records)
+    assert any(any(record.given) for record in records)
     assert [(row["name"], row["mode"], row["update"]) for row in rows(whole / "evaluations.jsonl")] == [
         ("warm start", "sampled", 0),
         ("warm start", "greedy", 0),

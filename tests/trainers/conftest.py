@@ -111,7 +111,7 @@ async def play_run(
             groups = [played[i : i + siblings] for i in range(0, len(played), siblings)]
             for number, (group, advantages) in enumerate(zip(groups, credit_of(groups), strict=True)):
                 for episode, advantage in zip(group, advantages, strict=True):
-                    log.append(episode, update=update, group=number, advantages=advantage)
+                    log.append(episode, update=update, group=number, advantages={"agent": advantage})
             log.flush()
             seconds = time.monotonic() - started
             noise = derive_rng("noise", update).gauss(0, 1)

@@ -88,7 +88,7 @@ def test_the_credit_viewer_shows_the_logged_numbers(run_dir, page):
             record = sample.records[sibling.number - 1]
             turns = record.episode.trajectory.turns
             assert sibling.turns[0].to_go == pytest.approx(sibling.ret)
-            assert [t.advantage for t in sibling.turns] == list(record.advantages)
+            assert [t.advantage for t in sibling.turns] == list(record.given)
             for shown, turn in zip(sibling.turns, turns, strict=True):
                 assert {c.name: c.value for c in shown.chips} == {n: v for n, v in turn.rewards.items() if v}
                 assert shown.action in page.text

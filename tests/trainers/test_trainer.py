@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from turnwise.agents.log import EpisodeLog, LogReader
 from turnwise.agents.replay import replay
 from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.trainers import rollouts, sync, trainer, warm_start
-from turnwise.trainers.parts import build_parts
+from turnwise.trainers.core import Group
+from turnwise.trainers.parts import Parts, build_parts
 from turnwise.trainers.play import Cost
 from turnwise.trainers.recipe import check_recipe
-from turnwise.trainers.rollouts import Sample, describe, log_sample
+from turnwise.trainers.rollouts import Sample, Side, describe, log_sample
 from turnwise.trainers.trainer import train
 
 
@@ -65,10 +67,10 @@ def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
     saved = load_file(runs.folder / "run/checkpoints/step-000010/trainer.safetensors")
     assert any(name.startswith("parameter/1/") for name in saved)
     records = list(LogReader(runs.folder / "run/episodes.jsonl.zst"))
-    assert any(len(set(record.advantages)) > 1 for record in records), "turns of one episode differ"
+    assert any(len(set(record.given)) > 1 for record in records), "turns of one episode differ"
 
     def first_turns(updates: tuple[int, ...]) -> float:
-        found = [record.advantages[0] for record in records if record.update in updates]
+        found = [record.given[0] for record in records if record.update in updates]
         return sum(found) / len(found)
 
     assert first_turns((0,)) > 0.05, "V begins at 0, so the advantage is the return"
@@ -189,9 +191,10 @@ def test_logged_episodes_replay_though_rewards_were_replaced(runs: Runs) -> None
 
 def test_an_update_from_which_nothing_can_be_learned(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """All groups dropped, or no episode with a single turn: the run goes on, and says so."""
-    monkeypatch.setattr(
-        rollouts, "sort", lambda parts, played, cost: Sample(played, [None] * len(played), [], cost)
-    )
+    def nothing(parts: Parts, played: Sequence[Group], cost: Cost, opponents: Collection[str]) -> Sample:
+        return Sample(played, [Side(n, "agent", None, False) for n in range(len(played))], cost)
+
+    monkeypatch.setattr(rollouts, "sort", nothing)
     runs(out="dropped")
     for row in runs.rows(out="dropped"):
         assert (row["groups_dropped"], row["informative"], row["success"]) == (3, 0, 0)
@@ -242,7 +245,7 @@ def test_failed_groups_are_counted_and_logged_without_advantages(
         failed.task, failed.seed, failed.trajectories, Outcome.INFRA_ERROR, None, "engine down"
     )
     found = rollouts.sort(build_parts(check_recipe(letters)), groups, Cost())
-    assert found.kept == [0, 2]
+    assert [side.number for side in found.kept] == [0, 2]
     metrics = describe(found)
     assert (metrics["groups_dropped"], metrics["episodes_failed"]) == (1, 1)
     assert metrics["success"] == sum(e.success for g in (groups[0], groups[2]) for e in g) / 8
@@ -251,7 +254,7 @@ def test_failed_groups_are_counted_and_logged_without_advantages(
         log_sample(log, 0, found, advantages)
     written = list(LogReader(tmp_path / "log.jsonl"))
     assert [r.group for r in written] == [0] * 4 + [1] * 4 + [2] * 4
-    assert [r.advantages[:1] for r in written] == [
+    assert [r.given[:1] for r in written] == [
         (0,),
         (1,),
         (2,),

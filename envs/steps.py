@@ -1,0 +1,89 @@
+"""What a step says: why an episode ended, what kinds of reward there are, what an action did."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Generic, NamedTuple, TypedDict, TypeVar
+
+from turnwise.envs.messages import Messages
+from turnwise.tasks.core import Json, Task
+
+State = TypeVar("State")
+
+
+class End(enum.StrEnum):
+    """Why an episode ended. Truncated ends cut it short; the others end it."""
+
+    SOLVED = "solved"  #            the task is done, fully
+    FAILED = "failed"  #            the task can no longer be done, or was done wrongly
+    GAVE_UP = "gave_up"  #          the agent said that it stops
+    TURN_LIMIT = "turn_limit"  #    the last allowed turn was played
+    TOKEN_LIMIT = "token_limit"  #  the context or the token budget is full
+    TIME_LIMIT = "time_limit"  #    the episode's wall-clock budget is spent
+
+    @property
+    def truncated(self) -> bool:
+        return self in (End.TURN_LIMIT, End.TOKEN_LIMIT, End.TIME_LIMIT)
+
+
+class Kind(enum.StrEnum):
+    """What a part of the ledger stands for."""
+
+    OUTCOME = "outcome"  #      how well the task was done: the score
+    POTENTIAL = "potential"  #  γΦ(s′) − Φ(s): moves credit, never the optimal policy
+    STEP = "step"  #            paid for a step as such (a valid call, a format)
+    COST = "cost"  #            charged for a step
+
+
+class Info(TypedDict, total=False):
+    """The fifth value of ``step``."""
+
+    rewards: Mapping[str, float]
+    end: End | None
+    state_key: str
+    task_id: str
+    turn: int
+    bad_action: bool
+    details: Mapping[str, Json]
+    agent: str  # who moves next, where an environment has several agents
+    others: Mapping[str, Mapping[str, float]]  # what this turn earned those who did not move
+    told: Mapping[str, Messages]  # what those are told who neither move next nor moved
+
+
+class Step(NamedTuple):
+    """Gymnasium's five values, with their names."""
+
+    observation: Messages
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Info
+
+
+class Transition(NamedTuple, Generic[State]):
+    """What an action did: the next state, what the policy is told, what it earned, whether it is over.
+
+    With several agents ``observation`` is for the one who moves next (at the end: for the one who moved),
+    ``told`` is for others, and ``others`` is what they earned by this turn.
+    """
+
+    state: State
+    observation: str | Messages
+    rewards: Mapping[str, float] = {}
+    end: End | None = None
+    details: Mapping[str, Json] = {}
+    others: Mapping[str, Mapping[str, float]] = {}
+    told: Mapping[str, str | Messages] = {}
+
+
+class Snapshot(NamedTuple, Generic[State]):
+    """A moment of an episode that can be returned to."""
+
+    task: Task
+    seed: int
+    state: State
+    turn: int
+    end: End | None
+    addressed: frozenset[str] = frozenset()  # the agents who were given their system message
+    world: object = None  # what lies outside of ``state``: a container, a browser (envs/live.py)
