@@ -1,0 +1,191 @@
+"""The host's end of a supervisor: frames with deadlines, and answers of limited size."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import struct
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from turnwise.tools.sandbox.core import MIB, PathError, SandboxError
+
+_GRACE = 10.0  # seconds that a supervisor may take beyond what it was asked to take
+_MOST = 2048 * MIB  # no answer is longer
+_PARTS = ("frames", "files", "commands", "supervisor")
+
+BOOT = """
+import json,os,struct,sys,types
+def take(n):
+    parts=[]
+    while n:
+        part=os.read(0,n)
+        if not part: os._exit(0)
+        parts.append(part); n-=len(part)
+    return b"".join(parts)
+for name,text in json.loads(take(struct.unpack(">I",take(4))[0])):
+    module=sys.modules[name]=types.ModuleType(name)
+    if "." in name: setattr(sys.modules[name.rpartition(".")[0]],name.rpartition(".")[2],module)
+    exec(compile(text,name,"exec"),module.__dict__)
+module.main()
+"""
+"""What a root's Python is started with (``python3 -I -S -c BOOT settings``): it loads the supervisor from stdin."""
+
+
+class Channel(Protocol):
+    """A byte stream to and from a supervisor."""
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Write all of it; TimeoutError at the deadline (monotonic seconds), EOFError where nobody reads."""
+        ...
+
+    def receive(self, most: int, deadline: float) -> bytes:
+        """Between 1 and ``most`` bytes; TimeoutError at the deadline, EOFError at the end."""
+        ...
+
+    def close(self) -> None:
+        """Close both directions, which makes the supervisor end."""
+        ...
+
+
+class PipeChannel:
+    """A channel over two file descriptors, which it owns."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._reading, self._writing = reading, writing
+        os.set_blocking(reading, False)
+        os.set_blocking(writing, False)
+
+    def send(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            _wait(self._writing, select.POLLOUT, deadline)
+            try:
+                view = view[os.write(self._writing, view) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EOFError(str(error)) from None
+
+    def receive(self, most: int, deadline: float) -> bytes:
+        while True:
+            _wait(self._reading, select.POLLIN, deadline)
+            try:
+                data = os.read(self._reading, min(most, MIB))
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EOFError(str(error)) from None
+            if not data:
+                raise EOFError
+            return data
+
+    def close(self) -> None:
+        for fd in {self._reading, self._writing} - {-1}:
+            os.close(fd)
+        self._reading = self._writing = -1
+
+
+class Answer(NamedTuple):
+    """What a supervisor answers: a few named values, and bytes."""
+
+    header: dict[str, Any]
+    payload: bytes
+
+
+class Supervisor:
+    """Asks one question at a time. After a failure it is ``broken``, and every question fails."""
+
+    def __init__(self, channel: Channel, *, timeout: float = 30.0) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+        self.broken = ""
+        deadline = time.monotonic() + timeout
+        source = _source()
+        with self._lock:
+            self._guarded(lambda: channel.send(struct.pack(">I", len(source)) + source, deadline))
+            self._receive(deadline)
+
+    def ask(self, op: str, payload: bytes = b"", *, timeout: float = 60.0, **header: object) -> Answer:
+        """Do ``op`` in the sandbox.
+
+        Raises:
+            PathError: it was refused.
+            SandboxError: the supervisor does not answer in time, or is gone.
+        """
+        deadline = time.monotonic() + timeout + _GRACE
+        text = json.dumps({"op": op, "bytes": len(payload), **header}).encode()
+        with self._lock:
+            if self.broken:
+                raise _gone(self.broken)
+            self._guarded(lambda: self._channel.send(struct.pack(">I", len(text)) + text + payload, deadline))
+            answer = self._receive(deadline)
+        if "refused" in answer.header:
+            raise PathError(str(answer.header["refused"]))
+        return answer
+
+    def close(self) -> None:
+        """Let it end. Waits for nobody who is asking."""
+        self.broken = self.broken or "it was closed"
+        self._channel.close()
+
+    def _receive(self, deadline: float) -> Answer:
+        (length,) = struct.unpack(">I", self._exactly(4, deadline))
+        if length > MIB * 16:
+            self._fail("its answer makes no sense")
+        header = json.loads(self._exactly(length, deadline))
+        count = int(header.get("bytes", 0))
+        if not 0 <= count <= _MOST:
+            self._fail("its answer is too long")
+        return Answer(header, self._exactly(count, deadline))
+
+    def _exactly(self, count: int, deadline: float) -> bytes:
+        parts: list[bytes] = []
+        while count:
+            part = self._guarded(lambda: self._channel.receive(count, deadline))  # noqa: B023
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def _guarded(self, action: Any) -> Any:
+        try:
+            return action()
+        except TimeoutError:
+            self._fail("it did not answer in time")
+        except EOFError:
+            self._fail("it ended")
+
+    def _fail(self, why: str) -> None:
+        self.broken = why
+        raise _gone(why)
+
+
+def _gone(why: str) -> SandboxError:
+    return SandboxError(
+        f"The sandbox is gone: {why}.",
+        "Start another; if that fails too, `turnwise doctor` says whether this back end works here.",
+    )
+
+
+def _wait(fd: int, event: int, deadline: float) -> None:
+    if fd < 0:
+        raise EOFError("closed")
+    poll = select.poll()
+    poll.register(fd, event)
+    left = deadline - time.monotonic()
+    if left <= 0 or not poll.poll(left * 1000):
+        raise TimeoutError
+
+
+@cache
+def _source() -> bytes:
+    package = f"{__package__}.inside"
+    names = package.split(".")
+    parents = [[".".join(names[: end + 1]), ""] for end in range(len(names))]
+    folder = Path(__file__).parent / "inside"
+    parts = [[f"{package}.{part}", (folder / f"{part}.py").read_text("utf-8")] for part in _PARTS]
+    return json.dumps(parents + parts).encode()

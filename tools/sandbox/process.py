@@ -1,0 +1,116 @@
+"""Sandboxes that are plain processes in a folder of their own: for trusted code only.
+
+Nothing here keeps a command from the network, from the host's files or from other processes; what holds are
+deadlines, caps on output, and the limits that the kernel puts on single processes. Its use is to run
+what one wrote oneself (gold solutions, tests of environments) where nothing else works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from turnwise.errors import TurnwiseError
+from turnwise.tools.sandbox.channel import BOOT, PipeChannel, Supervisor
+from turnwise.tools.sandbox.core import Backend, Image, Limits, SandboxError, Status
+from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
+
+
+class ProcessBackend(Backend):
+    """``trusted=True`` says that what will run is trusted; without it nothing starts."""
+
+    name: ClassVar[str] = "process"
+
+    def __init__(self, *, trusted: bool = False) -> None:
+        self.trusted = trusted
+
+    def status(self) -> Status:
+        if sys.platform != "linux":
+            return Status(False, f"not on {sys.platform}", "Use a Linux machine.")
+        return Status(True, "for trusted code only: it isolates nothing")
+
+    def start(self, image: Image, limits: Limits | None = None) -> LiveSandbox:
+        if not self.trusted:
+            raise TurnwiseError(
+                "The process back end isolates nothing: what runs in it can do whatever you can.",
+                "Use bubblewrap or docker for a model's code; for your own, ProcessBackend(trusted=True).",
+            )
+        chosen = limits or Limits()
+        return start_live(self, image, chosen, lambda: self._make(image, chosen))
+
+    def _make(self, image: Image, limits: Limits) -> LiveSandbox:
+        base = Path(tempfile.mkdtemp(prefix="turnwise-process-"))
+        folders = {name: str(base / name) for name in ("work", "tmp", "shm")}
+        for folder in folders.values():
+            os.mkdir(folder, 0o700)
+        told = settings(folders, limits, isolated=False, rlimits={"RLIMIT_DATA": limits.memory})
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", BOOT, told],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={"PATH": PATHS},
+        )
+        destroy = _destroyer(process, base)
+        try:
+            supervisor = Supervisor(channel_of(process))
+        except SandboxError:
+            destroy()
+            raise
+        environment = environment_of(folders["tmp"], path=f"{Path(sys.executable).parent}:{PATHS}")
+        return LiveSandbox(
+            self, image, limits, supervisor, environment=environment, workdir=folders["work"], destroy=destroy
+        )
+
+
+def environment_of(home: str, *, path: str = PATHS) -> dict[str, str]:
+    """All variables that a command gets from us; nothing of the host's environment is among them."""
+    return {
+        "PATH": path,
+        "HOME": home,
+        "TMPDIR": home,
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",  # stale bytecode would survive an edit within the same second
+    }
+
+
+def channel_of(process: subprocess.Popen[bytes]) -> PipeChannel:
+    """A channel to a started supervisor, with descriptors of its own."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    channel = PipeChannel(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
+    process.stdin.close()
+    process.stdout.close()
+    return channel
+
+
+def end_process(process: subprocess.Popen[bytes], *, patience: float = 2.0) -> None:
+    """Wait for a supervisor whose stdin was closed; kill its session where it does not end."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(patience)
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, 9)
+    process.wait()
+
+
+def _destroyer(process: subprocess.Popen[bytes], base: Path) -> Callable[[], None]:
+    def destroy() -> None:
+        end_process(process)
+        for here, names, _ in os.walk(base):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    os.chmod(os.path.join(here, name), 0o700, follow_symlinks=True)
+        shutil.rmtree(base, ignore_errors=True)
+
+    return destroy
