@@ -1,0 +1,222 @@
+"""``turnwise/ToolWorld-v0``: help a user with tools, as far as the policy allows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar
+
+from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.toolworld import judge, plans
+from turnwise.envs.toolworld.actions import as_text, calls_of, words_of, write_call
+from turnwise.envs.toolworld.moments import Told, ToolState, begin, hear, hear_user, user_tools, use
+from turnwise.envs.toolworld.tasks import Case, case_of, domain_of, draw_task, knobs_of
+from turnwise.envs.toolworld.users import STOP, respond, script
+from turnwise.envs.worlds.commands import Kept
+from turnwise.tasks.core import Json, Split, Task
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
+
+_case: Kept[Case] = Kept(case_of)
+_GREETING = "Hi! How can I help you today?"
+_HOW = (
+    "Each turn, either call tools or write to the user, not both. What you write goes to the user as it is. "
+    "The conversation ends when the user is content or leaves, or when you transfer it."
+)
+
+
+class _DomainTools:
+    """The tools of the current task's domain; of the default one where there is no task."""
+
+    def __get__(self, env: ToolWorldEnv | None, cls: type[ToolWorldEnv]) -> tuple[Tool, ...]:
+        now = env._snapshot if env is not None else None
+        return domain_of(now.task.options["domain"] if now is not None else "desk").tools
+
+
+class ToolWorldEnv(AgentEnv[ToolState]):
+    """A service desk: a user with a wish, tools over a database, and a policy.
+
+    Args:
+        shaping: weight of progress towards the goal's database and facts (potential-based).
+        call_rewards: weight of ToolRL's three parts: a valid call, the right tool, the right arguments; each
+            planned call pays once.
+        violation_cost: charged for each rule of the policy that a call breaks.
+    """
+
+    tools = _DomainTools()  # pyright: ignore[reportAssignmentType]
+    turn_limit = 30
+    floor: ClassVar[float] = 0.1
+    blocking: ClassVar[bool] = False
+    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, "violation": Kind.COST}
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
+        "retail": {"domains": ["retail"]},
+        "telecom": {"domains": ["telecom"]},
+        "apps": {"domains": ["apps"], "requests": 1},
+    }
+
+    def __init__(
+        self,
+        *,
+        shaping: float = 0.0,
+        call_rewards: float = 0.0,
+        violation_cost: float = 0.1,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__(shaping=shaping, render_mode=render_mode)
+        self.call_rewards, self.violation_cost = call_rewards, violation_cost
+        if call_rewards:
+            self.ledger = {**self.ledger, **dict.fromkeys(("valid", "tool", "arguments"), Kind.STEP)}
+
+    @classmethod
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        return draw_task(rng, split, knobs_of(knobs))
+
+    # --- who plays -------------------------------------------------------------------------------
+
+    @property
+    def agents(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The agent; and the user, where the task's user is another agent."""
+        now = self._snapshot
+        played = now is not None and now.task.options["user"] == "agent"
+        return ("agent", "user") if played else ("agent",)
+
+    def mover(self, state: ToolState) -> str:
+        return state.mover
+
+    def system_for(self, agent: str) -> str:
+        case = self.state.case
+        if agent == "user":
+            return script(case.domain, case.story)
+        return case.domain.policy if case.domain.compact else f"{case.domain.policy}\n\n{_HOW}"
+
+    def tools_for(self, agent: str) -> tuple[Tool, ...]:
+        domain = self.state.case.domain
+        return user_tools(domain) if agent == "user" else domain.tools
+
+    # --- play ------------------------------------------------------------------------------------
+
+    def initial(self, task: Task) -> tuple[ToolState, str]:
+        case = _case(task)
+        played = task.options["user"] == "agent"
+        return begin(case, played), _GREETING if played else case.story.stages[0].say
+
+    def transition(self, state: ToolState, action: Message) -> Transition[ToolState]:
+        if state.mover == "user":
+            return self._user_turn(state, action)
+        calls = calls_of(action, state.case.domain.tools)
+        if calls:
+            return self._use(state, calls, told_apart=bool(action.tool_calls))
+        after = hear(state, words_of(action))
+        return self._then(state, after.state, after.text)
+
+    def _use(self, state: ToolState, calls: Sequence[ToolCall], *, told_apart: bool) -> Transition[ToolState]:
+        """Carry out calls one after the other; what fails is told, and raised where it was the only one."""
+        now, results = state, list[str]()
+        extra: dict[str, float] = {}
+        for call in calls:
+            try:
+                now, result = use(now, call, extra)
+                results.append(as_text(result))
+            except ToolError as error:
+                if len(calls) == 1:
+                    raise
+                results.append(str(error))
+            if now.closed:
+                break
+        if told_apart and len(calls) > 1:
+            room = self.observation_limit // len(results)
+            told = [Message("tool", r[:room], tool_call_id=c.id) for r, c in zip(results, calls, strict=False)]
+            return self._then(state, now, Messages(told), extra)
+        return self._then(state, now, "\n".join(results), extra)
+
+    def _user_turn(self, state: ToolState, action: Message) -> Transition[ToolState]:
+        """A user who is another agent says something, or does something with his device."""
+        domain = state.case.domain
+        if action.tool_calls:
+            if len(action.tool_calls) > 1:
+                raise ToolError("One action per turn.")
+            call = action.tool_calls[0]
+            find_tool(user_tools(domain), call.name).validate(call)
+            deed = next(deed for deed in domain.deeds if deed.name == call.name)
+            done = deed.does(state.db, state.case.story.customer)
+            acted = state.acted | {deed.name}
+            return Transition(state._replace(db=done.db, acted=acted), str(done.result))
+        after = hear_user(state, text := words_of(action))
+        if after.closed:
+            verdict = self._verdict(after)
+            end = End.SOLVED if verdict.outcome else End.FAILED
+            paid = {"agent": {"outcome": verdict.outcome}}
+            return Transition(after, text, {}, end, verdict._asdict(), others=paid, told={"agent": text})
+        return Transition(after, text.replace(STOP, "").strip() or "…")
+
+    def _then(
+        self, before: ToolState, after: ToolState, told: str | Messages, extra: Mapping[str, float] | None = None
+    ) -> Transition[ToolState]:
+        rewards: dict[str, float] = {}
+        broken = len(after.broken) - len(before.broken)
+        if broken and self.violation_cost:
+            rewards["violation"] = -self.violation_cost * broken
+        if self.call_rewards and extra:
+            rewards |= {name: self.call_rewards * value for name, value in extra.items()}
+        details: dict[str, Json] = {"broken": list(after.broken)} if broken else {}
+        if not after.closed:
+            return Transition(after, told, rewards, None, details)
+        verdict = self._verdict(after)
+        end = End.SOLVED if verdict.outcome else End.FAILED
+        return Transition(
+            after, told, {**rewards, "outcome": verdict.outcome}, end, {**details, **verdict._asdict()}
+        )
+
+    def _verdict(self, state: ToolState) -> judge.Verdict:
+        case = state.case
+        tells = sum(len(stage.tells) for stage in case.story.stages)
+        content = state.closed != "left"
+        return judge.Verdict(
+            state.db.mark == case.target.mark and content, len(state.user.told) == tells, not state.broken
+        )
+
+    # --- what is known about it ------------------------------------------------------------------
+
+    def gold(self, state: ToolState) -> Message | str:
+        if state.mover == "user":
+            return self._gold_user(state)
+        return self._write(state, plans.next_step(state))
+
+    def demonstrate(self, state: ToolState, rng: Random) -> Message | str:
+        """Knows the procedure but not the data: mixes customers' things up, forgets to ask for a yes."""
+        if state.mover == "user":
+            return self._gold_user(state)
+        return self._write(state, plans.hasty_step(state, rng))
+
+    def potential(self, state: ToolState) -> float:
+        """The share of the goal's cells, facts and calls that are right, less what is wrong."""
+        case = state.case
+        marks = len(state.user.told) + sum(share >= 1 for share in state.best)
+        return judge.progress(case.base, case.goal, state.db, marks, case.marks)
+
+    def admissible(self, state: ToolState) -> Sequence[str]:
+        return plans.offers(state)
+
+    def state_key(self, state: ToolState) -> str:
+        user = state.user
+        what = (
+            state.case.task_id, state.db.mark, user[:2], sorted(user.revealed), user[3:6], sorted(user.told),
+            sorted(user.did), user.over, sorted(state.verified), state.broken, sorted(state.done), state.best,
+            state[7:],
+        )  # fmt: skip
+        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+
+    def _write(self, state: ToolState, step: Any) -> Message | str:
+        if step.kind == "call":
+            return write_call(step.name, step.arguments, compact=state.case.domain.compact)
+        return step.text
+
+    def _gold_user(self, state: ToolState) -> Message | str:
+        case = state.case
+        if not state.opened:
+            return case.story.stages[0].say
+        answer = respond(case.domain, case.story, state.user, state.db, state.pending)
+        for name in sorted(answer.user.did - state.user.did - state.acted):
+            return Message("assistant", "", (ToolCall(name, {}, "call_0"),))
+        return f"{answer.text} {STOP}" if answer.user.over or not answer.user.patience else answer.text

@@ -1,0 +1,99 @@
+"""What to do next: the plan's next step, a hasty clerk's, and some actions that mean something."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from turnwise.envs.toolworld.facts import Fact, say
+from turnwise.envs.toolworld.story import PlanStep
+from turnwise.tasks.core import Json, canonical
+
+if TYPE_CHECKING:
+    from turnwise.envs.toolworld.moments import ToolState
+
+_FORGETS = 0.1
+_OTHERS = 6  # that an offer has beside each planned call
+
+
+def next_step(state: ToolState) -> PlanStep:
+    """The first step of the stage's plan that is not done."""
+    stage = state.case.story.stages[state.user.stage]
+    for step in stage.plan:
+        if not _is_done(state, step):
+            return step
+    return stage.plan[-1]  # the report, again
+
+
+def hasty_step(state: ToolState, rng: Random) -> PlanStep:
+    """The step of a clerk who at times mixes things up, and does not notice."""
+    domain, story = state.case.domain, state.case.story
+    stage = story.stages[state.user.stage]
+    made = sum(step.kind == "call" for earlier in story.stages[: state.user.stage] for step in earlier.plan)
+    for step in stage.plan:
+        if step.kind == "call":
+            made += 1
+            if len(state.done) >= made:  # whatever the calls were
+                continue
+        elif step.kind != "tell" and _is_done(state, step):
+            continue
+        elif step.kind == "confirm" and domain.asks_consent and rng.random() < _FORGETS:
+            continue
+        mixed = domain.confuse(state, step, rng) if domain.confuse else None
+        return mixed or step
+    return stage.plan[-1]
+
+
+def offers(state: ToolState) -> list[str]:
+    """Questions, calls and reports that mean something now."""
+    domain, story = state.case.domain, state.case.story
+    stage = story.stages[state.user.stage]
+    said = [step.text for step in stage.plan if step.text]
+    for fact in stage.tells:
+        said += [text.replace(say(fact), other) for text in said for other in _unlike(fact) if say(fact) in text]
+    said += [f"{slot} ?" for slot in domain.slots]
+    said += ["sure ?", "done ."] if domain.compact else ["Shall I proceed?", "Sorry, that is not possible."]
+    for step in state.case.planned:
+        said += [f"{step.name}[{', '.join(map(str, values))}]" for values in _like(state, step)]
+    return list(dict.fromkeys(said))
+
+
+def _like(state: ToolState, step: PlanStep) -> list[list[Json]]:
+    """The planned arguments, and others in which one key or choice is another one."""
+    made = state.case.domain.act(step.name)
+    properties = made.tool.spec.parameters.get("properties", {}) if made else {}
+    found = [list(step.arguments.values())]
+    for place, (name, value) in enumerate(step.arguments.items()):
+        keys: list[Json] = list(properties.get(name, {}).get("enum", ()))
+        if isinstance(value, str) and not keys:
+            table = next((rows for rows in state.case.base.tables.values() if value in rows), None)
+            keys = sorted(table) if table is not None else []
+        others = [key for key in keys if key != value]
+        for other in others[:: max(1, len(others) // _OTHERS)]:
+            found.append([*found[0][:place], other, *found[0][place + 1 :]])
+    return found
+
+
+def _unlike(fact: Fact) -> list[str]:
+    """Other values of the fact's kind, as one would write them."""
+    if fact.kind in ("money", "count"):
+        step = 500 if fact.kind == "money" else 1
+        return [say(fact._replace(value=str(int(fact.value) + step * n))) for n in (-3, -2, -1, 1, 2, 3)]
+    return [choice for choice in fact.choices if choice != fact.value][:_OTHERS]
+
+
+def _is_done(state: ToolState, step: PlanStep) -> bool:
+    user = state.user
+    match step.kind:
+        case "ask":
+            return user.revealed.issuperset(step.slots)
+        case "call":
+            return (step.name, canonical(step.arguments)) in state.done
+        case "propose":
+            return user.twisted
+        case "confirm":
+            return user.consent
+        case "guide":
+            return step.name in user.did
+        case "tell":
+            return False

@@ -1,0 +1,90 @@
+"""What a user wants: stages with their plans, private facts, a persona. Data that a task carries as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.tasks.core import Json
+
+StepKind: TypeAlias = Literal["ask", "call", "propose", "confirm", "guide", "tell"]
+"""ask: for facts. propose: a question that the user answers with a change of mind. confirm: one that he answers
+with yes. guide: have the user do something. tell: report, which ends the stage."""
+
+
+class PlanStep(NamedTuple):
+    """One action of a plan that solves a stage: a tool call (``name``, ``arguments``) or words (``text``)."""
+
+    kind: StepKind
+    text: str = ""
+    name: str = ""  # of the tool or the deed
+    arguments: Mapping[str, Json] = {}
+    slots: tuple[str, ...] = ()  # that an ``ask`` asks for
+
+
+class Stage(NamedTuple):
+    """One request: what the user says, and what solves it."""
+
+    say: str
+    plan: tuple[PlanStep, ...]
+    tells: tuple[Fact, ...] = ()
+    again: str = ""  # how he asks when a report lacks what he wants to know
+    twist: str = ""  # his change of mind, said instead of the first yes
+    insist: str = ""  # said once when he is told no
+    check: str = ""  # what he must see for himself before he is content
+
+
+class Story(NamedTuple):
+    """A whole conversation's worth of wishes."""
+
+    customer: str
+    stages: tuple[Stage, ...]
+    facts: Mapping[str, str] = {}
+    patience: int = 4
+    brief: bool = False  # tells one fact at a time
+    manner: str = ""  # said before each answer
+
+    def to_json(self) -> Json:
+        stages = [
+            {**stage._asdict(), "plan": [_step_json(step) for step in stage.plan], "tells": [list(t) for t in stage.tells]}
+            for stage in self.stages
+        ]
+        return {**self._asdict(), "stages": [_without_defaults(stage) for stage in stages], "facts": dict(self.facts)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Story:
+        stages = tuple(
+            Stage(
+                **{
+                    **stage,
+                    "plan": tuple(
+                        PlanStep(**{**step, "slots": tuple(step.get("slots", ()))}) for step in stage["plan"]
+                    ),
+                    "tells": tuple(Fact(kind, value, tuple(choices)) for kind, value, choices in stage.get("tells", ())),
+                }
+            )
+            for stage in data["stages"]
+        )
+        return Story(**{**data, "stages": stages})
+
+
+def ask(text: str, *slots: str) -> PlanStep:
+    return PlanStep("ask", text, slots=slots)
+
+
+def call(tool: str, /, **arguments: Json) -> PlanStep:
+    return PlanStep("call", name=tool, arguments=arguments)
+
+
+def tell(text: str) -> PlanStep:
+    return PlanStep("tell", text)
+
+
+def _step_json(step: PlanStep) -> Json:
+    kept = {name: value for name, value in step._asdict().items() if value not in ("", (), {})}
+    return {**kept, "slots": list(step.slots)} if step.slots else kept
+
+
+def _without_defaults(stage: Mapping[str, Json]) -> Json:
+    return {name: value for name, value in stage.items() if value not in ("", [], ())}
