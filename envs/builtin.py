@@ -11,6 +11,10 @@ ENVS = {
         "turnwise.envs.craft.env:CraftEnv",
         "Making things from recipe trees of chosen depth (TextCraft's kind), procedural recipes.",
     ),
+    "turnwise/Games-v0": (
+        "turnwise.envs.games.env:GamesEnv",
+        "Wordle, mastermind, twenty questions; tic-tac-toe, connect four, Kuhn poker against scripts or agents.",
+    ),
     "turnwise/Grid-v0": (
         "turnwise.envs.grid.env:GridEnv",
         "Games on a grid as text: Sokoban, mazes of keys and doors, frozen lakes (slippery or not).",
@@ -18,6 +22,10 @@ ENVS = {
     "turnwise/Household-v0": (
         "turnwise.envs.household.env:HouseholdEnv",
         "A household in text: find, clean, heat, cool, put away (ALFWorld's task types, procedural houses).",
+    ),
+    "turnwise/ToolWorld-v0": (
+        "turnwise.envs.toolworld.env:ToolWorldEnv",
+        "Service desks and apps: tools over a database, a policy, a user with a wish (tau-bench's kind), procedural.",
     ),
 }
 

@@ -1,0 +1,156 @@
+"""Games of lines on a board (tic-tac-toe, connect four and their kind): rules on bitboards, and search.
+
+A position is two sets of cells, the mover's and the other's, as the bits of two integers: what is decided does not
+depend on who sits where, so positions are shared by both seats.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from turnwise.envs.worlds.search import shortest_plan
+
+WIN = 1000  # a win at once; one that takes n more stones is worth n less
+
+
+class Board(NamedTuple):
+    """A board of ``columns`` × ``rows``; ``line`` stones in a row win. With ``gravity`` stones fall."""
+
+    columns: int
+    rows: int
+    line: int
+    gravity: bool
+
+    @property
+    def size(self) -> int:
+        return self.columns * self.rows
+
+
+TICTACTOE = Board(3, 3, 3, gravity=False)
+CONNECT_FOUR = Board(7, 6, 4, gravity=True)
+
+
+@functools.lru_cache(maxsize=64)
+def lines(board: Board) -> tuple[tuple[int, ...], ...]:
+    """For each cell, the masks of the lines through it. Cell 0 is at the left of the top row."""
+    through: list[list[int]] = [[] for _ in range(board.size)]
+    for row in range(board.rows):
+        for column in range(board.columns):
+            for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+                last_row, last = row + down * (board.line - 1), column + right * (board.line - 1)
+                if not (last_row < board.rows and 0 <= last < board.columns):
+                    continue
+                cells = [(row + down * i) * board.columns + column + right * i for i in range(board.line)]
+                mask = sum(1 << cell for cell in cells)
+                for cell in cells:
+                    through[cell].append(mask)
+    return tuple(map(tuple, through))
+
+
+def moves(board: Board, taken: int) -> list[int]:
+    """The cells that a stone can be put on, the middle columns first where stones fall."""
+    if not board.gravity:
+        return [cell for cell in range(board.size) if not taken >> cell & 1]
+    return [cell for column in _middle_first(board.columns) if (cell := drop(board, taken, column)) >= 0]
+
+
+@functools.lru_cache(maxsize=64)
+def _middle_first(columns: int) -> tuple[int, ...]:
+    return tuple(sorted(range(columns), key=lambda column: abs(2 * column - columns + 1)))
+
+
+def drop(board: Board, taken: int, column: int) -> int:
+    """The cell where a stone comes to lie in ``column``; -1 if it is full."""
+    for row in range(board.rows - 1, -1, -1):
+        cell = row * board.columns + column
+        if not taken >> cell & 1:
+            return cell
+    return -1
+
+
+def wins(board: Board, stones: int, cell: int) -> bool:
+    """Whether ``stones``, the one on ``cell`` being the last, hold a line."""
+    return any(mask & stones == mask for mask in lines(board)[cell])
+
+
+def winning_moves(board: Board, mine: int, theirs: int) -> list[int]:
+    """Cells with which the mover wins at once."""
+    return [cell for cell in moves(board, mine | theirs) if wins(board, mine | 1 << cell, cell)]
+
+
+@functools.lru_cache(maxsize=200_000)
+def value(board: Board, mine: int, theirs: int, depth: int, low: int = -WIN, high: int = WIN) -> int:
+    """What the position is worth to the mover, by alpha-beta: > 0 won, < 0 lost, sooner is more.
+
+    Beyond ``depth`` stones a position counts as even, so 0 means a draw only where the depth reaches the end.
+    """
+    offered = moves(board, mine | theirs)
+    if not offered or not depth:
+        return 0
+    if any(wins(board, mine | 1 << cell, cell) for cell in offered):
+        return WIN
+    best = -WIN
+    for cell in offered:
+        after = value(board, theirs, mine | 1 << cell, depth - 1, -high - 1, -low + 1)
+        best = max(best, -after + (after > 0) - (after < 0))
+        low = max(low, best)
+        if low >= high:
+            break
+    return best
+
+
+def worth(board: Board, mine: int, theirs: int, cell: int, depth: int) -> int:
+    """What putting a stone on ``cell`` is worth to the mover."""
+    if wins(board, mine | 1 << cell, cell):
+        return WIN
+    after = value(board, theirs, mine | 1 << cell, max(0, depth - 1))
+    return -after + (after > 0) - (after < 0)
+
+
+def best_moves(board: Board, mine: int, theirs: int, depth: int) -> list[int]:
+    """The cells that are worth most, as far as ``depth`` stones are looked ahead."""
+    worths = {cell: worth(board, mine, theirs, cell, depth) for cell in moves(board, mine | theirs)}
+    most = max(worths.values())
+    return [cell for cell, what in worths.items() if what == most]
+
+
+def joint_plan(board: Board, mine: int, theirs: int, *, for_mover: bool) -> list[int]:
+    """The cells of a shortest game that the mover (or else the other) wins, if both sides want it; [] if none."""
+
+    def successors(node: tuple[int, int, bool]) -> Iterator[tuple[int, tuple[int, int, bool]]]:
+        first, second, turn = node
+        for cell in moves(board, first | second):
+            stones = first | 1 << cell
+            if not wins(board, stones, cell):
+                yield cell, (second, stones, not turn)
+            elif turn:
+                yield cell, (second, stones, False)
+
+    def estimate(node: tuple[int, int, bool]) -> float:
+        first, second, turn = node
+        own, other = (first, second) if turn else (second, first)
+        missing = [(mask & ~own).bit_count() for mask in _masks(board) if not mask & other]
+        least = min(missing, default=-1)
+        return float("inf") if least < 0 else max(0.0, 2.0 * least - turn)
+
+    plan = shortest_plan((mine, theirs, for_mover), successors, estimate, most=20_000)
+    return [cell for _, cell in plan or ()]
+
+
+@functools.lru_cache(maxsize=64)
+def _masks(board: Board) -> frozenset[int]:
+    return frozenset(mask for through in lines(board) for mask in through)
+
+
+def full_depth(board: Board, mine: int, theirs: int) -> int:
+    """Stones that are still to be put: a search of this depth is exact."""
+    return board.size - (mine | theirs).bit_count()
+
+
+def rows_of(board: Board, mine: int, theirs: int) -> Sequence[str]:
+    """The board as text, seen by the mover: x its own stones, o the other's; a space after each sign."""
+    signs = ["x" if mine >> c & 1 else "o" if theirs >> c & 1 else "_" for c in range(board.size)]
+    starts = range(0, board.size, board.columns)
+    return [" ".join(signs[start : start + board.columns]) for start in starts]

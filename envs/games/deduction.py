@@ -1,0 +1,181 @@
+"""A secret, questions and answers: what Wordle, mastermind and twenty questions share.
+
+The solver does not look at the secret. It keeps the secrets that fit every answer so far and asks what leaves
+the fewest in the worst case (Knuth 1977, "The computer as master mind"), of a sample where they are many.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from random import Random
+from typing import NamedTuple, TypeAlias
+
+from turnwise.envs.core import End
+from turnwise.envs.games.play import Play, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+_QUERIES, _SECRETS = 24, 160  # how many the solver looks at
+
+
+class Asked(NamedTuple):
+    """A question and its answer."""
+
+    query: str
+    answer: str
+
+
+History: TypeAlias = tuple[Asked, ...]
+
+
+class Deduction(Play[History]):
+    """One secret to be found. Subclasses say what can be asked and how it is answered."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.secret: str = task.options["secret"]
+        self.guesses: int = task.options["guesses"]  # wrong guesses that end the game; 0: any number
+        self._left: dict[History, tuple[str, ...]] = {}
+        self._gold: dict[History, str] = {}
+
+    # --- what a subclass defines -----------------------------------------------------------------
+
+    def all_secrets(self) -> Sequence[str]:
+        """All that the secret may be, as far as the player knows."""
+        raise NotImplementedError
+
+    def all_queries(self) -> Sequence[str]:
+        """Questions that are no guesses."""
+        return ()
+
+    @functools.cached_property
+    def secrets(self) -> tuple[str, ...]:
+        return tuple(self.all_secrets())
+
+    @functools.cached_property
+    def queries(self) -> tuple[str, ...]:
+        return tuple(self.all_queries())
+
+    def answer(self, query: str, secret: str) -> str:
+        """What is answered to ``query`` if this is the secret."""
+        raise NotImplementedError
+
+    def read(self, words: Sequence[str]) -> str:
+        """The question or guess in a player's words.
+
+        Raises:
+            ToolError: there is none.
+        """
+        raise NotImplementedError
+
+    def say(self, query: str) -> str:
+        """How a player asks this."""
+        return query
+
+    def is_guess(self, query: str) -> bool:
+        """Whether naming the secret is what this does."""
+        return True
+
+    def guess(self, secret: str) -> str:
+        """The query that names a secret."""
+        return secret
+
+    # --- play ------------------------------------------------------------------------------------
+
+    def begin(self) -> History:
+        return ()
+
+    def move(self, position: History, words: Sequence[str], chance: Callable[[str], Random]) -> Told[History]:
+        return self.ask(position, self.read(words))
+
+    def ask(self, position: History, query: str) -> Told[History]:
+        """What a question or guess brings."""
+        after = (*position, Asked(query, self.answer(query, self.secret)))
+        if query == self.guess(self.secret):
+            return Told(after, "right .", End.SOLVED, (1.0, 0.0))
+        told = f"{query} : {after[-1].answer} ."
+        wrong = sum(self.is_guess(asked.query) for asked in after)
+        if self.guesses and wrong >= self.guesses:
+            return Told(after, f"{told} no guess is left .", End.FAILED)
+        return Told(after, told)
+
+    def possible(self, position: History) -> tuple[str, ...]:
+        """The secrets that fit every answer."""
+        if position not in self._left:
+            if not position:
+                self._left[position] = tuple(self.secrets)
+            else:
+                query, heard = position[-1]
+                before = self.possible(position[:-1])
+                self._left[position] = tuple(s for s in before if self.answer(query, s) == heard)
+        return self._left[position]
+
+    def gold(self, position: History) -> str:
+        return self.say(self.best(position))
+
+    def best(self, position: History) -> str:
+        """What the solver asks."""
+        if position not in self._gold:
+            self._gold[position] = self._best(self.possible(position))
+        return self._gold[position]
+
+    def _best(self, left: Sequence[str]) -> str:
+        if len(left) <= 2:
+            return self.guess(left[0])
+        sample = _thinned(left, _SECRETS)
+        guesses = [self.guess(secret) for secret in _thinned(left, _QUERIES)]
+        open_guesses = [] if self.guesses and self.queries else guesses
+
+        def worst(query: str) -> int:
+            return max(Counter(self.answer(query, secret) for secret in sample).values())
+
+        return min((*open_guesses, *self.queries), key=worst)
+
+    def demonstrate(self, position: History, rng: Random) -> str:
+        """Mostly anything; else something that may be right, or a question."""
+        if rng.random() < 0.7:
+            return rng.choice(self.admissible(position))
+        left = self.possible(position)
+        if self.queries and len(left) > 2:
+            return self.say(rng.choice(self.queries))
+        return self.say(self.guess(rng.choice(left)))
+
+    def potential(self, position: History) -> float:
+        """How much of the uncertainty is gone, in bits."""
+        return 1.0 - math.log(len(self.possible(position))) / math.log(len(self.secrets))
+
+    def admissible(self, position: History) -> Sequence[str]:
+        return [self.say(query) for query in (*self.queries, *map(self.guess, self.secrets))]
+
+    def known(self, position: History) -> Hashable:
+        """Not the secret: the task as told, and the answers in any order."""
+        return (self.task.prompt, self.opening(()), tuple(sorted(set(position))), len(position))
+
+    def solvable(self, turns: int) -> bool:
+        """Whether the solver needs at most so many turns."""
+        position: History = ()
+        for _ in range(turns):
+            told = self.ask(position, self.best(position))
+            if told.end is not None:
+                return told.end is End.SOLVED
+            position = told.position
+        return False
+
+
+def _thinned(items: Sequence[str], most: int) -> Sequence[str]:
+    """At most so many of the items, evenly."""
+    return items if len(items) <= most else items[:: -(-len(items) // most)]
+
+
+def only_one(found: Sequence[str], what: str) -> str:
+    """The only thing found.
+
+    Raises:
+        ToolError: there is none, or there are several.
+    """
+    if len(set(found)) != 1:
+        raise ToolError(f"say one {what} ." if not found else f"only one {what} a turn .")
+    return found[0]

@@ -1,0 +1,133 @@
+"""Matches on boards: tic-tac-toe, connect four and their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from turnwise.envs.core import End
+from turnwise.envs.games import boards
+from turnwise.envs.games.boards import Board, best_moves, drop, full_depth, joint_plan, rows_of, wins
+from turnwise.envs.games.opponents import choose
+from turnwise.envs.games.play import Play, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+
+class Stones(NamedTuple):
+    """A position as its mover sees it, and whose move it is."""
+
+    mine: int
+    theirs: int
+    seat: int
+
+
+class LinesPlay(Play[Stones]):
+    """One match. Against a script the aim is what can be forced from the first position: a win, or a draw."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        columns, rows, line = self.options["board"]
+        self.board = Board(columns, rows, line, self.options["gravity"])
+        self.aim: str = self.options["aim"]
+
+    def begin(self) -> Stones:
+        mine, theirs = self.options["stones"]
+        return Stones(mine, theirs, self.options["seat"])
+
+    def system(self, seat: int) -> str:
+        board = self.board
+        where = "column" if board.gravity else "cell"
+        last = board.columns if board.gravity else board.size
+        if not self.full:
+            return f"{board.line} in a row : say 1 to {last} ."
+        falls = "Stones fall to the lowest free cell of a column. " if board.gravity else ""
+        numbered = "from the left" if board.gravity else "row by row from the top left"
+        return (
+            f"Get {board.line} of your stones in a row (across, down or diagonally) before the other does. {falls}"
+            f"x are your stones, o the other's, _ is free. Each turn, write the number of a {where}, 1 to {last}, "
+            f"counted {numbered}."
+        )
+
+    def opening(self, position: Stones) -> str:
+        return f"{self.task.prompt}\n{self._shown(position)}"
+
+    def seat(self, position: Stones) -> int:
+        return position.seat
+
+    def move(self, position: Stones, words: Sequence[str], chance: Callable[[str], Random]) -> Told[Stones]:
+        told = self._put(position, self._read(position, words), by_agent=position.seat == 0)
+        if told.end is not None or self.two_sided:
+            return told
+        mine, theirs, _ = told.position
+        depth = self.options["depth"]
+        cell = choose(self.options["opponent"], self.board, mine, theirs, chance("opponent"), depth)
+        return self._put(told.position, cell, by_agent=False)
+
+    def moves(self, position: Stones) -> int:
+        first = self.begin()
+        return (position.mine | position.theirs).bit_count() - (first.mine | first.theirs).bit_count()
+
+    def forfeit(self, position: Stones) -> Told[Stones]:
+        scores = (1.0, 0.0) if position.seat else (0.0, 1.0)
+        end = End.SOLVED if position.seat else End.FAILED
+        return Told(position, "you forfeit .", end, scores, "other forfeits : you win .")
+
+    def gold(self, position: Stones) -> str:
+        """The best move; between two agents the next one of a shortest game that the agent wins."""
+        mine, theirs, seat = position
+        if self.two_sided:
+            plan = joint_plan(self.board, mine, theirs, for_mover=seat == 0)
+            return self._said(plan[0] if plan else boards.moves(self.board, mine | theirs)[0])
+        depth = min(full_depth(self.board, mine, theirs), self.options["ahead"])
+        return self._said(best_moves(self.board, mine, theirs, depth)[0])
+
+    def demonstrate(self, position: Stones, rng: Random) -> str:
+        """Looks two stones ahead half of the time, else does anything."""
+        mine, theirs, _ = position
+        opponent = "random" if rng.random() < 0.5 else "minimax"
+        return self._said(choose(opponent, self.board, mine, theirs, rng, 2))
+
+    def admissible(self, position: Stones) -> Sequence[str]:
+        return [
+            self._said(cell) for cell in sorted(boards.moves(self.board, position.mine | position.theirs))
+        ]
+
+    def known(self, position: Stones) -> Hashable:
+        """The board as the mover sees it; nothing is hidden, and neither seat nor history matter."""
+        return (self.board, self.aim, self.options["opponent"], position.mine, position.theirs)
+
+    def _put(self, position: Stones, cell: int, *, by_agent: bool) -> Told[Stones]:
+        stones = position.mine | 1 << cell
+        after = Stones(position.theirs, stones, 1 - position.seat if self.two_sided else 0)
+        if wins(self.board, stones, cell):
+            return self._over(after, by_agent)
+        if (stones | position.theirs).bit_count() == self.board.size:
+            return self._over(after, None)
+        return Told(after, self._shown(after))
+
+    def _over(self, after: Stones, won: bool | None) -> Told[Stones]:
+        if won is None:
+            even = End.SOLVED if self.aim == "draw" else End.FAILED
+            score = 1.0 if self.aim == "draw" else 0.5
+            return Told(after, "a draw .", even, (score, 0.5), "a draw .")
+        scores = (1.0, 0.0) if won else (0.0, 1.0)
+        text, farewell = ("you win .", "you lose .")
+        if not self.two_sided and not won:
+            text, farewell = farewell, text
+        return Told(after, text, End.SOLVED if won else End.FAILED, scores, farewell)
+
+    def _read(self, position: Stones, words: Sequence[str]) -> int:
+        numbers = [int(word) for word in words if word.isdecimal() and len(word) < 4]
+        offered = self.admissible(position)
+        if len(numbers) != 1 or str(numbers[0]) not in offered:
+            raise ToolError(f"say one of {' '.join(offered)} .")
+        number = numbers[0] - 1
+        return drop(self.board, position.mine | position.theirs, number) if self.board.gravity else number
+
+    def _said(self, cell: int) -> str:
+        return str((cell % self.board.columns if self.board.gravity else cell) + 1)
+
+    def _shown(self, position: Stones) -> str:
+        return "\n".join(rows_of(self.board, position.mine, position.theirs))

@@ -1,0 +1,201 @@
+"""Matches of Kuhn poker: one hand between two agents, or several against an opponent with a habit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from random import Random
+from typing import NamedTuple, TypeAlias
+
+from turnwise.envs.core import End
+from turnwise.envs.games.kuhn import (
+    CARDS,
+    ENDS,
+    OPTIONS,
+    Knowledge,
+    Strategy,
+    best_response,
+    information_sets,
+    payoff,
+)
+from turnwise.envs.games.play import Play, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+Hands: TypeAlias = tuple[tuple[str, ...], ...]
+
+
+class Match(NamedTuple):
+    """The moves of every hand so far; the last one is being played, unless the match is over."""
+
+    hands: Hands
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        return self.hands[-1]
+
+
+class PokerPlay(Play[Match]):
+    """The cards are the task's, so that a group's episodes share them; each sees its own card only."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.deals: list[tuple[int, int]] = [(first, second) for first, second in self.options["deals"]]
+        self.habit: Strategy = dict(zip(information_sets(), self.options.get("habit", ()), strict=False))
+        self._answers: dict[int, Strategy] = {}
+
+    # --- who holds and wins what -----------------------------------------------------------------
+
+    def place(self, seat: int, hand: int) -> int:
+        """Whether a seat is first (0) or second (1) in a hand; they take turns."""
+        return (seat + hand + self.options["seat"]) % 2
+
+    def seat(self, position: Match) -> int:
+        return self.place(len(position.history) % 2, len(position.hands) - 1)
+
+    def knowledge(self, position: Match) -> Knowledge:
+        """The mover's information set in this hand."""
+        card = self.deals[len(position.hands) - 1][len(position.history) % 2]
+        return Knowledge(card, position.history)
+
+    def chips(self, hands: Hands) -> int:
+        """What the agent has won in finished hands."""
+        total = 0
+        for number, history in enumerate(hands):
+            if history in ENDS:
+                won = payoff(self.deals[number], history)
+                total += won if self.place(0, number) == 0 else -won
+        return total
+
+    # --- play ------------------------------------------------------------------------------------
+
+    def begin(self) -> Match:
+        return self._until_agent(Match(((),)))
+
+    def move(self, position: Match, words: Sequence[str], chance: Callable[[str], Random]) -> Told[Match]:
+        offered = OPTIONS[position.history]
+        said = [word for word in words if word in ("check", "bet", "call", "fold")]
+        if len(said) != 1 or said[0] not in offered:
+            raise ToolError(f"say {' or '.join(offered)} .")
+        after = self._until_agent(self._put(position, said[0]))
+        if after.history not in ENDS:
+            return Told(after, self._news(after, self.seat(after)))
+        mover = self.seat(position)
+        chips = self.chips(after.hands)
+        score, end = float(chips), End.SOLVED if chips > 0 else End.FAILED
+        if not self.two_sided:
+            aim = self.options.get("aim", 1)
+            score = min(1.0, max(0.0, chips / aim))
+            end = End.SOLVED if chips >= aim else End.FAILED
+        return Told(
+            after, self._news(after, mover), end, (score, -float(chips)), self._news(after, 1 - mover)
+        )
+
+    def moves(self, position: Match) -> int:
+        return sum(map(len, position.hands))
+
+    def forfeit(self, position: Match) -> Told[Match]:
+        """As dear as the worst that the rest of the match could bring."""
+        lost = 2.0 * (len(self.deals) - len(position.hands) + 1)
+        chips = self.chips(position.hands) + (lost if self.seat(position) else -lost)
+        end = End.SOLVED if self.seat(position) else End.FAILED
+        return Told(position, "you forfeit .", end, (chips, -chips), "other forfeits .")
+
+    def _put(self, position: Match, move: str) -> Match:
+        hands = (*position.hands[:-1], (*position.history, move))
+        done = hands[-1] in ENDS and len(hands) < len(self.deals)
+        return Match((*hands, ())) if done else Match(hands)
+
+    def _until_agent(self, position: Match) -> Match:
+        """Let the scripted opponent move until it is the agent's turn."""
+        while not self.two_sided and position.history not in ENDS and self.seat(position) == 1:
+            active = self.habit[self.knowledge(position)]
+            position = self._put(position, OPTIONS[position.history][int(active)])
+        return position
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def system(self, seat: int) -> str:
+        if not self.full:
+            return "kuhn : check , bet , call or fold ."
+        many = len(self.deals)
+        match = f"You play {many} hands, taking turns at being first, against a player who never changes its habits. "
+        return (
+            "Kuhn poker: a jack, a queen and a king, one card each; both have paid one chip. The first player checks "
+            "or bets one more chip; after a bet the other calls or folds. The higher card wins what was paid. "
+            f"{match if many > 1 else ''}Each turn, write one word: check, bet, call or fold."
+        )
+
+    def opening(self, position: Match) -> str:
+        return f"{self.task.prompt}\n{self._news(position, self.seat(position))}"
+
+    def _news(self, position: Match, seat: int) -> str:
+        """What a seat has not heard yet: everything since its own last move."""
+        news: list[str] = []
+        for own, text in self._events(position, seat):
+            news = [] if own else [*news, text]
+        return "\n".join(news)
+
+    def _events(self, position: Match, seat: int) -> list[tuple[bool, str]]:
+        """All that a seat sees of the match: (whether it is its own move, what is seen)."""
+        events: list[tuple[bool, str]] = []
+        for number, history in enumerate(position.hands):
+            place = self.place(seat, number)
+            card = CARDS[self.deals[number][place]]
+            heading = f"hand {number + 1} of {len(self.deals)} . " if len(self.deals) > 1 else ""
+            events.append((False, f"{heading}you have {card} ."))
+            for turn, move in enumerate(history):
+                own = turn % 2 == place
+                events.append((own, move if own else f"other says {move} ."))
+            if history in ENDS:
+                events.append((False, self._result(number, history, place)))
+            elif len(history) % 2 == place:
+                events.append((False, f"say {' or '.join(OPTIONS[history])} ."))
+        return events
+
+    def _result(self, number: int, history: tuple[str, ...], place: int) -> str:
+        won = payoff(self.deals[number], history) * (1 if place == 0 else -1)
+        shown = "" if history[-1] == "fold" else f"other has {CARDS[self.deals[number][1 - place]]} . "
+        return f"{shown}you {'win' if won > 0 else 'lose'} {abs(won)} ."
+
+    # --- players ---------------------------------------------------------------------------------
+
+    def gold(self, position: Match) -> str:
+        """Against a habit: the best response, without a look at the cards. Two agents: the agent bets, the other
+        gives way, which is the one line that wins a chip with every card."""
+        offered = OPTIONS[position.history]
+        if self.two_sided:
+            return offered[1 - self.seat(position)]
+        held = self.knowledge(position)
+        return offered[int(self.response(held.seat)[held])]
+
+    def response(self, place: int) -> Strategy:
+        """The best response to the opponent's habit, as first (0) or second (1) player."""
+        if place not in self._answers:
+            self._answers[place] = best_response(place, self.habit)[0]
+        return self._answers[place]
+
+    def demonstrate(self, position: Match, rng: Random) -> str:
+        """Bets and calls with a king, checks and folds with a jack, does either with a queen; errs at times."""
+        card = self.knowledge(position).card
+        active = rng.random() < (0.25, 0.5, 0.75)[card]
+        return OPTIONS[position.history][active]
+
+    def admissible(self, position: Match) -> Sequence[str]:
+        return OPTIONS.get(position.history, ())
+
+    def known(self, position: Match) -> Hashable:
+        """All that the mover has seen, its own cards among it; not the other's."""
+        if position.history in ENDS:
+            return (self.task.prompt, "over", tuple(self._events(position, 0)))
+        return (self.task.prompt, len(self.deals), tuple(self._events(position, self.seat(position))))
+
+
+def aim_of(task: Task) -> int:
+    """Chips that the best response to the opponent's habit wins with the task's cards."""
+    play = PokerPlay(task)
+    position = play.begin()
+    while True:
+        told = play.move(position, (play.gold(position),), Random)
+        if told.end is not None:
+            return play.chips(told.position.hands)
+        position = told.position
