@@ -115,8 +115,10 @@ class SamplingOptions(Section):
     """Log-probabilities are of the distribution at this temperature. Without chance nothing can be learned."""
     max_tokens: Count = 256
     """Of one turn."""
-    tools: Literal["auto", "template", "text", "none"] = "auto"
-    """How tools are shown: by the chat template, as text, not at all; `auto`: by the template if it can."""
+    tools: Literal[
+        "auto", "template", "text", "none", "hermes", "llama", "mistral", "python", "qwen-xml", "tags"
+    ] = "auto"
+    """How tools are shown: by the template, as text (in a dialect), not at all; `auto`: by the template if it can."""
 
 
 class WarmStart(Section):

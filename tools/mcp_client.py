@@ -1,0 +1,237 @@
+"""Tools of any Model Context Protocol server, over stdio or HTTP, as Turnwise tools.
+
+The official SDK is asynchronous; here it runs on one background thread, so that an environment calls a tool
+as it calls a function. What the server says is data: it is returned or raised as text, never acted upon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from turnwise.errors import InfraError, MissingDependencyError
+from turnwise.tools.core import Json, Tool, ToolCall, ToolError, ToolSpec
+from turnwise.tools.schema import tool_of_schema
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import CallToolResult
+
+Result = TypeVar("Result")
+_MOST_PAGES = 100
+_NO_MCP = ("MCP servers need the official SDK.", "pip install 'mcp>=2.3'")
+
+
+@dataclass(frozen=True)
+class StdioServer:
+    """A server that is started as a process. ``env`` is added to a small safe set, not to the whole of ours."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+
+
+@dataclass(frozen=True)
+class HttpServer:
+    """A server that runs already, at the address of its streamable HTTP endpoint."""
+
+    url: str
+
+
+Server: TypeAlias = StdioServer | HttpServer
+
+
+class Answer(NamedTuple):
+    """What a tool returned: its text, and its structured content if it gave some."""
+
+    text: str
+    structured: Json = None
+
+
+class McpConnection:
+    """A connection to one server. Use it as a context manager, or :meth:`close` it.
+
+    Args:
+        server: where the server is.
+        timeout: seconds that connecting, and each call, may take.
+
+    Raises:
+        InfraError: the server cannot be reached, has died, or takes too long.
+        MissingDependencyError: the ``mcp`` package is not installed.
+    """
+
+    def __init__(self, server: Server, *, timeout: float = 30.0) -> None:
+        try:
+            import mcp as _mcp  # noqa: F401  (tried here, not in the background)
+        except ImportError as error:
+            raise MissingDependencyError(*_NO_MCP) from error
+        self.server = server
+        self.timeout = timeout
+        self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._loop = _background(os.getpid())
+        self._stop = asyncio.Event()
+        self._ready: concurrent.futures.Future[Client] = concurrent.futures.Future()
+        self._task = asyncio.run_coroutine_threadsafe(self._hold(), self._loop)
+        try:
+            self._client = self._ready.result(timeout)
+        except BaseException as error:
+            self.close()
+            raise self._failed("cannot be reached", error) from error
+        self.instructions: str = self._client.instructions or ""
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the server offers, in its own order."""
+        found: list[ToolSpec] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = self._wait(self._client.list_tools(cursor=cursor), "does not list its tools")
+            found += (
+                ToolSpec(one.name, one.description or "", _object(one.input_schema)) for one in page.tools
+            )
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return tuple(found)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The server's tools; arguments are checked against their schemas before they are sent."""
+        return tuple(tool_of_schema(spec, functools.partial(self._run, spec.name)) for spec in self.specs())
+
+    def call(self, call: ToolCall) -> Answer:
+        """Call a tool.
+
+        Raises:
+            ToolError: the server says that the call went wrong; the text is the server's.
+            InfraError: the server did not answer.
+        """
+        from mcp import MCPError
+
+        try:
+            done = self._wait(
+                self._client.call_tool(call.name, dict(call.arguments), read_timeout_seconds=self.timeout),
+                f"did not answer {call.name!r}",
+            )
+        except InfraError as error:
+            if isinstance(error.__cause__, MCPError) and not self._task.done() and _refused(error.__cause__):
+                raise ToolError(str(error.__cause__)[:2000]) from None
+            raise
+        answer = _answer(done)
+        if done.is_error:
+            raise ToolError(answer.text or f"{call.name} failed.")
+        return answer
+
+    def close(self) -> None:
+        """End the connection; a server that was started here ends with it."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        try:
+            self._task.result(self.timeout)
+        except (Exception, concurrent.futures.CancelledError):  # noqa: BLE001  (a server that ends badly has ended)
+            self._task.cancel()
+        self._stderr.close()
+
+    def __enter__(self) -> McpConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _hold(self) -> None:
+        """Keep the connection open. One task enters and leaves it, as the SDK demands."""
+        from mcp import Client, StdioServerParameters, stdio_client
+
+        server: Any
+        if isinstance(self.server, StdioServer):
+            command, *arguments = self.server.command
+            how = StdioServerParameters(
+                command=command, args=arguments, env=dict(self.server.env), cwd=self.server.cwd
+            )
+            server = stdio_client(how, self._stderr)
+        else:
+            server = self.server.url
+        try:
+            async with Client(server, read_timeout_seconds=self.timeout) as client:
+                self._ready.set_result(client)
+                await self._stop.wait()
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            raise
+
+    def _run(self, name: str, /, **arguments: Json) -> str:
+        return self.call(ToolCall(name, arguments)).text
+
+    def _wait(self, work: Coroutine[Any, Any, Result], failure: str) -> Result:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(self.timeout + 5.0)
+        except Exception as error:
+            future.cancel()
+            raise self._failed(failure, error) from error
+
+    def _failed(self, what: str, error: BaseException) -> InfraError:
+        where = self.server.url if isinstance(self.server, HttpServer) else " ".join(self.server.command)
+        said = ""
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            said = self._stderr.read()[-500:].strip()
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        cause = f"The MCP server {where!r} {what}: {type(error).__name__} {error}".strip()
+        return InfraError(cause, f"It said: {said}" if said else "Start it by hand and look at what it says.")
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether the server understood the request and refused it (JSON-RPC's codes for bad requests)."""
+    return getattr(error, "code", None) in (-32600, -32601, -32602, -32603)
+
+
+def _object(schema: Mapping[str, Json]) -> dict[str, Json]:
+    return {"type": "object", "properties": {}, **schema}
+
+
+def _answer(result: CallToolResult) -> Answer:
+    parts: list[str] = []
+    for block in result.content:
+        match block.type:
+            case "text":
+                parts.append(block.text)
+            case "resource":
+                parts.append(getattr(block.resource, "text", f"[{block.resource.uri}]"))
+            case "resource_link":
+                parts.append(f"[{block.uri}]")
+            case _:
+                parts.append(f"[{block.type}: {block.mime_type}]")
+    structured = result.structured_content
+    if not parts and structured is not None:
+        parts.append(json.dumps(structured, ensure_ascii=False))
+    return Answer("\n".join(parts), structured)
+
+
+@functools.cache
+def _background(pid: int) -> asyncio.AbstractEventLoop:
+    """The loop of this process's thread for connections; a forked child begins its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="turnwise-mcp", daemon=True).start()
+    return loop
+
+
+def in_folder(server: StdioServer, folder: Path) -> StdioServer:
+    """The same server with ``{folder}`` in its command and environment filled in, started there.
+
+    >>> in_folder(StdioServer(("serve", "--root", "{folder}")), Path("/tmp/x")).command
+    ('serve', '--root', '/tmp/x')
+    """
+    command = tuple(part.replace("{folder}", str(folder)) for part in server.command)
+    env = {name: value.replace("{folder}", str(folder)) for name, value in server.env.items()}
+    return StdioServer(command, env, server.cwd or str(folder))
