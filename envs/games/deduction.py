@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
 from turnwise.envs.core import End
-from turnwise.envs.games.play import Play, Told
+from turnwise.envs.worlds.sessions import Play, Said, Told
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
@@ -88,8 +88,8 @@ class Deduction(Play[History]):
     def begin(self) -> History:
         return ()
 
-    def move(self, position: History, words: Sequence[str], chance: Callable[[str], Random]) -> Told[History]:
-        return self.ask(position, self.read(words))
+    def move(self, position: History, said: Said) -> Told[History]:
+        return self.ask(position, self.read(said.words))
 
     def ask(self, position: History, query: str) -> Told[History]:
         """What a question or guess brings."""

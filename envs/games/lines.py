@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from turnwise.envs.core import End
 from turnwise.envs.games import boards
 from turnwise.envs.games.boards import Board, best_moves, drop, full_depth, joint_plan, rows_of, wins
 from turnwise.envs.games.opponents import choose
-from turnwise.envs.games.play import Play, Told
+from turnwise.envs.worlds.sessions import Play, Said, Told
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
@@ -24,13 +24,14 @@ class Stones(NamedTuple):
 
 
 class LinesPlay(Play[Stones]):
-    """One match. Against a script the aim is what can be forced from the first position: a win, or a draw."""
+    """One match. Against a script the first position is one that the agent can win, whatever the script does."""
+
+    competitive = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         columns, rows, line = self.options["board"]
         self.board = Board(columns, rows, line, self.options["gravity"])
-        self.aim: str = self.options["aim"]
 
     def begin(self) -> Stones:
         mine, theirs = self.options["stones"]
@@ -56,13 +57,13 @@ class LinesPlay(Play[Stones]):
     def seat(self, position: Stones) -> int:
         return position.seat
 
-    def move(self, position: Stones, words: Sequence[str], chance: Callable[[str], Random]) -> Told[Stones]:
-        told = self._put(position, self._read(position, words), by_agent=position.seat == 0)
+    def move(self, position: Stones, said: Said) -> Told[Stones]:
+        told = self._put(position, self._read(position, said.words), by_agent=position.seat == 0)
         if told.end is not None or self.two_sided:
             return told
         mine, theirs, _ = told.position
         depth = self.options["depth"]
-        cell = choose(self.options["opponent"], self.board, mine, theirs, chance("opponent"), depth)
+        cell = choose(self.options["opponent"], self.board, mine, theirs, said.chance("opponent"), depth)
         return self._put(told.position, cell, by_agent=False)
 
     def moves(self, position: Stones) -> int:
@@ -96,7 +97,7 @@ class LinesPlay(Play[Stones]):
 
     def known(self, position: Stones) -> Hashable:
         """The board as the mover sees it; nothing is hidden, and neither seat nor history matter."""
-        return (self.board, self.aim, self.options["opponent"], position.mine, position.theirs)
+        return (self.board, self.options["opponent"], position.mine, position.theirs)
 
     def _put(self, position: Stones, cell: int, *, by_agent: bool) -> Told[Stones]:
         stones = position.mine | 1 << cell
@@ -109,9 +110,7 @@ class LinesPlay(Play[Stones]):
 
     def _over(self, after: Stones, won: bool | None) -> Told[Stones]:
         if won is None:
-            even = End.SOLVED if self.aim == "draw" else End.FAILED
-            score = 1.0 if self.aim == "draw" else 0.5
-            return Told(after, "a draw .", even, (score, 0.5), "a draw .")
+            return Told(after, "a draw .", End.FAILED, (0.5, 0.5), "a draw .")
         scores = (1.0, 0.0) if won else (0.0, 1.0)
         text, farewell = ("you win .", "you lose .")
         if not self.two_sided and not won:

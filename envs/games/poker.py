@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ from turnwise.envs.games.kuhn import (
     information_sets,
     payoff,
 )
-from turnwise.envs.games.play import Play, Told
+from turnwise.envs.worlds.sessions import Play, Said, Told
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
@@ -36,6 +36,8 @@ class Match(NamedTuple):
 
 class PokerPlay(Play[Match]):
     """The cards are the task's, so that a group's episodes share them; each sees its own card only."""
+
+    competitive = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -71,12 +73,12 @@ class PokerPlay(Play[Match]):
     def begin(self) -> Match:
         return self._until_agent(Match(((),)))
 
-    def move(self, position: Match, words: Sequence[str], chance: Callable[[str], Random]) -> Told[Match]:
+    def move(self, position: Match, said: Said) -> Told[Match]:
         offered = OPTIONS[position.history]
-        said = [word for word in words if word in ("check", "bet", "call", "fold")]
-        if len(said) != 1 or said[0] not in offered:
+        named = [word for word in said.words if word in ("check", "bet", "call", "fold")]
+        if len(named) != 1 or named[0] not in offered:
             raise ToolError(f"say {' or '.join(offered)} .")
-        after = self._until_agent(self._put(position, said[0]))
+        after = self._until_agent(self._put(position, named[0]))
         if after.history not in ENDS:
             return Told(after, self._news(after, self.seat(after)))
         mover = self.seat(position)
@@ -195,7 +197,7 @@ def aim_of(task: Task) -> int:
     play = PokerPlay(task)
     position = play.begin()
     while True:
-        told = play.move(position, (play.gold(position),), Random)
+        told = play.move(position, Said((play.gold(position),)))
         if told.end is not None:
             return play.chips(told.position.hands)
         position = told.position

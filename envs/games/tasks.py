@@ -14,6 +14,7 @@ from turnwise.envs.games.poker import aim_of
 from turnwise.envs.games.riddles import riddle
 from turnwise.envs.games.words import COLOURS, PROPERTIES, WORDS, make_world
 from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
+from turnwise.envs.worlds.sessions import FAULTS
 from turnwise.tasks.core import Json, Split, Task
 
 ENV = "turnwise/Games-v0"
@@ -42,6 +43,15 @@ class GamesKnobs(WorldKnobs, extra="forbid", frozen=True):
     opening: tuple[int, int] = (0, 4)  # stones put at random beforehand, at least and at most
     win_in: int = pydantic.Field(2, ge=1, le=4)  # stones with which the agent can force a win; scripts only
     hands: int = pydantic.Field(1, ge=1, le=50)  # of poker; against a habit at least four
+
+    @pydantic.model_validator(mode="after")
+    def _long_enough(self) -> GamesKnobs:
+        board = _board(self) if self.game in _SHAPES else None
+        moves = board.size if board else 3 * self.hands
+        matched = board is not None or self.game == "kuhn"
+        if matched and self.opponent == "agent" and self.turn_limit < moves + FAULTS:
+            raise ValueError(f"turn_limit must be at least {moves + FAULTS}, so that stalling spares no loss")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _fits(self) -> GamesKnobs:
@@ -129,9 +139,9 @@ def _lines(rng: Random, split: Split, knobs: GamesKnobs) -> Task | None:
         "stones": [mine, theirs],
         "seat": rng.randrange(2) if two_sided else 0,
         "opponent": knobs.opponent,
+        "two_sided": two_sided,
         "depth": knobs.depth or (0 if board.size <= 9 else 4),
         "ahead": ahead,
-        "aim": "win",
     }
     return Task(ENV, "Win." if knobs.text == "full" else "win .", options)
 
@@ -156,7 +166,7 @@ def _poker(rng: Random, split: Split, knobs: GamesKnobs) -> Task | None:
         "deals": [list(rng.choice(DEALS)) for _ in range(knobs.hands)],
         "seat": rng.randrange(2),
         "match": rng.getrandbits(32),
-        "opponent": knobs.opponent if knobs.opponent == "agent" else "habit",
+        "two_sided": knobs.opponent == "agent",
     }
     prompt = "Win chips." if knobs.text == "full" else "win chips ."
     if not in_split(split, ENV, "kuhn", options["match"]):

@@ -1,0 +1,218 @@
+"""Games and conversations: one frozen description of a task, positions as values, one or two agents.
+
+A :class:`Play` knows the rules of one task and, where the other side is a script, what that answers. With the
+task option ``two_sided`` the other side is a second agent, and the play only keeps the rules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from turnwise.envs.core import End, Transition
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.worlds.commands import CommandEnv
+from turnwise.tasks.core import Json, Task
+from turnwise.tools.core import ToolError
+
+Position = TypeVar("Position", bound=Hashable)
+FAULTS = 3
+"""How many senseless messages a match between two agents bears; who writes the last of them forfeits it."""
+
+
+class Said(NamedTuple):
+    """A message as the rules see it."""
+
+    words: tuple[str, ...]  # in lower case
+    text: str = ""  # what the other side reads
+    chance: Callable[[str], Random] = Random
+
+
+class Told(NamedTuple, Generic[Position]):
+    """What a message did: the next position, what the next mover is told, what the two have earned."""
+
+    position: Position
+    text: str
+    end: End | None = None
+    scores: tuple[float, float] = (0.0, 0.0)  # of the agent and of the other side, once it is over
+    farewell: str = ""  # what the one who did not move hears of the end
+    details: Mapping[str, Json] = {}
+
+
+class Play(Generic[Position]):
+    """One task. Seat 0 is the agent's, seat 1 the other side's; all methods speak of the one who moves."""
+
+    competitive: ClassVar[bool] = False  # whether stalling could spare the mover a loss
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.options: dict[str, Json] = dict(task.options)
+        self.full: bool = task.options["text"] == "full"
+        self.two_sided: bool = task.options.get("two_sided", False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.task.id})"
+
+    def begin(self) -> Position:
+        """The first position."""
+        raise NotImplementedError
+
+    def system(self, seat: int) -> str:
+        """Rules, and how to act."""
+        raise NotImplementedError
+
+    def opening(self, position: Position) -> str:
+        """What the mover is told before its first move."""
+        raise NotImplementedError
+
+    def seat(self, position: Position) -> int:
+        """Whose move it is."""
+        return 0
+
+    def move(self, position: Position, said: Said) -> Told[Position]:
+        """What the mover's message does, and what a script answers to it.
+
+        Raises:
+            ToolError: it means nothing here.
+        """
+        raise NotImplementedError
+
+    def settle(self, position: Position) -> tuple[float, float]:
+        """What the two have earned when the turn limit ends it here."""
+        return 0.0, 0.0
+
+    def moves(self, position: Position) -> int:
+        """How many moves were made; asked where two agents play."""
+        raise NotImplementedError
+
+    def is_new(self, position: Position) -> bool:
+        """Whether the mover of two agents has not moved yet: it is told the opening, too."""
+        return self.moves(position) == 1
+
+    def forfeit(self, position: Position) -> Told[Position]:
+        """The mover of a competitive match between two agents loses it."""
+        raise NotImplementedError
+
+    def gold(self, position: Position) -> str:
+        """The mover's best words."""
+        raise NotImplementedError
+
+    def demonstrate(self, position: Position, rng: Random) -> str:
+        """What a mediocre player says."""
+        raise NotImplementedError
+
+    def potential(self, position: Position) -> float | None:
+        """How far the task has come, where there is such a measure."""
+        return None
+
+    def admissible(self, position: Position) -> Sequence[str]:
+        """All, or many, words that mean something."""
+        raise NotImplementedError
+
+    def known(self, position: Position) -> Hashable:
+        """What the mover knows of the position: equal knowledge, equal decision."""
+        raise NotImplementedError
+
+
+class Session(NamedTuple):
+    """A moment of an episode."""
+
+    play: Play[Any]
+    position: Any
+
+
+class SessionEnv(CommandEnv[Session]):
+    """An environment whose tasks are plays. Subclasses define ``seats``, :meth:`play_of` and :meth:`hear`."""
+
+    seats: ClassVar[tuple[str, str]] = ("agent", "other")
+
+    def play_of(self, task: Task) -> Play[Any]:
+        """The play of a task."""
+        raise NotImplementedError
+
+    def hear(self, action: Message) -> Said:
+        """A message as the rules see it.
+
+        Raises:
+            ToolError: there is nothing in it.
+        """
+        raise NotImplementedError
+
+    @property
+    def agents(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """One, or two where the current task is between agents."""
+        two = self._snapshot is not None and self._snapshot.task.options.get("two_sided", False)
+        return self.seats if two else self.seats[:1]
+
+    def initial(self, task: Task) -> tuple[Session, Messages]:
+        play = self.play_of(task)
+        state = Session(play, play.begin())
+        text = self._with_hint(state, play.opening(state.position))
+        return state, Messages((Message("user", text),))
+
+    def mover(self, state: Session) -> str:
+        return self.seats[state.play.seat(state.position)]
+
+    def system_for(self, agent: str) -> str:
+        return self.now.state.play.system(self.seats.index(agent))
+
+    def transition(self, state: Session, action: Message) -> Transition[Session]:
+        play, position = state
+        last = self.now.turn + 1 >= self._turn_limit(self.task)
+        try:
+            told = play.move(position, self.hear(action)._replace(chance=self.rng))
+        except ToolError as error:
+            told = self._after_fault(state, str(error), last)
+            if told is None:
+                raise
+        if told.end is None and last:
+            scores = play.settle(told.position)
+            told = told._replace(end=End.TURN_LIMIT, scores=scores, farewell="no turn is left .")
+        return self._answer(state, told)
+
+    def _after_fault(self, state: Session, text: str, last: bool) -> Told[Any] | None:
+        """What a senseless message ends; None where it ends nothing."""
+        play, position = state
+        if play.two_sided and play.competitive and self.now.turn + 1 - play.moves(position) >= FAULTS:
+            return play.forfeit(position)
+        return Told(position, text) if last and any(play.settle(position)) else None
+
+    def _answer(self, state: Session, told: Told[Any]) -> Transition[Session]:
+        play, seat = state.play, state.play.seat(state.position)
+        after = Session(play, told.position)
+        rewards = {"grounding": self.grounding} if self.grounding else {}
+        details = dict(told.details)
+        if told.end is None:
+            new = play.two_sided and play.is_new(told.position) and told.position != state.position
+            text = play.opening(told.position) if new else told.text
+            if play.options["commands"] != "hidden":
+                details["commands"] = list(play.admissible(told.position))
+            return Transition(after, self._with_hint(after, text), rewards, None, details)
+        rewards["outcome"] = told.scores[seat]
+        if not play.two_sided:
+            return Transition(after, told.text, rewards, told.end, details)
+        other = self.seats[1 - seat]
+        others = {other: {"outcome": told.scores[1 - seat]}}
+        return Transition(after, told.text, rewards, told.end, details, others, {other: told.farewell})
+
+    def _with_hint(self, state: Session, text: str) -> str:
+        return f"{text}\n{self._hint(state)}" if state.play.options["commands"] == "shown" else text
+
+    def gold(self, state: Session) -> str:
+        return state.play.gold(state.position)
+
+    def demonstrate(self, state: Session, rng: Random) -> str:
+        return state.play.demonstrate(state.position, rng)
+
+    def potential(self, state: Session) -> float | None:
+        return state.play.potential(state.position)
+
+    def admissible(self, state: Session) -> Sequence[str]:
+        return state.play.admissible(state.position)
+
+    def state_key(self, state: Session) -> str:
+        """Of what the mover knows: the same where it cannot tell two states apart."""
+        what = repr((type(state.play).__name__, state.play.known(state.position)))
+        return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()
