@@ -147,7 +147,7 @@ def child(header: dict, pipes: list) -> None:
         os.execvpe(argv[0], argv, header["env"])
     except FileNotFoundError:
         complain(f"{header['argv'][0]}: not found", 127)
-    except BaseException as error:  # noqa: BLE001: this process must not go on as a second supervisor
+    except BaseException as error:  # noqa: BLE001 (no second supervisor may go on)
         complain(f"{type(error).__name__}: {error}", 126)
 
 

@@ -1,0 +1,163 @@
+"""Sandboxes made of Linux namespaces by bubblewrap: no daemon, tens of milliseconds to start.
+
+Commands run as a user of their own (not as root with a smaller view), in new pid, network, ipc, uts and mount
+namespaces, on a read-only root, under a filter of system calls and in a control group. The writable folders lie
+on one tmpfs of limited size that belongs to the sandbox's mount namespace: it is gone when the last process is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shlex
+import shutil
+import subprocess
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from turnwise.errors import MissingDependencyError
+from turnwise.tools.sandbox import cgroups
+from turnwise.tools.sandbox.channel import BOOT, Supervisor
+from turnwise.tools.sandbox.core import Backend, Image, Limits, SandboxError, Status
+from turnwise.tools.sandbox.live import LiveSandbox, settings, start_live
+from turnwise.tools.sandbox.process import channel_of, end_process, environment_of
+from turnwise.tools.sandbox.roots import AGENT, build_root, cache_folder
+from turnwise.tools.sandbox.seccomp import compiled
+
+FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108
+_REMEDY = "apt-get install bubblewrap (needs root); `turnwise doctor` says more."
+
+
+class BubblewrapBackend(Backend):
+    """Needs ``bwrap``, and root on the machine that it protects."""
+
+    name: ClassVar[str] = "bubblewrap"
+
+    def __init__(self) -> None:
+        self._swept = False
+
+    def status(self) -> Status:
+        if shutil.which("bwrap") is None:
+            return Status(False, "bwrap is not installed", _REMEDY)
+        if os.geteuid() != 0:
+            return Status(False, "not root, so commands cannot be given a user of their own", "Run as root.")
+        probe = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+        done = subprocess.run(probe, capture_output=True, text=True, timeout=20, check=False)
+        if done.returncode:
+            return Status(
+                False, f"bwrap fails: {done.stderr.strip()[:120]}", "Allow namespaces on this machine."
+            )
+        groups = "control groups" if cgroups.available() else "rlimits only: no control groups here"
+        return Status(True, f"works, {groups}")
+
+    def start(self, image: Image, limits: Limits | None = None) -> LiveSandbox:
+        chosen = limits or Limits()
+        if shutil.which("bwrap") is None or os.geteuid() != 0:
+            status = self.status()
+            raise MissingDependencyError(
+                f"The bubblewrap back end does not work here: {status.detail}.", status.remedy
+            )
+        if not self._swept:
+            cgroups.sweep()
+            self._swept = True
+        root = build_root(image.root)
+        return start_live(self, image, chosen, lambda: self._make(image, chosen, root))
+
+    def _make(self, image: Image, limits: Limits, root: Path) -> LiveSandbox:
+        group = cgroups.make_group(uuid.uuid4().hex[:12], limits) if cgroups.available() else None
+        # Without a group, the kernel counts processes by user: then each sandbox needs one of its own.
+        uid = AGENT if group else random.SystemRandom().randrange(1 << 20, 1 << 30)
+        rlimits = {} if group else {"RLIMIT_NPROC": limits.processes, "RLIMIT_DATA": limits.memory}
+        told = settings(FOLDERS, limits, isolated=True, uid=uid, rlimits=rlimits)
+        process = _launch(root, limits, group, uid, told)
+        destroy = _destroyer(process, group)
+        try:
+            supervisor = Supervisor(channel_of(process))
+        except SandboxError:
+            destroy()
+            raise
+        return LiveSandbox(
+            self,
+            image,
+            limits,
+            supervisor,
+            environment=environment_of(FOLDERS["tmp"]),
+            workdir=FOLDERS["work"],
+            destroy=destroy,
+        )
+
+
+def _launch(
+    root: Path, limits: Limits, group: cgroups.Group | None, uid: int, told: str
+) -> subprocess.Popen[bytes]:
+    """Start bubblewrap in a mount namespace of its own, where the tmpfs for the writable folders is."""
+    here = "/run/turnwise-sandbox"
+    options = f"size={limits.disk},nr_inodes={limits.inodes},mode=0755"
+    small = f"size={limits.scratch},nr_inodes={max(limits.inodes // 4, 64)},mode=0755"
+    filter_file = _filter_file()
+    lines = [
+        "set -e",
+        *(group.join_commands() if group else []),
+        f"mkdir -p {here}",
+        f"mount -t tmpfs -o mode=0700 turnwise {here}",
+        f"mkdir {here}/work {here}/tmp {here}/shm",
+        f"mount -t tmpfs -o {options},uid={uid},gid={uid} turnwise {here}/work",
+        f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/tmp",
+        f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/shm",
+        shlex.join(_arguments(root, here, group, limits, told, filter_file is not None)).replace(
+            "bwrap", "exec bwrap", 1
+        )
+        + (f" 9< {filter_file}" if filter_file else ""),
+    ]
+    return subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", "\n".join(lines)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+    )
+
+
+def _arguments(
+    root: Path, here: str, group: cgroups.Group | None, limits: Limits, told: str, filtered: bool
+) -> list[str]:
+    spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    if not limits.network:
+        spaces.append("--unshare-net")
+    command = ["bwrap", *spaces, "--new-session", "--as-pid-1", "--hostname", "sandbox", "--clearenv"]
+    command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    command += ["--ro-bind", str(root), "/", "--dev", "/dev", "--proc", "/proc"]
+    for name, folder in FOLDERS.items():
+        command += ["--bind", f"{here}/{name}", folder]
+    if group:
+        inside = "/sys/fs/cgroup" if group.memory.name and len(group.folders) == 1 else "/sys/fs/cgroup/memory"
+        command += ["--tmpfs", "/sys", "--ro-bind", str(group.memory), inside, "--remount-ro", "/sys"]
+    if filtered:
+        command += ["--seccomp", "9"]
+    return [*command, "--chdir", "/", "/usr/bin/python3", "-I", "-S", "-c", BOOT, told]
+
+
+def _filter_file() -> Path | None:
+    """The compiled filter in a file of ours, which bubblewrap reads from a descriptor."""
+    program = compiled()
+    if program is None:
+        return None
+    path = cache_folder() / f"seccomp-{hashlib.sha256(program).hexdigest()[:16]}"
+    if not path.exists():
+        beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        beside.write_bytes(program)
+        beside.rename(path)
+    return path
+
+
+def _destroyer(process: subprocess.Popen[bytes], group: cgroups.Group | None) -> Callable[[], None]:
+    def destroy() -> None:
+        end_process(process)
+        if group:
+            group.remove()
+
+    return destroy

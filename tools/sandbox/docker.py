@@ -1,0 +1,329 @@
+"""Sandboxes in Docker containers: a read-only root, no network, no capabilities, a user who is not root.
+
+The supervisor is the container's process 1 and speaks over its attached stdin and stdout, so a command costs
+milliseconds instead of a ``docker exec``. The container ends when that connection does, also when this
+process is killed; it is labelled with its owner, and what dead owners left is swept at the first start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+import subprocess
+import tarfile
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from turnwise.errors import MissingDependencyError
+from turnwise.tools.sandbox import daemon
+from turnwise.tools.sandbox.channel import BOOT, Supervisor
+from turnwise.tools.sandbox.core import MIB, Backend, Image, Limits, Root, SandboxError, Status
+from turnwise.tools.sandbox.files import Layer
+from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
+from turnwise.tools.sandbox.process import environment_of
+from turnwise.tools.sandbox.roots import AGENT, build_root, root_name
+
+FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108
+LABEL = "turnwise.sandbox"
+_OWNER = "turnwise.owner"
+_OVERHEAD = 64 * MIB
+_REMEDY = "python3 scripts/sandboxes.py installs and starts a private one (root on Debian); or set DOCKER_HOST."
+# State outside of files is forbidden: it would survive a command, and no snapshot would hold it.
+_SYSCTLS = {
+    "kernel.shmmni": "0",
+    "kernel.msgmni": "0",
+    "kernel.sem": "0 0 0 0",
+    "fs.mqueue.queues_max": "0",
+}
+
+
+class DockerBackend(Backend):
+    """Needs a daemon: ``address``, ``$DOCKER_HOST``, the machine's, or a private one (see ``daemon``)."""
+
+    name: ClassVar[str] = "docker"
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = address
+        self._client: Any = None
+        self._lock = threading.Lock()
+        self._references: dict[Root, tuple[str, str]] = {}
+
+    def status(self) -> Status:
+        try:
+            version = self._connect().version()["Version"]
+        except (MissingDependencyError, SandboxError) as error:
+            return Status(False, error.cause, error.remedy)
+        except Exception as error:  # noqa: BLE001: whatever a daemon may do, this only reports
+            return Status(False, f"the daemon does not answer: {error}"[:200], _REMEDY)
+        return Status(True, f"daemon {version}")
+
+    def start(self, image: Image, limits: Limits | None = None) -> LiveSandbox:
+        chosen = limits or Limits()
+        return start_live(self, image, chosen, lambda: self._make(image, chosen))
+
+    def sweep(self) -> int:
+        """Remove the containers whose owners are dead; how many there were."""
+        count = 0
+        for container in self._connect().containers.list(all=True, filters={"label": LABEL}):
+            pid, _, born = container.labels.get(_OWNER, "").partition("-")
+            if _born(pid) != born:
+                _remove(container)
+                count += 1
+        return count
+
+    def leftovers(self) -> list[str]:
+        """The names of all sandboxes' containers that exist now, of whatever process."""
+        return [item.name for item in self._connect().containers.list(all=True, filters={"label": LABEL})]
+
+    def files_of(self, root: Root, folder: str) -> Layer:
+        """What an image has in a folder, as a layer for the working folder (``/testbed`` of SWE-bench)."""
+        reference, _ = self._reference(root)
+        container = self._connect().containers.create(reference, command=["true"], labels={LABEL: "files"})
+        try:
+            with tempfile.TemporaryDirectory() as temporary:
+                stream, _ = container.get_archive(folder)
+                archive = Path(temporary, "files.tar")
+                with archive.open("wb") as file:
+                    file.writelines(stream)
+                with tarfile.open(archive) as opened:
+                    opened.extractall(Path(temporary, "out"), filter="data")
+                return Layer.from_folder(Path(temporary, "out", Path(folder).name), leave_out=())
+        finally:
+            _remove(container)
+
+    def _connect(self) -> Any:
+        import docker
+        from docker.errors import DockerException
+
+        with self._lock:
+            if self._client is None:
+                address = self._address or daemon.address()
+                if address is None:
+                    raise MissingDependencyError("No Docker daemon runs here.", _REMEDY)
+                try:
+                    client = docker.DockerClient(base_url=address, timeout=60, max_pool_size=64)
+                    client.ping()
+                except DockerException as error:
+                    raise SandboxError(f"Docker does not answer: {error}"[:300], _REMEDY) from None
+                self._client = client
+                fresh = True
+            else:
+                fresh = False
+        if fresh:
+            self.sweep()
+        return self._client
+
+    def _reference(self, root: Root) -> tuple[str, str]:
+        """The image of a root and its ``PATH``; imported where the daemon does not have it."""
+        from docker.errors import ImageNotFound
+
+        client = self._connect()
+        with self._lock:
+            if root in self._references:
+                return self._references[root]
+            reference = root.reference or f"turnwise-root:{root_name(root)}"
+            try:
+                about = client.images.get(reference)
+            except ImageNotFound:
+                about = client.images.pull(reference) if root.reference else _import(client, root, reference)
+            words = dict(word.split("=", 1) for word in about.attrs["Config"].get("Env") or ())
+            self._references[root] = (about.id, words.get("PATH", PATHS))
+            return self._references[root]
+
+    def _make(self, image: Image, limits: Limits) -> LiveSandbox:
+        from docker.errors import DockerException
+
+        try:
+            reference, path = self._reference(image.root)
+            container = self._connect().api.create_container(
+                reference,
+                **_description(self._connect(), limits),
+                name=f"turnwise-{os.getpid()}-{uuid.uuid4().hex[:12]}",
+            )
+        except DockerException as error:
+            raise _failed("created", error) from None
+        handle = self._connect().containers.get(container["Id"])
+        destroy = _destroyer(handle)
+        try:
+            channel = AttachedChannel(_attach(self._connect(), container["Id"]))
+            self._connect().api.start(container["Id"])
+            supervisor = Supervisor(channel)
+        except DockerException as error:
+            destroy()
+            raise _failed("started", error) from None
+        except BaseException:
+            destroy()
+            raise
+        environment = environment_of(FOLDERS["tmp"], path=path)
+        return LiveSandbox(
+            self,
+            image,
+            limits,
+            supervisor,
+            environment=environment,
+            workdir=FOLDERS["work"],
+            destroy=destroy,
+        )
+
+
+class AttachedChannel:
+    """A channel over a container's attached stdin and stdout; the daemon marks each piece with its stream."""
+
+    def __init__(self, attached: socket.socket) -> None:
+        self._socket = attached
+        self._left = 0
+        attached.setblocking(False)
+
+    def send(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            self._wait(select.POLLOUT, deadline)
+            try:
+                view = view[self._socket.send(view) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EOFError(str(error)) from None
+
+    def receive(self, most: int, deadline: float) -> bytes:
+        while not self._left:
+            header = b""
+            while len(header) < 8:
+                header += self._some(8 - len(header), deadline)
+            self._left = struct.unpack(">I", header[4:])[0]
+        data = self._some(min(most, self._left, MIB), deadline)
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _some(self, most: int, deadline: float) -> bytes:
+        while True:
+            self._wait(select.POLLIN, deadline)
+            try:
+                data = self._socket.recv(most)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EOFError(str(error)) from None
+            if not data:
+                raise EOFError
+            return data
+
+    def _wait(self, event: int, deadline: float) -> None:
+        poll = select.poll()
+        if self._socket.fileno() < 0:
+            raise EOFError("closed")
+        poll.register(self._socket, event)
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise TimeoutError
+
+
+def _description(client: Any, limits: Limits) -> dict[str, Any]:
+    """What makes the container a sandbox."""
+    memory = limits.memory + limits.disk + 2 * limits.scratch + _OVERHEAD
+    owner = f"uid={AGENT},gid={AGENT},mode=0755,exec,nosuid,nodev"
+    small = f"size={limits.scratch},nr_inodes={max(limits.inodes // 4, 64)},{owner}"
+    api = client.api
+    host = api.create_host_config(
+        network_mode="bridge" if limits.network else "none",
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        tmpfs={
+            FOLDERS["work"]: f"size={limits.disk},nr_inodes={limits.inodes},{owner}",
+            FOLDERS["tmp"]: small,
+            FOLDERS["shm"]: small,
+        },
+        mem_limit=memory,
+        memswap_limit=memory,
+        pids_limit=limits.processes + 1,
+        nano_cpus=int(limits.cpus * 1e9),
+        ipc_mode="private",
+        sysctls=_SYSCTLS,
+        auto_remove=True,
+        log_config={"type": "none", "config": {}},
+        init=False,
+    )
+    told = settings(FOLDERS, limits, isolated=True)
+    return {
+        "command": ["-I", "-S", "-c", BOOT, told],
+        "entrypoint": ["python3"],
+        "host_config": host,
+        "user": f"{AGENT}:{AGENT}",
+        "hostname": "sandbox",
+        "stdin_open": True,
+        "labels": {LABEL: "1", _OWNER: f"{os.getpid()}-{_born(str(os.getpid()))}"},
+        "working_dir": "/",
+    }
+
+
+def _attach(client: Any, container: str) -> socket.socket:
+    """The connection to a container's stdin and stdout; made before it starts, so that nothing is missed."""
+    wanted = {"stdin": 1, "stdout": 1, "stream": 1}
+    return client.api.attach_socket(container, params=wanted)._sock
+
+
+def _import(client: Any, root: Root, reference: str) -> Any:
+    """Hand a root to the daemon as an image."""
+    from docker.errors import DockerException
+
+    repository, tag = reference.split(":")
+    with subprocess.Popen(
+        ["tar", "-C", str(build_root(root)), "-c", "."], stdout=subprocess.PIPE
+    ) as archive:
+        try:
+            client.api.import_image_from_stream(archive.stdout, repository=repository, tag=tag)
+        except DockerException as error:
+            raise _failed("imported", error) from None
+    return client.images.get(reference)
+
+
+def _destroyer(container: Any) -> Callable[[], None]:
+    def destroy() -> None:
+        _remove(container)
+
+    return destroy
+
+
+def _remove(container: Any) -> None:
+    """Remove a container, and wait until it is gone; that it goes by itself is no error."""
+    from docker.errors import DockerException, NotFound
+
+    for _ in range(200):
+        try:
+            container.remove(force=True)
+            return
+        except NotFound:
+            return
+        except DockerException:  # already being removed
+            time.sleep(0.01)
+
+
+def _born(pid: str) -> str:
+    """When a process started, so that a number that was used again is not taken for its owner."""
+    with contextlib.suppress(OSError, IndexError):
+        return Path("/proc", pid, "stat").read_text().rsplit(")", 1)[1].split()[19] if pid.isdigit() else ""
+    return ""
+
+
+def _failed(what: str, error: Exception) -> SandboxError:
+    said = str(getattr(error, "explanation", None) or error)
+    remedy = "Run `turnwise doctor`."
+    if "address pool" in said:
+        remedy = "Docker has no addresses left: `docker network prune`."
+    elif "bridge" in said:
+        remedy = "This daemon has no network for sandboxes; leave Limits.network off, or use another."
+    return SandboxError(f"A container could not be {what}: {said[:300]}", remedy)

@@ -1,0 +1,160 @@
+"""Read-only root file systems for sandboxes: Debian's packages, unpacked; cached by the hash of their recipe.
+
+Packages are fetched and verified by apt and only unpacked: none of their scripts run, which takes seconds where
+debootstrap takes minutes. What those scripts would have done and sandboxes need is done in :func:`_finish`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from turnwise.errors import MissingDependencyError
+from turnwise.tools.sandbox.core import Root, SandboxError
+
+AGENT = 10_001
+"""The user and group that commands run as; it owns nothing outside of sandboxes."""
+
+_RECIPE = 3  # raise when what is built changes
+_BASE = (
+    "base-files", "bash", "coreutils", "dash", "diffutils", "file", "findutils", "git", "grep", "gzip",
+    "less", "libc-bin", "mawk", "netbase", "patch", "procps", "python3", "ripgrep", "sed", "tar", "tzdata",
+    "unzip", "util-linux", "xz-utils",
+)  # fmt: skip
+_USELESS = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "boot")
+
+
+def cache_folder() -> Path:
+    """Where roots and the private Docker daemon live: ``sandboxes`` in ``$TURNWISE_CACHE`` or ``~/.cache/turnwise``."""
+    if named := os.environ.get("TURNWISE_CACHE"):
+        return Path(named) / "sandboxes"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "sandboxes"
+
+
+def root_name(root: Root) -> str:
+    """The hash of a root's recipe."""
+    recipe = json.dumps([_RECIPE, sorted({*_BASE, *root.apt}), sorted(root.pip)])
+    return hashlib.sha256(recipe.encode()).hexdigest()[:16]
+
+
+def built_root(root: Root) -> Path | None:
+    """Where this root lies if it has been built."""
+    folder = cache_folder() / "roots" / root_name(root)
+    return folder if folder.is_dir() else None
+
+
+def build_root(root: Root) -> Path:
+    """The folder of a root, built where it is not cached (10 to 60 s, by the network).
+
+    Raises:
+        MissingDependencyError: this machine cannot build one.
+        SandboxError: a package could not be had.
+    """
+    if root.reference:
+        raise SandboxError(
+            f"{root.reference!r} is a Docker image.", "Use the docker back end, or a Root of packages."
+        )
+    folder = cache_folder() / "roots" / root_name(root)
+    if folder.is_dir():
+        return folder
+    if os.geteuid() != 0 or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise MissingDependencyError(
+            "Sandbox roots are built by root on Debian or Ubuntu.",
+            "Use the docker back end with Root(reference='python:3.11-slim'), or run as root on Debian.",
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as temporary:
+                made = Path(temporary, "root")
+                _build(root, made)
+                made.rename(folder)
+    return folder
+
+
+def _build(root: Root, made: Path) -> None:
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (made / "usr" / name).mkdir(parents=True)
+        (made / name).symlink_to(f"usr/{name}")
+    for package in _download(sorted({*_BASE, *root.apt})):
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
+            _run(["tar", "-x", "--keep-directory-symlink", "-C", str(made)], stdin=archive.stdout)
+    _finish(made)
+    if root.pip:
+        _install_python(made, root.pip)
+
+
+def _download(packages: Sequence[str]) -> list[str]:
+    """The packages and all that they depend on, as if nothing were installed; apt checks their signatures."""
+    store = cache_folder() / "packages"
+    (store / "partial").mkdir(parents=True, exist_ok=True)
+    status = store / "no-packages"
+    status.touch()
+    options = ["-o", f"Dir::State::status={status}", "-o", f"Dir::Cache::archives={store}", "-o"]
+    options += ["APT::Sandbox::User=root", "-o", "Debug::NoLocking=1", "--no-install-recommends", "-qq", "-y"]
+    wanted = ["apt-get", *options, "install", "--print-uris", *packages]
+    try:
+        listed = _run(wanted)
+        _run(["apt-get", *options, "install", "--download-only", *packages])
+    except SandboxError:
+        _run(["apt-get", "-qq", "update"])
+        listed = _run(wanted)
+        _run(["apt-get", *options, "install", "--download-only", *packages])
+    names = [line.split()[1] for line in listed.splitlines() if line.startswith("'")]
+    return [str(store / name) for name in names]
+
+
+def _finish(made: Path) -> None:
+    """What maintainer scripts would have done."""
+    for name in _USELESS:
+        shutil.rmtree(made / name, ignore_errors=True)
+    for name in ("work", "tmp", "proc", "dev", "sys", "run", "root", "home", "var/tmp"):
+        (made / name).mkdir(parents=True, exist_ok=True)
+    etc = made / "etc"
+    (etc / "passwd").write_text(
+        f"root:x:0:0:root:/root:/bin/sh\nagent:x:{AGENT}:{AGENT}:agent:/tmp:/bin/bash\n"
+        "nobody:x:65534:65534:nobody:/:/bin/false\n"
+    )
+    (etc / "group").write_text(f"root:x:0:\nagent:x:{AGENT}:\nnogroup:x:65534:\n")
+    (etc / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
+    (etc / "hostname").write_text("sandbox\n")
+    (etc / "resolv.conf").write_text("")
+    (etc / "gitconfig").write_text("[safe]\n\tdirectory = *\n[user]\n\tname = agent\n\temail = agent@localhost\n")
+    for name, target in (("awk", "mawk"), ("python", "python3"), ("pager", "less")):
+        link = made / "usr" / "bin" / name
+        if not link.exists() and (made / "usr" / "bin" / target).exists():
+            link.symlink_to(target)
+    _run(["chroot", str(made), "/usr/sbin/ldconfig"])
+    libraries = [str(path.relative_to(made)) for path in (made / "usr/lib").glob("python3*") if path.is_dir()]
+    _run(["chroot", str(made), "python3", "-m", "compileall", "-q", *[f"/{path}" for path in libraries]])
+
+
+def _install_python(made: Path, packages: Sequence[str]) -> None:
+    version = _run(["chroot", str(made), "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+    target = f"/usr/local/lib/python{version.strip()}/dist-packages"
+    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
+    command += ["--target", f"{made}{target}", "--python-version", version.strip(), "--only-binary", ":all:"]
+    _run([*command, *packages])
+    _run(["chroot", str(made), "python3", "-m", "compileall", "-q", target])
+
+
+def _run(command: Sequence[str], **options: object) -> str:
+    done = subprocess.run(  # type: ignore[call-overload]
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise SandboxError(
+            f"`{' '.join(command)[:120]}` failed: {said[-1][:200] if said else 'no message'}.",
+            "Check the network (`apt-get update` must work) and the disk, then try again.",
+        )
+    return done.stdout.decode(errors="replace")
