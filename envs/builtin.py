@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 ENVS = {
+    "turnwise/Search-v0": (
+        "turnwise.envs.search.env:SearchEnv",
+        "Searching a library about a made-up world: multi-hop, comparing, counting, temporal and unanswerable questions.",
+    ),
     "turnwise/Shop-v0": (
         "turnwise.envs.shop.env:ShopEnv",
         "Web shopping in text: search, compare, choose options, buy (WebShop's rules, procedural catalogues).",
@@ -18,6 +22,10 @@ ENVS = {
     "turnwise/Grid-v0": (
         "turnwise.envs.grid.env:GridEnv",
         "Games on a grid as text: Sokoban, mazes of keys and doors, frozen lakes (slippery or not).",
+    ),
+    "turnwise/Lab-v0": (
+        "turnwise.envs.lab.env:LabEnv",
+        "A laboratory in text: change states, mix, measure, wire, grow, classify (ScienceWorld's kinds of tasks).",
     ),
     "turnwise/Household-v0": (
         "turnwise.envs.household.env:HouseholdEnv",

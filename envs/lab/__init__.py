@@ -1,0 +1,19 @@
+"""An elementary-science laboratory in text, in the spirit of ScienceWorld (Wang et al. 2022, arXiv 2203.07540).
+
+Boil, melt, freeze; measure a temperature and a melting point; mix chemicals and paint; light a lamp, with the
+sun too; test what conducts; grow plants and fruit; tell the living from the lifeless; compare slopes; find
+the dominant trait. Facts carry over, no text and no code. As there: one names what one works on with ``focus``,
+and a wrong or hasty focus fails; devices work on what lies in them as time goes by.
+
+Different: laboratories are procedural; a task is a list of sub-goals that are reached one after the other (the
+potential is the share of them that is behind); one planner knows how to reach each kind of sub-goal, so there is
+a scripted solution from every state that has one.
+
+    matter   substances, mixtures                things   kinds of things, rooms
+    world    laboratories and their states       clock    what time does to things
+    goals    sub-goals: which hold, what focus   circuit  what is connected with what
+    acts     commands: what they mean and do     options  which can be carried out, how they are written
+    plans    gold, distance, an imperfect agent  says     what is told
+    lessons  the kinds of tasks                  tasks    knobs, and how tasks are made
+    env      LabEnv
+"""

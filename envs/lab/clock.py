@@ -1,0 +1,72 @@
+"""What a turn's time does: devices heat and cool, the rest comes to room temperature, plants grow."""
+
+from __future__ import annotations
+
+from turnwise.envs.lab.matter import ASH, ROOM_TEMPERATURE, SOIL, WATER
+from turnwise.envs.lab.world import AGES, FLOWER, NOTHING, LabState
+
+_DRIFT = 10  # degrees a turn
+
+
+def tick(state: LabState) -> LabState:
+    """The state one turn later."""
+    state = _warm(state)
+    return _grow(state) if state.lab.plants else state
+
+
+def _warm(state: LabState) -> LabState:
+    lab = state.lab
+    temperature = content = None
+    for vessel in lab.vessels:
+        before = state.temperature[vessel]
+        now = _next(state, vessel, before)
+        if now != before:
+            temperature = temperature or list(state.temperature)
+            temperature[vessel] = now
+            inside = state.content[vessel]
+            if inside and now >= lab.points(inside)[2]:
+                content = content or list(state.content)
+                content[vessel] = ASH
+    if temperature is None:
+        return state
+    return state._replace(
+        temperature=tuple(temperature), content=state.content if content is None else tuple(content)
+    )
+
+
+def _next(state: LabState, vessel: int, now: int) -> int:
+    lab, target, rate = state.lab, ROOM_TEMPERATURE, _DRIFT
+    device = state.device_of(vessel)
+    if device != NOTHING and state.running >> device & 1:
+        found = lab.props[device].device
+        assert found is not None
+        target, rate = found.target, abs(found.rate)
+    elif lab.props[vessel].insulated:
+        return now
+    after = min(target, now + rate) if now < target else max(target, now - rate)
+    inside = state.content[vessel]
+    if inside:  # melting and boiling take a turn, at their temperature
+        for point in lab.points(inside)[:2]:
+            if now < point < after or after < point < now:
+                return point
+    return after
+
+
+def _grow(state: LabState) -> LabState:
+    age = None
+    for plant in state.lab.plants:
+        pot = state.pot_of(plant)
+        if pot == NOTHING or state.content[pot] & (SOIL | WATER) != SOIL | WATER:
+            continue
+        stage = state.stage(plant)
+        if stage >= FLOWER and (state.age[plant] >= AGES[-1] or not _bees(state, plant)):
+            continue
+        age = age or bytearray(state.age)
+        age[plant] += 1
+    return state if age is None else state._replace(age=bytes(age))
+
+
+def _bees(state: LabState, plant: int) -> bool:
+    """Whether an open hive is in the plant's room."""
+    room = state.room_of(plant)
+    return any(state.is_open(hive) and state.room_of(hive) == room for hive in state.lab.hives)

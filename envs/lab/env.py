@@ -1,0 +1,80 @@
+"""``turnwise/Lab-v0``: elementary science, step by step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import ClassVar
+
+from turnwise.envs.core import End
+from turnwise.envs.lab import plans, says
+from turnwise.envs.lab.acts import Wrong, do, read
+from turnwise.envs.lab.clock import tick
+from turnwise.envs.lab.goals import advance, solved
+from turnwise.envs.lab.options import possible, write
+from turnwise.envs.lab.tasks import LabKnobs, draw_task
+from turnwise.envs.lab.world import Lab, LabState, begin
+from turnwise.envs.worlds.commands import Answer, CommandEnv, Kept
+from turnwise.envs.worlds.knobs import check_knobs
+from turnwise.tasks.core import Json, Split, Task
+from turnwise.tools.core import ToolError
+
+_lab = Kept(Lab)
+_ERROR = 0.25  # how often the imperfect agent does something else
+
+
+class LabEnv(CommandEnv[LabState]):
+    """Boil, mix, measure, connect, grow, classify: ScienceWorld's kinds of tasks in procedural laboratories."""
+
+    turn_limit = 60
+    floor: ClassVar[float] = 0.1
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
+        "standard": {"rooms": 6, "distractors": 10, "turn_limit": 100},
+    }
+
+    @classmethod
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        return draw_task(rng, split, check_knobs(LabKnobs, knobs, "laboratory"))
+
+    def begin(self, task: Task) -> LabState:
+        return begin(_lab(task))
+
+    def opening(self, state: LabState) -> tuple[str, str]:
+        return says.SYSTEM["full" if state.lab.full else "compact"], says.opening(state)
+
+    def obey(self, state: LabState, words: Sequence[str]) -> Answer[LabState]:
+        lab = state.lab
+        try:
+            act = read(state, words)
+            if lab.slip and self.rng("slip").random() < lab.slip:
+                return Answer(tick(state), says.styled(lab, "it slips and nothing happens ."))
+            after, said = do(state, act)
+        except ToolError as error:
+            raise ToolError(says.styled(lab, str(error))) from None
+        if isinstance(said, Wrong):
+            text = f"{lab.names[said.thing]} is not it , or not yet : failed ."
+            return Answer(after, says.styled(lab, text), End.FAILED)
+        # What holds at once counts, and so does what the turn's time brings about.
+        after = advance(tick(advance(after)))
+        if solved(after):
+            return Answer(after, says.styled(lab, "done ."), End.SOLVED)
+        return Answer(after, says.tell(after, act, said))
+
+    def gold(self, state: LabState) -> str:
+        return write(state.lab, plans.gold(state))
+
+    def demonstrate(self, state: LabState, rng: Random) -> str:
+        """Does something else one time in four, and at times focuses on it."""
+        return write(state.lab, plans.wander(state, rng, _ERROR))
+
+    def potential(self, state: LabState) -> float:
+        """The share of the sub-goals that is reached."""
+        return state.done / len(state.lab.goals)
+
+    def admissible(self, state: LabState) -> Sequence[str]:
+        return [write(state.lab, act) for act in possible(state)]
+
+    def state_key(self, state: LabState) -> str:
+        what = repr((state.lab.key, *state[1:]))
+        return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()

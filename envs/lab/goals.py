@@ -1,0 +1,112 @@
+"""Sub-goals: which hold, and on what to focus."""
+
+from __future__ import annotations
+
+from turnwise.envs.lab import circuit
+from turnwise.envs.lab.matter import LIQUID, PARTS, SOIL, WATER
+from turnwise.envs.lab.world import NOTHING, Goal, LabState
+
+CLASSES = ("animal", "plant", "living", "lifeless")
+"""What ``find`` may ask for, by number."""
+FOCUSED = ("focus", "find", "show")
+"""Kinds of goals that are reached by a command to focus."""
+
+
+def suits(state: LabState, goal: Goal, thing: int) -> bool:
+    """Whether a thing is one that a goal wants to be focused on."""
+    match goal.kind:
+        case "focus":
+            return thing == goal.a
+        case "show":
+            return state.content[thing] == goal.a and not state.lab.props[thing].source
+        case "find":
+            return belongs(state, thing, CLASSES[goal.a])
+        case _:
+            return False
+
+
+def belongs(state: LabState, thing: int, group: str) -> bool:
+    """Whether a thing is an animal, a plant, living or lifeless."""
+    living = state.lab.props[thing].living
+    if group == "living":
+        return bool(living)
+    if group == "lifeless":
+        return not living and not state.lab.props[thing].fixed and not state.lab.props[thing].seed
+    return living == group
+
+
+def holds(state: LabState, goal: Goal) -> bool:
+    """Whether a sub-goal is reached now."""
+    a, b = goal.a, goal.b
+    match goal.kind:
+        case "focus" | "find" | "show":
+            return state.focus != NOTHING and suits(state, goal, state.focus)
+        case "placed":  # in a device that heats (b = 1) or cools (b = 0)
+            return _heats(state, state.device_of(a)) == b
+        case "running":
+            device = state.device_of(a)
+            return device != NOTHING and bool(state.running >> device & 1)
+        case "phase":
+            return bool(state.content[a]) and state.phase(a) == b
+        case "noted":
+            return bool(state.noted >> a & 1)
+        case "poured":
+            return any(content & PARTS[a] == PARTS[a] for content in state.content) or _made(state, a)
+        case "made":
+            return _made(state, a)
+        case "wired":
+            return bool(circuit.ends(state, a))
+        case "shining":
+            return circuit.shines(state, a, b)
+        case "planted":
+            pot = state.pot_of(a)
+            return pot != NOTHING and bool(state.content[pot] & SOIL)
+        case "watered":
+            pot = state.pot_of(a)
+            return pot != NOTHING and state.content[pot] & (SOIL | WATER) == SOIL | WATER
+        case "stage":
+            return state.stage(a) >= b
+        case "crossed":
+            return state.room_of(a) != NOTHING
+        case "delivered":
+            return state.focus != NOTHING and state.at[state.focus] == len(state.lab.rooms) + a
+        case _:
+            raise ValueError(f"unknown sub-goal {goal.kind!r}")
+
+
+def _heats(state: LabState, device: int) -> int:
+    found = state.lab.props[device].device if device != NOTHING else None
+    return NOTHING if found is None else int(found.rate > 0)
+
+
+def _made(state: LabState, substance: int) -> bool:
+    return any(
+        content == substance and not props.source
+        for content, props in zip(state.content, state.lab.props, strict=True)
+    )
+
+
+def advance(state: LabState) -> LabState:
+    """The state with every sub-goal counted that is reached, one after the other."""
+    goals, done = state.lab.goals, state.done
+    while done < len(goals) and holds(state, goals[done]):
+        if goals[done].kind in FOCUSED:
+            # Each focus answers one sub-goal; what it was on is remembered for "delivered".
+            following = goals[done + 1] if done + 1 < len(goals) else None
+            if following is not None and following.kind in FOCUSED:
+                state = state._replace(focus=NOTHING)
+        done += 1
+    return state if done == state.done else state._replace(done=done)
+
+
+def solved(state: LabState) -> bool:
+    return state.done == len(state.lab.goals)
+
+
+def notes(state: LabState, thing: int) -> bool:
+    """Whether measuring a thing now is what its task asks for: of a melting point, while it melts."""
+    melting = Goal("noted", thing, LIQUID) in state.lab.goals
+    if not melting:
+        return True
+    content = state.content[thing]
+    return bool(content) and state.temperature[thing] == state.lab.points(content)[0]

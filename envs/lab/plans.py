@@ -1,0 +1,315 @@
+"""How each kind of sub-goal is reached: gold acts, the length of their way, an imperfect agent.
+
+Each function returns the next act towards something, or None where that is so already; ``or`` chains them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from turnwise.envs.lab.acts import Act, Wrong, do
+from turnwise.envs.lab.clock import tick
+from turnwise.envs.lab.goals import advance, solved, suits
+from turnwise.envs.lab.matter import (
+    GAS,
+    LIQUID,
+    PARTS,
+    ROOM_TEMPERATURE,
+    SOIL,
+    SOLID,
+    WATER,
+)
+from turnwise.envs.lab.options import possible
+from turnwise.envs.lab.world import FRUIT, HELD, NOTHING, NOWHERE, Goal, LabState
+from turnwise.tools.core import ToolError
+
+WAIT, STUCK = Act("wait"), Act("look")
+_LONGEST = 600
+
+
+def gold(state: LabState) -> Act:
+    """The next act of a solution; ``look`` where there is none any more."""
+    goal = state.lab.goals[state.done]
+    try:
+        return _ACHIEVE[goal.kind](state, goal) or WAIT
+    except _Stuck:
+        return STUCK
+
+
+def after(state: LabState, act: Act) -> LabState:
+    """The state a turn after an act that nothing hinders."""
+    changed, said = do(state, act)
+    return state if isinstance(said, Wrong) else advance(tick(advance(changed)))
+
+
+def distance(state: LabState) -> float:
+    """How many turns ``gold`` needs from here, if nothing slips; infinite where it does not get there."""
+    turns = 0
+    while not solved(state):
+        act = gold(state)
+        if act == STUCK or turns > _LONGEST:
+            return float("inf")
+        try:
+            state, turns = after(state, act), turns + 1
+        except ToolError:
+            return float("inf")
+    return turns
+
+
+class _Stuck(Exception):
+    """There is no way any more."""
+
+
+def _go(state: LabState, room: int) -> Act | None:
+    return None if room == state.room else Act("go", state.lab.towards(state.room, room))
+
+
+def _reach(state: LabState, thing: int) -> Act | None:
+    if state.room_of(thing) == NOTHING:
+        raise _Stuck
+    step = _go(state, state.room_of(thing))
+    closed = state.closed_around(thing)
+    return step or (Act("open", closed) if closed != NOTHING else None)
+
+
+def _hold(state: LabState, thing: int) -> Act | None:
+    if state.at[thing] == HELD:
+        return None
+    if state.pot_of(thing) != NOTHING and state.age[thing]:
+        raise _Stuck  # it has taken root
+    return _reach(state, thing) or Act("take", thing)
+
+
+def _put(state: LabState, thing: int, place: int) -> Act | None:
+    if state.at[thing] == len(state.lab.rooms) + place:
+        return None
+    step = _hold(state, thing) or _reach(state, place)
+    return step or (Act("put", thing, place) if state.is_open(place) else Act("open", place))
+
+
+def _near(state: LabState, things: Sequence[int]) -> int:
+    """The nearest of some things, those in the hands and in this room first."""
+    there = [thing for thing in things if state.room_of(thing) != NOTHING]
+    if not there:
+        raise _Stuck
+    return min(there, key=lambda n: (state.at[n] != HELD, _steps(state, state.room_of(n)), n))
+
+
+def _steps(state: LabState, room: int) -> int:
+    here, steps = state.room, 0
+    while here != room:
+        here, steps = state.lab.towards(here, room), steps + 1
+    return steps
+
+
+def _tool(state: LabState, kind: str) -> int:
+    return _near(state, state.lab.numbers.get(kind, ()))
+
+
+# --- by kind of sub-goal -------------------------------------------------------------------------
+
+
+def _focus(state: LabState, goal: Goal) -> Act | None:
+    lab = state.lab
+    fit = [goal.a] if goal.kind == "focus" else [n for n in range(len(lab.kinds)) if suits(state, goal, n)]
+    thing = _near(state, fit)
+    return _reach(state, thing) or Act("focus", thing)
+
+
+def _device(state: LabState, goal: Goal) -> int:
+    """The weakest working device that brings a vessel to where its phase sub-goals are."""
+    lab, vessel = state.lab, goal.a
+    content = state.content[vessel]
+    if not content or content & (content - 1):
+        raise _Stuck  # emptied, or spoilt
+    melts, boils, _ = lab.points(content)
+    phase = next((other.b for other in lab.goals if other.kind == "phase" and other.a == vessel), LIQUID)
+    phase = goal.b if goal.kind == "phase" else phase
+    fit = [
+        (abs(kind.device.target - ROOM_TEMPERATURE), number)
+        for number, kind in enumerate(lab.props)
+        if kind.device and number not in lab.broken and _enough(kind.device.target, phase, melts, boils)
+    ]
+    if not fit:
+        raise _Stuck
+    return min(fit)[1]
+
+
+def _enough(target: int, phase: int, melts: int, boils: int) -> bool:
+    hot = target > ROOM_TEMPERATURE
+    if phase == SOLID:
+        return not hot and target < melts
+    return hot and target > (boils if phase == GAS else melts)
+
+
+def _treated(state: LabState, goal: Goal) -> Act | None:
+    """A vessel in a device that runs."""
+    device = _device(state, goal)
+    return _put(state, goal.a, device) or _run(state, device)
+
+
+def _run(state: LabState, device: int) -> Act | None:
+    return None if state.running >> device & 1 else _reach(state, device) or Act("activate", device)
+
+
+def _noted(state: LabState, goal: Goal) -> Act | None:
+    thing, lab = goal.a, state.lab
+    if lab.kinds[thing] == "plane":
+        return _put(state, _tool(state, "block"), thing)
+    if lab.props[thing].part:
+        return _circuit(state, thing, _tool(state, "lamp"), _source(state))
+    step = _hold(state, _tool(state, "thermometer"))
+    if step or goal.b != LIQUID:
+        return step or _reach(state, thing) or Act("measure", thing)
+    content = state.content[thing]
+    if not content or content & (content - 1):
+        raise _Stuck
+    melts = lab.points(content)[0]
+    if state.temperature[thing] < melts:
+        return _treated(state, goal)
+    if state.temperature[thing] == melts:
+        return _reach(state, thing) or Act("measure", thing)
+    return _hold(state, thing)  # too hot: let it cool until it melts again
+
+
+def _made(state: LabState, goal: Goal) -> Act | None:
+    """Pour what a product is made of into one vessel; with ``made``, mix it."""
+    lab, parts = state.lab, PARTS[goal.a]
+    vessels = [n for n in lab.vessels if not lab.props[n].insulated and not state.content[n] & ~parts]
+    full = [n for n in vessels if state.content[n] == parts]
+    if full:
+        vessel = _near(state, full)
+        return _reach(state, vessel) or Act("mix", vessel)
+    if not vessels:
+        spoilt = [n for n in lab.vessels if _can_empty(state, n)]
+        vessel = _near(state, spoilt)
+        return _reach(state, vessel) or Act("empty", vessel)
+    most = max(state.content[n].bit_count() for n in vessels)
+    vessel = _near(state, [n for n in vessels if state.content[n].bit_count() == most])
+    wanted = parts & ~state.content[vessel]
+    for bit in (1 << place for place in range(parts.bit_length()) if wanted >> place & 1):
+        bottles = [n for n, kind in enumerate(lab.props) if kind.source and lab.content[n] == bit]
+        bottle = _near(state, bottles)
+        step = _hold(state, bottle) or _hold(state, vessel)
+        return step or Act("pour", bottle, vessel)
+    raise _Stuck
+
+
+def _can_empty(state: LabState, vessel: int) -> bool:
+    return bool(state.content[vessel]) and (state.lab.irreversible or not state.lab.content[vessel])
+
+
+def _source(state: LabState) -> int:
+    kinds = ("battery", "solar")
+    return _near(state, [n for n, kind in enumerate(state.lab.props) if kind.part in kinds])
+
+
+def _wired(state: LabState, goal: Goal) -> Act | None:
+    """The first connection of the circuit that a later sub-goal asks for."""
+    later = next(other for other in state.lab.goals[state.done :] if other.kind in ("shining", "noted"))
+    return _ACHIEVE[later.kind](state, later)
+
+
+def _shining(state: LabState, goal: Goal) -> Act | None:
+    return _circuit(state, NOTHING, goal.a, goal.b if goal.b != NOTHING else _source(state))
+
+
+def _circuit(state: LabState, tested: int, lamp: int, source: int) -> Act | None:
+    """Bring all parts to one room and connect them in a ring: source, wire, thing, wire, lamp, wire."""
+    lab = state.lab
+    main = [source, *([tested] if tested != NOTHING else []), lamp]
+    wires = [n for n in lab.numbers.get("wire", ()) if state.room_of(n) != NOTHING][: len(main)]
+    if len(wires) < len(main):
+        raise _Stuck
+    for part in (*wires, *main):
+        if not lab.props[part].fixed and state.at[part] != HELD:
+            return _hold(state, part)
+    where = lab.outdoors if lab.props[source].part == "solar" else state.room
+    step = _go(state, where)
+    if step:
+        return step
+    ring = [part for pair in zip(main, wires, strict=True) for part in pair]
+    pairs = {tuple(sorted((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)}
+    stray = next((pair for pair in state.wires if pair not in pairs and set(pair) & set(ring)), None)
+    if stray:
+        return Act("disconnect", *stray)
+    missing = [(a, b) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)]
+    missing = [pair for pair in missing if tuple(sorted(pair)) not in state.wires]
+    if missing:
+        return Act("connect", *missing[0])
+    if tested != NOTHING:  # the ring was closed where it could not shine: open it and close it again
+        return Act("disconnect", *ring[:2])
+    raise _Stuck
+
+
+def _planted(state: LabState, goal: Goal) -> Act | None:
+    lab, seed = state.lab, goal.a
+    pot = state.pot_of(seed)
+    if pot == NOTHING:
+        free = [n for n in lab.numbers.get("pot", ()) if not state.inside(n)]
+        pot = _near(state, [n for n in free if state.content[n] & SOIL] or free)
+        step = _put(state, seed, pot)
+        if step:
+            return step
+    return _into_pot(state, pot, SOIL)
+
+
+def _into_pot(state: LabState, pot: int, bit: int) -> Act | None:
+    if state.content[pot] & bit:
+        return None
+    sources = [n for n, kind in enumerate(state.lab.props) if kind.source and state.lab.content[n] == bit]
+    bottle = _near(state, sources)
+    return _hold(state, bottle) or _reach(state, pot) or Act("pour", bottle, pot)
+
+
+def _watered(state: LabState, goal: Goal) -> Act | None:
+    return _planted(state, goal) or _into_pot(state, state.pot_of(goal.a), WATER)
+
+
+def _stage(state: LabState, goal: Goal) -> Act | None:
+    step = _watered(state, goal)
+    if step or goal.b < FRUIT:
+        return step
+    hives = state.lab.hives
+    room = state.room_of(goal.a)
+    near = [hive for hive in hives if state.room_of(hive) == room]
+    if not near:
+        raise _Stuck
+    return (
+        None if any(state.is_open(hive) for hive in near) else _reach(state, near[0]) or Act("open", near[0])
+    )
+
+
+def _crossed(state: LabState, goal: Goal) -> Act | None:
+    lab = state.lab
+    if state.at[goal.a] != NOWHERE:
+        return None
+    parents = [n for n in lab.traits if n != goal.a]
+    for parent in parents:
+        if state.pot_of(parent) == NOTHING:
+            raise _Stuck
+    step = _hold(state, _tool(state, "brush"))
+    for parent in parents:
+        step = step or _reach(state, parent)
+    return step or Act("cross", *parents)
+
+
+def _delivered(state: LabState, goal: Goal) -> Act | None:
+    return _put(state, state.focus, goal.a)
+
+
+_ACHIEVE: Mapping[str, Callable[[LabState, Goal], Act | None]] = {
+    "focus": _focus, "find": _focus, "show": _focus, "placed": _treated, "running": _treated, "phase": _treated,
+    "noted": _noted, "poured": _made, "made": _made, "wired": _wired, "shining": _shining, "planted": _planted,
+    "watered": _watered, "stage": _stage, "crossed": _crossed, "delivered": _delivered,
+}  # fmt: skip
+
+
+def wander(state: LabState, rng: Random, error: float) -> Act:
+    """An imperfect agent: with probability ``error`` it does something else, at times focusing on it."""
+    act = gold(state)
+    if act == STUCK or rng.random() < error:
+        others = [other for other in possible(state) if other.verb != "focus" or rng.random() < 0.02]
+        return rng.choice(others)
+    return act

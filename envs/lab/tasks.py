@@ -1,0 +1,182 @@
+"""Tasks of the laboratory: knobs → a lesson's variation, rooms, things and sub-goals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+import pydantic
+
+from turnwise.envs.lab.lessons import LESSONS, Item, Plan, Variation
+from turnwise.envs.lab.plans import distance
+from turnwise.envs.lab.things import ANIMALS, CONDUCTORS, INSULATORS, KINDS, LIFELESS, PLANTS, ROOMS
+from turnwise.envs.lab.world import NOWHERE, Lab, begin
+from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
+from turnwise.tasks.core import Json, Split, Task, digest
+
+ENV = "turnwise/Lab-v0"
+_MASKS = ("poured", "made", "show", "find")  # sub-goals whose first number names no thing
+_SIGNS = re.compile(r"\s*([.,;:()])\s*")
+_SHARE = 8  # one variation in so many is dev's, and one test's
+Thing: TypeAlias = list[Any]  # kind, place, content, degrees, age
+
+
+class LabKnobs(WorldKnobs, extra="forbid", frozen=True):
+    """What a suite of the laboratory may set."""
+
+    lessons: tuple[str, ...] = tuple(LESSONS)
+    horizon: tuple[int, int] = (1, 1000)  # turns that the scripted solution needs, at least and at most
+    rooms: int = pydantic.Field(4, ge=1, le=8)  # at least; a lesson may need more
+    distractors: int = pydantic.Field(4, ge=0, le=80)  # things that nobody needs
+    hidden: float = pydantic.Field(
+        0.5, ge=0, le=1
+    )  # share of things that lie in or on furniture, some of it closed
+    view: Literal["local", "known"] = "local"  # known: it is told at first where everything is
+    broken: int = pydantic.Field(0, ge=0, le=3)  # devices that do not work, where others do
+    irreversible: bool = True  # a wrong focus fails, wrong mixtures spoil, what is too hot burns
+    slip: float = pydantic.Field(0.0, ge=0, le=0.5)  # probability that an act fails
+    unseen: bool = True  # each split has variations of its own; otherwise only tasks of its own
+
+    @pydantic.field_validator("horizon", mode="before")
+    @classmethod
+    def _range(cls, value: Json) -> Json:
+        return (1, value) if isinstance(value, int) else value
+
+    @pydantic.field_validator("lessons", mode="after")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in LESSONS:
+                raise ValueError(f"there is no lesson {name!r}, only {', '.join(LESSONS)}")
+        return value
+
+
+def variations(lesson: str, split: Split) -> Sequence[Variation]:
+    """The variations of a lesson that belong to a split; each split has at least one."""
+    every = sorted(LESSONS[lesson].variations, key=lambda variation: digest(ENV, lesson, variation))
+    k = max(1, len(every) // _SHARE)
+    return {Split.DEV: every[:k], Split.TEST: every[k : 2 * k], Split.TRAIN: every[2 * k :]}[split]
+
+
+def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
+    """A task that no other split can draw, and that can be solved."""
+    order = rng.sample(knobs.lessons, len(knobs.lessons))
+    tried = iter(range(1_000_000))
+
+    def draw(rng: Random) -> Task | None:
+        lesson = order[next(tried) // 100 % len(order)]  # drawn first, given up only where nothing fits
+        known = variations(lesson, split) if knobs.unseen else LESSONS[lesson].variations
+        variation = rng.choice(known)
+        task = _task(rng, lesson, variation, knobs)
+        if not knobs.unseen and not in_split(split, ENV, task.options["things"], task.options["goals"]):
+            return None
+        length = distance(begin(Lab(task)))
+        low, high = knobs.horizon
+        if not low <= length <= min(high, knobs.turn_limit):
+            return None
+        options = {**task.options, "broken": _broken(rng, task, knobs)} if knobs.broken else task.options
+        return Task(ENV, task.prompt, options, {"turns": int(length)})
+
+    return first_drawn(draw, rng, split, "laboratory")
+
+
+def _task(rng: Random, lesson: str, variation: Variation, knobs: LabKnobs) -> Task:
+    plan = LESSONS[lesson].make(rng, variation)
+    rooms = _rooms(rng, plan, knobs)
+    things: list[Thing] = [
+        [kind, number, [], 20, 0] for number, room in enumerate(rooms) for kind in ROOMS[room]
+    ]
+    fixed = len(things)
+    furniture = [n for n, (kind, *_) in enumerate(things) if KINDS[kind].device is None]
+    extra = [Item(kind) for kind in _distractors(rng, lesson, plan, knobs)]
+    for item in (*plan.items, *extra):
+        place = _place(rng, item, rooms, fixed, furniture, knobs)
+        things.append([item.kind, place, list(item.content), item.warm, item.age])
+    options: dict[str, Json] = {
+        "rooms": rooms,
+        "doors": [[rng.randrange(max(0, room - 3), room), room] for room in range(1, len(rooms))],
+        "things": things,
+        "goals": [_goal(goal, fixed) for goal in plan.goals],
+        "melts": plan.extra.get("melts", {}),
+        "seconds": [[fixed + n, seconds] for n, seconds in plan.extra.get("seconds", {}).items()],
+        "traits": [[fixed + n, trait] for n, trait in plan.extra.get("traits", {}).items()],
+        "notes": plan.extra.get("notes", ""),
+        "broken": [],
+        **{name: getattr(knobs, name) for name in ("text", "commands", "turn_limit", "irreversible", "slip")},
+        "known": knobs.view == "known",
+    }
+    prompt = plan.ask.format(*_names(things)[fixed:])
+    return Task(ENV, prompt if knobs.text == "full" else compact(prompt), options)
+
+
+def _rooms(rng: Random, plan: Plan, knobs: LabKnobs) -> list[str]:
+    needed = {*plan.rooms, *(item.room for item in plan.items if item.room)}
+    others = sorted(set(ROOMS) - needed)
+    rooms = [*sorted(needed), *rng.sample(others, max(0, min(len(others), knobs.rooms - len(needed))))]
+    rooms = rooms or [rng.choice(others)]
+    rng.shuffle(rooms)
+    return rooms
+
+
+def _place(
+    rng: Random, item: Item, rooms: Sequence[str], fixed: int, furniture: Sequence[int], knobs: LabKnobs
+) -> int:
+    if item.nowhere:
+        return NOWHERE
+    if item.inside >= 0:
+        return len(rooms) + fixed + item.inside
+    room = rooms.index(item.room) if item.room else rng.randrange(len(rooms))
+    if KINDS[item.kind].fixed or rng.random() >= knobs.hidden:
+        return room
+    # Furniture stands in the order of its rooms, so the room's own is a run of numbers.
+    counts = [len(ROOMS[name]) for name in rooms]
+    first = sum(counts[:room])
+    own = [n for n in furniture if first <= n < first + counts[room]]
+    return len(rooms) + rng.choice(own) if own else room
+
+
+def _distractors(rng: Random, lesson: str, plan: Plan, knobs: LabKnobs) -> list[str]:
+    pool = [*LIFELESS, *CONDUCTORS, *INSULATORS, *PLANTS]
+    pool += [] if lesson == "lifespan" else ANIMALS
+    used = {item.kind for item in plan.items}
+    pool = [kind for kind in pool if kind not in used]
+    return [rng.choice(pool) for _ in range(knobs.distractors)]
+
+
+def _goal(goal: tuple[Any, ...], fixed: int) -> list[Any]:
+    kind, a, *rest = goal
+    if kind == "shining":
+        rest = [fixed + rest[0]]
+    return [kind, a if kind in _MASKS else fixed + a, *rest]
+
+
+def _names(things: Sequence[Thing]) -> list[str]:
+    count: dict[str, int] = {}
+    names: list[str] = []
+    for kind, *_ in things:
+        count[kind] = count.get(kind, 0) + 1
+        names.append(f"{kind} {count[kind]}")
+    return names
+
+
+def _broken(rng: Random, task: Task, knobs: LabKnobs) -> list[int]:
+    """Devices that do not work, chosen so that the task can still be done in time."""
+    devices = [n for n, (kind, *_) in enumerate(task.options["things"]) if KINDS[kind].device]
+    broken: list[int] = []
+    for device in rng.sample(devices, len(devices)):
+        tried = Task(ENV, task.prompt, {**task.options, "broken": sorted((*broken, device))})
+        low, high = knobs.horizon
+        if len(broken) < knobs.broken and low <= distance(begin(Lab(tried))) <= min(high, knobs.turn_limit):
+            broken = sorted((*broken, device))
+    return broken
+
+
+def compact(text: str) -> str:
+    """A text in lower case, with a space behind every word and sign.
+
+    >>> compact("Focus on the tin, then melt it.")
+    'focus on the tin , then melt it .'
+    """
+    return _SIGNS.sub(r" \1 ", text.lower()).strip()
