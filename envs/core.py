@@ -66,6 +66,10 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """
         raise NotImplementedError
 
+    def refused(self, state: State, why: str) -> Transition[State]:
+        """What a bad action does: it is answered, and nothing else, unless a subclass remembers or charges it."""
+        return Transition(state, why)
+
     def gold(self, state: State) -> Message | str:
         """The next action of a solution that scores 1, from any state where one exists (E6)."""
         raise NotImplementedError(f"{type(self).__name__}.gold(state) is not defined")
@@ -137,7 +141,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
                 raise ToolError(message.malformed)
             change = self.transition(now.state, message)
         except ToolError as error:
-            change, bad_action = Transition(now.state, str(error)), True
+            change, bad_action = self.refused(now.state, str(error)), True
         end = change.end
         if end is None and now.turn + 1 >= self._turn_limit(now.task):
             end = End.TURN_LIMIT

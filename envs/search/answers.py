@@ -1,0 +1,104 @@
+"""Is an answer right? Exact match, F1 and contained match, on normalised words.
+
+As in SQuAD and Search-R1: lower case, no punctuation, no articles, single spaces. Different from them: a
+point or a minus sign inside a number is kept ("3.5" is not "35"), and numbers are compared as numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+UNKNOWN = "unknown"
+ABSTENTIONS = frozenset(
+    [
+        "unknown",
+        "not known",
+        "unanswerable",
+        "not answerable",
+        "no answer",
+        "i dont know",
+        "dont know",
+        "cannot be answered",
+        "cannot be determined",
+        "insufficient information",
+        "not stated",
+        "it is not known",
+        "none of these pages says",
+    ]
+)
+"""Normalised answers that say that the question cannot be answered from the corpus."""
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_JUNK = re.compile(r"(?<!\d)[.,](?=\d)|[.](?!\d)|(?<=\d),(?=\d)|(?<=\w)-|-(?!\d)|[^\w\s.-]|_")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_LONG_ANSWER = 4  # words beside the right ones, at most
+
+
+class Verdict(NamedTuple):
+    """How right an answer is by each measure, all between 0 and 1."""
+
+    em: float
+    f1: float
+    sub_em: float
+
+
+def normalise(text: str) -> str:
+    """The words that count.
+
+    >>> normalise("The Mills, of  Velmora!"), normalise("1,204"), normalise("3.5 m.")
+    ('mills of velmora', '1204', '3.5 m')
+    """
+    text = unicodedata.normalize("NFKC", text).lower().replace("'", "").replace("’", "")
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", text)
+    return " ".join(_ARTICLES.sub(" ", _JUNK.sub(" ", text)).split())
+
+
+def abstains(answer: str) -> bool:
+    """Whether an answer says that there is none, and says nothing else."""
+    return normalise(answer) in ABSTENTIONS
+
+
+def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> Verdict:
+    """How right ``answer`` is; the best over all accepted answers.
+
+    Contained match (SubEM) asks that the gold stands in the answer as whole words, that the answer has at
+    most four words more, and names none of the ``rivals``: an answer that lists candidates is none.
+
+    >>> judge("It is Velmora.", ["Velmora"], ["Karvun"])
+    Verdict(em=0.0, f1=0.5, sub_em=1.0)
+    >>> judge("Karvun or Velmora", ["Velmora"], ["Karvun"]).sub_em
+    0.0
+    """
+    if any(abstains(gold) for gold in golds):
+        return Verdict(*[float(abstains(answer))] * 3)
+    words = normalise(answer).split()
+    accepted = [accepted for gold in golds if (accepted := normalise(gold).split())]
+    if not words or abstains(answer):
+        return Verdict(0.0, 0.0, 0.0)
+    em = any(_equal(words, gold) for gold in accepted)
+    f1 = max((_f1(words, gold) for gold in accepted), default=0.0)
+    named = [words_ for rival in rivals if (words_ := normalise(rival).split()) and words_ not in accepted]
+    listed = any(
+        _contains(words, rival) and not any(_contains(g, rival) for g in accepted) for rival in named
+    )
+    inside = any(_contains(words, gold) and len(words) <= len(gold) + _LONG_ANSWER for gold in accepted)
+    return Verdict(float(em), f1, float(em or (inside and not listed)))
+
+
+def _equal(words: Sequence[str], gold: Sequence[str]) -> bool:
+    if len(words) == len(gold) == 1 and _NUMBER.fullmatch(words[0]) and _NUMBER.fullmatch(gold[0]):
+        return float(words[0]) == float(gold[0])
+    return words == gold
+
+
+def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
+    return any(words[i : i + len(part)] == part for i in range(len(words) - len(part) + 1))
+
+
+def _f1(words: Sequence[str], gold: Sequence[str]) -> float:
+    same = sum((Counter(words) & Counter(gold)).values())
+    return 2 * same / (len(words) + len(gold)) if same else 0.0

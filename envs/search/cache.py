@@ -1,0 +1,59 @@
+"""Files that are made once and then shared by all processes: indexes, generated passages, vectors.
+
+What is cached has a name that follows from its content's description, so it never goes out of date. It is
+made in a folder aside under a lock, and renamed when it is whole; a folder in which a file has not the
+size it was finished with is made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+_DONE = "done.json"
+
+
+def cache_folder() -> Path:
+    """``$TURNWISE_CACHE``, else ``$XDG_CACHE_HOME/turnwise``, else ``~/.cache/turnwise``."""
+    chosen = os.environ.get("TURNWISE_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
+
+
+def cached(name: str, build: Callable[[Path], None]) -> Path:
+    """The folder of this name, made by ``build`` unless it is there already.
+
+    Many processes may ask at the same time; one builds, the others wait.
+    """
+    folder = cache_folder() / name
+    if _is_whole(folder):
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if _is_whole(folder):
+            return folder
+        aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+        try:
+            build(aside)
+            sizes = {file.name: file.stat().st_size for file in aside.iterdir()}
+            (aside / _DONE).write_text(json.dumps(sizes), "utf-8")
+            shutil.rmtree(folder, ignore_errors=True)  # what was damaged
+            aside.rename(folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        sizes: dict[str, int] = json.loads((folder / _DONE).read_text("utf-8"))
+        return all((folder / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,235 @@
+"""The knowledge graph of a world, as columns of numbers: a function of its seed.
+
+Entities are numbered through; those of one kind are neighbours. A relation is one column; offices have three.
+A million entities take about 40 MB and three seconds.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pydantic
+from numpy.typing import NDArray
+
+from turnwise.envs.search.schema import BY_NAME, KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, Relation
+from turnwise.envs.search.words import PROFESSIONS, Names
+from turnwise.tasks.core import derive_rng, digest
+
+NOW = 1960
+_BORN = (1868, 1900)  # so that everybody is of age to found, write and govern when they are said to
+_MAKERS = {"city_founded": "city_founder", "company_founded": "company_founder", "school_founded": "school_founder",
+           "published": "author", "released": "director"}  # fmt: skip
+
+
+class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
+    """Everything that a world follows from. Shares are of what they can apply to, between 0 and 1."""
+
+    seed: str
+    passages: int = pydantic.Field(2000, ge=60, le=2_000_000)
+    aliases: float = pydantic.Field(0.25, ge=0, le=1)  # entities with a second name
+    namesakes: float = pydantic.Field(0.1, ge=0, le=0.5)  # people who share a full name
+    outdated: float = pydantic.Field(0.1, ge=0, le=0.2)  # pages that are old editions of others
+    stated: float = pydantic.Field(0.9, ge=0.5, le=1)  # facts that are told anywhere
+    hostile: float = pydantic.Field(0.02, ge=0, le=1)  # pages with text that would forge an answer
+
+    @property
+    def key(self) -> str:
+        return digest("encyclopedia", 1, self.model_dump())
+
+
+class Term(NamedTuple):
+    """A time in office: from the first year to the second."""
+
+    person: int
+    place: int
+    relation: Relation
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Edition:
+    """An old page about an entity, as of a year."""
+
+    entity: int
+    year: int
+
+
+class Graph:
+    """Who and what there is, and how it hangs together."""
+
+    def __init__(self, spec: WorldSpec) -> None:
+        self.spec = spec
+        self.editions = int(spec.passages * spec.outdated)
+        n = spec.passages - self.editions
+        self.count = {kind.name: max(3, int(kind.share * n)) for kind in KINDS}
+        self.count["person"] += n - sum(self.count.values())
+        self.first: dict[str, int] = {}
+        for kind in self.count:
+            self.first[kind] = sum(self.count[other] for other in self.first)
+        self.size = n
+        self._starts = list(self.first.values())
+        self._kinds = list(self.first)
+        self.names = Names(derive_rng(spec.seed, "names"), self.count["person"])
+        rng = self._rng("entities")
+        self.dice = rng.integers(0, 2**31, n, dtype=np.int64)
+        self._alias = rng.random(n) < spec.aliases
+        self._twins = int(self.count["person"] * spec.namesakes / 2)
+        self.column: dict[str, NDArray[np.int32]] = {}
+        for relation in sorted(
+            RELATIONS,
+            key=lambda r: (r.target == YEAR, list(_MAKERS).index(r.name) if r.name in _MAKERS else -1),
+        ):
+            if not relation.office:  # years last, since they follow from who made what
+                self.column[relation.name] = self._draw(relation)
+        self._told = {r.name: self._rng("told", r.name).random(self.count[r.source]) < spec.stated
+                      for r in RELATIONS}  # fmt: skip
+        self._told["mentor"][0] = False  # of the oldest
+        offices = [r for r in RELATIONS if r.office]
+        self.holders = {r.name: self._holders(r) for r in offices}
+        self.terms = {r.name: self._terms(r) for r in offices}
+
+    # --- entities --------------------------------------------------------------------------------
+
+    def kind(self, entity: int) -> str:
+        return self._kinds[bisect.bisect_right(self._starts, entity) - 1]
+
+    def profession(self, person: int) -> str:
+        n = self.count["person"]
+        other = person - (n - self._twins) if person >= n - self._twins else person
+        shift = 1 + int(self.dice[person]) % (len(PROFESSIONS) - 1) if other != person else 0
+        return PROFESSIONS[(int(self.dice[other]) // 64 + shift) % len(PROFESSIONS)]
+
+    def has_namesake(self, entity: int) -> bool:
+        n = self.count["person"]
+        return entity < self._twins or n - self._twins <= entity < n
+
+    def name(self, entity: int) -> str:
+        kind, n = self.kind(entity), self.count["person"]
+        if kind == "person":
+            return self.names.person(entity - (n - self._twins) if entity >= n - self._twins else entity)
+        return self.names.thing(kind, entity, int(self.dice[entity]))
+
+    def alias(self, entity: int) -> str | None:
+        """Its other name; people with namesakes have none."""
+        if not self._alias[entity] or self.has_namesake(entity):
+            return None
+        word = self.names.word(self.size + entity)
+        if self.kind(entity) == "person":
+            return f"{word} {self.name(entity).split()[-1]}"
+        return word if self.kind(entity) in ("city", "region") else f"the {word}"
+
+    def title(self, entity: int) -> str:
+        name = self.name(entity)
+        return f"{name} ({self.profession(entity)})" if self.has_namesake(entity) else name
+
+    def mention(self, entity: int) -> str:
+        """A phrase that means this entity and no other."""
+        name = self.name(entity)
+        return f"the {self.profession(entity)} {name}" if self.has_namesake(entity) else name
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    def told(self, entity: int, relation: Relation) -> bool:
+        """Whether any page states this fact."""
+        return relation.office or bool(self._told[relation.name][entity - self.first[relation.source]])
+
+    def target(self, entity: int, relation: Relation) -> int:
+        """The related entity (of an office: its present holder), year or number."""
+        row = entity - self.first[relation.source]
+        if relation.office:
+            return int(self.holders[relation.name][row, -1])
+        return int(self.column[relation.name][row])
+
+    def sources(self, relation: Relation, target: int) -> list[int]:
+        """All entities of which a page states that they are so related to ``target``."""
+        if relation.office:
+            column = self.holders[relation.name][:, -1]
+            return (np.flatnonzero(column == target) + self.first[relation.source]).tolist()
+        found = (self.column[relation.name] == target) & self._told[relation.name]
+        return (np.flatnonzero(found) + self.first[relation.source]).tolist()
+
+    def office_terms(self, place: int, relation: Relation) -> list[Term]:
+        """Its holders one after the other; the last is in office still."""
+        row = place - self.first[relation.source]
+        starts = self.terms[relation.name][row].tolist()
+        ends = [*starts[1:], NOW]
+        people = self.holders[relation.name][row].tolist()
+        return [Term(p, place, relation, a, b) for p, a, b in zip(people, starts, ends, strict=True)]
+
+    def terms_of(self, person: int) -> list[Term]:
+        """The past times in office that this person's page tells, two at most."""
+        found: list[Term] = []
+        for name, (order, start) in self._by_holder.items():
+            relation = BY_NAME[name]
+            for flat in order[start[person] : start[person + 1]][:2].tolist():
+                row, which = divmod(flat, 3)
+                if which < 2:
+                    found.append(self.office_terms(self.first[relation.source] + row, relation)[which])
+        return found[:2]
+
+    def edition(self, number: int) -> Edition:
+        """Old page ``number``: of a city or a company, from the time of an earlier holder of its office."""
+        choices = self.count["city"] + self.count["company"]
+        at = number * 7919 % choices
+        kind = "city" if at < self.count["city"] else "company"
+        entity = self.first[kind] + (at if kind == "city" else at - self.count["city"])
+        relation = next(r for r in OF_KIND[kind] if r.office)
+        term = self.office_terms(entity, relation)[number // choices % 2]
+        return Edition(entity, (term.start + term.end) // 2)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _by_holder(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """For each office: positions in ``holders`` ordered by person, and where each person begins."""
+        found: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        for name, holders in self.holders.items():
+            flat = holders.ravel()
+            order = np.argsort(flat, kind="stable")
+            found[name] = order, np.searchsorted(flat[order], np.arange(self.count["person"] + 1))
+        return found
+
+    def _rng(self, *names: str) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(int(digest(self.spec.seed, *names), 16)))
+
+    def _draw(self, relation: Relation) -> NDArray[np.int32]:
+        rng, n = self._rng("relation", relation.name), self.count[relation.source]
+        if relation.target == NUMBER:
+            return (rng.integers(1_000, 900_000, n) // 100 * 100 + rng.integers(1, 100, n)).astype(np.int32)
+        if relation.target == YEAR:
+            return self._years(relation, rng, n)
+        if relation.name == "mentor":  # people are numbered from the oldest to the youngest
+            return (rng.random(n) * np.arange(n)).astype(np.int32)
+        size = self.count[relation.target]
+        row = rng.integers(0, size, n, dtype=np.int32)
+        if relation.source == relation.target:
+            row = np.where(row == np.arange(n), (row + 1) % size, row).astype(np.int32)
+        return row + np.int32(self.first[relation.target])
+
+    def _years(self, relation: Relation, rng: np.random.Generator, n: int) -> NDArray[np.int32]:
+        if relation.name == "born":
+            return np.sort(rng.integers(*_BORN, n, dtype=np.int32))
+        if relation.name not in _MAKERS:
+            return rng.integers(1930, NOW, n, dtype=np.int32)
+        adult = self.column["born"][self.column[_MAKERS[relation.name]]] + 20
+        if relation.name == "released":
+            book = self.column["source"] - self.first["book"]
+            adult = np.maximum(adult, self.column["published"][book])
+        most = {"published": 30, "released": 8}.get(relation.name, 11)
+        return (adult + rng.integers(0, most, n)).astype(np.int32)
+
+    def _holders(self, relation: Relation) -> NDArray[np.int32]:
+        rng, people = self._rng("holders", relation.name), self.count["person"]
+        first = rng.integers(0, people, self.count[relation.source])
+        step = rng.integers(1, max(2, people // 3), self.count[relation.source])
+        return np.stack([(first + i * step) % people for i in range(3)], axis=1).astype(np.int32)
+
+    def _terms(self, relation: Relation) -> NDArray[np.int32]:
+        rng, n = self._rng("terms", relation.name), self.count[relation.source]
+        lengths = rng.integers(3, 11, (n, 3))
+        return (NOW - np.cumsum(lengths[:, ::-1], axis=1)[:, ::-1]).astype(np.int32)

@@ -1,0 +1,70 @@
+"""A question with everything that judging an answer to it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from turnwise.tasks.core import Json
+
+
+class Rubric(NamedTuple):
+    """One fact that an answer rests on (CaRR): which entities it links, which passages state it.
+
+    ``hidden``: the entities that the question does not name and an answer therefore must.
+    """
+
+    links: tuple[int, ...]
+    hidden: tuple[int, ...]
+    evidence: tuple[int, ...]
+
+
+class Question(NamedTuple):
+    """What is asked, what is right, and why. Entities are tuples of names; the answer is one of them.
+
+    ``evidence``: positions of the passages one must have read, in the order in which to read them, and
+    ``queries`` that find them. ``rivals``: names that would also be answers, but wrong ones.
+    """
+
+    text: str
+    form: str
+    answers: tuple[str, ...]
+    entities: tuple[tuple[str, ...], ...] = ()
+    answer: int = -1  # which of the entities; −1: none of them (a number, a year)
+    evidence: tuple[int, ...] = ()
+    queries: tuple[str, ...] = ()
+    rubric: tuple[Rubric, ...] = ()
+    rivals: tuple[str, ...] = ()
+    answerable: bool = True
+    hops: int = 1
+
+    def gold(self) -> dict[str, Json]:
+        """As a task's gold; the text is its prompt."""
+        data = self._asdict()
+        del data["text"]
+        data["rubric"] = [rubric._asdict() for rubric in self.rubric]
+        return {key: _plain(value) for key, value in data.items()}
+
+    @staticmethod
+    def of(text: str, gold: Mapping[str, Json]) -> Question:
+        """The question of a task.
+
+        Raises:
+            KeyError, TypeError: the gold is none of a question's.
+        """
+        rubric = tuple(Rubric(*(tuple(item[key]) for key in Rubric._fields)) for item in gold["rubric"])
+        tuples = {key: tuple(gold[key]) for key in ("answers", "evidence", "queries", "rivals")}
+        entities = tuple(tuple(names) for names in gold["entities"])
+        plain = {key: gold[key] for key in ("form", "answer", "answerable", "hops")}
+        return Question(text=text, entities=entities, rubric=rubric, **tuples, **plain)
+
+
+def _plain(value: Json) -> Json:
+    """Tuples as lists, so that a task equals its copy from JSON."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return (
+        [_plain(item) for item in value]
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else value
+    )
