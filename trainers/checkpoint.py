@@ -4,7 +4,7 @@ A checkpoint is a folder::
 
     step-000010/model/            the weights as a Hugging Face folder (adapters merged): play it with
                                   `turnwise eval SUITE --policy vllm:RUN/best/model`
-    step-000010/trainer.safetensors   optimizer, value head, adapters
+    step-000010/trainer.safetensors   optimizer, heads, adapters, reward model
     step-000010/state.json        counters; all other randomness is derived from the seed and these
     step-000010/MANIFEST.json     SHA-256 of every file above
 
@@ -36,6 +36,7 @@ from turnwise.trainers.run import disk_error
 from turnwise.trainers.sync import checkpoint_tensors
 
 MANIFEST, STATE, TRAINER = "MANIFEST.json", "state.json", "trainer.safetensors"
+REWARD = "reward_model/"
 
 
 class Loaded(NamedTuple):
@@ -160,6 +161,10 @@ def restore(path: Path, learner: Learner, state: Mapping[str, Json]) -> None:
         if key.startswith("optimizer/"):
             _, index, name = key.split("/")
             moments.setdefault(int(index), {})[name] = tensor
+    if learner.reward_model is not None:
+        learner.reward_model.load(
+            {key.removeprefix(REWARD): t for key, t in tensors.items() if key.startswith(REWARD)}
+        )
     groups = learner.optimizer.state_dict()["param_groups"]
     learner.optimizer.load_state_dict({"state": moments, "param_groups": groups})
     learner.steps = int(state["learner_steps"])
@@ -238,6 +243,8 @@ def _trainer_tensors(learner: Learner) -> dict[str, Tensor]:
     kept = {f"parameter/{name}": parameter for name, parameter in _kept_apart(learner).items()}
     for index, moments in learner.optimizer.state_dict()["state"].items():
         kept |= {f"optimizer/{index}/{name}": tensor for name, tensor in moments.items()}
+    if learner.reward_model is not None:
+        kept |= {REWARD + name: tensor for name, tensor in learner.reward_model.tensors().items()}
     return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in kept.items()}
 
 

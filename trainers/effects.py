@@ -37,11 +37,18 @@ def _useless(recipe: Recipe) -> Iterator[tuple[str, str]]:
     yield from _schedule(recipe)
     for key in ("value_weight", "value_learning_rate"):
         given = getattr(recipe.optimizer, key) != Optimizer.model_fields[key].default
-        if given and "value" not in recipe.needs:
+        if given and not recipe.needs & {"value", "last_value", "token_value", "progress"}:
             yield (
                 f"optimizer.{key} can have no effect: no part needs values.",
                 "Remove it, or use credit: gae.",
             )
+    rate = recipe.optimizer.implicit_learning_rate
+    given = rate != Optimizer.model_fields["implicit_learning_rate"].default
+    if given and not recipe.needs & {"implicit", "token_implicit"}:
+        yield (
+            "optimizer.implicit_learning_rate can have no effect: no part needs implicit rewards.",
+            "Remove it, or use credit: istar.",
+        )
 
 
 def _losses(recipe: Recipe) -> Iterator[tuple[str, str]]:

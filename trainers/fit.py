@@ -14,12 +14,11 @@ from turnwise.agents.rollout import Request
 from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import NotFoundError, RecipeError
 from turnwise.tasks.core import Task
+from turnwise.trainers.measure import MEASURED
 from turnwise.trainers.play import DryPlayer, Strategy
 from turnwise.trainers.registry import Component, components
 from turnwise.trainers.schema import Recipe
 
-MEASURED = frozenset({"value", "reference", "logp", "tokens", "entropy"})
-"""Signals that the trainer can measure."""
 SINGLE = ("reward", "filter", "credit", "correction", "reduce")
 """Seams that a recipe fills with one part."""
 ENGINES = {

@@ -15,11 +15,14 @@ from torch import Tensor, nn
 
 from turnwise.errors import RunError
 from turnwise.trainers.collate import Batch, Rows, micro_batches
-from turnwise.trainers.core import RowMask, TokenBatch
+from turnwise.trainers.core import RowMask, TokenBatch, TokenCredit
+from turnwise.trainers.implicit import ImplicitReward
 from turnwise.trainers.model import ValueHead, trainable
 from turnwise.trainers.objective import Objective, policy_loss
-from turnwise.trainers.passes import Means, Reader, Scores, states, value_targets
+from turnwise.trainers.passes import Means, Reader, Scores, Targets, states, targets
+from turnwise.trainers.readings import head_gaps
 from turnwise.trainers.schema import Optimizer
+from turnwise.trainers.token_credit import on_tokens, on_turns
 
 MAX_SKIPPED = 10
 """Steps in a row without finite gradients after which a run stops."""
@@ -32,6 +35,7 @@ class Learner:
         model: a Hugging Face causal model or a peft model, on its device.
         options: of the optimizer.
         value_head: where the credit rule needs V(s).
+        progress_head: where it needs each turn's part in the return.
         reference: a frozen model, where a loss needs one. A peft model is its own reference without
             its adapters.
         temperature: at which the engine samples; log-probabilities are of that distribution.
@@ -43,10 +47,13 @@ class Learner:
         options: Optimizer,
         *,
         value_head: ValueHead | None = None,
+        progress_head: ValueHead | None = None,
         reference: nn.Module | None = None,
         temperature: float = 1.0,
     ) -> None:
         self.model, self.value_head, self.reference = model, value_head, reference
+        self.progress_head = progress_head
+        self.reward_model: ImplicitReward | None = None  # trained beside the policy, by trainers/measure.py
         self.options = options
         self.device = next(model.parameters()).device
         self.reader = Reader(self.device, temperature, options.precision)
@@ -54,8 +61,8 @@ class Learner:
 
     @property
     def modules(self) -> list[nn.Module]:
-        """The model, and the value head where there is one."""
-        return [self.model, *([self.value_head] if self.value_head else [])]
+        """The model, and the heads that there are."""
+        return [self.model, *(head for head in (self.value_head, self.progress_head) if head)]
 
     def reset_optimizer(self) -> None:
         """Forget the moments, as between a warm start and reinforcement."""
@@ -93,7 +100,12 @@ class Learner:
     # --- passes with gradient --------------------------------------------------------------------
 
     def update(
-        self, batch: Batch, advantage_BK: Tensor, objective: Objective, *, order: Sequence[int] | None = None
+        self,
+        batch: Batch,
+        credit: Tensor | TokenCredit,
+        objective: Objective,
+        *,
+        order: Sequence[int] | None = None,
     ) -> dict[str, float]:
         """Train on a batch: ``epochs`` × ``minibatches`` optimizer steps. Returns metrics, averaged.
 
@@ -101,7 +113,7 @@ class Learner:
 
         Args:
             batch: of whole groups.
-            advantage_BK: what the credit rule gave each turn.
+            credit: what the credit rule gave each turn, or each sampled token.
             objective: the losses.
             order: trajectories in the order in which minibatches take them; as they come if None.
 
@@ -117,12 +129,13 @@ class Learner:
             return {}
         # The first step's own forward pass is that of the old weights, so its rows need no other.
         later = chunks[1:]
+        advantage_RT = on_tokens(credit, batch.turns)
         extra = _Extra(
             old_RT=self.score(rows, torch.cat(later)) if later else torch.zeros(rows.mask_RT.shape),
             reference_RT=self.score(rows, reference=True) if objective.reference else None,
-            advantage_RT=advantage_BK[rows.trajectory_R[:, None], rows.turn_RT.clamp(min=0)] * rows.mask_RT,
+            advantage_RT=advantage_RT,
             group_R=batch.turns.group_B[rows.trajectory_R],
-            return_BK=value_targets(batch, advantage_BK),
+            targets=targets(batch, on_turns(credit, batch.turns), advantage_RT),
         )
         metrics, skipped = Means(), 0
         for step in range(self.options.epochs * len(chunks)):
@@ -164,7 +177,9 @@ class Learner:
         weight_RT[row_M] = objective.reduce(
             RowMask(rows.mask_RT[row_M], rows.turn_RT[row_M], rows.trajectory_R[row_M])
         ).to(weight_RT.dtype)
-        turns = int(batch.turns.mask_BK[rows.trajectory_R[row_M].unique()].sum())
+        trajectory_M = rows.trajectory_R[row_M].unique()
+        turns, tokens = int(batch.turns.mask_BK[trajectory_M].sum()), int(rows.mask_RT[row_M].sum())
+        counts = {"turns": turns, "tokens": tokens, "trajectories": len(trajectory_M)}
         metrics = Means()
         for index_N in micro_batches(rows, self.options.micro_tokens, row_M):
             part = rows.select(index_N)
@@ -173,15 +188,13 @@ class Learner:
                 scores = self.reader.tokens(self.model, part, hidden)
                 if first:
                     extra.old_RT[index_N, : part.mask_RT.shape[1]] = scores.logp_RT.detach().cpu()
-                tokens = self._token_batch(part, index_N, scores, extra)
+                sampled = self._token_batch(part, index_N, scores, extra)
                 weights = weight_RT[index_N, : part.mask_RT.shape[1]].to(self.device)
-                loss, measured = policy_loss(tokens, weights, objective)
+                loss, measured = policy_loss(sampled, weights, objective)
             metrics.add(measured, int(part.mask_RT.sum()))
-            if self.value_head is not None:
-                where_BK, hidden_ND = states(part, index_N, batch.turns.mask_BK, hidden)
-                gap_N = self.value_head(hidden_ND) - extra.return_BK[where_BK].to(self.device)
-                loss = loss + self.options.value_weight * gap_N.square().sum() / max(1, turns)
-                metrics.add({"value_error": gap_N.detach().abs().sum() / max(1, len(gap_N))}, len(gap_N))
+            for name, gap_N, count in head_gaps(self, part, index_N, hidden, batch, extra.targets):
+                loss = loss + self.options.value_weight * gap_N.square().sum() / max(1, counts[count])
+                metrics.add({name: gap_N.detach().abs().sum() / max(1, len(gap_N))}, len(gap_N))
             loss.backward()
         return metrics.values()
 
@@ -248,18 +261,18 @@ class _Extra(NamedTuple):
     reference_RT: Tensor | None
     advantage_RT: Tensor
     group_R: Tensor
-    return_BK: Tensor
+    targets: Targets
 
 
 def make_optimizer(modules: Sequence[nn.Module], options: Optimizer) -> torch.optim.AdamW:
-    """AdamW on the policy, the first module, and on the value head, whose rate is ``scale`` times as high.
+    """AdamW on the policy, the first module, and on heads, whose rate is ``scale`` times as high.
 
     Vectors (norms, biases) are not decayed.
     """
-    scales = [1.0, options.value_learning_rate / options.learning_rate]
+    scales = [1.0] + [options.value_learning_rate / options.learning_rate] * (len(modules) - 1)
     groups = [
         {"params": parameters, "weight_decay": decay, "scale": scale}
-        for module, scale in zip(modules, scales, strict=False)
+        for module, scale in zip(modules, scales, strict=True)
         for parameters, decay in zip(_by_shape(module), (options.weight_decay, 0.0), strict=True)
         if parameters
     ]

@@ -42,18 +42,22 @@ class Result(NamedTuple):
 
 @dataclasses.dataclass
 class Progress:
-    """The counters of a run: all that a checkpoint must remember beside weights and optimizer."""
+    """The counters of a run: all that a checkpoint must remember beside weights and optimizer.
+
+    ``past``: visits of each task with mean and standard deviation of its returns, where a rule asks for them.
+    """
 
     update: int = 0
     best_update: int = 0
     best_score: float = -1.0
     tokens: int = 0
     failed: int = 0
+    past: dict[str, list[float]] = dataclasses.field(default_factory=dict[str, list[float]])
 
     @classmethod
     def from_state(cls, state: Mapping[str, Json]) -> Progress:
         """The counters in a checkpoint's state."""
-        return cls(**{field.name: state[field.name] for field in dataclasses.fields(cls)})
+        return cls(**{f.name: state[f.name] for f in dataclasses.fields(cls) if f.name in state})
 
 
 def update_line(update: int, updates: int, metrics: Mapping[str, Any]) -> str:

@@ -59,19 +59,52 @@ class Reader:
         return Scores(*(zero_RT.masked_scatter(wanted_RT, x_N) for x_N in stats))
 
 
-def states(part: Rows, index_N: Tensor, mask_BK: Tensor, hidden_RTD: Tensor) -> tuple[Tensor, Tensor]:
-    """Which turns have their state in these rows (a mask over B, K), and its hidden states (N, D)."""
+def states(
+    part: Rows, index_N: Tensor, mask_BK: Tensor, hidden_RTD: Tensor, at_BK: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Which turns have their state in these rows (a mask over B, K), and its hidden states (N, D).
+
+    The state is the last prompt token; ``at_BK`` gives other positions in the same rows.
+    """
     where_BK = mask_BK & torch.isin(part.state_row_BK, index_N)
     place_R = torch.zeros(int(index_N.max()) + 1, dtype=torch.long)
     place_R[index_N] = torch.arange(len(index_N))
-    row_N, position_N = place_R[part.state_row_BK[where_BK]], part.state_position_BK[where_BK]
+    position_BK = part.state_position_BK if at_BK is None else at_BK
+    row_N, position_N = place_R[part.state_row_BK[where_BK]], position_BK[where_BK]
     return where_BK, hidden_RTD[row_N.to(hidden_RTD.device), position_N.to(hidden_RTD.device)]
 
 
-def value_targets(batch: Batch, advantage_BK: Tensor) -> Tensor:
-    """What V is fitted to: advantage + V, which is the λ-return, (B, K)."""
+def before_tokens(part: Rows, hidden_RTD: Tensor) -> Tensor:
+    """The hidden state from which each sampled token was drawn, (N, D)."""
+    return hidden_RTD[:, :-1][part.mask_RT[:, 1:].to(hidden_RTD.device)]
+
+
+def turn_ends(batch: Batch) -> Tensor:
+    """Where the last sampled token of each turn lies in its row, (B, K)."""
+    rows, (B, K) = batch.rows, batch.turns.mask_BK.shape
+    position_RT = torch.arange(rows.mask_RT.shape[1]).expand_as(rows.mask_RT)
+    turn_N = (rows.trajectory_R[:, None] * K + rows.turn_RT)[rows.mask_RT]
+    last = torch.zeros(B * K, dtype=torch.long).scatter_reduce_(0, turn_N, position_RT[rows.mask_RT], "amax")
+    return last.view(B, K)
+
+
+class Targets(NamedTuple):
+    """What the heads are fitted to: A + V of each turn or of each token (the λ-return), and the returns."""
+
+    value_BK: Tensor | None
+    value_RT: Tensor | None
+    return_B: Tensor
+
+
+def targets(batch: Batch, advantage_BK: Tensor, advantage_RT: Tensor) -> Targets:
+    """The heads' targets, as far as the batch has the values that the credit rule was given."""
     value_BK = batch.turns.signals.get("value")
-    return torch.zeros_like(advantage_BK) if value_BK is None else advantage_BK + value_BK
+    value_RT = batch.turns.tokens.signals.get("token_value") if batch.turns.tokens else None
+    return Targets(
+        None if value_BK is None else advantage_BK + value_BK,
+        None if value_RT is None else (advantage_RT + value_RT) * batch.rows.mask_RT,
+        batch.turns.return_B,
+    )
 
 
 class Means:

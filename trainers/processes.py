@@ -128,8 +128,10 @@ def signals(p: Paths) -> dict[str, Tensor]:
 
 
 MADE_UP = frozenset(
-    "information implicit progress valid wrong principle standing matched past_visits past_mean past_std "
-    "token_implicit token_planning edge leaf_weight".split()
+    (
+        *("information", "implicit", "progress", "valid", "wrong", "principle", "standing", "matched"),
+        *("past_visits", "past_mean", "past_std", "token_implicit", "token_planning", "edge", "leaf_weight"),
+    )
 )
 """Signals that mean nothing on a process: no figure may be reported of rules that need them."""
 

@@ -184,9 +184,11 @@ class Optimizer(Section):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of matrix products (weights stay float32); `auto`: bfloat16 on a GPU."""
     value_weight: Rate = 0.5
-    """Of the value head's squared error, where a credit rule needs values."""
+    """Of the squared errors of the value head and the progress head, where a credit rule needs them."""
     value_learning_rate: Rate = 1e-3
-    """Of the value head."""
+    """Of the value head, and of the progress head."""
+    implicit_learning_rate: Rate = 1e-6
+    """Of the reward model, a copy of the policy, where a credit rule needs implicit rewards."""
 
 
 class Evaluate(Section):
@@ -257,7 +259,8 @@ class Recipe(Section):
     def needs(self) -> frozenset[str]:
         """The signals that the parts ask for."""
         parts = [(self.credit, "credit"), *((part, "loss") for part in self.loss)]
-        return frozenset(need for part, seam in parts for need in part.component(seam).needs)
+        needs = {need for part, seam in parts for need in part.component(seam).needs}
+        return frozenset(needs | ({"reference"} if "token_implicit" in needs else set[str]()))
 
     @property
     def steps(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +16,11 @@ from turnwise.agents.renderer import Renderer
 from turnwise.agents.template import ToolsFormat
 from turnwise.envs.registry import get_suite
 from turnwise.trainers.checkpoint import save_model, written_aside
-from turnwise.trainers.collate import Batch
+from turnwise.trainers.implicit import ImplicitReward
 from turnwise.trainers.learner import Learner
 from turnwise.trainers.model import ValueHead, base_of, choose_device, load_model
 from turnwise.trainers.run import Run, summary_writer
 from turnwise.trainers.schema import EngineOptions, Recipe, WarmStart
-from turnwise.trainers.signals import SAMPLED, sampled_signals
 from turnwise.trainers.sync import TrainableEngine
 from turnwise.trainers.warm_start import demonstrations, texts
 
@@ -45,8 +43,8 @@ class Studio:
         self._writer: Any = None
 
     def begin_reinforcement(self) -> None:
-        """Forget the warm start's moments; if a loss needs a reference, it is the policy as it is now."""
-        if "reference" not in self.recipe.needs or self.recipe.warm_start is None:
+        """Forget the warm start's moments; a reference or a reward model begins as the policy as it is now."""
+        if not self.recipe.needs & {"reference", "implicit"} or self.recipe.warm_start is None:
             self.learner.reset_optimizer()
             return
         with written_aside(self.run.start) as folder:
@@ -72,15 +70,6 @@ class Studio:
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
         self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
 
-    def measure(self, batch: Batch, needs: frozenset[str]) -> Batch:
-        """The batch with the signals that the credit rule needs."""
-        signals = dict(batch.turns.signals)
-        if needs & SAMPLED:
-            signals |= sampled_signals(batch)
-        if "value" in needs:
-            signals["value"] = self.learner.values(batch)
-        return batch._replace(turns=dataclasses.replace(batch.turns, signals=signals))
-
     def write_scalars(self, update: int, metrics: Mapping[str, Any]) -> None:
         """Show an update's numbers in TensorBoard."""
         self._writer = self._writer or summary_writer(self.run.tensorboard, update - 1)
@@ -104,18 +93,36 @@ class Studio:
             seed=recipe.seed,
             gradient_checkpointing=recipe.model.gradient_checkpointing,
         )
-        value_head = reference = None
-        if "value" in needs:
-            width = base_of(model).config.get_text_config().hidden_size
+        value_head = progress_head = reference = None
+        width = base_of(model).config.get_text_config().hidden_size
+        if needs & {"value", "last_value", "token_value"}:
             value_head = ValueHead(width, seed=recipe.seed).to(self.device)
+        if "progress" in needs:
+            progress_head = ValueHead(width, seed=recipe.seed + 1).to(self.device)
         if "reference" in needs and recipe.model.lora is None:
             reference = load_model(self.source, self.device, frozen=True)
-        return Learner(
+        learner = Learner(
             model,
             recipe.optimizer,
             value_head=value_head,
+            progress_head=progress_head,
             reference=reference,
             temperature=recipe.sampling.temperature,
+        )
+        if needs & {"implicit", "token_implicit"}:
+            learner.reward_model = self._reward_model(learner)
+        return learner
+
+    def _reward_model(self, learner: Learner) -> ImplicitReward:
+        """A copy of the policy as it is now; a peft model's copy has adapters of its own."""
+        recipe = self.recipe
+        copy = load_model(self.source, self.device, recipe.model.lora, seed=recipe.seed)
+        return ImplicitReward(
+            copy,
+            learner.reader,
+            "outcomes" if "token_implicit" in recipe.needs else "pairs",
+            learning_rate=recipe.optimizer.implicit_learning_rate,
+            micro_tokens=recipe.optimizer.micro_tokens,
         )
 
 

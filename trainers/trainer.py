@@ -23,7 +23,7 @@ from turnwise.agents.log import EpisodeLog
 from turnwise.agents.parquet import to_parquet
 from turnwise.agents.policies.registry import make_policy
 from turnwise.envs.registry import get_suite
-from turnwise.tasks.core import Split, derive_rng
+from turnwise.tasks.core import Split
 from turnwise.trainers.checkpoint import (
     Loaded,
     load_newest,
@@ -34,12 +34,12 @@ from turnwise.trainers.checkpoint import (
     save_checkpoint,
     verify,
 )
-from turnwise.trainers.collate import collate
 from turnwise.trainers.explain import explain_recipe
+from turnwise.trainers.learn import learn
 from turnwise.trainers.outcome import Judged, Progress, Result, update_line
 from turnwise.trainers.parts import build_parts
 from turnwise.trainers.recipe import load_recipe
-from turnwise.trainers.rollouts import Sample, describe, limits_of, log_sample, sample
+from turnwise.trainers.rollouts import describe, limits_of, log_sample, sample
 from turnwise.trainers.run import Run, open_run
 from turnwise.trainers.schema import Recipe
 from turnwise.trainers.setup import Studio, open_studio
@@ -191,7 +191,8 @@ class Trainer:
         played = await sample(self.recipe, self.suite, policy, self.parts, update, self.opponents)
         rolled_out = time.monotonic()
         metrics: dict[str, Any] = describe(played)
-        advantages = self._learn(played, update, metrics)
+        advantages, learned_metrics = learn(self.studio, self.parts, played, self.progress.past, update)
+        metrics |= learned_metrics
         learned = time.monotonic()
         log_sample(log, update, played, advantages)
         self.progress.update = update + 1
@@ -210,18 +211,6 @@ class Trainer:
         if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
             self._save()
         self.say(update_line(self.progress.update, self.recipe.updates, metrics))
-
-    def _learn(self, played: Sample, update: int, metrics: dict[str, Any]) -> list[list[float]]:
-        """Train on what the filter kept. Returns the advantages, one per turn of each episode."""
-        if not played.kept:
-            return []
-        batch = self.studio.measure(collate(played.training), self.recipe.needs)
-        advantage_BK = self.parts.credit(batch.turns)
-        order = list(range(len(batch.turns.group_B)))
-        derive_rng("minibatches", self.recipe.seed, update).shuffle(order)
-        metrics |= self.studio.learner.update(batch, advantage_BK, self.parts.objective, order=order)
-        lengths = batch.turns.length_B.tolist()
-        return [row[:n] for row, n in zip(advantage_BK.tolist(), lengths, strict=True)]
 
     async def _look(self) -> dict[str, Any]:
         """The policy on dev; the best checkpoint is chosen by this alone."""
