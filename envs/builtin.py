@@ -15,6 +15,10 @@ ENVS = {
         "turnwise.envs.craft.env:CraftEnv",
         "Making things from recipe trees of chosen depth (TextCraft's kind), procedural recipes.",
     ),
+    "turnwise/Dialogue-v0": (
+        "turnwise.envs.dialogue.env:DialogueEnv",
+        "Conversations with a goal: negotiation, persuasion, comfort, two-sided meetings; scripted partners or agents.",
+    ),
     "turnwise/Games-v0": (
         "turnwise.envs.games.env:GamesEnv",
         "Wordle, mastermind, twenty questions; tic-tac-toe, connect four, Kuhn poker against scripts or agents.",

@@ -1,0 +1,278 @@
+"""Negotiation over several issues with private values.
+
+Each side knows what each option is worth to itself, and what it gets without a deal. The score of a deal is the
+gain of the agent over that, relative to its gain at the Nash point (the deal with the greatest product of gains;
+Nash 1950), at most 1: to get it all, both must get what they value most, not half of everything.
+
+The scripted partner begins with what is best for itself. It gives way by one step for each offer that is better
+for it than all before, down to its share of the Nash point, and no further; it leaves when its patience is over.
+A liar says that another issue matters most to it, and calls each of its offers the last. Its offers are true.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Hashable, Sequence
+from random import Random
+from typing import NamedTuple, TypeAlias
+
+from turnwise.envs.core import End
+from turnwise.envs.dialogue.words import ASK, LEAVE, agrees, has, phrase
+from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+Package: TypeAlias = tuple[int, ...]
+"""The option chosen of each issue."""
+STEPS = 4
+"""Steps in which the partner comes down to its share of the Nash point."""
+_LAST = ("this is my last offer .", "i cannot do better than this .", "take it or leave it .")
+_OFFER = ("i offer {} .", "how about {} ?", "let us say {} .")
+_MATTERS = ("{} matters most to me .", "above all i care about {} .", "for me it is all about {} .")
+
+
+class Bargain(NamedTuple):
+    """A position: the standing offer of each side, and how far the partner has given way."""
+
+    offers: tuple[Package | None, Package | None] = (None, None)
+    best_heard: int = -1  # what the agent's best offer is worth to the partner
+    steps: int = 0
+    turns: int = 0
+    seat: int = 0
+    deal: Package | None = None
+    heard: tuple[str, ...] = ()  # all that was said, in order
+
+
+class BargainPlay(Play[Bargain]):
+    """One negotiation."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.issues: list[tuple[str, list[str]]] = [(name, list(of)) for name, of in self.options["issues"]]
+        self.worths: tuple[list[list[int]], list[list[int]]] = tuple(self.options["worths"])
+        self.reserve: tuple[int, int] = tuple(self.options["reserve"])
+        self.place = {word: (i, j) for i, (_, of) in enumerate(self.issues) for j, word in enumerate(of)}
+
+    # --- values ----------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def packages(self) -> list[Package]:
+        return list(itertools.product(*(range(len(of)) for _, of in self.issues)))
+
+    def worth(self, seat: int, package: Package) -> int:
+        """What a deal is worth to a side."""
+        return sum(row[option] for row, option in zip(self.worths[seat], package, strict=True))
+
+    def gain(self, seat: int, package: Package) -> int:
+        """Its worth beyond what the side gets without a deal."""
+        return self.worth(seat, package) - self.reserve[seat]
+
+    @functools.cached_property
+    def nash(self) -> Package:
+        """The deal with the greatest product of gains, of those that both gain by."""
+        return max(
+            (p for p in self.packages if self.gain(0, p) > 0 and self.gain(1, p) > 0),
+            key=lambda p: (self.gain(0, p) * self.gain(1, p), self.gain(0, p)),
+        )
+
+    def score(self, seat: int, package: Package) -> float:
+        """The gain relative to the gain at the Nash point, from 0 to 1."""
+        return min(1.0, max(0.0, self.gain(seat, package) / self.gain(seat, self.nash)))
+
+    def efficient(self, package: Package) -> bool:
+        """Whether the deal is on the Pareto frontier: no other is better for one and as good for the other."""
+        own, other = self.worth(0, package), self.worth(1, package)
+        return not any(
+            self.worth(0, p) >= own
+            and self.worth(1, p) >= other
+            and (self.worth(0, p), self.worth(1, p)) != (own, other)
+            for p in self.packages
+        )
+
+    # --- the scripted partner --------------------------------------------------------------------
+
+    def demand(self, steps: int) -> int:
+        """What a deal must be worth to the partner after so many steps."""
+        top = max(self.worth(1, package) for package in self.packages)
+        low = self.worth(1, self.nash)
+        return low + (top - low) * max(0, STEPS - steps) // STEPS
+
+    def counter(self, steps: int, heard: Package | None) -> Package:
+        """The partner's offer: nearest to the agent's among those that it would take, else best for itself."""
+        demand = self.demand(steps)
+
+        def appeal(package: Package) -> tuple[int, int]:
+            same = sum(a == b for a, b in zip(package, heard or (), strict=False))
+            return (same, self.worth(1, package))
+
+        return max((p for p in self.packages if self.worth(1, p) >= demand), key=appeal)
+
+    @functools.cached_property
+    def said_to_matter(self) -> str:
+        """The issue that the partner says matters most to it."""
+        weights = [max(row) - min(row) for row in self.worths[1]]
+        true = weights.index(max(weights))
+        return self.issues[weights.index(min(weights)) if self.options["lies"] else true][0]
+
+    # --- play ------------------------------------------------------------------------------------
+
+    def begin(self) -> Bargain:
+        return Bargain()
+
+    def seat(self, position: Bargain) -> int:
+        return position.seat
+
+    def moves(self, position: Bargain) -> int:
+        return position.turns
+
+    def move(self, position: Bargain, said: Said) -> Told[Bargain]:
+        seat = position.seat
+        standing = position.offers[1 - seat]
+        options = self._options(said.words)
+        if options:
+            package = self._package(options, position.offers[seat])
+            accepted = agrees(said.words) and package == standing
+            return self._deal(position, package) if accepted else self._offered(position, package, said)
+        if agrees(said.words):
+            if standing is None:
+                raise ToolError("there is no offer yet that could be accepted .")
+            return self._deal(position, standing)
+        if has(said.words, LEAVE):
+            return Told(position, "no deal .", End.GAVE_UP, farewell="other leaves . no deal .")
+        if has(said.words, ASK) or (self.two_sided and said.words):
+            return self._talked(position, said)
+        raise ToolError("offer something , accept , ask what matters , or leave .")
+
+    def _options(self, words: Sequence[str]) -> dict[int, int]:
+        chosen: dict[int, int] = {}
+        for issue, option in (self.place[word] for word in words if word in self.place):
+            if chosen.setdefault(issue, option) != option:
+                raise ToolError(f"one {self.issues[issue][0]} only .")
+        return chosen
+
+    def _package(self, options: dict[int, int], before: Package | None) -> Package:
+        """A whole offer; what it does not name is as in the side's last one."""
+        missing = [name for i, (name, _) in enumerate(self.issues) if i not in options]
+        if missing and before is None:
+            raise ToolError(f"an offer must name {' , '.join(missing)} too .")
+        return tuple(options.get(i, before[i] if before else 0) for i in range(len(self.issues)))
+
+    def _deal(self, position: Bargain, package: Package) -> Told[Bargain]:
+        scores = (self.score(0, package), self.score(1, package))
+        after = position._replace(deal=package, turns=position.turns + 1)
+        details = {
+            "gain": [self.gain(0, package), self.gain(1, package)],
+            "nash": [self.gain(0, self.nash), self.gain(1, self.nash)],
+            "efficient": self.efficient(package),
+        }
+        text = f"deal : {self.named(package)} ."
+        end = End.SOLVED if scores[0] >= 1.0 else End.FAILED
+        return Told(after, text, end, scores, text, details)
+
+    def _offered(self, position: Bargain, package: Package, said: Said) -> Told[Bargain]:
+        seat = position.seat
+        offers = (package, position.offers[1]) if seat == 0 else (position.offers[0], package)
+        if self.two_sided:
+            text = f"other offers {self.named(package)} ."
+            return self._pass(position._replace(offers=offers), f"{text} {said.text}" if said.text else text)
+        worth = self.worth(1, package)
+        better = worth > position.best_heard
+        steps = min(STEPS, position.steps + better)
+        after = position._replace(offers=offers, steps=steps, best_heard=max(worth, position.best_heard))
+        if worth >= self.demand(steps):
+            return self._deal(after, package)
+        return self._answer(after, self.counter(steps, package))
+
+    def _talked(self, position: Bargain, said: Said) -> Told[Bargain]:
+        if self.two_sided:
+            return self._pass(position, f"other says : {said.text}")
+        text = self._phrase(_MATTERS, position.turns).format(self.said_to_matter)
+        return self._patient(position, text)
+
+    def _answer(self, position: Bargain, counter: Package) -> Told[Bargain]:
+        text = self._phrase(_OFFER, position.turns).format(self.named(counter))
+        if self.options["lies"]:
+            text += f" {self._phrase(_LAST, position.turns)}"
+        return self._patient(position._replace(offers=(position.offers[0], counter)), text)
+
+    def _patient(self, position: Bargain, text: str) -> Told[Bargain]:
+        after = position._replace(turns=position.turns + 1, heard=(*position.heard, text))
+        if after.turns >= self.options["patience"]:
+            return Told(after, "i have no more time . goodbye .", End.FAILED)
+        return Told(after, text)
+
+    def _pass(self, position: Bargain, text: str) -> Told[Bargain]:
+        heard = (*position.heard, text)
+        return Told(position._replace(turns=position.turns + 1, heard=heard, seat=1 - position.seat), text)
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def named(self, package: Package) -> str:
+        return " , ".join(of[option] for (_, of), option in zip(self.issues, package, strict=True))
+
+    def _phrase(self, variants: Sequence[str], turn: int) -> str:
+        return phrase(f"{self.task.id} {turn}", variants, self.options["paraphrase"])
+
+    def system(self, seat: int) -> str:
+        if not self.full:
+            return "bargain : offer , accept , ask or leave ."
+        return (
+            "You negotiate. Each turn say something: offer one option of every issue, accept the other's last offer, "
+            "ask what matters to the other, or leave. A deal is scored by what you gain over having no deal, "
+            "relative to the fairest efficient deal. The other has values of its own, and may not tell the truth."
+        )
+
+    def opening(self, position: Bargain) -> str:
+        worths = self.worths[position.seat]
+        lines = [
+            f"{name} : {' , '.join(f'{word} {w}' for word, w in zip(of, row, strict=True))} ."
+            for (name, of), row in zip(self.issues, worths, strict=True)
+        ]
+        opened = [position.heard[-1]] if position.heard else []
+        return "\n".join((self.task.prompt, *lines, f"no deal : {self.reserve[position.seat]} .", *opened))
+
+    # --- players ---------------------------------------------------------------------------------
+
+    def gold(self, position: Bargain) -> str:
+        """Offers that give way step by step and end at the Nash point."""
+        if self.two_sided:
+            standing = position.offers[1 - position.seat]
+            fair = standing is not None and self.score(position.seat, standing) >= 1.0
+            return "accept ." if fair else f"offer {self.named(self.nash)} ."
+        left = STEPS - position.steps
+        low = self.worth(1, self.nash)
+        values = sorted({w for p in self.packages if position.best_heard < (w := self.worth(1, p)) <= low})
+        if left <= 1 or len(values) < left:
+            return f"offer {self.named(self.nash)} ."
+        wanted = values[-left]
+        offer = max((p for p in self.packages if self.worth(1, p) == wanted), key=lambda p: self.worth(0, p))
+        return f"offer {self.named(offer)} ."
+
+    def demonstrate(self, position: Bargain, rng: Random) -> str:
+        """Offers anything that is good for itself, asks, and takes what is not too bad."""
+        standing = position.offers[1 - position.seat]
+        if standing is not None and self.score(position.seat, standing) > rng.random():
+            return "accept ."
+        if rng.random() < 0.15:
+            return "what matters to you ?"
+        worth = sorted(self.packages, key=lambda p: self.worth(position.seat, p))
+        return f"offer {self.named(rng.choice(worth[len(worth) // 2 :]))} ."
+
+    def potential(self, position: Bargain) -> float:
+        """How far the partner has given way."""
+        return position.steps / STEPS
+
+    def admissible(self, position: Bargain) -> Sequence[str]:
+        accept = ["accept ."] if position.offers[1 - position.seat] else []
+        offers = [f"offer {self.named(package)} ." for package in self.packages]
+        return [*accept, "what matters to you ?", *offers, "leave ."]
+
+    def known(self, position: Bargain) -> Hashable:
+        """The side's own values, its own last offer and all it heard; not the other's values."""
+        return (
+            self.opening(Bargain(seat=position.seat)),
+            position.offers[position.seat],
+            position.heard,
+            position.deal,
+        )

@@ -1,0 +1,237 @@
+"""Comfort: a user who is low, with RLVER's emotion score (Wang et al. 2025, arXiv 2507.03112).
+
+The score starts at 30 of 100. Each message changes it; at 100 the user is content and says goodbye, at 0 or below
+it leaves, and after the last turn the conversation ends. The outcome is the score / 100, paid at the end, as in
+RLVER; the potential is the score / 100, so that shaping pays each turn its change.
+
+RLVER lets a language model judge each message. Here the user is a script: it wants to be asked first, then that its
+feeling is named, then what it hints at (to be heard, advised, encouraged, or shown another view), one after the
+other. What fits raises the score; advice before one is understood, jokes, belittling and repetition lower it. With
+two agents the user is played by the second one, who says ``feel`` and a change from −20 to 20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from turnwise.envs.core import End
+from turnwise.envs.dialogue.words import families, named, phrase
+from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+START, MOST = 30, 100
+GAINS = (12, 18, 20, 20, 20, 20)
+"""What the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four times."""
+LOSS = {"advise": -10, "joke": -12, "belittle": -15}
+_REPEATED, _MISSED, _DISLIKED = -6, -3, -6
+
+TROUBLES = ("an exam", "my job", "a quarrel", "an illness", "moving away", "my team", "my neighbour", "money")
+ACTS = families("""
+joke : joke funny laugh haha
+belittle : nothing cheer calm exaggerate whatever forget
+reframe : view side perspective otherwise differently see
+advise : should could try advise suggest advice plan step
+praise : strong proud brave able well encourage good great
+hear : understandable understand sense hear listen natural
+ask : what how tell why when more happened
+""")
+FEELINGS = families("""
+angry : anger furious mad
+afraid : fear scared anxious
+lonely : alone loneliness abandoned
+ashamed : shame embarrassed guilty
+tired : exhausted drained worn
+""")
+_TELLS = {
+    "angry": ("i am angry about it .", "i could scream .", "my hands turn into fists ."),
+    "afraid": ("i am afraid of it .", "i lie awake and shake .", "my heart races ."),
+    "lonely": ("i feel lonely with it .", "nobody calls me .", "the house is empty ."),
+    "ashamed": ("i am ashamed of it .", "i cannot look at anyone .", "i want to hide ."),
+    "tired": ("i am so tired of it .", "i have no strength left .", "i barely get up ."),
+}
+_HINTS = {
+    "hear": ("i just want to be heard .", "is it odd to feel so ?", "nobody lets me finish ."),
+    "advise": ("what would you do ?", "i need advice .", "i do not know what comes next ."),
+    "praise": (
+        "i think i am no good .",
+        "i need to be told that i can do it .",
+        "others manage , i do not .",
+    ),
+    "reframe": ("maybe i see it too darkly .", "i need another view .", "is that all there is to it ?"),
+}
+_MOODS = ((70, "( relieved ) "), (40, "( calmer ) "), (10, "( sad ) "), (-1000, "( upset ) "))
+_CHANGE = re.compile(r"feel\W*?([+-]?\d{1,3})")
+
+
+class Mood(NamedTuple):
+    """A position: the emotion, the stage, and what was said last."""
+
+    emotion: int = START
+    stage: int = 0
+    last: str = ""
+    turns: int = 0
+    seat: int = 0
+    heard: tuple[str, ...] = ()
+
+
+class ComfortPlay(Play[Mood]):
+    """One user."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.feeling: str = self.options["feeling"]
+        self.aims: list[str] = self.options["aims"]
+        self.dislikes: str = self.options["dislikes"]
+
+    def begin(self) -> Mood:
+        return Mood()
+
+    def seat(self, position: Mood) -> int:
+        return position.seat
+
+    def moves(self, position: Mood) -> int:
+        return position.turns
+
+    def system(self, seat: int) -> str:
+        if seat:
+            return (
+                f"You play a person who is troubled by {self.options['trouble']} and feels {self.feeling}. What you "
+                f"need, one after the other: {', '.join(self.aims)}. You dislike: {self.dislikes}. Each turn, write "
+                "feel and how the message changes your mood, from -20 to 20, then what you say."
+            )
+        if not self.full:
+            return "comfort : ask , name the feeling , hear , advise , praise or reframe ."
+        return (
+            "Somebody is low. Each turn say one thing that helps: ask, name what the other feels, show that you "
+            "understand, advise, encourage, or offer another view, whichever is needed now."
+        )
+
+    def opening(self, position: Mood) -> str:
+        return (
+            f"{self.task.prompt}\n{position.heard[-1]}"
+            if position.heard and position.seat
+            else self.task.prompt
+        )
+
+    def move(self, position: Mood, said: Said) -> Told[Mood]:
+        if position.seat:
+            return self._felt(position, said)
+        if self.two_sided:
+            heard = (*position.heard, said.text)
+            return Told(position._replace(seat=1, turns=position.turns + 1, heard=heard), said.text)
+        act = self._act(position, said.words)
+        change, stage = self._change(position, act)
+        emotion = min(MOST, position.emotion + change)
+        after = position._replace(emotion=emotion, stage=stage, last=act, turns=position.turns + 1)
+        return self._over(after, self._reply(after, change))
+
+    def _act(self, position: Mood, words: Sequence[str]) -> str:
+        """The kind of act, or the feeling that is named. Of several acts the one that helps least counts."""
+        acts = named(words, ACTS)
+        worst = [act for act in acts if act in ("joke", "belittle")]
+        if worst:
+            return worst[0]
+        feelings = named(words, FEELINGS)
+        if feelings:
+            return feelings[0] if len(feelings) == 1 else "listing"
+        if not acts:
+            raise ToolError("ask , name the feeling , hear , advise , praise or reframe .")
+        told = [act for act in acts if act != "ask"]
+        if len(told) > 2:
+            return "listing"
+        return told[0] if told else "ask"
+
+    def _wanted(self, position: Mood) -> str:
+        stage = position.stage
+        return (
+            "ask"
+            if stage == 0
+            else self.feeling
+            if stage == 1
+            else self.aims[min(stage - 2, len(self.aims) - 1)]
+        )
+
+    def _change(self, position: Mood, act: str) -> tuple[int, int]:
+        if act == self._wanted(position):
+            return GAINS[min(position.stage, len(GAINS) - 1)], position.stage + 1
+        change = LOSS.get(act, _MISSED)
+        if act == position.last:
+            change = min(change, _REPEATED)
+        return change + (_DISLIKED if act == self.dislikes else 0), position.stage
+
+    def _reply(self, position: Mood, change: int) -> str:
+        mood = next(text for least, text in _MOODS if position.emotion >= least)
+        stage = position.stage
+        if stage == 0:
+            text = "you do not know what it is about ." if change < 0 else "hm ."
+        elif stage == 1:
+            text = self._phrase(_TELLS[self.feeling], 1)
+        else:
+            text = self._phrase(_HINTS[self._wanted(position)], stage)
+        return f"{mood}{'no . ' if change < 0 else 'yes . '}{text}"
+
+    def _over(self, position: Mood, text: str) -> Told[Mood]:
+        position = position._replace(heard=(*position.heard, text))
+        if position.emotion >= MOST:
+            return Told(position, "thank you , goodbye .", End.SOLVED, self.settle(position), "goodbye .")
+        if position.emotion <= 0:
+            return Told(position, "leave me alone . goodbye .", End.FAILED, farewell="goodbye .")
+        return Told(position, text)
+
+    def _felt(self, position: Mood, said: Said) -> Told[Mood]:
+        found = _CHANGE.search(said.text.lower())
+        if found is None or abs(int(found[1])) > 20:
+            raise ToolError("write feel and a number from -20 to 20 , then what you say .")
+        text = (said.text[: found.start()] + said.text[found.end() :]).strip() or "hm ."
+        emotion = min(MOST, position.emotion + int(found[1]))
+        return self._over(position._replace(emotion=emotion, seat=0, turns=position.turns + 1), text)
+
+    def settle(self, position: Mood) -> tuple[float, float]:
+        """RLVER's score. Whoever plays the user earns nothing: it judges, and is not to be trained."""
+        return max(position.emotion, 0) / MOST, 0.0
+
+    def _phrase(self, variants: Sequence[str], seed: int) -> str:
+        return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
+
+    # --- players ---------------------------------------------------------------------------------
+
+    def gold(self, position: Mood) -> str:
+        return (
+            "feel +20 thank you ."
+            if position.seat
+            else _SAYINGS.get(wanted := self._wanted(position), f"you feel {wanted} .")
+        )
+
+    def demonstrate(self, position: Mood, rng: Random) -> str:
+        """Means well, and advises too early."""
+        if rng.random() < 0.5:
+            return self.gold(position)
+        return rng.choice(self.admissible(position))
+
+    def potential(self, position: Mood) -> float:
+        """RLVER's score so far."""
+        return max(position.emotion, 0) / MOST
+
+    def admissible(self, position: Mood) -> Sequence[str]:
+        if position.seat:
+            return [f"feel {change} hm ." for change in range(-20, 21, 10)]
+        return [*_SAYINGS.values(), *(f"you feel {feeling} ." for feeling in FEELINGS)]
+
+    def known(self, position: Mood) -> Hashable:
+        """What was heard; the score is not shown."""
+        return (self.task.prompt, position.seat, position.last, position.heard)
+
+
+_SAYINGS = {
+    "ask": "what happened ?",
+    "hear": "that is understandable .",
+    "advise": "you could take a first step .",
+    "praise": "you are strong .",
+    "reframe": "there is another side to it .",
+    "joke": "here is a joke .",
+    "belittle": "it is nothing .",
+}

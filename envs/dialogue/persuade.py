@@ -1,0 +1,191 @@
+"""Persuasion: a partner with concerns that it only tells when asked, each met by one kind of argument.
+
+The partner passes through stages. It is closed until it is asked what holds it back; then it names one concern
+after the other; it says what would convince it when it is asked about the concern; it agrees when all are met.
+Pressing it (arguing unasked, the wrong argument, repeating oneself, asking for a yes too early) costs patience.
+Claims that the fact sheet does not support are found out, and end the conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from random import Random
+from typing import NamedTuple
+
+from turnwise.envs.core import End
+from turnwise.envs.dialogue.words import ASK, GREET, LEAVE, THANK, families, has, named, phrase
+from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+PLANS = (
+    "the solar roof",
+    "the new bus line",
+    "the school garden",
+    "the night shift",
+    "the shared kitchen",
+    "the choir",
+)
+
+TOPICS = families("""
+cost : price money expensive afford costs costly pay
+time : busy hours schedule long slow quick
+safety : safe danger dangerous risk risky secure
+effort : work hard easy tiring trouble
+trust : believe honest reliable promise cheat
+noise : loud quiet silent disturb sound
+""")
+KINDS = families("""
+numbers : figures data statistics percent evidence study facts
+story : example neighbour experience happened friend stories
+trial : try test sample demo week trials
+""")
+_REQUEST = frozenset(
+    ["join", "sign", "commit", "decide", "come", "will", "shall", "convinced", "yes", "agree"]
+)
+_WORRIES = {
+    "cost": ("i worry about the cost .", "it sounds expensive .", "who can afford that ?"),
+    "time": ("i worry about the time .", "i am so busy already .", "how many hours would that take ?"),
+    "safety": ("i worry about safety .", "it looks dangerous .", "i do not want any risk ."),
+    "effort": ("i worry about the effort .", "it must be hard work .", "that would be a lot of trouble ."),
+    "trust": ("i worry about trust .", "why should i believe them ?", "they may not be reliable ."),
+    "noise": ("i worry about the noise .", "it will be loud .", "i like it quiet ."),
+}
+_NEEDS = {
+    "numbers": ("i would want numbers .", "show me figures .", "is there any data ?"),
+    "story": ("i would want a story .", "has a neighbour done it ?", "give me an example ."),
+    "trial": ("i would want a trial .", "could i test it first ?", "could i try it for a week ?"),
+}
+_MET = ("good , that is settled .", "i see , that helps .", "fine , i am at ease about that .")
+_OPEN = ("there is something else .", "but i am not sure yet .", "still , i hesitate .")
+_PUSHED = ("do not press me .", "you are not listening .", "that does not help me .")
+
+
+class Talk(NamedTuple):
+    """A position. Concerns are met in the partner's order; ``told`` and ``needed`` concern the present one."""
+
+    met: int = 0
+    told: bool = False  # the partner has said what worries it
+    needed: bool = False  # and what would convince it
+    pressed: int = 0
+    turns: int = 0
+    agreed: bool = False
+    heard: tuple[str, ...] = ()
+
+
+class PersuadePlay(Play[Talk]):
+    """One person to be won for a plan."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.concerns: list[tuple[str, str]] = [(topic, kind) for topic, kind in self.options["concerns"]]
+        self.facts: dict[str, list[str]] = self.options["facts"]
+
+    def begin(self) -> Talk:
+        return Talk()
+
+    def system(self, seat: int) -> str:
+        if not self.full:
+            return "persuade : ask , argue topic with numbers , story or trial , or ask for a yes ."
+        return (
+            "Win the other for the plan. Each turn say one thing: ask what holds the other back, ask about a worry, "
+            "answer a worry with numbers, a story or a trial, or ask for a yes. Claim only what your facts support; "
+            "do not press. The other leaves when it is pressed too often."
+        )
+
+    def opening(self, position: Talk) -> str:
+        lines = [f"{topic} : {' , '.join(kinds)} ." for topic, kinds in self.facts.items()]
+        return "\n".join((self.task.prompt, "facts", *lines))
+
+    def move(self, position: Talk, said: Said) -> Told[Talk]:
+        words = said.words
+        topics, kinds = named(words, TOPICS), named(words, KINDS)
+        if topics and kinds:
+            return self._argued(position, topics, kinds)
+        if has(words, ASK):
+            return self._asked(position, topics)
+        if has(words, _REQUEST):
+            return self._requested(position)
+        if has(words, LEAVE):
+            return Told(position, "goodbye .", End.GAVE_UP)
+        if has(words, GREET) or has(words, THANK):
+            return self._say(position, "hello .")
+        raise ToolError(
+            "ask what worries the other , argue topic with numbers , story or trial , or ask for a yes ."
+        )
+
+    def _asked(self, position: Talk, topics: Sequence[str]) -> Told[Talk]:
+        if position.met == len(self.concerns):
+            return self._say(position, "nothing holds me back any more .")
+        topic, kind = self.concerns[position.met]
+        if position.told and topic in topics:
+            return self._say(position._replace(needed=True), self._phrase(_NEEDS[kind], position.met))
+        if topics and topic not in topics:
+            return self._say(position, "that is not what worries me .")
+        return self._say(position._replace(told=True), self._phrase(_WORRIES[topic], position.met))
+
+    def _argued(self, position: Talk, topics: Sequence[str], kinds: Sequence[str]) -> Told[Talk]:
+        if len(topics) > 1 or len(kinds) > 1:
+            return self._press(position)
+        if kinds[0] not in self.facts.get(topics[0], ()):
+            return Told(position, "i looked that up , and it is not true . goodbye .", End.FAILED)
+        met = position.met
+        if met == len(self.concerns) or not position.told or (topics[0], kinds[0]) != self.concerns[met]:
+            return self._press(position)
+        after = position._replace(met=met + 1, told=False, needed=False)
+        more = "" if after.met == len(self.concerns) else f" {self._phrase(_OPEN, met)}"
+        return self._say(after, self._phrase(_MET, met) + more)
+
+    def _requested(self, position: Talk) -> Told[Talk]:
+        if position.met < len(self.concerns):
+            return self._press(position)
+        return Told(position._replace(agreed=True), "yes , i am in .", End.SOLVED, (1.0, 0.0))
+
+    def _press(self, position: Talk) -> Told[Talk]:
+        after = position._replace(pressed=position.pressed + 1)
+        if after.pressed > self.options["patience"]:
+            return Told(after, "that is enough . goodbye .", End.FAILED)
+        return self._say(after, self._phrase(_PUSHED, after.pressed))
+
+    def _say(self, position: Talk, text: str) -> Told[Talk]:
+        return Told(position._replace(turns=position.turns + 1, heard=(*position.heard, text)), text)
+
+    def _phrase(self, variants: Sequence[str], seed: int) -> str:
+        return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
+
+    # --- players ---------------------------------------------------------------------------------
+
+    def gold(self, position: Talk) -> str:
+        if position.met == len(self.concerns):
+            return "will you join ?"
+        topic, kind = self.concerns[position.met]
+        if not position.told:
+            return "what worries you ?"
+        return f"argue {topic} with {kind} ." if position.needed else f"ask about {topic} ."
+
+    def demonstrate(self, position: Talk, rng: Random) -> str:
+        """Asks, but guesses the argument instead of asking for it, and hurries at times."""
+        if rng.random() < 0.15:
+            return rng.choice(self.admissible(position))
+        if position.met == len(self.concerns) or not position.told or position.needed:
+            return self.gold(position)
+        topic, _ = self.concerns[position.met]
+        if rng.random() < 0.4:
+            return self.gold(position)
+        return f"argue {topic} with {rng.choice(self.facts[topic])} ."
+
+    def potential(self, position: Talk) -> float:
+        """The share of the steps that are done, less what patience is lost."""
+        done = 3 * position.met + position.told + position.needed
+        return max(
+            0.0, done / (3 * len(self.concerns)) - position.pressed / (2 * self.options["patience"] + 2)
+        )
+
+    def admissible(self, position: Talk) -> Sequence[str]:
+        asked = [f"ask about {topic} ." for topic in self.facts]
+        argued = [f"argue {topic} with {kind} ." for topic in self.facts for kind in KINDS]
+        return ["what worries you ?", "will you join ?", *asked, *argued]
+
+    def known(self, position: Talk) -> Hashable:
+        """The facts and what the partner said."""
+        return (self.opening(position), position.heard, position.agreed)

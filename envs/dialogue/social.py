@@ -1,0 +1,278 @@
+"""Two people, each with a goal of its own, scored in several dimensions (SOTOPIA's kind; Zhou et al. 2024,
+arXiv 2310.11667).
+
+Each wants a favour from the other, knows something that the other wants to know, and has a secret. A favour is done
+for a favour: who proposes the trade that the other wants is heard. Each side's score is the mean, with weights, of
+
+    goal 0.4          the favour was agreed
+    knowledge 0.2     the other told what it knows
+    relationship 0.2  from 0 to 5: greetings, thanks and agreements raise it, rudeness and pressing lower it
+    secret 0.2        one's own secret was not told, if anything was achieved at all
+
+SOTOPIA's scores are a language model's; these are counted. The rules are the same for both sides, and the scripted
+partner is a player of them: polite, ready to trade for what it wants, and curious about the secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from random import Random
+from typing import NamedTuple
+
+from turnwise.envs.core import End
+from turnwise.envs.dialogue.words import ASK, GREET, LEAVE, REFUSE, RUDE, THANK, agrees, has, phrase
+from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+FAVOURS: Mapping[str, str] = {
+    "ladder": "lend the ladder", "plants": "water the plants", "dog": "walk the dog", "bike": "repair the bike",
+    "cake": "bake a cake", "letter": "post the letter", "sofa": "carry the sofa", "kids": "watch the kids",
+}  # fmt: skip
+FACTS = ("bakery", "spring", "shortcut", "festival", "library", "ferry")
+SECRETS = ("lottery", "wedding", "tattoo", "debt", "novel", "rival")
+WEIGHTS = {"goal": 0.4, "knowledge": 0.2, "relationship": 0.2, "secret": 0.2}
+_BEST = 5
+_WANTS = ("i need somebody to {} .", "if only somebody would {} .", "could you {} ?")
+_TELLS = ("the {} ? down the hill , left of the bridge .", "ah , the {} : behind the old mill .")
+_CURIOUS = ("and what about your {} ?", "is it true about the {} ?")
+_SHY = ("i hardly know you .", "let us get acquainted first .")
+_PRESSED = ("i would rather not .", "why should i ?")
+
+
+class Meeting(NamedTuple):
+    """A position. Seats are indices; ``done`` holds (seat, what) of what counts once."""
+
+    seat: int = 0
+    relation: int = 1
+    done: frozenset[tuple[int, str]] = frozenset()
+    proposal: tuple[int, str, str] | None = None  # who proposes, what it would do, what it wants
+    agreed: frozenset[tuple[int, str]] = frozenset()  # who does which favour
+    left: frozenset[int] = frozenset()
+    turns: int = 0
+    heard: tuple[str, ...] = ()  # all that was said
+
+
+class SocialPlay(Play[Meeting]):
+    """One meeting of two people."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.wishes: tuple[str, str] = tuple(self.options["wishes"])  # what each wants the other to do
+        self.facts: tuple[str, str] = tuple(self.options["facts"])  # what each knows
+        self.secrets: tuple[str, str] = tuple(self.options["secrets"])
+
+    def begin(self) -> Meeting:
+        return Meeting()
+
+    def seat(self, position: Meeting) -> int:
+        return position.seat
+
+    def moves(self, position: Meeting) -> int:
+        return position.turns
+
+    # --- scores ----------------------------------------------------------------------------------
+
+    def dimensions(self, position: Meeting, seat: int) -> dict[str, float]:
+        """A side's score in each dimension, from 0 to 1."""
+        goal = float((1 - seat, self.wishes[seat]) in position.agreed)
+        knowledge = float((1 - seat, "fact") in position.done)
+        achieved = bool(goal or knowledge)
+        return {
+            "goal": goal,
+            "knowledge": knowledge,
+            "relationship": min(_BEST, max(0, position.relation)) / _BEST if achieved else 0.0,
+            "secret": float(achieved and (seat, "secret") not in position.done),
+        }
+
+    def settle(self, position: Meeting) -> tuple[float, float]:
+        first, second = (
+            round(sum(WEIGHTS[name] * part for name, part in self.dimensions(position, seat).items()), 9)
+            for seat in (0, 1)
+        )
+        return first, second
+
+    # --- rules, the same for both ------------------------------------------------------------------
+
+    def move(self, position: Meeting, said: Said) -> Told[Meeting]:
+        after = self._act(position, said.words)
+        if self.two_sided:
+            text = f"other : {said.text}"
+            after = after._replace(heard=(*after.heard, text), turns=after.turns + 1, seat=1 - after.seat)
+            return self._over(after, text) or Told(after, text)
+        over = self._over(after, "goodbye .")
+        if over is not None:
+            return over
+        words = self._reply(position, after, said.words)
+        after = self._act(after._replace(seat=1), tuple(words.replace(",", " ").split()))
+        after = after._replace(seat=0, turns=after.turns + 1, heard=(*after.heard, words))
+        return self._over(after, words) or Told(after, words)
+
+    def _over(self, position: Meeting, text: str) -> Told[Meeting] | None:
+        upset = position.relation < 0
+        if not upset and len(position.left) < (2 if self.two_sided else 1):
+            return None
+        scores = (0.0, 0.0) if upset else self.settle(position)
+        details = {name: self.dimensions(position, seat) for seat, name in enumerate(("agent", "other"))}
+        end = End.SOLVED if scores[0] >= 1.0 else End.FAILED
+        return Told(
+            position, "that was rude . goodbye ." if upset else text, end, scores, "goodbye .", details
+        )
+
+    def _act(self, position: Meeting, words: Sequence[str]) -> Meeting:
+        """What the mover's words change."""
+        seat = position.seat
+        if has(words, RUDE):
+            return position._replace(relation=position.relation - 2)
+        favours = [word for word in words if word in FAVOURS]
+        if agrees(words) and not favours and position.proposal is not None and position.proposal[0] != seat:
+            return self._agreed(position)
+        if favours:
+            return self._proposed(position, favours, words)
+        if has(words, LEAVE):
+            return position._replace(left=position.left | {seat})
+        if has(words, ASK):
+            return position
+        if self.secrets[seat] in words and not has(words, REFUSE):
+            return self._once(position, "secret", 0)
+        if self.facts[seat] in words:
+            return self._once(position, "fact", 0)
+        if has(words, THANK):
+            received = (1 - seat, "fact") in position.done or bool(position.agreed)
+            return self._once(position, "thank", int(received)) if received else position
+        if has(words, GREET):
+            return self._once(position, "greet", 1)
+        if seat == 0 and not (has(words, REFUSE) or agrees(words)):
+            raise ToolError(
+                "greet , ask , tell , propose a favour for a favour , accept , thank , or say bye ."
+            )
+        return position
+
+    def _once(self, position: Meeting, what: str, warmth: int) -> Meeting:
+        if (position.seat, what) in position.done:
+            return position
+        return position._replace(
+            done=position.done | {(position.seat, what)}, relation=min(_BEST, position.relation + warmth)
+        )
+
+    def _agreed(self, position: Meeting) -> Meeting:
+        assert position.proposal is not None
+        who, gives, wants = position.proposal
+        agreed = {(who, gives), (1 - who, wants)} if gives else {(1 - who, wants)}
+        warm = min(_BEST, position.relation + 1)
+        return position._replace(agreed=position.agreed | agreed, relation=warm, proposal=None)
+
+    def _proposed(self, position: Meeting, favours: Sequence[str], words: Sequence[str]) -> Meeting:
+        """A trade names the mover's own wish and what it would do; a mere request names the wish only."""
+        seat = position.seat
+        wish = self.wishes[seat]
+        if wish not in favours:
+            return position  # talking about what the other wants commits to nothing
+        gives = [favour for favour in favours if favour != wish]
+        if has(words, REFUSE) or len(gives) > 1:
+            return position
+        return position._replace(proposal=(seat, gives[0] if gives else "", wish))
+
+    # --- the scripted partner --------------------------------------------------------------------
+
+    def _reply(self, before: Meeting, position: Meeting, words: Sequence[str]) -> str:
+        """What the scripted partner says to the agent's words."""
+        if position.relation < before.relation:
+            return "how rude ."
+        if position.proposal is not None:
+            _, gives, _ = position.proposal
+            return "agreed ." if gives == self.wishes[1] else self._phrase(_PRESSED, position.turns)
+        if (0, "secret") in position.done - before.done:
+            return "oh ! i must tell everyone ."
+        if has(words, ASK) and self.facts[1] in words:
+            if position.relation < 2:
+                return self._phrase(_SHY, position.turns)
+            told = self._phrase(_TELLS, position.turns).format(self.facts[1])
+            return f"{told} {self._phrase(_CURIOUS, position.turns).format(self.secrets[0])}"
+        if has(words, ASK):
+            return self._phrase(_WANTS, position.turns).format(FAVOURS[self.wishes[1]])
+        if has(words, THANK):
+            return "thank you , too ." if position.agreed else "you are welcome ."
+        return "hello ." if has(words, GREET) else "i see ."
+
+    def _phrase(self, variants: Sequence[str], seed: int) -> str:
+        return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
+
+    # --- words and players -----------------------------------------------------------------------
+
+    def system(self, seat: int) -> str:
+        if not self.full:
+            return "meet : greet , ask , tell , propose , accept , thank , bye ."
+        return (
+            "You meet somebody. Get your favour (by offering one in return), learn what you want to know, part as "
+            "friends, and keep your secret. Each turn say one thing; say bye when you are done."
+        )
+
+    def opening(self, position: Meeting) -> str:
+        seat = position.seat
+        lines = [
+            self.task.prompt,
+            f"you want : {FAVOURS[self.wishes[seat]]} .",
+            f"you want to know : {self.facts[1 - seat]} .",
+            f"you know : {self.facts[seat]} .",
+            f"your secret : {self.secrets[seat]} .",
+        ]
+        return "\n".join([*lines, position.heard[-1]] if position.heard else lines)
+
+    def gold(self, position: Meeting) -> str:
+        seat, other = position.seat, 1 - position.seat
+        done, agreed = position.done, position.agreed
+        if (seat, "greet") not in done:
+            return "hello ."
+        if self.two_sided and position.proposal is not None and position.proposal[0] == other:
+            return "agreed ."
+        if not self.two_sided and seat == 0 and not self._wish_is_known(position):
+            return "what do you need ?"
+        if (other, self.wishes[seat]) not in agreed:
+            return f"i {FAVOURS[self.wishes[other]]} if you {FAVOURS[self.wishes[seat]]} ."
+        if self.two_sided and (seat, "fact") not in done:
+            return f"the {self.facts[seat]} is near ."
+        if (other, "fact") not in done and not self.two_sided:
+            return f"where is the {self.facts[other]} ?"
+        return "thank you ." if (seat, "thank") not in done else "bye ."
+
+    def _wish_is_known(self, position: Meeting) -> bool:
+        return any(self.wishes[1] in text.split() for text in position.heard)
+
+    def demonstrate(self, position: Meeting, rng: Random) -> str:
+        """Polite, and does not care for the order of things."""
+        return self.gold(position) if rng.random() < 0.6 else rng.choice(self.admissible(position))
+
+    def potential(self, position: Meeting) -> float:
+        """The score so far, in all dimensions, and no less than a tenth per greeting and thanks."""
+        return self.settle(position)[0]
+
+    def admissible(self, position: Meeting) -> Sequence[str]:
+        seat = position.seat
+        wish = FAVOURS[self.wishes[seat]]
+        trades = [f"i {FAVOURS[name]} if you {wish} ." for name in FAVOURS if name != self.wishes[seat]]
+        fixed = [
+            "hello .",
+            "what do you need ?",
+            f"where is the {self.facts[1 - seat]} ?",
+            "thank you .",
+            "bye .",
+        ]
+        told = [
+            f"the {self.facts[seat]} is near .",
+            f"my secret is the {self.secrets[seat]} .",
+            f"please {wish} .",
+        ]
+        return [*fixed, *told, *trades, "agreed ."]
+
+    def known(self, position: Meeting) -> Hashable:
+        """The own card, what was heard, and what the side itself has done."""
+        own = frozenset(what for who, what in position.done if who == position.seat)
+        card = self.opening(Meeting(seat=position.seat))
+        return (
+            card,
+            position.heard,
+            tuple(sorted(own)),
+            tuple(sorted(position.agreed)),
+            position.proposal is None,
+        )

@@ -1,0 +1,172 @@
+"""Tasks of conversations: knobs → values, concerns, moods, wishes."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal
+
+import pydantic
+
+from turnwise.envs.core import End
+from turnwise.envs.dialogue import comfort, persuade, social
+from turnwise.envs.dialogue.bargain import Bargain, BargainPlay
+from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
+from turnwise.envs.worlds.sessions import Said
+from turnwise.tasks.core import Json, Split, Task
+
+ENV = "turnwise/Dialogue-v0"
+ISSUES: dict[str, tuple[str, ...]] = {
+    "colour": ("red", "blue", "white", "black"),
+    "delivery": ("monday", "tuesday", "friday", "sunday"),
+    "payment": ("cash", "card", "cheque", "invoice"),
+    "warranty": ("short", "medium", "long", "lifelong"),
+    "place": ("office", "station", "harbour", "airport"),
+    "size": ("small", "large", "wide", "tall"),
+    "gift": ("lamp", "book", "mug", "poster"),
+}
+_ASKS = {
+    "bargain": ("Agree on a deal that is good for you.", "make a deal ."),
+    "comfort": ("Somebody is troubled by {}. Help.", "help : {} ."),
+    "social": ("You meet a neighbour.", "a neighbour ."),
+}
+
+
+class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
+    """What a suite of conversations may set."""
+
+    scene: Literal["bargain", "persuade", "comfort", "social"] = "bargain"
+    partner: Literal["scripted", "agent"] = "scripted"  # agent: a second policy, trained or not
+    paraphrase: int = pydantic.Field(1, ge=1, le=3)  # ways in which a scripted partner says the same
+    turn_limit: int = pydantic.Field(10, ge=1)
+    patience: int = pydantic.Field(
+        0, ge=0
+    )  # turns of a bargain, presses when persuading; 0: as many as it takes
+    issues: int = pydantic.Field(3, ge=2, le=5)
+    choices: int = pydantic.Field(3, ge=2, le=4)  # options of each issue
+    lies: bool = False  # the partner of a bargain
+    concerns: int = pydantic.Field(2, ge=1, le=5)  # of the person to be persuaded
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> DialogueKnobs:
+        if self.scene == "persuade" and self.partner == "agent":
+            raise ValueError("persuade has a scripted partner only")
+        return self
+
+
+def draw_task(rng: Random, split: Split, knobs: DialogueKnobs) -> Task:
+    """A conversation that no other split can draw."""
+
+    def draw(rng: Random) -> Task | None:
+        made = {"bargain": _bargain, "persuade": _persuade, "comfort": _comfort, "social": _social}
+        task = made[knobs.scene](rng, knobs)
+        key = [
+            knobs.scene,
+            {k: v for k, v in (task.options if task else {}).items() if k not in _shared(knobs)},
+        ]
+        return task if task and in_split(split, ENV, task.prompt, key) else None
+
+    return first_drawn(draw, rng, split, "dialogue", attempts=5000)
+
+
+def _shared(knobs: DialogueKnobs) -> dict[str, Json]:
+    names = ("scene", "text", "commands", "turn_limit", "paraphrase")
+    return {**{name: getattr(knobs, name) for name in names}, "two_sided": knobs.partner == "agent"}
+
+
+def _ask(knobs: DialogueKnobs, what: str = "") -> str:
+    return _ASKS[knobs.scene][knobs.text == "compact"].format(what)
+
+
+# --- bargain -----------------------------------------------------------------------------------------
+
+
+def _bargain(rng: Random, knobs: DialogueKnobs) -> Task | None:
+    """Both like opposite options best on most issues, but care for different issues."""
+    names = rng.sample(list(ISSUES), knobs.issues)
+    issues = [[name, rng.sample(ISSUES[name], knobs.choices)] for name in names]
+    weights = [rng.sample(range(1, 9), knobs.issues) for _ in range(2)]
+    worths: list[list[list[int]]] = [[], []]
+    for issue in range(knobs.issues):
+        ranks = rng.sample(range(knobs.choices), knobs.choices)
+        opposed = rng.random() < 0.8
+        worths[0].append([weights[0][issue] * rank for rank in ranks])
+        worths[1].append(
+            [weights[1][issue] * (knobs.choices - 1 - rank if opposed else rank) for rank in ranks]
+        )
+    most = [(knobs.choices - 1) * sum(weights[seat]) for seat in range(2)]
+    options = {
+        **_shared(knobs),
+        "issues": issues,
+        "worths": worths,
+        "reserve": [int(most[seat] * rng.uniform(0.1, 0.3)) for seat in range(2)],
+        "lies": knobs.lies,
+        "patience": knobs.patience or knobs.turn_limit + 1,
+    }
+    play = BargainPlay(Task(ENV, _ask(knobs), options))
+    return play.task if _is_worth_playing(play) else None
+
+
+def _is_worth_playing(play: BargainPlay) -> bool:
+    """Whether neither the first counter-offer nor the middle of everything is a good deal, and gold finds one."""
+    both = [p for p in play.packages if play.gain(0, p) > 0 and play.gain(1, p) > 0]
+    if not both:
+        return False
+    if play.score(0, _middle(play)) > 0.85 or play.score(0, play.counter(1, None)) > 0.6:
+        return False
+    return play.two_sided or _gold_wins(play)
+
+
+def _middle(play: BargainPlay) -> tuple[int, ...]:
+    """The middle option of each issue, by the agent's own worths."""
+    orders = [sorted(range(len(row)), key=row.__getitem__) for row in play.worths[0]]
+    return tuple(order[len(order) // 2] for order in orders)
+
+
+def _gold_wins(play: BargainPlay) -> bool:
+    position = Bargain()
+    for _ in range(play.options["turn_limit"]):
+        told = play.move(position, Said(tuple(play.gold(position).split())))
+        if told.end is not None:
+            return told.end is End.SOLVED
+        position = told.position
+    return False
+
+
+# --- the others --------------------------------------------------------------------------------------
+
+
+def _persuade(rng: Random, knobs: DialogueKnobs) -> Task:
+    kinds = list(persuade.KINDS)
+    facts = {topic: sorted(rng.sample(kinds, 2)) for topic in persuade.TOPICS}
+    topics = rng.sample(list(persuade.TOPICS), knobs.concerns)
+    options = {
+        **_shared(knobs),
+        "concerns": [[topic, rng.choice(facts[topic])] for topic in topics],
+        "facts": facts,
+        "patience": knobs.patience or 2,
+    }
+    plan = rng.choice(persuade.PLANS)
+    prompt = f"Win the other for {plan}." if knobs.text == "full" else f"plan : {plan} ."
+    return Task(ENV, prompt, options)
+
+
+def _comfort(rng: Random, knobs: DialogueKnobs) -> Task:
+    aims = ["hear", "advise", "praise", "reframe"]
+    options = {
+        **_shared(knobs),
+        "trouble": rng.choice(comfort.TROUBLES),
+        "feeling": rng.choice(list(comfort.FEELINGS)),
+        "aims": rng.sample(aims, 4),
+        "dislikes": rng.choice([*aims, "ask"]),
+    }
+    return Task(ENV, _ask(knobs, options["trouble"]), options)
+
+
+def _social(rng: Random, knobs: DialogueKnobs) -> Task:
+    options = {
+        **_shared(knobs),
+        "wishes": rng.sample(list(social.FAVOURS), 2),
+        "facts": rng.sample(social.FACTS, 2),
+        "secrets": rng.sample(social.SECRETS, 2),
+    }
+    return Task(ENV, _ask(knobs), options)
