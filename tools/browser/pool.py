@@ -1,0 +1,178 @@
+"""One Chromium per process, started when it is needed and again when it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, BrowserContext, Error, Playwright, async_playwright
+
+from turnwise.errors import InfraError
+from turnwise.tools.browser.chromium import FLAGS, UNWANTED, require_chromium
+from turnwise.tools.browser.threads import LoopThread
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from turnwise.tools.browser.session import Session
+
+VIEWPORT = {"width": 1024, "height": 768}
+NOWHERE = "http://127.0.0.1:9"
+"""The proxy of everything that is not a session's origin; nothing listens there."""
+
+_LONGEST = 60.0  # seconds for any one request to the browser
+_IDLE = 16  # cleaned contexts that are kept for each origin
+
+Result = TypeVar("Result")
+
+
+class Chromium:
+    """The browser's process, its thread, and the contexts that wait to be used again."""
+
+    def __init__(self) -> None:
+        self._thread = LoopThread("turnwise-browser")
+        self._pid = os.getpid()
+        self._starting = asyncio.Lock()
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._idle: defaultdict[str, list[BrowserContext]] = defaultdict(list)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do something on the browser's thread.
+
+        Raises:
+            InfraError: the browser is gone or does not answer.
+        """
+        try:
+            return self._thread.run(work, _LONGEST)
+        except TimeoutError as error:
+            raise InfraError(
+                f"The browser does not answer: {error}.", "Nothing to do: it is started again."
+            ) from error
+        except Error as error:
+            cause = str(error).partition("\n")[0]
+            raise InfraError(f"The browser failed: {cause}", "Nothing to do: it is started again.") from error
+
+    def lease(self, origin: str) -> Session:
+        """A session of its own, which reaches ``origin`` (``http://127.0.0.1:8000``) and nothing else.
+
+        Raises:
+            MissingDependencyError: there is no Chromium.
+            InfraError: it does not start.
+        """
+        from turnwise.tools.browser.session import Session
+
+        session = Session(self, origin)
+        session.begin()
+        return session
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running Chromium; 0 if none runs."""
+        browser = self._browser
+        if browser is None or not browser.is_connected():
+            return 0
+        return self.run(_process(browser))
+
+    def close(self) -> None:
+        """Stop Chromium; a later lease starts it again."""
+        if self._pid == os.getpid():
+            self._thread.run(self._stop(), 20)
+
+    # --- on the browser's thread -----------------------------------------------------------------
+
+    async def context(self, origin: str) -> BrowserContext:
+        """A clean context whose traffic goes to ``origin`` only."""
+        browser = await self._connected()
+        idle = self._idle[origin]
+        if idle:
+            return idle.pop()
+        return await browser.new_context(
+            viewport=VIEWPORT,  # pyright: ignore[reportArgumentType]
+            locale="en-US",
+            timezone_id="UTC",
+            accept_downloads=False,
+            service_workers="block",
+            reduced_motion="reduce",
+            # `<-loopback>` takes back that loopback bypasses the proxy; the origin is then excepted again.
+            proxy={"server": NOWHERE, "bypass": f"<-loopback>,{urlsplit(origin).netloc}"},
+        )
+
+    async def give_back(self, context: BrowserContext, origin: str, *, clean: bool) -> None:
+        """Clean a context for the next episode, or throw it away."""
+        idle = self._idle[origin]
+        browser = context.browser
+        if browser is None or browser is not self._browser or not browser.is_connected():
+            return
+        if clean and len(idle) < _IDLE:
+            idle.append(context)
+            return
+        try:
+            async with asyncio.timeout(10):
+                await context.close()
+        except (TimeoutError, Error):
+            await self._stop_browser()  # it holds on to a page that cannot be closed
+
+    async def _connected(self) -> Browser:
+        async with self._starting:
+            if self._browser is not None and self._browser.is_connected():
+                return self._browser
+            path = require_chromium()
+            await self._stop()  # also Playwright's driver, which may be what failed
+            self._playwright = await async_playwright().start()
+            try:
+                self._browser = await self._playwright.chromium.launch(
+                    executable_path=path, args=list(FLAGS), ignore_default_args=list(UNWANTED)
+                )
+            except Error as error:
+                cause = str(error).partition("\n")[0]
+                raise InfraError(
+                    f"Chromium ({path}) does not start: {cause}", "`turnwise doctor` says what is missing."
+                ) from error
+            return self._browser
+
+    async def _stop_browser(self) -> None:
+        browser, self._browser = self._browser, None
+        self._idle.clear()
+        if browser is not None and browser.is_connected():
+            try:
+                async with asyncio.timeout(10):
+                    await browser.close()
+            except (TimeoutError, Error):
+                return
+
+    async def _stop(self) -> None:
+        await self._stop_browser()
+        playwright, self._playwright = self._playwright, None
+        if playwright is not None:
+            with contextlib.suppress(Exception):  # its process may be gone
+                await playwright.stop()
+
+
+async def _process(browser: Browser) -> int:
+    session = await browser.new_browser_cdp_session()
+    try:
+        found = await session.send("SystemInfo.getProcessInfo")
+    finally:
+        await session.detach()
+    return next(item["id"] for item in found["processInfo"] if item["type"] == "browser")
+
+
+_shared: Chromium | None = None
+_lock = threading.Lock()
+
+
+def chromium() -> Chromium:
+    """This process's Chromium. A forked child gets one of its own."""
+    global _shared
+    with _lock:
+        if _shared is None or _shared._pid != os.getpid():
+            _shared = Chromium()
+            atexit.register(_shared.close)
+        return _shared
