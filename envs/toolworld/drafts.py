@@ -45,9 +45,9 @@ class Draft:
         return item
 
     def override(self, table: str, key: str, **fields: Any) -> None:
-        """Change the world in which the task begins."""
+        """Change the world in which the task begins; only before the first request is carried out."""
         self.patch.append((table, key, fields))
-        self.db = self.base = self.db.update(table, key, **fields)
+        self.db = self.base = self.base.update(table, key, **fields)
 
     def apply(self, stage: Stage) -> None:
         """Carry out the stage's plan, so that the next request is drawn on what it leaves."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from turnwise.envs.toolworld.facts import Fact, say
 from turnwise.envs.toolworld.story import PlanStep
-from turnwise.tasks.core import Json, canonical
+from turnwise.tasks.core import Json, canonical, digest
 
 if TYPE_CHECKING:
     from turnwise.envs.toolworld.moments import ToolState
@@ -33,7 +33,7 @@ def hasty_step(state: ToolState, rng: Random) -> PlanStep:
     for step in stage.plan:
         if step.kind == "call":
             made += 1
-            if len(state.done) >= made:  # whatever the calls were
+            if state.calls >= made:  # whatever the calls were
                 continue
         elif step.kind != "tell" and _is_done(state, step):
             continue
@@ -55,7 +55,7 @@ def offers(state: ToolState) -> list[str]:
     said += ["sure ?", "done ."] if domain.compact else ["Shall I proceed?", "Sorry, that is not possible."]
     for step in state.case.planned:
         said += [f"{step.name}[{', '.join(map(str, values))}]" for values in _like(state, step)]
-    return list(dict.fromkeys(said))
+    return sorted({*said}, key=lambda text: digest(text))  # an order that tells nothing
 
 
 def _like(state: ToolState, step: PlanStep) -> list[list[Json]]:

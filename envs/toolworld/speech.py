@@ -30,6 +30,10 @@ _REPORT = re.compile(
     r"tell|there (is|are)|you (have|had)|it is|the \w+ is)\b",
     re.IGNORECASE,
 )
+_ORDER = re.compile(
+    r"\b(turn|switch|disable|enable|set|reset|reseat|insert|take|remove|restart|reboot|run|pay|accept|look|check|do)\b",
+    re.IGNORECASE,
+)
 LONGEST = 4000
 """Characters that a user listens to."""
 
@@ -52,7 +56,7 @@ def _read(text: str, slots: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[tu
             continue
         if _REQUEST.search(sentence):
             rest = sentence.lower()
-            if _CONSENT.search(sentence) and not re.search(r"\b(what|which|provide|share)\b", rest):
+            if _CONSENT.search(sentence) and not re.search(r"\b(what|which|how|provide|share)\b", rest):
                 consent = True
                 continue
             asks += [slot for slot, words in slots if slot not in asks and _mentions(rest, words)]
@@ -63,8 +67,14 @@ def _read(text: str, slots: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[tu
 def understand(domain: Domain, text: str) -> Heard:
     """What a user of ``domain`` makes of the text."""
     asks, consent, report = _read(text, _slots(domain.name, domain))
-    deeds = tuple(deed for deed in domain.deeds if _asked_for(deed, text)) if domain.deeds else ()
+    deeds = _deeds(domain, text) if domain.deeds else ()
     return Heard(asks, consent, report, deeds)
+
+
+def _deeds(domain: Domain, text: str) -> tuple[Deed, ...]:
+    """What the user is asked to do. A mere question about his device makes him look at it: the first deed."""
+    asked = tuple(deed for deed in domain.deeds if _asked_for(deed, text))
+    return asked if not asked or _ORDER.search(text) else domain.deeds[:1]
 
 
 _kept_slots: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}

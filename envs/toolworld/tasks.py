@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal
@@ -36,6 +37,7 @@ MANNERS = (
     "Well, the weather is awful here, but anyway.",
     "Look, I have order 66 of my day's tasks to do.",
 )
+_PATIENCE = 40  # worlds and customers that one kind of first request is tried with
 
 
 class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
@@ -151,8 +153,12 @@ def knobs_of(values: Mapping[str, Json]) -> ToolWorldKnobs:
 def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs) -> Task:
     """A task that no other split can draw, whose plan was carried out and breaks no rule."""
 
+    name = rng.choice(knobs.domains)
+    kinds = _first_kinds(domain_of(name), rng, knobs)
+    attempts = itertools.count()
+
     def draw(rng: Random) -> Task | None:
-        name = rng.choice(knobs.domains)
+        kind = kinds[next(attempts) // _PATIENCE % len(kinds)]
         seed = digest(ENV, name, split.value, rng.randrange(knobs.worlds))
         draft = Draft(
             domain_of(name),
@@ -161,7 +167,7 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs) -> Task:
             paraphrase=knobs.paraphrase,
             changes=knobs.changes,
         )
-        stages = _stages(draft, rng, knobs)
+        stages = _stages(draft, kind, rng, knobs)
         if stages is None:
             return None
         brief, manner = rng.random() < knobs.brief, rng.choice(MANNERS) if knobs.paraphrase else ""
@@ -184,18 +190,27 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs) -> Task:
     return first_drawn(draw, rng, split, "tool world")
 
 
-def _stages(draft: Draft, rng: Random, knobs: ToolWorldKnobs) -> Sequence[Stage] | None:
+def _first_kinds(domain: Domain, rng: Random, knobs: ToolWorldKnobs) -> list[Primitive]:
+    """What the first request may be: drawn before everything else, so that what seldom fits is not rarer."""
+    trap = bool(domain.traps) and rng.random() < knobs.traps
+    kinds = domain.traps if trap else domain.requests
+    return [kinds[name] for name in rng.sample(sorted(kinds), len(kinds))]
+
+
+def _stages(draft: Draft, first: Primitive, rng: Random, knobs: ToolWorldKnobs) -> Sequence[Stage] | None:
     domain = draft.domain
     if not domain.enter(draft):
         return None
     stages: list[Stage] = []
-    for _ in range(rng.randint(*knobs.requests)):
+    for number in range(rng.randint(*knobs.requests)):
         trap = domain.traps and rng.random() < knobs.traps
-        stage = _drawn(draft, domain.traps if trap else domain.requests, rng)
+        stage = _drawn(draft, domain.traps if trap else domain.requests, rng) if number else first(draft)
         if stage is None:
             return None
         draft.apply(stage)
         stages.append(stage)
+        if any((made := domain.act(step.name)) is not None and made.kind == "end" for step in stage.plan):
+            break
     return _introduced(domain, stages)
 
 

@@ -86,7 +86,7 @@ def _act(domain: Domain, story: Story, user: UserState, db: Database, deeds: tup
     did = set(user.did)
     for deed in domain.deeds:
         if deed in deeds:
-            db, result = deed.does(db, story.customer)
+            db, result, _ = deed.does(db, story.customer)
             said.append(str(result))
             did.add(deed.name)
     return Answer(user._replace(did=frozenset(did)), db, " ".join(said))
