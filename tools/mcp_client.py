@@ -16,7 +16,7 @@ import threading
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from turnwise.errors import InfraError, MissingDependencyError
 from turnwise.tools.core import Json, Tool, ToolCall, ToolError, ToolSpec
@@ -84,8 +84,9 @@ class McpConnection:
         try:
             self._client = self._ready.result(timeout)
         except BaseException as error:
+            failed = self._failed("cannot be reached", error)
             self.close()
-            raise self._failed("cannot be reached", error) from error
+            raise failed from error
         self.instructions: str = self._client.instructions or ""
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -138,7 +139,7 @@ class McpConnection:
             self._task.cancel()
         self._stderr.close()
 
-    def __enter__(self) -> McpConnection:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

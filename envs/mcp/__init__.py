@@ -1,0 +1,1 @@
+"""Model Context Protocol: tasks out of any server (``env``), and our environments served to others (``serve``)."""

@@ -1,0 +1,162 @@
+"""Make tasks out of any MCP server.
+
+A subclass names the server, fills a folder for it, says what solves a task and judges what came out; an
+example of forty lines is in docs/tools.md. The server's tools are the environment's, and ``finish`` is added.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from turnwise.envs.core import AgentEnv, End, Transition
+from turnwise.envs.mcp.live import LiveServer, Pool
+from turnwise.envs.messages import Message, Messages
+from turnwise.tasks.core import Task, digest
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
+from turnwise.tools.dialects.registry import read_calls
+from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
+
+_MOST_CALLS = 16  # in one message
+
+
+def finish(answer: str = "") -> None:
+    """Say that the task is done, with an answer where one was asked for. Ends the episode."""
+
+
+_FINISH = tool(finish)
+
+
+class McpState(NamedTuple):
+    """Everything that was called, in order, and what was answered last. The live server follows from it."""
+
+    task: str
+    calls: tuple[ToolCall, ...] = ()
+    heard: str = ""
+
+
+class McpEnv(AgentEnv[McpState]):
+    """An environment whose tools are those of an MCP server.
+
+    A state is the calls so far, so forks cost nothing until they are stepped; then a server of their own is
+    brought to that point by calling again what was called. The server must therefore answer the same to the same.
+    """
+
+    server: ClassVar[Server]  # "{folder}" in its command stands for the folder of the task
+    offered: ClassVar[tuple[str, ...]] = ()  # names of the tools that are offered; empty: all
+    keeps_memory: ClassVar[bool] = True  # False: all that the server knows lies in its folder
+    timeout: ClassVar[float] = 30.0
+    pool: ClassVar[Pool] = Pool()
+    turn_limit = 20
+    _live: LiveServer | None = None
+
+    # --- what an author writes -------------------------------------------------------------------
+
+    @classmethod
+    def prepare(cls, task: Task, folder: Path) -> None:
+        """Fill the empty folder, always in the same way. The model knows it as ``/work``."""
+
+    def judge(self, task: Task, folder: Path, answer: str) -> float:
+        """How well the task was done, from 0 to 1. Must not change the folder."""
+        raise NotImplementedError
+
+    def plan(self, task: Task) -> Sequence[ToolCall]:
+        """Calls that solve the task; the last one is ``finish``."""
+        raise NotImplementedError
+
+    # --- the contract ----------------------------------------------------------------------------
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.tools = (*_tools_of(type(self)), _FINISH)
+
+    def initial(self, task: Task) -> tuple[McpState, str]:
+        return McpState(task.id), task.prompt
+
+    def transition(self, state: McpState, action: Message) -> Transition[McpState]:
+        calls = action.tool_calls or self._read(action.content)
+        if len(calls) > _MOST_CALLS:
+            raise ToolError(f"At most {_MOST_CALLS} calls in one message.")
+        told: list[Message] = []
+        role = "tool" if action.tool_calls else "user"
+        for call in calls:
+            try:
+                arguments = find_tool(self.tools, call.name).validate(call)
+            except ToolError as error:
+                told.append(Message(role, str(error), tool_call_id=call.id))
+                continue
+            live = self._at(state)
+            if call.name == "finish":
+                score = float(self.judge(self.task, live.folder, arguments["answer"]))
+                told.append(Message(role, "Finished.", tool_call_id=call.id))
+                end = End.SOLVED if score >= 1.0 else End.FAILED
+                return Transition(state._replace(heard="finished"), Messages(told), {"outcome": score}, end)
+            text, _ = live.call(call)
+            state = McpState(state.task, (*state.calls, call), digest(text))
+            told.append(Message(role, self._cut(text) or "(nothing)", tool_call_id=call.id))
+        return Transition(state, Messages(told))
+
+    def gold(self, state: McpState) -> Message:
+        """The next call of the plan, as far as exactly the plan was followed so far."""
+        plan = self.plan(self.task)
+        call = plan[min(len(state.calls), len(plan) - 1)]
+        return Message("assistant", "", (ToolCall(call.name, call.arguments, f"call_{len(state.calls)}"),))
+
+    def state_key(self, state: McpState) -> str:
+        calls = [[call.name, dict(call.arguments)] for call in state.calls]
+        return digest(state.task, calls, state.heard)
+
+    def fork(self, *, seed: int | None = None) -> AgentEnv[McpState]:
+        twin = super().fork(seed=seed)
+        assert isinstance(twin, McpEnv)
+        twin._live = None
+        return twin
+
+    def close(self) -> None:
+        """Leave the server to the next environment of this class."""
+        if self._live is not None:
+            self._release()
+            self._live = None
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _read(self, text: str) -> tuple[ToolCall, ...]:
+        parsed = read_calls(text, [one.spec for one in self.tools])
+        if not parsed.calls:
+            names = ", ".join(one.spec.name for one in self.tools)
+            raise ToolError(parsed.error or f"Call a tool; finish ends the task. Tools: {names}.")
+        return parsed.calls
+
+    def _at(self, state: McpState) -> LiveServer:
+        if self._live is None:
+            kind = type(self)
+            self._live = self.pool.take(kind, self._start)
+            self._release = weakref.finalize(self, self.pool.give, kind, self._live)
+        self._live.go_to(self.task, state.calls)
+        return self._live
+
+    @classmethod
+    def _start(cls) -> LiveServer:
+        return LiveServer(cls.server, cls.prepare, keeps_memory=cls.keeps_memory, timeout=cls.timeout)
+
+    def _cut(self, text: str) -> str:
+        over = len(text) - self.observation_limit // _MOST_CALLS
+        return text if over <= 0 else f"{text[:-over]}\n[… {over} characters cut]"
+
+
+@functools.cache
+def _tools_of(kind: type[McpEnv]) -> tuple[Tool, ...]:
+    """The tools that the server offers, asked for once in a process."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="turnwise-mcp-") as name:
+        server = kind.server
+        if isinstance(server, StdioServer):
+            server = in_folder(server, Path(name))
+        with McpConnection(server, timeout=kind.timeout) as connection:
+            tools = connection.tools()
+    by_name: Mapping[str, Tool] = {one.spec.name: one for one in tools}
+    return tuple(find_tool(tools, name) for name in kind.offered) if kind.offered else tuple(by_name.values())
