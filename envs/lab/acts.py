@@ -68,23 +68,27 @@ def read(state: LabState, words: Sequence[str]) -> Act:
         if word not in lab.numbers and word not in NUMBER:
             continue
         called = words[place + 1] if place + 1 < len(words) else ""
-        thing = _named(state, word, called)
+        thing = _named(state, word, called, pours=verb == "pour")
         if thing != NOTHING and thing not in found:
             found.append(thing)
     if verb == "measure" and len(found) > 1:  # "use thermometer on X"
         found = [thing for thing in found if lab.kinds[thing] != "thermometer"]
+    if words[0] == "use" and found and lab.props[found[0]].device:
+        verb = "activate"
     return Act(verb, *found[:2])
 
 
-def _named(state: LabState, word: str, called: str) -> int:
-    known = state.lab.numbers.get(word, ())
+def _named(state: LabState, word: str, called: str, *, pours: bool) -> int:
+    lab = state.lab
+    known = lab.numbers.get(word, ())
     if known and called.isdecimal():
         if len(called) > 3 or not 1 <= int(called) <= len(known):
             raise ToolError(f"there is no {word} {called[:6]} .")
         return known[int(called) - 1]
-    if not known:
+    if not known:  # a substance: what pours it if it is to be poured, else a vessel with it
         bit = 1 << NUMBER[word]
         known = [n for n, content in enumerate(state.content) if content & bit]
+        known = [n for n in known if lab.props[n].source == pours] or known
     return min(known, key=lambda n: (not state.can_reach(n), state.room_of(n) != state.room), default=NOTHING)
 
 
@@ -237,7 +241,7 @@ def _disconnect(state: LabState, act: Act) -> Done:
 
 def _lamps(state: LabState) -> str:
     lit = [n for n in state.lab.numbers.get("lamp", ()) if circuit.shines(state, n)]
-    return f"{state.lab.names[lit[0]]} shines ." if lit else "connected . no lamp shines ."
+    return f"{state.lab.names[lit[0]]} shines ." if lit else "connected , no lamp shines ."
 
 
 def _cross(state: LabState, act: Act) -> Done:

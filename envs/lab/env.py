@@ -21,7 +21,7 @@ from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 
 _lab = Kept(Lab)
-_ERROR = 0.25  # how often the imperfect agent does something else
+_ERROR, _HASTE = 0.35, 0.1  # how often the imperfect agent does something else, and focuses too early
 
 
 class LabEnv(CommandEnv[LabState]):
@@ -65,8 +65,8 @@ class LabEnv(CommandEnv[LabState]):
         return write(state.lab, plans.gold(state))
 
     def demonstrate(self, state: LabState, rng: Random) -> str:
-        """Does something else one time in four, and at times focuses on it."""
-        return write(state.lab, plans.wander(state, rng, _ERROR))
+        """Does something else one time in three, and at times focuses on it."""
+        return write(state.lab, plans.wander(state, rng, _ERROR, _HASTE))
 
     def potential(self, state: LabState) -> float:
         """The share of the sub-goals that is reached."""

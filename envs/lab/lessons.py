@@ -262,22 +262,20 @@ _BOILING = (
     "iodine",
     "zinc",
 )
-_MELTING = tuple(
-    [
-        "chocolate",
-        "butter",
-        "wax",
-        "gallium",
-        "sulfur",
-        "iodine",
-        "tin",
-        "bismuth",
-        "lead",
-        "zinc",
-        "aluminium",
-        "silver",
-        "copper",
-    ]
+_MELTING = (
+    "chocolate",
+    "butter",
+    "wax",
+    "gallium",
+    "sulfur",
+    "iodine",
+    "tin",
+    "bismuth",
+    "lead",
+    "zinc",
+    "aluminium",
+    "silver",
+    "copper",
 )
 _FLUID = ("water", "alcohol", "milk", "juice", "vinegar", "oil", "brine", "syrup")
 _PAIRS = [(a, b) for a, b in itertools.permutations(ANIMALS, 2) if KINDS[a].span > 3 * KINDS[b].span]

@@ -306,10 +306,11 @@ _ACHIEVE: Mapping[str, Callable[[LabState, Goal], Act | None]] = {
 }  # fmt: skip
 
 
-def wander(state: LabState, rng: Random, error: float) -> Act:
-    """An imperfect agent: with probability ``error`` it does something else, at times focusing on it."""
+def wander(state: LabState, rng: Random, error: float, haste: float) -> Act:
+    """An imperfect agent: with probability ``error`` it does something else, and ``haste`` of that is a focus."""
     act = gold(state)
     if act == STUCK or rng.random() < error:
-        others = [other for other in possible(state) if other.verb != "focus" or rng.random() < 0.02]
-        return rng.choice(others)
+        hasty = rng.random() < haste
+        others = [other for other in possible(state) if (other.verb == "focus") == hasty]
+        return rng.choice(others or [WAIT])
     return act

@@ -1,0 +1,405 @@
+"""Lab: physics, circuits, plants and mixtures by hand; every lesson; gold from anywhere; splits; hasty answers."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.envs.check import check_env
+from turnwise.envs.core import End
+from turnwise.envs.lab import plans
+from turnwise.envs.lab.acts import Act, read
+from turnwise.envs.lab.env import LabEnv
+from turnwise.envs.lab.goals import solved
+from turnwise.envs.lab.lessons import LESSONS
+from turnwise.envs.lab.matter import NAMES, RECIPES, SUBSTANCES, mask, names
+from turnwise.envs.lab.tasks import variations
+from turnwise.envs.lab.things import KINDS, ROOMS
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import get_suite, suite_tasks
+from turnwise.envs.walks import walk
+from turnwise.envs.worlds.commands import spoken
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
+
+ENV = "turnwise/Lab-v0"
+SUITES = ["easy", "standard", "long"]
+OPTIONS = {
+    "rooms": ["kitchen", "garden"], "doors": [[0, 1]], "melts": {}, "seconds": [], "traits": [],
+    "notes": "orange : red and yellow .", "broken": [], "known": False, "slip": 0.0, "irreversible": True,
+    "text": "compact", "commands": "hidden", "turn_limit": 100,
+}  # fmt: skip
+
+
+def thing(kind, at=0, *content, warm=20, age=0):
+    return [kind, at, list(content), warm, age]
+
+
+def start(things, goals, **options):
+    env = LabEnv(shaping=1.0)
+    task = Task(ENV, "do it .", {**OPTIONS, "things": things, "goals": goals, **options})
+    env.reset(seed=0, options={"task": task})
+    return env
+
+
+def say(env, *commands):
+    """The last observation's text after some commands."""
+    return [env.step(command) for command in commands][-1].observation[-1].content
+
+
+def lesson(name, index=0, split=Split.TRAIN, **knobs):
+    return LabEnv.generate(derive_rng(name, index), split, lessons=[name], turn_limit=150, **knobs)
+
+
+def test_the_contract_is_kept():
+    report = check_env(ENV, tasks=10)
+    assert report.ok, str(report)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def test_butter_melts_worked_out_by_hand():
+    things = [thing("stove"), thing("cup", 0, "butter"), thing("thermometer"), thing("cup", 1, "wax")]
+    env = start(things, [["focus", 1], ["placed", 1, 1], ["running", 1], ["phase", 1, 1]])
+    steps = [
+        env.step(said)
+        for said in (
+            "take cup 1",
+            "take thermometer",
+            "put cup 1 stove",
+            "focus on the butter",
+            "measure butter",
+        )
+    ]
+    assert [step.info["rewards"]["progress"] for step in steps] == [
+        0,
+        0,
+        0,
+        0.5,
+        0,
+    ]  # "placed" waits for "focus"
+    assert steps[-1].observation[-1].content == "20 degrees ."
+    # The stove adds 40 degrees a turn, but what melts stays at its melting point (33) for a turn.
+    assert say(env, "turn on the stove") == "done ."
+    assert env.state.temperature[1] == 33
+
+
+def test_boiling_and_freezing_take_their_time_and_things_return_to_room_temperature():
+    things = [thing("stove"), thing("freezer"), thing("pan", 0, "water"), thing("thermometer")]
+    env = start(things, [["phase", 2, 2], ["phase", 2, 0], ["focus", 2]])
+    say(env, "take pan", "put pan stove", "turn on stove")
+    assert env.state.temperature[2] == 60
+    say(env, "wait")
+    assert (env.state.temperature[2], env.state.phase(2), env.state.done) == (100, 2, 1)
+    say(env, "take pan")  # the act comes first, then its turn's time: ten degrees less, but not past boiling
+    assert env.state.temperature[2] == 90
+    say(env, "open freezer", "put pan freezer")
+    warm = []
+    while env.state.phase(2):
+        say(env, "wait")
+        warm.append(env.state.temperature[2])
+    assert warm == [50, 35, 20, 5, 0, -15]
+    say(env, "take pan", "wait", "wait", "wait", "wait")
+    assert env.state.temperature[2] == 20
+
+
+def test_what_is_too_hot_burns_for_good():
+    things = [thing("furnace"), thing("cup", 0, "butter")]
+    env = start(things, [["focus", 1], ["phase", 1, 1], ["focus", 0]])
+    say(env, "focus cup 1", "take cup 1", "open furnace", "put cup 1 furnace", "turn on furnace")
+    assert (env.state.temperature[1], env.state.done) == (33, 2)
+    say(env, "wait")
+    assert names(env.state.content[1]) == ["ash"]
+
+
+def test_a_lamp_shines_only_in_a_closed_ring_with_a_source():
+    things = [thing(kind) for kind in ("battery", "wire", "lamp", "wire", "panel")]
+    env = start(things, [["shining", 2, 4], ["focus", 0]])
+    told = [
+        ("connect battery lamp", "one of the two must be a wire ."),
+        ("connect wire 1 to battery", "connected , no lamp shines ."),
+        ("connect wire 1 to lamp", "connected , no lamp shines ."),
+        ("connect wire 2 to lamp", "connected , no lamp shines ."),
+        ("connect wire 2 to battery", "lamp 1 shines ."),
+        ("connect wire 2 to panel", "no end of wire 2 or panel 1 is free ."),
+    ]
+    for command, answer in told:
+        assert say(env, command) == answer
+    assert env.state.done == 0  # not by the battery
+    say(env, "disconnect battery", "connect panel wire 1")
+    assert say(env, "connect panel wire 2") == "connected , no lamp shines ."  # indoors
+    say(env, "take panel", "take wire 1", "take wire 2", "take lamp", "go garden")
+    assert env.state.done == 1
+
+
+def test_a_cork_does_not_conduct():
+    things = [thing(kind) for kind in ("cork", "battery", "wire", "wire", "wire", "lamp", "nail")]
+    for part, answer in ((0, "connected , no lamp shines ."), (6, "lamp 1 shines .")):
+        env = start(things, [["noted", part], ["focus", 1]])
+        name = env.state.lab.names[part]
+        say(env, f"connect wire 1 {name}", "connect wire 1 battery", f"connect wire 2 {name}")
+        say(env, "connect wire 2 lamp", "connect wire 3 lamp")
+        assert env.state.done == 0
+        assert say(env, "connect wire 3 battery") == answer
+        assert env.state.done == 1
+
+
+def test_paint_is_mixed_in_steps_and_spoilt_by_a_wrong_one():
+    things = [
+        thing("cup"),
+        thing("bottle", 0, "red"),
+        thing("bottle", 0, "yellow"),
+        thing("bottle", 0, "blue"),
+    ]
+    things.append(thing("note"))
+    orange = mask("orange")
+    for irreversible in (True, False):
+        env = start(
+            things, [["poured", orange], ["made", orange], ["show", orange]], irreversible=irreversible
+        )
+        assert say(env, "read note") == "orange : red and yellow ."
+        say(env, "take bottle 1", "take bottle 2", "take bottle 3", "pour red into cup")
+        assert say(env, "pour red into cup") == "there is some in cup 1 ."
+        before = env.snapshot()
+        wrong = say(env, "pour blue into cup", "pour yellow into cup")
+        assert (wrong == "that would spoil cup 1 .") == (not irreversible)
+        assert say(env, "mix cup") == f"it becomes {'sludge' if irreversible else 'violet'} ."
+        env.restore(before)
+        assert say(env, "pour yellow into cup", "mix cup 1") == "it becomes orange ."
+        assert env.step("focus on the orange").info["end"] is End.SOLVED
+
+
+def test_a_bean_grows_with_soil_and_water_and_bears_fruit_with_bees():
+    things = [
+        thing("bean"),
+        thing("pot"),
+        thing("bag", 0, "soil"),
+        thing("bottle", 0, "water"),
+        thing("hive"),
+    ]
+    env = start(things, [["planted", 0], ["watered", 0], ["stage", 0, 2], ["stage", 0, 4], ["focus", 0]])
+    say(env, "take bean", "take bottle", "take bag", "put bean pot", *["wait"] * 5)
+    assert (env.state.done, env.state.age[0]) == (0, 0)
+    say(env, "pour bag into pot", "wait", "water pot with bottle 1", *["wait"] * 5)
+    assert (env.state.done, env.state.age[0]) == (3, 6)
+    assert say(env, "take bean") == "bean 1 has taken root ."
+    say(env, *["wait"] * 20)
+    assert env.state.stage(0) == 3  # a flower, without bees
+    say(env, "open hive", "wait", "wait")
+    assert env.state.stage(0) == 4
+    assert env.step("focus bean 1").info["end"] is End.SOLVED
+
+
+def test_a_melting_point_counts_only_if_measured_while_it_melts():
+    things = [
+        thing("stove"),
+        thing("cup", 0, "compound"),
+        thing("thermometer"),
+        thing("crate"),
+        thing("basket"),
+    ]
+    goals = [["focus", 1], ["noted", 1, 1], ["focus", 3]]
+    env = start(things, goals, melts={"compound": 90})
+    say(env, "take thermometer", "focus cup 1", "take cup 1", "put cup 1 stove", "turn on stove")
+    assert say(env, "measure cup 1") == "60 degrees ."
+    assert env.state.done == 1
+    before = env.snapshot()
+    assert say(env, "measure cup 1") == "90 degrees , liquid ."
+    assert env.state.done == 2
+    env.restore(before)
+    assert say(env, "wait", "measure cup 1") == "130 degrees , liquid ."
+    assert env.state.done == 1
+    assert plans.distance(env.state) < 30  # let it cool until it melts again
+
+
+# --- focus: what a guess is worth ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["temperature", "melting", "conductivity", "genetics"])
+def test_an_answer_without_the_experiment_fails_even_if_it_is_right(name):
+    for index in range(8):
+        env = LabEnv()
+        task = lesson(name, index, rooms=1, hidden=0.0)
+        env.reset(seed=0, options={"task": task})
+        right = env.state.lab.goals[-1].a
+        state = env.state._replace(room=env.state.room_of(right))
+        env.restore(env.snapshot()._replace(state=state))
+        step = env.step(f"focus on {state.lab.names[right]}")
+        assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+
+
+def test_a_wrong_focus_fails_or_is_refused():
+    things = [thing("cup", 0, "tin"), thing("cup", 0, "lead"), thing("stove")]
+    env = start(things, [["focus", 0], ["phase", 0, 1]])
+    assert env.step("focus on the lead").info["end"] is End.FAILED
+    env = start(things, [["focus", 0], ["phase", 0, 1]], irreversible=False)
+    step = env.step("focus on the lead")
+    assert (step.info["end"], step.info["bad_action"]) == (None, True)
+    assert env.step("focus on the tin").info["rewards"]["progress"] == 0.5
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "act"),
+    [
+        ("go to the garden", Act("go", 1)),
+        ("Action: Walk to garden!", Act("go", 1)),
+        ("turn on stove", Act("activate", 0)),
+        ("turn off the stove 1", Act("deactivate", 0)),
+        ("use stove", Act("activate", 0)),
+        ("use thermometer on the tin", Act("measure", 1)),
+        ("measure cup 2", Act("measure", 2)),
+        ("put cup 2 in/on stove 1", Act("put", 2, 0)),
+        ("pour the water into cup 2", Act("pour", 4, 2)),
+        ("<planning>it is tin</planning>focus on tin", Act("focus", 1)),
+        ("pick up the thermometer", Act("take", 3)),
+        ("drop thermometer", Act("drop", 3)),
+    ],
+)
+def test_commands_are_read_tolerantly(said, act):
+    things = [
+        thing("stove"),
+        thing("cup", 0, "tin"),
+        thing("cup"),
+        thing("thermometer"),
+        thing("bottle", 0, "water"),
+    ]
+    env = start(things, [["focus", 0]])
+    assert read(env.state, spoken(Message("assistant", said))) == act
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("fly", "unknown verb fly"),
+        ("go study", "go where ?"),
+        ("take cup 3", "there is no cup 3 ."),
+        ("take stove", "stove 1 stays where it is ."),
+        ("take", "take what ?"),
+        ("take book", "take what ?"),
+        ("put cup 1 stove", "you do not hold cup 1 ."),
+        ("open cup 1", "cup 1 cannot be opened ."),
+        ("measure tin", "you need a thermometer"),
+        ("take panel", "panel 1 is not in reach ."),
+        ("focus", "focus on what ?"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_the_reason(said, answer):
+    env = start([thing("stove"), thing("cup", 0, "tin"), thing("cup"), thing("panel", 1)], [["focus", 1]])
+    before = env.state
+    step = env.step(said)
+    assert answer in step.observation[-1].content
+    assert step.info["bad_action"]
+    assert env.state == before
+
+
+def test_every_admissible_command_can_be_carried_out():
+    rng = random.Random(0)
+    env = LabEnv()
+    for name in LESSONS:
+        env.reset(seed=0, options={"task": lesson(name, irreversible=name != "paint")})
+        for _ in range(25):
+            here = env.snapshot()
+            commands = env.admissible(env.state)
+            assert len(set(commands)) == len(commands)
+            for command in commands:
+                env.restore(here)
+                refused = env.step(command).info["bad_action"]
+                assert not refused or (command.startswith("focus") and name == "paint"), command
+            env.restore(here)
+            env.step(rng.choice([command for command in commands if not command.startswith("focus")]))
+
+
+# --- gold, lessons, splits -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*LESSONS])
+def test_every_lesson_is_solved_in_every_split(name):
+    env = LabEnv(shaping=1.0)
+    for index in range(9):
+        task = lesson(name, index, [*Split][index % 3], rooms=1 + index % 8, broken=index % 2)
+        walked = walk(env, task, "gold", seed=index)
+        assert walked.success, task.prompt
+        progress = [step.info["rewards"]["progress"] for step in walked.steps]
+        assert min(progress[:-1]) >= 0  # sub-goals are not lost again
+        if index % 2 == 0:
+            assert len(walked.steps) == task.gold["turns"]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_gold_solves_and_the_imperfect_agent_sometimes_does(name):
+    env, suite = LabEnv(), get_suite(f"lab/{name}")
+    tasks = [task for split in Split for task in suite_tasks(suite, split, 20)]
+    assert all(walk(env, task, "gold", seed=seed).score == 1.0 for seed, task in enumerate(tasks))
+    imperfect = sum(walk(env, task, "demonstrator", seed=seed).success for seed, task in enumerate(tasks))
+    assert 0.05 < imperfect / len(tasks) < 0.9
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([*LESSONS]), st.integers(0, 20), st.integers(0, 2**32), st.integers(0, 20))
+def test_gold_from_any_state_or_none(name, index, seed, turns):
+    """Without irreversible mistakes there is always a way; with them, ``gold`` knows when there is none."""
+    rng = random.Random(seed)
+    env = LabEnv()
+    env.reset(seed=seed, options={"task": lesson(name, index, irreversible=bool(seed % 2))})
+    for _ in range(turns):
+        env.step(rng.choice([said for said in env.admissible(env.state) if not said.startswith("focus")]))
+    env.restore(env.snapshot()._replace(turn=0))
+    if plans.distance(env.state) == float("inf"):
+        assert env.state.lab.irreversible
+        return
+    while env.snapshot().end is None:
+        left = plans.distance(env.state)
+        env.step(env.gold(env.state))
+        assert plans.distance(env.state) == left - 1
+    assert solved(env.state)
+
+
+def test_splits_share_no_variation_and_each_has_every_lesson():
+    for name in LESSONS:
+        parts = [set(variations(name, split)) for split in Split]
+        assert all(parts)
+        assert len(set().union(*parts)) == sum(map(len, parts)) == len(set(LESSONS[name].variations))
+
+
+def test_with_seen_variations_the_tasks_still_differ():
+    for split in Split:
+        asked = {lesson("boil", index, split, unseen=False).prompt for index in range(40)}
+        assert len(asked) > 5  # eleven substances; a split of its own has fewer
+    assert len({lesson("boil", index, Split.TEST).prompt for index in range(40)}) == 1
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
+def test_in_compact_text_every_word_has_a_space_behind_it():
+    env = LabEnv()
+    for name in LESSONS:
+        for script in ("gold", "demonstrator"):
+            walked = walk(env, lesson(name, text="compact"), script)
+            texts = [message.content for step in walked.steps for message in step.observation]
+            texts += [message.content for message in (*walked.first, *walked.actions)]
+            for text in texts:
+                assert not re.search(r"[a-z](?![a-z ]|$)", text), text
+
+
+def test_no_word_means_two_things():
+    assert not set(KINDS) & set(ROOMS)
+    assert not set(KINDS) & set(SUBSTANCES)
+    assert not set(ROOMS) & set(SUBSTANCES)
+    assert all(name.isalpha() and name.islower() for name in (*KINDS, *ROOMS, *NAMES))
+    assert all(mask(*names(content)) == content for content in RECIPES)
+
+
+def test_knobs_are_checked():
+    with pytest.raises(EnvError, match="no lesson 'boyl'"):
+        LabEnv.generate(derive_rng(0), Split.TRAIN, lessons=["boyl"])
+    with pytest.raises(EnvError, match="Did you mean 'lessons'"):
+        LabEnv.generate(derive_rng(0), Split.TRAIN, lesson=["boil"])
+    with pytest.raises(EnvError, match="no task of the laboratory"):
+        LabEnv().reset(options={"task": Task("other", "x")})
