@@ -115,5 +115,4 @@ def _context(context: Json) -> Iterator[tuple[str, Sequence[str] | str]]:
         texts = context["sentences"] if "sentences" in context else context["content"]
         yield from zip(context["title"], texts, strict=True)
     else:
-        for title, sentences in context:
-            yield title, sentences
+        yield from context

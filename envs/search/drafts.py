@@ -78,7 +78,9 @@ def unanswerable(draft: Draft) -> Question | None:
         return None
     if not steps and rng.random() < 0.5:  # a false premise
         kind = rng.choice(("city", "company", "event"))
-        name = graph.names.thing(kind, 2 * graph.size + rng.randrange(graph.size), rng.getrandbits(30))
+        name = graph.unknown_name(kind, rng.getrandbits(40))
+        if name is None:
+            return None
         relation = rng.choice(OF_KIND[kind])
         said = f"{_asks(relation.target)} the {rng.choice(relation.nouns)} of {name}?"
         return Question(said, "unanswerable", (UNKNOWN,), queries=(name,), answerable=False)

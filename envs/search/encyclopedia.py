@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+import numpy as np
+
 from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.graph import NOW, Graph
 from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, TERM_SAYS, YEAR
-from turnwise.tasks.core import derive_rng
+from turnwise.tasks.core import digest
 
 _INTROS = {kind.name: kind.intros for kind in KINDS}
 _ONE = {kind.name: kind.one for kind in KINDS}
@@ -26,26 +28,23 @@ class Pages:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        rng = derive_rng(graph.spec.seed, "order")
-        self.order = list(range(graph.size + graph.editions))
-        rng.shuffle(self.order)
-        self._position = [0] * len(self.order)
-        for position, number in enumerate(self.order):
-            self._position[number] = position
+        rng = np.random.Generator(np.random.PCG64(int(digest(graph.spec.seed, "order"), 16)))
+        self._order = rng.permutation(graph.size + graph.editions).astype(np.int32)
+        self._position = np.argsort(self._order).astype(np.int32)
 
     def __len__(self) -> int:
-        return len(self.order)
+        return len(self._order)
 
     def position(self, entity: int) -> int:
         """Where the present page about an entity is."""
-        return self._position[entity]
+        return int(self._position[entity])
 
     def edition_position(self, number: int) -> int:
         """Where old page ``number`` is."""
-        return self._position[self.graph.size + number]
+        return int(self._position[self.graph.size + number])
 
     def __iter__(self) -> Iterator[Passage]:
-        for position, number in enumerate(self.order):
+        for position, number in enumerate(map(int, self._order)):
             yield self._page(position, number)
 
     def _page(self, position: int, number: int) -> Passage:

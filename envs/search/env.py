@@ -132,7 +132,8 @@ class SearchEnv(AgentEnv[SearchState]):
             picked = rng.choice(facts_of(passage_at(state, state.results[0])))
             return _written("search" if state.searches < question.hops else "answer", picked, compact)
         if state.opened < 0 and state.quest.layout.pages == "full":
-            return _written("open", str(rng.choice(state.shown)), compact)
+            best = state.shown[0] if rng.random() < 0.7 else rng.choice(state.shown)
+            return _written("open", str(best), compact)
         names = candidates(state) or [UNKNOWN]
         again = state.searches < question.hops and rng.random() < 0.7
         return _written("search" if again else "answer", rng.choice(names), compact)

@@ -21,15 +21,17 @@ from turnwise.tasks.core import derive_rng, digest
 
 NOW = 1960
 _BORN = (1868, 1900)  # so that everybody is of age to found, write and govern when they are said to
-_MAKERS = {"city_founded": "city_founder", "company_founded": "company_founder", "school_founded": "school_founder",
-           "published": "author", "released": "director"}  # fmt: skip
+_MAKERS = {
+    "city_founded": "city_founder", "company_founded": "company_founder", "school_founded": "school_founder",
+    "published": "author", "released": "director",
+}  # fmt: skip
 
 
 class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
     """Everything that a world follows from. Shares are of what they can apply to, between 0 and 1."""
 
     seed: str
-    passages: int = pydantic.Field(2000, ge=60, le=2_000_000)
+    passages: int = pydantic.Field(2000, ge=60, le=1_000_000)
     aliases: float = pydantic.Field(0.25, ge=0, le=1)  # entities with a second name
     namesakes: float = pydantic.Field(0.1, ge=0, le=0.5)  # people who share a full name
     outdated: float = pydantic.Field(0.1, ge=0, le=0.2)  # pages that are old editions of others
@@ -118,7 +120,7 @@ class Graph:
         """Its other name; people with namesakes have none."""
         if not self._alias[entity] or self.has_namesake(entity):
             return None
-        word = self.names.word(self.size + entity)
+        word = self.names.word(self.size + entity)  # beyond those that are names
         if self.kind(entity) == "person":
             return f"{word} {self.name(entity).split()[-1]}"
         return word if self.kind(entity) in ("city", "region") else f"the {word}"
@@ -126,6 +128,11 @@ class Graph:
     def title(self, entity: int) -> str:
         name = self.name(entity)
         return f"{name} ({self.profession(entity)})" if self.has_namesake(entity) else name
+
+    def unknown_name(self, kind: str, draw: int) -> str | None:
+        """A name of this kind that nothing has, made of a word that is free."""
+        entity = draw % self.size
+        return None if self._alias[entity] else self.names.thing(kind, self.size + entity, draw // self.size)
 
     def mention(self, entity: int) -> str:
         """A phrase that means this entity and no other."""

@@ -46,7 +46,7 @@ class SearchKnobs(Layout, extra="forbid", frozen=True):
     """Questions about generated worlds."""
 
     worlds: int = pydantic.Field(8, ge=1)  # different ones per split
-    passages: int = pydantic.Field(1000, ge=60, le=2_000_000)
+    passages: int = pydantic.Field(1000, ge=60, le=1_000_000)
     aliases: float = pydantic.Field(0.25, ge=0, le=1)
     namesakes: float = pydantic.Field(0.1, ge=0, le=0.5)
     outdated: float = pydantic.Field(0.1, ge=0, le=0.2)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from turnwise.envs.core import Kind
 from turnwise.envs.search.answers import Verdict
 from turnwise.envs.search.question import Question
-from turnwise.envs.search.state import SearchState
+from turnwise.envs.search.state import SearchState, entities_named
 from turnwise.errors import EnvError, NotFoundError
 
 PARTS: Mapping[str, Kind] = {
@@ -112,8 +112,6 @@ def judgement(state: SearchState, trusted: bool) -> float:
 
 def hidden_entities(question: Question) -> set[int]:
     """The gold entities that the question does not name."""
-    from turnwise.envs.search.state import entities_named
-
     everything = " , ".join(name for names in question.entities for name in names)
     return entities_named(everything, question)
 

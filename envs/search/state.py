@@ -20,6 +20,7 @@ from turnwise.tasks.core import Task
 
 _NAME = re.compile(r"(?:(?:The|the) )?[A-Z]\w+(?: (?:of )?[A-Z]\w+)*|\b\d[\d,]*\b")
 _SMALL_WORDS = frozenset((*TO_PEOPLE, *TO_PLACES, "old", "of"))
+_NO_NAMES = frozenset(("Last", "Since", "From", "This", "The", "It"))
 _DOC_LIMIT = 2000  # characters of one passage in Search-R1's format
 
 
@@ -132,7 +133,7 @@ def candidates(state: SearchState) -> list[str]:
     for position in positions:
         passage = passage_at(state, position)
         texts = facts_of(passage) if compact else _NAME.findall(passage.text[:3000])
-        found.update(dict.fromkeys(texts))
+        found.update(dict.fromkeys(text for text in texts if text not in _NO_NAMES))
     return list(found)
 
 
