@@ -6,7 +6,7 @@ branch it has several; ``trajectory_R`` says whose each row is, ``turn_RT`` to w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -128,6 +128,8 @@ class RowMask(NamedTuple):
     trajectory_R: Tensor
 
 
+Judge: TypeAlias = Callable[[Sequence[Group]], Awaitable[list[Group]]]
+"""Writes what someone else says of the turns into ``Turn.signals``."""
 Reward: TypeAlias = Callable[[Group], Group]
 """Replaces rewards; pure."""
 Filter: TypeAlias = Callable[[Group], bool]

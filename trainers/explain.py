@@ -70,7 +70,7 @@ def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
 
 def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
     first = [("strategy", recipe.rollout.strategy)]
-    single = [(seam, getattr(recipe, seam)) for seam in ("reward", "filter", "credit", "correction")]
+    single = [(seam, getattr(recipe, seam)) for seam in ("judge", "reward", "filter", "credit", "correction")]
     return [*first, *single, *(("loss", part) for part in recipe.loss), ("reduce", recipe.reduce)]
 
 

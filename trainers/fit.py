@@ -19,7 +19,7 @@ from turnwise.trainers.play import DryPlayer, Strategy
 from turnwise.trainers.registry import Component, components
 from turnwise.trainers.schema import Recipe
 
-SINGLE = ("reward", "filter", "credit", "correction", "reduce")
+SINGLE = ("judge", "reward", "filter", "credit", "correction", "reduce")
 """Seams that a recipe fills with one part."""
 ENGINES = {
     "vllm": ("turnwise.agents.policies.vllm", "VllmEngine"),
@@ -55,13 +55,20 @@ def _check_parts(recipe: Recipe) -> None:
     if not recipe.loss:
         raise RecipeError("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
     strategy = recipe.rollout.strategy.component("strategy")
-    missing = recipe.needs - MEASURED - {*strategy.gives}
-    for other in components("strategy"):
-        if missing & {*other.gives}:
-            raise RecipeError(
-                f"Parts of this recipe need {', '.join(sorted(missing))}, which strategy {strategy.name!r} does not give.",
-                f"Set rollout.strategy: {other.name}.",
-            )
+    judge = recipe.judge.component("judge")
+    missing = recipe.needs - MEASURED - {*strategy.gives, *judge.gives}
+    for seam, given, key in (("strategy", strategy, "rollout.strategy"), ("judge", judge, "judge")):
+        for other in components(seam):
+            if missing & {*other.gives}:
+                raise RecipeError(
+                    f"Parts of this recipe need {', '.join(sorted(missing))}, which {seam} {given.name!r} does not give.",
+                    f"Set {key}: {other.name}.",
+                )
+    if judge.gives and not recipe.needs & {*judge.gives}:
+        raise RecipeError(
+            f"judge {judge.name!r} can have no effect: no part needs {' or '.join(judge.gives)}.",
+            f"Use credit: {_user_of(judge)}, or judge: none.",
+        )
     if missing:
         raise RecipeError(
             f"Parts of this recipe need {', '.join(sorted(missing))}, which this trainer does not measure.",
@@ -84,9 +91,10 @@ def _check_strategy(recipe: Recipe) -> None:
         )
 
 
-def _user_of(strategy: Component) -> str:
-    """A credit rule that looks at what the strategy measures."""
-    return next(c.name for c in components("credit") if {*c.needs} & {*strategy.gives})
+def _user_of(source: Component) -> str:
+    """A credit rule that looks at what a strategy or a judge measures."""
+    users = [c for c in components("credit") if {*c.needs} & {*source.gives}]
+    return min(users, key=lambda c: (c.name != source.name, len(c.needs), c.name)).name
 
 
 def _check_model(recipe: Recipe) -> None:

@@ -37,7 +37,8 @@ class ImplicitReward:
     def __init__(
         self, model: nn.Module, reader: Reader, kind: Kind, *, learning_rate: float, micro_tokens: int
     ) -> None:
-        self.model, self.reader, self.kind, self.micro_tokens = model, reader, kind, micro_tokens
+        self.model, self.reader, self.micro_tokens = model, reader, micro_tokens
+        self.kind: Kind = kind
         self.optimizer = torch.optim.AdamW(trainable([model]), lr=learning_rate, weight_decay=0.0)
 
     @torch.no_grad()
@@ -79,7 +80,7 @@ class ImplicitReward:
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights and moments, for a checkpoint."""
-        kept = {f"weight/{i}": p for i, p in enumerate(trainable([self.model]))}
+        kept: dict[str, Tensor] = {f"weight/{i}": p for i, p in enumerate(trainable([self.model]))}
         for index, moments in self.optimizer.state_dict()["state"].items():
             kept |= {f"moment/{index}/{name}": tensor for name, tensor in moments.items()}
         return kept

@@ -20,7 +20,7 @@ from turnwise.trainers.implicit import ImplicitReward
 from turnwise.trainers.model import ValueHead, trainable
 from turnwise.trainers.objective import Objective, policy_loss
 from turnwise.trainers.passes import Means, Reader, Scores, Targets, states, targets
-from turnwise.trainers.readings import head_gaps
+from turnwise.trainers.readings import Heads, head_gaps
 from turnwise.trainers.schema import Optimizer
 from turnwise.trainers.token_credit import on_tokens, on_turns
 
@@ -180,7 +180,7 @@ class Learner:
         trajectory_M = rows.trajectory_R[row_M].unique()
         turns, tokens = int(batch.turns.mask_BK[trajectory_M].sum()), int(rows.mask_RT[row_M].sum())
         counts = {"turns": turns, "tokens": tokens, "trajectories": len(trajectory_M)}
-        metrics = Means()
+        metrics, heads = Means(), Heads(self.value_head, self.progress_head)
         for index_N in micro_batches(rows, self.options.micro_tokens, row_M):
             part = rows.select(index_N)
             with self.reader.precision():
@@ -192,7 +192,7 @@ class Learner:
                 weights = weight_RT[index_N, : part.mask_RT.shape[1]].to(self.device)
                 loss, measured = policy_loss(sampled, weights, objective)
             metrics.add(measured, int(part.mask_RT.sum()))
-            for name, gap_N, count in head_gaps(self, part, index_N, hidden, batch, extra.targets):
+            for name, gap_N, count in head_gaps(heads, part, index_N, hidden, batch, extra.targets):
                 loss = loss + self.options.value_weight * gap_N.square().sum() / max(1, counts[count])
                 metrics.add({name: gap_N.detach().abs().sum() / max(1, len(gap_N))}, len(gap_N))
             loss.backward()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from turnwise.trainers.core import Credit, Filter, Reward
+from turnwise.trainers.core import Credit, Filter, Judge, Reward
 from turnwise.trainers.objective import Objective, Term
 from turnwise.trainers.play import Strategy
 from turnwise.trainers.schema import Recipe
@@ -14,6 +14,7 @@ class Parts(NamedTuple):
     """Functions with their options fixed."""
 
     strategy: Strategy
+    judge: Judge
     reward: Reward
     filter: Filter
     credit: Credit
@@ -29,6 +30,7 @@ def build_parts(recipe: Recipe) -> Parts:
     terms = [Term(part.name, part.build("loss"), part.weight) for part in recipe.loss]
     return Parts(
         strategy=recipe.rollout.strategy.build("strategy"),
+        judge=recipe.judge.build("judge"),
         reward=recipe.reward.build("reward"),
         filter=recipe.filter.build("filter"),
         credit=recipe.credit.build("credit"),

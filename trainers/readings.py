@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from turnwise.trainers.collate import Batch, Rows, micro_batches
+from turnwise.trainers.model import ValueHead
 from turnwise.trainers.passes import Targets, before_tokens, states, turn_ends
 
 if TYPE_CHECKING:
@@ -73,25 +74,32 @@ def last_values(learner: Learner, texts: Sequence[Sequence[int]]) -> Tensor:
     return value_N
 
 
+class Heads(NamedTuple):
+    """What is read off the policy's hidden states beside its tokens, where a credit rule asks for it."""
+
+    value: ValueHead | None
+    progress: ValueHead | None
+
+
 def head_gaps(
-    learner: Learner, part: Rows, index_N: Tensor, hidden_RTD: Tensor, batch: Batch, aims: Targets
+    heads: Heads, part: Rows, index_N: Tensor, hidden_RTD: Tensor, batch: Batch, aims: Targets
 ) -> Iterator[tuple[str, Tensor, str]]:
     """By how much each head misses in a micro-batch, with gradient.
 
     A metric's name, the gaps, and what their squares are averaged over: turns, tokens or trajectories.
     """
-    mask_BK, device = batch.turns.mask_BK, learner.device
-    if learner.value_head is not None and aims.value_RT is not None:
+    mask_BK, device = batch.turns.mask_BK, hidden_RTD.device
+    if heads.value is not None and aims.value_RT is not None:
         wanted_N = aims.value_RT[index_N, : part.mask_RT.shape[1]][part.mask_RT].to(device)
-        yield "value_error", learner.value_head(before_tokens(part, hidden_RTD)) - wanted_N, "tokens"
-    elif learner.value_head is not None and aims.value_BK is not None:
+        yield "value_error", heads.value(before_tokens(part, hidden_RTD)) - wanted_N, "tokens"
+    elif heads.value is not None and aims.value_BK is not None:
         where_BK, hidden_ND = states(part, index_N, mask_BK, hidden_RTD)
-        yield "value_error", learner.value_head(hidden_ND) - aims.value_BK[where_BK].to(device), "turns"
-    if learner.progress_head is not None:
+        yield "value_error", heads.value(hidden_ND) - aims.value_BK[where_BK].to(device), "turns"
+    if heads.progress is not None:
         where_BK, hidden_ND = states(part, index_N, mask_BK, hidden_RTD, turn_ends(batch))
         owner_N = where_BK.nonzero()[:, 0].to(device)
         sum_B = torch.zeros(len(mask_BK), device=device)
-        sum_B = sum_B.index_add(0, owner_N, learner.progress_head(hidden_ND))
+        sum_B = sum_B.index_add(0, owner_N, heads.progress(hidden_ND))
         seen_M = owner_N.unique()
         yield "progress_error", sum_B[seen_M] - aims.return_B.to(device)[seen_M], "trajectories"
 

@@ -22,7 +22,7 @@ left out have the default given here. On the command line `--set` changes them b
 turnwise train shop-quick --set updates=20 evaluate.every=5 credit=rloo loss.clip.high=0.28
 ```
 
-Parts (`reward`, `filter`, `credit`, `correction`, `loss`, `reduce`, `rollout.strategy`) are given by name, or by
+Parts (`judge`, `reward`, `filter`, `credit`, `correction`, `loss`, `reduce`, `rollout.strategy`) are given by name, or by
 name with options: `credit: {name: gae, lam: 0.95}`. Losses are a list, each with a `weight`:
 `loss: [clip, {name: kl, weight: 0.01}]`. `turnwise list credit` (or another seam) shows names and options.
 

@@ -21,7 +21,7 @@ import pydantic
 
 from turnwise.errors import NotFoundError, RecipeError
 
-SEAMS = ("strategy", "reward", "filter", "credit", "correction", "loss", "reduce")
+SEAMS = ("strategy", "judge", "reward", "filter", "credit", "correction", "loss", "reduce")
 """In the order in which a batch passes them; each is a folder of ``trainers/``."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,7 +37,7 @@ class Component:
     paper: str  # arXiv id, or "" for what has no paper
     needs: tuple[str, ...]  # signals that the run must measure: "value", "reference", …
     bias: str  # credit, reduce: "unbiased", "biased: why", "changes the objective: to what"
-    gives: tuple[str, ...] = ()  # strategy: signals that it measures
+    gives: tuple[str, ...] = ()  # strategy, judge: signals that it measures
     only_measures: bool = False  # strategy: nothing else is different, so it is idle where nobody needs them
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from turnwise.agents.core import Episode, Turn
@@ -28,6 +28,17 @@ def with_part(turn: Turn, part: str, value: float) -> Turn:
     """
     rewards = {**(turn.rewards or {"outcome": turn.reward}), part: value}
     return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)
+
+
+def with_signals(episode: Episode, signals: Sequence[Mapping[str, float]]) -> Episode:
+    """The episode with these signals added to the turns of its first trajectory, one mapping per turn."""
+    first = episode.trajectory
+    turns = tuple(
+        dataclasses.replace(turn, signals={**turn.signals, **more})
+        for turn, more in zip(first.turns, signals, strict=True)
+    )
+    changed = dataclasses.replace(first, turns=turns)
+    return dataclasses.replace(episode, trajectories={**episode.trajectories, first.agent: changed})
 
 
 def replace_turns(episode: Episode, change: Callable[[Turns], Turns]) -> Episode:

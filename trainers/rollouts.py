@@ -105,7 +105,7 @@ async def sample(
         limits=limits_of(recipe),
         env_options=options.env_options,
     )
-    groups = await parts.strategy(player, plan)
+    groups = await parts.judge(await parts.strategy(player, plan))
     episodes = [episode for group in groups for episode in group]
     failed = [episode for episode in episodes if not episode.outcome.counts]
     if len(failed) > options.max_failed * len(episodes):

@@ -234,6 +234,8 @@ class Recipe(Section):
     """Supervised learning first."""
     rollout: Rollout = Rollout()
     """The episodes of an update."""
+    judge: Part = Part(name="none")
+    """Who says what of the turns, for credit rules that ask for it (`turnwise list judge`)."""
     reward: Part = Part(name="as_is")
     """What replaces the environment's rewards (`turnwise list reward`)."""
     filter: Part = Part(name="informative")

@@ -132,10 +132,18 @@ def test_settings_with_an_effect_are_accepted() -> None:
 
 
 def test_signals_that_nobody_measures_are_refused() -> None:
-    given = {name for strategy in components("strategy") for name in strategy.gives}
-    unknown = [c for c in components("credit") if {*c.needs} - MEASURED - given]
-    for entry in unknown:
-        assert "does not measure" in refused({"credit": entry.name}).cause
+    sources = [(seam, source) for seam in ("strategy", "judge") for source in components(seam)]
+    given = {name for _, source in sources for name in source.gives}
+    assert not [c.name for c in components("credit") if {*c.needs} - MEASURED - given], (
+        "a rule nobody can use"
+    )
+    for entry in components("credit"):
+        for seam, source in sources:
+            if {*entry.needs} & {*source.gives}:
+                assert f"which {seam} " in refused({"credit": entry.name}).cause
+    for seam, source in sources[1:]:
+        if seam == "judge" and source.gives:
+            assert "can have no effect" in refused({"judge": source.name}).cause
     known = [c for c in components("credit") if not {*c.needs} - MEASURED]
     assert {"gae", "rloo"} <= {c.name for c in known}
     for entry in known:

@@ -23,7 +23,7 @@ from turnwise.trainers.credit.tree import tree as tree_credit
 from turnwise.trainers.credit.vine import vine as vine_credit
 from turnwise.trainers.exact import Process, paths
 from turnwise.trainers.play import Player, plan_groups, try_out
-from turnwise.trainers.processes import CHAIN, CHANCE, PROCESSES, STOPPING, lopsided
+from turnwise.trainers.processes import CHAIN, CHANCE, PROCESSES, PUZZLE, STOPPING, lopsided
 from turnwise.trainers.recipe import load_recipe
 from turnwise.trainers.registry import get_component
 from turnwise.trainers.reward.as_is import as_is
@@ -236,8 +236,28 @@ def test_entropy_branches_where_the_policy_was_least_sure() -> None:
             assert forked == ([True, False] if logps[1] < logps[0] else [False, False])
 
 
+def test_uncertainty_branches_where_returns_differ_the_most() -> None:
+    """On a puzzle of 0 or 1 the spread from a state of value v is √(v(1 − v)), so the choice is known."""
+    p = paths(PUZZLE, lopsided(PUZZLE))
+    value = {}
+    for n in range(len(p.mask_NK)):
+        for k in range(int(p.mask_NK[n].sum())):
+            value[k, int(p.state_NK[n, k])] = p.value_NK[n, k].item()
+    groups, cost = grow(tree, PUZZLE, 12, 4, at="uncertainty", probes=300)
+    assert cost.fork_steps > 12 * 300
+    right = 0
+    for parent in (e for group in groups for e in group[:2]):
+        turns = parent.trajectory.turns
+        states = [0, *(int(t.observation[-1].content) for t in turns[1:])]
+        unsure = [value[k, s] * (1 - value[k, s]) for k, s in enumerate(states)]
+        branched = sum(turn.signals["edge"] > 0 for turn in turns)  # turns before the branch are shared
+        right += abs(unsure[branched] - max(unsure)) < 0.03  # what 300 probes can tell apart
+    assert right >= 22, "of 24"
+
+
 def test_what_makes_no_tree_is_refused() -> None:
     for size, options, message in (
+        (4, {"at": "uncertainty", "probes": 1}, "spread"),
         (4, {"at": (1, 2)}, "at least 8"),
         (8, {"at": (2, 1)}, "no tree"),
         (4, {"branches": 1}, "no tree"),

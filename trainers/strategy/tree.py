@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from turnwise.agents.core import Episode, Turn
 from turnwise.agents.rollout import fork
@@ -13,6 +13,10 @@ from turnwise.errors import RecipeError
 from turnwise.trainers.core import Group
 from turnwise.trainers.play import Plan, Played, Player
 from turnwise.trainers.registry import component
+from turnwise.trainers.strategy.vine import fork_values, value_of
+
+Chosen: TypeAlias = Literal["entropy", "uncertainty"]
+"""Each episode branches at a turn of its own."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +34,28 @@ class Leaf:
 
 @component("strategy", "tree", paper="2505.23564", gives=("edge", "leaf_weight"))
 async def tree(
-    play: Player, plan: Plan, *, branches: int = 2, at: tuple[int, ...] | Literal["entropy"] = (1,)
+    play: Player,
+    plan: Plan,
+    *,
+    branches: int = 2,
+    at: tuple[int, ...] | Chosen = (1,),
+    probes: int = 4,
 ) -> list[Group]:
     """Some episodes from the start; at the chosen turns each one goes on in ``branches`` ways.
 
-    ``at`` names turns from 0, in order; every episode that gets there branches. With ``"entropy"`` each episode
-    branches once, at the turn whose sampled tokens were the least likely on average (needs a policy that
-    reports log-probabilities). A group of n has n / branches^len(at) roots; those that end before a branch
-    leave it with fewer episodes. After SPO-tree (Guo et al. 2025) and ARPO (2507.19849), turn by turn.
+    ``at`` names turns from 0, in order (fixed); every episode that gets there branches. Otherwise each episode
+    branches once: with ``"entropy"`` at the turn whose sampled tokens were the least likely on average (needs a
+    policy that reports log-probabilities); with ``"uncertainty"`` where what comes of it is least certain: from the
+    state before each turn ``probes`` fresh rollouts are played, and the turn with the widest spread of returns is
+    taken, the earliest if several are. A group of n has n / branches^len(at) roots; those that end before a
+    branch leave it with fewer episodes. After SPO-tree (Guo et al. 2025) and ARPO (2507.19849), turn by turn;
+    choosing by the spread of returns is ours.
 
     Gives ``edge``, the same number for turns that are one and the same sample, 0 for those that only one
     episode has; and ``leaf_weight``, Π 1/branches over the branches passed, times the leaves of a full tree.
-    With fixed turns the weighted leaves are distributed as the policy plays. With ``"entropy"`` they are
-    not quite: the branch is chosen by what was sampled, so unlikely actions lose weight.
+    With fixed turns the weighted leaves are distributed as the policy plays. With the others they are not quite:
+    the branch is chosen by what was sampled, so unlikely (uncertain) ways lose weight. Probes are not trained on;
+    their steps are in ``fork_steps``.
 
     >>> from turnwise.trainers.play import try_out
     >>> groups, cost = try_out(tree, "scripted:gold", "shop/quick", groups=1, size=4)
@@ -54,34 +67,40 @@ async def tree(
     Raises:
         RecipeError: the group size does not divide into at least two full trees, or no turn is named.
     """
-    full = branches ** (1 if at == "entropy" else len(at))
-    forest = await grow(play, plan, branches, at)
+    full = branches ** (1 if isinstance(at, str) else len(at))
+    forest = await grow(play, plan, branches, at, probes)
     return [[labelled(leaf, leaves, full) for leaf in leaves] for leaves in forest]
 
 
 async def grow(
-    play: Player, plan: Plan, branches: int, at: tuple[int, ...] | Literal["entropy"]
+    play: Player, plan: Plan, branches: int, at: tuple[int, ...] | Chosen, probes: int = 4
 ) -> list[list[Leaf]]:
     """The leaves of every group's trees, each with the moments of all its turns."""
-    levels = 1 if at == "entropy" else len(at)
+    levels = 1 if isinstance(at, str) else len(at)
     full = branches**levels
-    _check(plan, branches, at, full)
+    _check(plan, branches, at, full, probes)
     roots = [request for group in plan for request in group[: len(group) // full]]
     played = iter(await play(roots, moments=True))
     forest = [
         [_leaf(next(played), n + 1) for n in range(len(group) // full)] for group in plan
     ]  # fmt: skip
+    if at == "uncertainty":
+        chosen = await _least_certain(play, forest, probes)
+        await _branch(play, forest, branches, lambda leaf: chosen[id(leaf.played)])
+        return forest
     for level in range(levels):
-        await _branch(play, forest, branches, "entropy" if at == "entropy" else at[level])
+        await _branch(play, forest, branches, _least_likely if at == "entropy" else _fixed(at, level))
     return forest
 
 
-def _check(plan: Plan, branches: int, at: tuple[int, ...] | str, full: int) -> None:
-    if branches < 2 or not at or (at != "entropy" and (sorted(set(at)) != list(at) or at[0] < 0)):  # pyright: ignore[reportOperatorIssue]
+def _check(plan: Plan, branches: int, at: tuple[int, ...] | str, full: int, probes: int) -> None:
+    if branches < 2 or not at or (not isinstance(at, str) and (sorted(set(at)) != list(at) or at[0] < 0)):  # pyright: ignore[reportOperatorIssue]
         raise RecipeError(
             f"strategy 'tree': branches={branches}, at={at} is no tree.",
             "Give at least two branches, and turns from 0 in rising order.",
         )
+    if at == "uncertainty" and probes < 2:
+        raise RecipeError("strategy 'tree': one probe has no spread.", "Set probes to at least 2.")
     for group in plan:
         if len(group) % full or len(group) < 2 * full:
             raise RecipeError(
@@ -94,13 +113,16 @@ def _leaf(played: Played, number: int) -> Leaf:
     return Leaf(played, (number,) * len(played.episode.trajectory.turns), 1.0)
 
 
-async def _branch(play: Player, forest: list[list[Leaf]], branches: int, at: int | str) -> None:
+async def _branch(
+    play: Player, forest: list[list[Leaf]], branches: int, choose: Callable[[Leaf], int | None]
+) -> None:
     """Let every leaf that gets to its branching turn go on in other ways too; grows ``forest``."""
     asked = [
         (group, index, turn, moment)
         for group, leaves in enumerate(forest)
         for index, leaf in enumerate(leaves)
-        if (turn := _branching_turn(leaf, at)) is not None
+        if leaf.played.episode.outcome.counts
+        and (turn := choose(leaf)) is not None
         and (moment := leaf.played.moment(turn)) is not None
     ]
     requests = [fork(moment, i) for *_, moment in asked for i in range(1, branches)]
@@ -118,12 +140,13 @@ async def _branch(play: Player, forest: list[list[Leaf]], branches: int, at: int
             leaves.append(Leaf(whole, owners, parent.weight))
 
 
-def _branching_turn(leaf: Leaf, at: int | str) -> int | None:
-    """The turn at which a leaf branches; None where it does not get there."""
-    if not leaf.played.episode.outcome.counts:
-        return None
-    if isinstance(at, int):
-        return at if at < len(leaf.turns) else None
+def _fixed(at: tuple[int, ...] | str, level: int) -> Callable[[Leaf], int | None]:
+    turn = int(at[level])
+    return lambda leaf: turn if turn < len(leaf.turns) else None
+
+
+def _least_likely(leaf: Leaf) -> int | None:
+    """The turn whose tokens surprise the policy the most."""
     surprise = [_surprise(turn) for turn in leaf.turns]
     return max(range(len(surprise)), key=surprise.__getitem__, default=None)
 
@@ -137,6 +160,21 @@ def _surprise(turn: Turn) -> float:
             "Name the turns: rollout.strategy={name: tree, at: [1]}.",
         )
     return -sum(logprobs) / len(logprobs)
+
+
+async def _least_certain(play: Player, forest: list[list[Leaf]], probes: int) -> dict[int, int | None]:
+    """The turn before which fresh rollouts differ the most in what they earn, by the identity of a leaf's play."""
+    trunks = [[leaf.played for leaf in leaves] for leaves in forest]
+    values = await fork_values(play, trunks, probes, "probe")
+    chosen: dict[int, int | None] = {}
+    for group in trunks:
+        for played in group:
+            found = [
+                value_of(values, group[0], played, k) for k in range(len(played.episode.trajectory.turns))
+            ]
+            spread = [value.error if value else 0.0 for value in found]
+            chosen[id(played)] = max(range(len(spread)), key=spread.__getitem__, default=None)
+    return chosen
 
 
 def labelled(leaf: Leaf, leaves: Sequence[Leaf], full: int) -> Episode:

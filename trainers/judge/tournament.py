@@ -1,0 +1,64 @@
+"""A language model that compares attempts two at a time, in a tournament."""
+
+import re
+from collections.abc import Sequence
+
+from turnwise.agents.core import Policy
+from turnwise.trainers.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.core import Group
+from turnwise.trainers.registry import component
+from turnwise.trainers.rewards import with_signals
+from turnwise.trainers.tournament import standings
+
+QUESTION = """\
+Two agents tried the same task. Compare how well each did it.
+
+=== Attempt A
+{first}
+
+=== Attempt B
+{second}
+
+Explain in a few sentences. Then end with one line: `POINTS: a b`, two numbers from 0 to 10."""
+
+
+@component("judge", "tournament", paper="2601.06487", gives=("standing",))
+async def tournament(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[Group]:
+    """The episodes of each group meet in a seeded single elimination; a policy gives both sides points.
+
+    ``standing`` is 1 − place/(n − 1). Every pair is asked about in both orders and the points are added; an answer that
+    cannot be read gives 5 to both. 4(n − 1) questions per group at most. Zhang et al. 2026.
+
+    >>> points("A searched well.\\nPOINTS: 8 3"), points("no idea")
+    ((8.0, 3.0), (5.0, 5.0))
+    """
+    judge = judge_policy(policy)
+    return [await _rank(judge, group) for group in groups]
+
+
+async def _rank(judge: Policy, group: Group) -> Group:
+    asked = counting(group)
+    shown = {i: transcript(group[i]) for i in asked}
+
+    async def compare(x: int, y: int) -> tuple[float, float]:
+        one, two = shown[asked[x]], shown[asked[y]]
+        there, back = await ask(
+            judge,
+            [QUESTION.format(first=one, second=two), QUESTION.format(first=two, second=one)],
+        )
+        (a, b), (d, c) = points(there), points(back)
+        return a + c, b + d
+
+    places = await standings(len(asked), compare)
+    told = list(group)
+    for i, place in zip(asked, places, strict=True):
+        told[i] = with_signals(group[i], [{"standing": place}] * len(group[i].trajectory.turns))
+    return told
+
+
+def points(answer: str) -> tuple[float, float]:
+    """What each side gets, as an answer says; 5 to both where it does not."""
+    found = re.findall(
+        r"^\W*POINTS:\s*(\d+(?:\.\d+)?)\D+(\d+(?:\.\d+)?)", answer, re.MULTILINE | re.IGNORECASE
+    )
+    return (float(found[-1][0]), float(found[-1][1])) if found else (5.0, 5.0)
