@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
-from turnwise.envs.core import End
+from turnwise.envs.core import End, Kind, Transition
 from turnwise.envs.household import plans, says
 from turnwise.envs.household.acts import do, possible, read, write
 from turnwise.envs.household.house import House, HouseState, begin, solved
 from turnwise.envs.household.tasks import HouseholdKnobs, draw_task
-from turnwise.envs.worlds.commands import Answer, CommandEnv, Kept
+from turnwise.envs.messages import Message
+from turnwise.envs.worlds.commands import Answer, CommandEnv, Kept, spoken
 from turnwise.envs.worlds.knobs import check_knobs
+from turnwise.envs.worlds.mind import BLANK, PAID, fitting_tag, stumble, tag_of, think
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 
@@ -30,6 +32,20 @@ class HouseholdEnv(CommandEnv[HouseState]):
         for objects in (20, 50)
     }
 
+    def __init__(
+        self,
+        *,
+        shaping: float = 0.0,
+        grounding: float = 0.0,
+        meta: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        """``meta`` is paid for well-placed meta-reasoning tags, by RLVMR's rules (envs/worlds/mind.py)."""
+        super().__init__(shaping=shaping, grounding=grounding, render_mode=render_mode)
+        self.meta, self._said = meta, ""
+        if meta:
+            self.ledger = {**self.ledger, **dict.fromkeys(PAID, Kind.STEP)}
+
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return draw_task(rng, split, check_knobs(HouseholdKnobs, knobs, "household"))
@@ -38,7 +54,8 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return begin(_house(task))
 
     def opening(self, state: HouseState) -> tuple[str, str]:
-        return says.SYSTEM["full" if state.house.full else "compact"], says.opening(state)
+        system = says.SYSTEM["full" if state.house.full else "compact"]
+        return f"{system}{says.TAGS}" if self.meta else system, says.opening(state)
 
     def obey(self, state: HouseState, words: Sequence[str]) -> Answer[HouseState]:
         house = state.house
@@ -53,12 +70,36 @@ class HouseholdEnv(CommandEnv[HouseState]):
             return Answer(after, says.refuse(house, "done ."), End.SOLVED)
         return Answer(after, says.tell(after, act))
 
+    def transition(self, state: HouseState, action: Message) -> Transition[HouseState]:
+        if not self.meta:
+            return super().transition(state, action)
+        self._said = ""  # for ``refused``, which is told why but not what
+        self._said = " ".join(spoken(action))
+        change = super().transition(state, action)
+        solves, tag = change.end is End.SOLVED, tag_of(action.content)
+        mind, earned = think(state.mind, tag, self._said, solved=solves, weight=self.meta)
+        after = change.state._replace(mind=mind)
+        return change._replace(state=after, rewards={**change.rewards, **earned})
+
+    def refused(self, state: HouseState, why: str) -> Transition[HouseState]:
+        """An answer; where meta-reasoning is paid for, it is remembered what was refused."""
+        if self.meta:
+            state = state._replace(mind=stumble(state.mind, self._said))
+        return Transition(state, why)
+
     def gold(self, state: HouseState) -> str:
-        return write(state.house, plans.gold(state))
+        return self._thought(state, write(state.house, plans.gold(state)))
 
     def demonstrate(self, state: HouseState, rng: Random) -> str:
         """Looks about at random, takes the wrong thing at times, forgets to clean, heat or cool it."""
-        return write(state.house, plans.wander(state, rng))
+        return self._thought(state, write(state.house, plans.wander(state, rng)))
+
+    def _thought(self, state: HouseState, command: str) -> str:
+        """A command, after a tag that suits it where such tags are paid for."""
+        if not self.meta:
+            return command
+        tag = fitting_tag(state.mind, " ".join(spoken(Message("assistant", command))))
+        return f"<{tag}>{state.house.task.prompt if tag == 'planning' else tag}</{tag}> {command}"
 
     def potential(self, state: HouseState) -> float:
         """The share of the way that is behind: 1 − turns still needed / turns needed at first, at least 0."""
@@ -68,6 +109,8 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return [write(state.house, act) for act in possible(state)]
 
     def state_key(self, state: HouseState) -> str:
-        house, place, at, flags, opened, lit, seen, holding = state
+        house, place, at, flags, opened, lit, seen, holding, mind = state
         what = b"%b %d %x %x %x %d %b%b" % (house.key, place, opened, lit, seen, holding, at, flags)
+        if mind is not BLANK:
+            what += repr((sorted(mind.tried), *mind[1:])).encode()
         return hashlib.blake2b(what, digest_size=8).hexdigest()

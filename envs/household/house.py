@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.envs.household.words import PLACES, THINGS, Place
+from turnwise.envs.worlds.mind import BLANK, Mind
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Task
 
@@ -150,6 +151,7 @@ class HouseState(NamedTuple):
     lit: int = 0  # a bit per lamp's receptacle
     seen: int = 0  # a bit per goal of the kind "light" that was reached once
     holding: int = NOTHING
+    mind: Mind = BLANK  # where meta-reasoning is paid for
 
     def is_open(self, place: int) -> bool:
         return not self.house.openable[place] or bool(self.opened >> place & 1)

@@ -20,6 +20,10 @@ SYSTEM = {
         "You hold at most one object, and see only what is where you are."
     ),
 }
+TAGS = (
+    " Begin each turn with a thought between tags: <planning> (what to do overall), <explore> (try something new), "
+    "<reflection> (why the last command was refused) or <monitor> (go on as planned)."
+)
 _FLAGS = tuple(
     " ".join(
         word for bit, word in ((CLEAN, "clean"), (HOT, "hot"), (COOL, "cool"), (BURNT, "burnt")) if n & bit

@@ -226,6 +226,50 @@ def test_executable_commands_can_be_paid_for():
     assert env.step("go mug").info["rewards"] == {}
 
 
+def test_meta_reasoning_is_paid_by_rlvmrs_rules():
+    env = HouseholdEnv(meta=1.0)
+    first, _ = env.reset(seed=0, options={"task": start().task})
+    assert "<reflection>" in first[0].content
+    told = [
+        ("<planning>mug 2 is on shelf 1</planning>go shelf 1", {}),  # paid when the episode succeeds
+        ("<explore>take it</explore>take mug 2", {"explore": 1.0}),
+        ("<explore>put it back</explore>put mug 2", {"explore": 1.0}),
+        ("<explore>again</explore>take mug 2", {}),  # not new
+        ("<explore>?</explore>fly to the sink", {}),  # cannot be done
+        ("<reflection>flying fails</reflection>fly to the sink", {}),
+        ("<reflection>go instead</reflection>go sink 1", {"reflection": 1.0}),
+        ("<reflection>go on</reflection>clean mug 2", {}),  # nothing was refused before
+        ("<monitor>nearly there</monitor>go shelf 1", {}),
+        ("put mug 2", {"outcome": 1.0, "planning": 1.0}),
+    ]
+    for said, earned in told:
+        assert env.step(said).info["rewards"] == earned, said
+
+
+def test_meta_reasoning_is_remembered_by_snapshots_and_by_nothing_else():
+    env = HouseholdEnv(meta=0.5)
+    env.reset(seed=0, options={"task": start().task})
+    env.step("fly away")
+    before = env.snapshot()
+    for _ in range(2):
+        assert env.step("<reflection>walk</reflection>go shelf 1").info["rewards"] == {"reflection": 0.5}
+        env.restore(before)
+    plain = HouseholdEnv()
+    plain.reset(seed=0, options={"task": start().task})
+    state = plain.state
+    plain.step("fly away")
+    assert plain.state == state
+
+
+def test_with_meta_reasoning_gold_thinks_aloud_and_still_solves():
+    env = HouseholdEnv(meta=0.1)
+    for task in suite_tasks(get_suite("household/easy"), Split.TRAIN, 5):
+        walked = walk(env, task, "gold")
+        assert walked.score == 1.0
+        assert walked.steps[-1].info["rewards"]["planning"] == pytest.approx(0.1)
+        assert walked.actions[0].content.startswith("<planning>")
+
+
 def test_acts_slip_as_often_as_told():
     env = start(slip=0.25, turn_limit=2000)
     slipped = 0
