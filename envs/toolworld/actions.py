@@ -28,6 +28,8 @@ def calls_of(action: Message, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
     Raises:
         ToolError: the message is a call that cannot be read, or too many of them.
     """
+    if action.malformed:
+        raise ToolError(action.malformed)
     calls = action.tool_calls
     if not calls and "<tool_call>" in action.content:
         parsed = parse_hermes(action.content)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.tasks.core import Json
-from turnwise.tools.core import Tool, ToolSpec, tool
+from turnwise.tools.core import Tool, ToolError, ToolSpec, tool
 
 if TYPE_CHECKING:
     from turnwise.envs.toolworld.drafts import Draft
@@ -66,33 +66,22 @@ def as_json(value: object) -> Json:
     return dump(mode="json") if dump is not None else value
 
 
-def renamed(made: Act, names: Mapping[str, str], about: str = "") -> Act:
+def renamed(made: Act, names: Mapping[str, str]) -> Act:
     """The same act with other argument names (what a world's API documentation says)."""
-    spec, function = made.tool.spec, made.tool.function
+    inner, spec = made.tool, made.tool.spec
     back = {new: old for old, new in names.items()}
     schema = dict(spec.parameters)
     schema["properties"] = {names.get(key, key): value for key, value in schema.get("properties", {}).items()}
     if "required" in schema:
         schema["required"] = [names.get(key, key) for key in schema["required"]]
-    inner = made.tool
 
-    def call(db: Database, **arguments: Any) -> Any:
-        return function(db, **{back.get(key, key): value for key, value in arguments.items()})
+    def check(arguments: Mapping[str, Json]) -> dict[str, Any]:
+        unknown = [name for name in arguments if name not in back]
+        if unknown:
+            raise ToolError(f"{spec.name} has no argument {unknown[0][:40]!r}.")
+        return inner.check({back[name]: value for name, value in arguments.items()})
 
-    fields = {key: info for key, info in inner.arguments.model_fields.items()}
-    model = _with_aliases(spec.name, fields, names)
-    return Act(Tool(ToolSpec(spec.name, about or spec.description, schema), call, model), made.kind, made.owner)
-
-
-def _with_aliases(name: str, fields: Mapping[str, Any], names: Mapping[str, str]) -> Any:
-    import pydantic
-
-    made: dict[str, Any] = {}
-    for key, info in fields.items():
-        default = ... if info.is_required() else info.default
-        made[key] = (info.annotation, pydantic.Field(default, alias=names.get(info.alias, info.alias)))
-    config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
-    return pydantic.create_model(name, __config__=config, **made)
+    return Act(Tool(ToolSpec(spec.name, spec.description, schema), inner.function, check), made.kind, made.owner)
 
 
 Rule: TypeAlias = Callable[[Database, str, Mapping[str, Any]], Sequence[str]]

@@ -6,8 +6,6 @@ import functools
 import re
 from typing import NamedTuple
 
-import pydantic
-
 from turnwise.envs.toolworld import judge
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Domain, as_json
@@ -15,7 +13,7 @@ from turnwise.envs.toolworld.facts import stated
 from turnwise.envs.toolworld.tasks import Case
 from turnwise.envs.toolworld.users import STOP, UserState, respond
 from turnwise.tasks.core import Json, canonical
-from turnwise.tools.core import Tool, ToolCall, ToolSpec, find_tool
+from turnwise.tools.core import Tool, ToolCall, find_tool, tool
 
 _YES = re.compile(r"\b(yes|yeah|yep|sure|ok|okay|go ahead|please do|correct|confirmed?)\b", re.IGNORECASE)
 _NO = re.compile(r"\b(no|not|wait|actually|instead|don't|stop)\b", re.IGNORECASE)
@@ -131,9 +129,11 @@ def user_tools(domain: Domain) -> tuple[Tool, ...]:
 
 @functools.cache
 def _deed_tool(name: str) -> Tool:
-    spec = ToolSpec(name, name.replace("_", " ").capitalize() + ".", {"type": "object", "properties": {}})
-    model = pydantic.create_model(name, __config__=pydantic.ConfigDict(extra="forbid"))
-    return Tool(spec, lambda: name, model)
+    def do() -> str:
+        return name
+
+    do.__name__, do.__doc__ = name, name.replace("_", " ").capitalize() + "."
+    return tool(do)
 
 
 def _all_told(state: ToolState, text: str) -> UserState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from turnwise.envs.toolworld.moments import ToolState
 
 _FORGETS = 0.1
+_MIXES_UP = 0.2
 _OTHERS = 6  # that an offer has beside each planned call
 
 
@@ -39,9 +41,18 @@ def hasty_step(state: ToolState, rng: Random) -> PlanStep:
             continue
         elif step.kind == "confirm" and domain.asks_consent and rng.random() < _FORGETS:
             continue
-        mixed = domain.confuse(state, step, rng) if domain.confuse else None
-        return mixed or step
+        if domain.confuse is not None:
+            return domain.confuse(state, step, rng) or step
+        return _mixed_up(state, step, rng)
     return stage.plan[-1]
+
+
+def _mixed_up(state: ToolState, step: PlanStep, rng: Random) -> PlanStep:
+    """At times a call with another key or choice in it."""
+    others = _like(state, step)[1:] if step.kind == "call" and rng.random() < _MIXES_UP else []
+    if not others:
+        return step
+    return step._replace(arguments=dict(zip(step.arguments, rng.choice(others), strict=True)))
 
 
 def offers(state: ToolState) -> list[str]:
@@ -64,14 +75,22 @@ def _like(state: ToolState, step: PlanStep) -> list[list[Json]]:
     properties = made.tool.spec.parameters.get("properties", {}) if made else {}
     found = [list(step.arguments.values())]
     for place, (name, value) in enumerate(step.arguments.items()):
-        keys: list[Json] = list(properties.get(name, {}).get("enum", ()))
-        if isinstance(value, str) and not keys:
-            table = next((rows for rows in state.case.base.tables.values() if value in rows), None)
-            keys = sorted(table) if table is not None else []
-        others = [key for key in keys if key != value]
-        for other in others[:: max(1, len(others) // _OTHERS)]:
+        choices = properties.get(name, {}).get("enum", ())
+        for other in _others(state, value, choices):
             found.append([*found[0][:place], other, *found[0][place + 1 :]])
     return found
+
+
+def _others(state: ToolState, value: Json, choices: Sequence[Json] = ()) -> list[Json]:
+    """Other values in place of a key of a table or one of several choices; also inside of an object."""
+    if isinstance(value, dict):
+        return [{**value, name: other} for name, inner in value.items() for other in _others(state, inner)]
+    keys = list(choices)
+    if isinstance(value, str) and not keys:
+        table = next((rows for rows in state.case.base.tables.values() if value in rows), None)
+        keys = sorted(table) if table is not None else []
+    others = [key for key in keys if key != value]
+    return others[:: max(1, len(others) // _OTHERS)]
 
 
 def _unlike(fact: Fact) -> list[str]:

@@ -1,0 +1,10 @@
+"""A person's apps: mail, calendar, files, payments, notes, music, contacts. AppWorld's kind, without its code.
+
+The agent has six tools; what the apps can do it finds in their documentation, whose argument names differ from
+world to world, so that they cannot be known by heart.
+
+rows      tables and worlds           generic, office, leisure    the APIs
+manual    documentation, and the tools over the APIs              stories    tasks
+"""
+
+from turnwise.envs.toolworld.apps.stories import DOMAIN as DOMAIN

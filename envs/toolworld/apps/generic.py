@@ -1,0 +1,68 @@
+"""What every app can do with every kind of thing that it keeps: list, count, search, show, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from turnwise.envs.toolworld.database import Database, plain
+from turnwise.envs.toolworld.domain import Written
+from turnwise.envs.toolworld.facts import dollars
+from turnwise.tasks.core import Json
+from turnwise.tools.core import ToolError
+
+PER_PAGE = 10
+
+
+def shown(row: Any) -> Json:
+    """A row as the apps show it: amounts in dollars."""
+    data = plain(row)
+    for name in ("amount", "balance"):
+        if name in data:
+            data[name] = dollars(data[name])
+    return data
+
+
+def page_of(rows: list[Any], page: int) -> Json:
+    if page < 1:
+        raise ToolError("Pages are counted from 1.")
+    part = rows[(page - 1) * PER_PAGE : page * PER_PAGE]
+    return {"items": [shown(row) for row in part], "page": page, "pages": max(1, -(-len(rows) // PER_PAGE))}
+
+
+def generic(table: str, thing: str, *, deletable: bool = True) -> list[Callable[..., Any]]:
+    """The functions for one table, named after what they do to which thing."""
+
+    def list_all(db: Database, page: int = 1) -> Json:
+        return page_of(db.rows(table), page)
+
+    def count(db: Database) -> Json:
+        return len(db.tables[table])
+
+    def search(db: Database, text: str, page: int = 1) -> Json:
+        words = text.lower().split()
+        return page_of([row for row in db.rows(table) if holds(row, words)], page)
+
+    def show(db: Database, key: str) -> Json:
+        return shown(db.get(table, key))
+
+    def delete(db: Database, key: str) -> Written:
+        return Written(db.drop(table, key), "deleted")
+
+    made: list[Callable[..., Any]] = []
+    for function, name, about in (
+        (list_all, f"list_{table}", f"All {table}, {PER_PAGE} per page."),
+        (count, f"count_{table}", f"How many {table} there are."),
+        (search, f"search_{table}", f"The {table} in which all words of the text occur, {PER_PAGE} per page."),
+        (show, f"show_{thing}", f"One {thing}, by its id."),
+        (delete, f"delete_{thing}", f"Delete one {thing}, by its id. Cannot be undone."),
+    ):
+        if function is not delete or deletable:
+            function.__name__, function.__doc__ = name, about
+            made.append(function)
+    return made
+
+
+def holds(row: Any, words: list[str]) -> bool:
+    text = " ".join(str(value) for value in plain(row).values()).lower()
+    return all(word in text for word in words)

@@ -1,0 +1,157 @@
+"""APIs of mail, calendar, files and contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from turnwise.envs.toolworld.apps.generic import generic
+from turnwise.envs.toolworld.apps.rows import TODAY, Contact, Event, File, Mail
+from turnwise.envs.toolworld.database import Database, fresh_key
+from turnwise.envs.toolworld.domain import Written
+from turnwise.tools.core import ToolError
+
+
+def send_mail(db: Database, recipient: str, subject: str, body: str) -> Written:
+    """Send a mail to an address."""
+    _require_address(recipient)
+    return _sent(db, (recipient,), subject, body)
+
+
+def reply(db: Database, mail: str, body: str) -> Written:
+    """Answer a mail."""
+    old: Mail = db.get("mails", mail)
+    return _sent(db, (old.sender,), f"Re: {old.subject}", body)
+
+
+def forward(db: Database, mail: str, recipient: str) -> Written:
+    """Send a mail on to an address."""
+    old: Mail = db.get("mails", mail)
+    _require_address(recipient)
+    return _sent(db, (recipient,), f"Fwd: {old.subject}", old.body)
+
+
+def mark_read(db: Database, mail: str) -> Written:
+    """Mark a mail as read."""
+    return Written(db.update("mails", mail, read=True), "ok")
+
+
+def mark_unread(db: Database, mail: str) -> Written:
+    """Mark a mail as not read."""
+    return Written(db.update("mails", mail, read=False), "ok")
+
+
+def star(db: Database, mail: str) -> Written:
+    """Give a mail a star."""
+    return Written(db.update("mails", mail, starred=True), "ok")
+
+
+def move_mail(db: Database, mail: str, folder: Literal["inbox", "archive", "spam"]) -> Written:
+    """Move a mail to a folder."""
+    return Written(db.update("mails", mail, folder=folder), "ok")
+
+
+def create_event(db: Database, title: str, date: str, start: str, end: str) -> Written:
+    """Put an event into the calendar (YYYY-MM-DD, HH:MM)."""
+    key = fresh_key(db, "events", "e", title, date, start, end)
+    return Written(db.put("events", key, Event(key, title, date, start, end)), {"event": key})
+
+
+def move_event(db: Database, event: str, date: str) -> Written:
+    """Move an event to another date, at the same time of the day."""
+    if len(date) != len(TODAY):
+        raise ToolError("Dates are written YYYY-MM-DD.")
+    return Written(db.update("events", event, date=date), "ok")
+
+
+def retime_event(db: Database, event: str, start: str, end: str) -> Written:
+    """Give an event another time of the same day (HH:MM)."""
+    return Written(db.update("events", event, start=start, end=end), "ok")
+
+
+def invite(db: Database, event: str, guest: str) -> Written:
+    """Invite a mail address to an event."""
+    _require_address(guest)
+    old: Event = db.get("events", event)
+    return Written(db.update("events", event, guests=tuple(sorted({*old.guests, guest}))), "ok")
+
+
+def answer_invitation(db: Database, event: str, answer: Literal["accepted", "declined"]) -> Written:
+    """Accept or decline an event."""
+    return Written(db.update("events", event, status=answer), "ok")
+
+
+def create_file(db: Database, folder: str, name: str, content: str) -> Written:
+    """Write a new text file."""
+    key = fresh_key(db, "files", "f", folder, name, content)
+    return Written(db.put("files", key, File(key, folder, name, content, 1, TODAY)), {"file": key})
+
+
+def rename_file(db: Database, file: str, name: str) -> Written:
+    """Give a file another name."""
+    return Written(db.update("files", file, name=name), "ok")
+
+
+def move_file(db: Database, file: str, folder: str) -> Written:
+    """Move a file to a folder."""
+    return Written(db.update("files", file, folder=folder), "ok")
+
+
+def append_to_file(db: Database, file: str, content: str) -> Written:
+    """Add a line to a file."""
+    old: File = db.get("files", file)
+    return Written(db.update("files", file, content=f"{old.content}\n{content}", modified=TODAY), "ok")
+
+
+def share_file(db: Database, file: str, guest: str) -> Written:
+    """Share a file with a mail address."""
+    _require_address(guest)
+    old: File = db.get("files", file)
+    return Written(db.update("files", file, shared_with=tuple(sorted({*old.shared_with, guest}))), "ok")
+
+
+def unshare_file(db: Database, file: str) -> Written:
+    """Share a file with nobody."""
+    return Written(db.update("files", file, shared_with=()), "ok")
+
+
+def create_contact(db: Database, name: str, email: str, phone: str, group: str) -> Written:
+    """Add somebody to the contacts."""
+    key = fresh_key(db, "contacts", "c", name, email, phone, group)
+    return Written(db.put("contacts", key, Contact(key, name, email, phone, group)), {"contact": key})
+
+
+def set_phone(db: Database, contact: str, phone: str) -> Written:
+    """Change a contact's phone number."""
+    return Written(db.update("contacts", contact, phone=phone), "ok")
+
+
+def set_email(db: Database, contact: str, email: str) -> Written:
+    """Change a contact's mail address."""
+    _require_address(email)
+    return Written(db.update("contacts", contact, email=email), "ok")
+
+
+def set_group(db: Database, contact: str, group: str) -> Written:
+    """Put a contact into a group."""
+    return Written(db.update("contacts", contact, group=group), "ok")
+
+
+def _require_address(text: str) -> None:
+    if text.count("@") != 1 or " " in text:
+        raise ToolError(f"{text[:40]!r} is no mail address.")
+
+
+def _sent(db: Database, to: tuple[str, ...], subject: str, body: str) -> Written:
+    key = fresh_key(db, "mails", "m", list(to), subject, body)
+    return Written(db.put("mails", key, Mail(key, "sent", "me", to, subject, body, TODAY, True)), {"mail": key})
+
+
+OFFICE: dict[str, list[Callable[..., Any]]] = {
+    "mail": [*generic("mails", "mail"), send_mail, reply, forward, mark_read, mark_unread, star, move_mail],
+    "calendar": [*generic("events", "event"), create_event, move_event, retime_event, invite, answer_invitation],
+    "files": [
+        *generic("files", "file"), create_file, rename_file, move_file, append_to_file, share_file, unshare_file,
+    ],
+    "contacts": [*generic("contacts", "contact"), create_contact, set_phone, set_email, set_group],
+}  # fmt: skip
