@@ -40,6 +40,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME}
     turn_limit: int = 30
     floor: ClassVar[float] = 0.1  # the most that any floor agent may succeed (E6)
+    floors: ClassVar[Mapping[str, float]] = {}  # of suites with another one: a match is won by one of two
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"": {}}  # workload → knobs (envs/bench.py)
     blocking: ClassVar[bool] = True  # False: steps are short and pure, and run on the event loop
     observation_limit: int = 20_000  # characters; the rest is cut with a visible marker (E8)
@@ -119,8 +120,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     ) -> tuple[Messages, dict[str, Any]]:
         """Begin ``options["task"]``, or a training task drawn from ``seed``."""
         super().reset(seed=seed)
-        if seed is None:
-            seed = int(self.np_random.integers(2**62))
+        seed = int(self.np_random.integers(2**62)) if seed is None else seed
         task = (options or {}).get("task")
         if task is None:
             task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)

@@ -74,7 +74,10 @@ def sample_tasks(name: str, split: Split, n: int) -> Iterator[Task]:
 
 def step_json(step: Step) -> Json:
     """Everything a step says, as JSON."""
-    return [step.observation.to_json(), step.reward, step.terminated, step.truncated, dict(step.info)]
+    info = dict(step.info)
+    if "told" in step.info:
+        info["told"] = {name: messages.to_json() for name, messages in step.info["told"].items()}
+    return [step.observation.to_json(), step.reward, step.terminated, step.truncated, info]
 
 
 def transcript(walked: Walk) -> Json:

@@ -16,7 +16,7 @@ from turnwise.envs.core import AgentEnv, Step
 from turnwise.envs.floors import FLOORS
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_entries, suite_task
-from turnwise.envs.walks import environment_suites, sample_tasks, walk
+from turnwise.envs.walks import Walk, environment_suites, sample_tasks, walk
 from turnwise.tasks.core import Json, Split, Suite, Task, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -43,11 +43,10 @@ def gold_and_floor(subject: Subject) -> str:
         for split in Split:
             _gold_solves(suite, split, subject)
         floors = [_play_floor(suite, agent, subject) for agent in FLOORS]
+        most = subject.cls.floors.get(suite.name, subject.cls.floor)
         for floor in floors:
-            cause = (
-                f"{suite.name}: {floor.agent} succeeds at {floor.success:.0%}, above {subject.cls.floor:.0%}"
-            )
-            require(floor.success <= subject.cls.floor, cause)
+            cause = f"{suite.name}: {floor.agent} succeeds at {floor.success:.0%}, above {most:.0%}"
+            require(floor.success <= most, cause)
         table = ", ".join(f"{floor.agent} {floor.success:.2f} (score {floor.score:.2f})" for floor in floors)
         said.append(f"{suite.name}: gold 1.00; {table}")
     return "; ".join(said)
@@ -152,16 +151,26 @@ def observations(subject: Subject) -> str:
     for task in sample_tasks(subject.name, Split.TRAIN, 4):
         walked = walk(env, task, "gold")
         _no_leak(task, walked.first)
-        told = [
-            (walked.first, walked.first),
-            *((step.observation, step.observation[:0]) for step in walked.steps),
-        ]
+        told = [(walked.first, True), *_told(walked)]
         env.restore(walked.moments[0])
-        told += [(_try(env, "a text", text).observation, Messages()) for text in ("x" * 50_000, _FORGED)]
+        several = len(env.agents) > 1  # then the text may be the first thing that another agent hears
+        told += [(_try(env, "a text", text).observation, several) for text in ("x" * 50_000, _FORGED)]
         for messages, first in told:
-            longest = max(longest, _observation_ok(env, messages, first=bool(first)))
+            longest = max(longest, _observation_ok(env, messages, first=first))
     env.close()
     return f"the longest has {longest} characters of {env.observation_limit}; no answer in the first"
+
+
+def _told(walked: Walk) -> Iterator[tuple[Messages, bool]]:
+    """What each step says to whom it concerns, and whether it is the first that they hear."""
+    met = {walked.movers[0]}
+    for mover, step in zip(walked.movers, walked.steps, strict=True):
+        for agent, messages in (
+            (step.info.get("agent", mover), step.observation),
+            *step.info.get("told", {}).items(),
+        ):
+            yield messages, agent not in met
+            met.add(agent)
 
 
 def _observation_ok(env: AgentEnv[Any], messages: Messages, *, first: bool) -> int:

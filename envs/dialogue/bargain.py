@@ -175,7 +175,10 @@ class BargainPlay(Play[Bargain]):
         offers = (package, position.offers[1]) if seat == 0 else (position.offers[0], package)
         if self.two_sided:
             text = f"other offers {self.named(package)} ."
-            return self._pass(position._replace(offers=offers), f"{text} {said.text}" if said.text else text)
+            more = any(word not in self.place and word != "offer" for word in said.words)
+            return self._pass(
+                position._replace(offers=offers), f"{text} other says : {said.text}" if more else text
+            )
         worth = self.worth(1, package)
         better = worth > position.best_heard
         steps = min(STEPS, position.steps + better)

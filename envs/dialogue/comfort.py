@@ -24,7 +24,7 @@ from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 START, MOST = 30, 100
-GAINS = (12, 18, 20, 20, 20, 20)
+GAINS = (8, 12, 17, 17, 17, 17)
 """What the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four times."""
 LOSS = {"advise": -10, "joke": -12, "belittle": -15}
 _REPEATED, _MISSED, _DISLIKED = -6, -3, -6

@@ -131,12 +131,12 @@ class SocialPlay(Play[Meeting]):
             return self._proposed(position, favours, words)
         if has(words, LEAVE):
             return position._replace(left=position.left | {seat})
-        if has(words, ASK):
-            return position
         if self.secrets[seat] in words and not has(words, REFUSE):
             return self._once(position, "secret", 0)
         if self.facts[seat] in words:
             return self._once(position, "fact", 0)
+        if has(words, ASK):
+            return position
         if has(words, THANK):
             received = (1 - seat, "fact") in position.done or bool(position.agreed)
             return self._once(position, "thank", int(received)) if received else position

@@ -15,7 +15,6 @@ from turnwise.envs.core import End, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.worlds.commands import CommandEnv
 from turnwise.tasks.core import Json, Task
-from turnwise.tools.core import ToolError
 
 Position = TypeVar("Position", bound=Hashable)
 FAULTS = 3
@@ -159,25 +158,22 @@ class SessionEnv(CommandEnv[Session]):
         return self.now.state.play.system(self.seats.index(agent))
 
     def transition(self, state: Session, action: Message) -> Transition[Session]:
-        play, position = state
-        last = self.now.turn + 1 >= self._turn_limit(self.task)
-        try:
-            told = play.move(position, self.hear(action)._replace(chance=self.rng))
-        except ToolError as error:
-            told = self._after_fault(state, str(error), last)
-            if told is None:
-                raise
-        if told.end is None and last:
-            scores = play.settle(told.position)
-            told = told._replace(end=End.TURN_LIMIT, scores=scores, farewell="no turn is left .")
-        return self._answer(state, told)
+        told = state.play.move(state.position, self.hear(action)._replace(chance=self.rng))
+        return self._answer(state, self._in_time(told))
 
-    def _after_fault(self, state: Session, text: str, last: bool) -> Told[Any] | None:
-        """What a senseless message ends; None where it ends nothing."""
+    def refused(self, state: Session, why: str) -> Transition[Session]:
+        """A senseless message is answered; the last that a match bears forfeits it, lest stalling spare a loss."""
         play, position = state
         if play.two_sided and play.competitive and self.now.turn + 1 - play.moves(position) >= FAULTS:
-            return play.forfeit(position)
-        return Told(position, text) if last and any(play.settle(position)) else None
+            return self._answer(state, play.forfeit(position))
+        return self._answer(state, self._in_time(Told(position, why)))
+
+    def _in_time(self, told: Told[Any]) -> Told[Any]:
+        """The same, or the end where this was the last turn."""
+        if told.end is not None or self.now.turn + 1 < self._turn_limit(self.task):
+            return told
+        scores = self.now.state.play.settle(told.position)
+        return told._replace(end=End.TURN_LIMIT, scores=scores, farewell="no turn is left .")
 
     def _answer(self, state: Session, told: Told[Any]) -> Transition[Session]:
         play, seat = state.play, state.play.seat(state.position)
