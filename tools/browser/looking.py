@@ -15,12 +15,22 @@ ELEMENTS = 20_000
 """A page with more elements is not read."""
 
 
+class Thing(NamedTuple):
+    """Something on the page that can be used."""
+
+    id: str
+    role: str
+    name: str
+    value: str
+
+
 class View(NamedTuple):
     """What there is to see. ``address`` is the path within the origin."""
 
     address: str
     title: str
     text: str
+    things: tuple[Thing, ...] = ()  # not of `text`, which does not read the tree
     tabs: tuple[str, ...] = ()
     tab: int = 1  # the open one, from 1
     notes: tuple[str, ...] = ()  # what happened: dialogs, blocked addresses, new tabs

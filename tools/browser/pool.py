@@ -59,6 +59,13 @@ class Chromium:
             cause = str(error).partition("\n")[0]
             raise InfraError(f"The browser failed: {cause}", "Nothing to do: it is started again.") from error
 
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something on the browser's thread without waiting for it."""
+        if self._pid == os.getpid():
+            self._thread.later(work)
+        else:
+            work.close()
+
     def lease(self, origin: str) -> Session:
         """A session of its own, which reaches ``origin`` (``http://127.0.0.1:8000``) and nothing else.
 

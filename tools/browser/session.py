@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urljoin
 
 from turnwise.errors import InfraError
-from turnwise.tools.browser.looking import Look, View, look_at, read_nodes
+from turnwise.tools.browser.looking import Look, Thing, View, look_at, read_nodes
 from turnwise.tools.browser.tab import Hung, Tab
 from turnwise.tools.browser.tree import INTERACTIVE, Ids, Node
 from turnwise.tools.browser.window import Window, WindowMoment
@@ -151,6 +151,12 @@ class Session:
                 self._do(self._window.end())
             self._open = False
 
+    def abandon(self) -> None:
+        """:meth:`close` without waiting, from any thread (the garbage collector's)."""
+        if self._open:
+            self._open = False
+            self._browser.later(self._window.end())
+
     # --- on the browser's thread -----------------------------------------------------------------
 
     @property
@@ -237,12 +243,14 @@ class Session:
     async def _look(self, kind: Look) -> View:
         tab, window = self._tab, self._window
         seen = await look_at(tab, kind, self._ids)
+        things: tuple[Thing, ...] = ()
         if seen.nodes is not None:
             self._nodes = {node.id: node for node in seen.nodes if node.id}
+            things = tuple(Thing(node.id, node.role, node.name, node.value) for node in self._nodes.values())
         notes, window.notes, tab.notes = (*window.notes, *tab.notes), [], []
         tabs = tuple(self._path(other.address) for other in window.tabs)
         address, number = self._path(tab.address), window.active + 1
-        return View(address, seen.title, seen.text, tabs, number, notes, seen.image)
+        return View(address, seen.title, seen.text, things, tabs, number, notes, seen.image)
 
     async def _fresh(self) -> dict[str, Node]:
         if self._nodes is None:

@@ -32,6 +32,13 @@ class LoopThread:
             future.cancel()
             raise TimeoutError(f"not done after {seconds:g} s") from None
 
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine without waiting for it."""
+        if self.loop.is_running():
+            asyncio.run_coroutine_threadsafe(work, self.loop)
+        else:
+            work.close()
+
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5)

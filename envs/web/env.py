@@ -1,0 +1,225 @@
+"""``WebEnv``: any local web application as an environment.
+
+A subclass names its application and says what counts as success; the rest (the browser, observations, actions,
+forks, recovery) is here::
+
+    class GuestbookEnv(WebEnv):
+        site = Command((sys.executable, "guestbook.py", "--port", "{port}", "--state", "{state}"))
+
+        @classmethod
+        def generate(cls, rng, split, **knobs):
+            name = rng.choice(NAMES[split])
+            gold = [say("fill", target="Name", text=name, submit=True), say("done")]
+            return Task("me/Guestbook-v0", f"Sign the guestbook as {name}.", {"name": name}, gold)
+
+        def check(self, state):
+            return float(self.task.options["name"] in state.server.text("guests.txt"))
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, cast
+
+from turnwise.envs.core import End, Transition
+from turnwise.envs.live import LiveEnv
+from turnwise.envs.messages import Image, Message, Messages
+from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, perform, read_call
+from turnwise.envs.web.site import Site, Visit
+from turnwise.errors import InfraError
+from turnwise.tasks.core import Task, canonical
+from turnwise.tools.browser.looking import Look, View
+from turnwise.tools.browser.pool import chromium
+from turnwise.tools.browser.session import Moment, Session
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
+
+
+class WebState(NamedTuple):
+    """What deciding and judging need: the server's state, the page as it was shown, the answer given."""
+
+    server: Any
+    page: View
+    answer: str = ""
+
+
+class Desk(NamedTuple):
+    """The live world of an environment: a visit at the server and a browser session."""
+
+    visit: Visit
+    session: Session
+
+
+class World(NamedTuple):
+    """A copy of the live world."""
+
+    task: Task
+    server: object
+    browser: Moment
+
+
+class WebEnv(LiveEnv[WebState]):
+    """A task on a web site, played in a real browser. Subclasses define :attr:`site`, ``generate``, :meth:`check`.
+
+    The view is ``tree`` (accessibility tree), ``html`` (pruned), ``text`` or ``screenshot`` (PNG with a list of
+    what can be used): for all episodes by the option ``view``, for a task by ``task.options["view"]``.
+    """
+
+    site: ClassVar[Site]
+    start: ClassVar[str] = "/"
+    system = SYSTEM
+    tools: tuple[Tool, ...] = WEB_TOOLS
+    turn_limit = 20
+    blocking: ClassVar[bool] = True
+
+    def __init__(self, *, view: Look = "tree", shaping: float = 0.0, render_mode: str | None = None) -> None:
+        super().__init__(shaping=shaping, render_mode=render_mode)
+        self._view: Look = view
+        self._desk: Desk | None = None
+        self._cleaner: weakref.finalize[[Desk], WebEnv] | None = None
+
+    # --- what an author writes -------------------------------------------------------------------
+
+    def check(self, state: WebState) -> float:
+        """How well the task was done, in [0, 1]; asked once, when the agent says that it is done."""
+        raise NotImplementedError(f"{type(self).__name__}.check(state) is not defined")
+
+    def verdict(self, state: WebState) -> float | None:
+        """The score if the episode is over by itself (an order was sent), else None."""
+        return None
+
+    def gold(self, state: WebState) -> Message | str:
+        """The task's ``gold``: a list with one action for each turn, as :func:`turnwise.envs.web.acts.say` writes it."""
+        return self.task.gold[self.now.turn]
+
+    def admissible(self, state: WebState) -> Sequence[str]:
+        found = [f"click[{thing.id}]" for thing in state.page.things]
+        return [*found, "back[]", "done[]"]
+
+    # --- the contract ----------------------------------------------------------------------------
+
+    def initial(self, task: Task) -> tuple[WebState, str | Messages]:
+        desk = self._sit(task)
+        desk.session.goto(self.start)
+        view = desk.session.look(self.view_of(task))
+        return self._state(desk, view), self.describe(view, (), f"{task.prompt}\n\n")
+
+    def transition(self, state: WebState, action: Message) -> Transition[WebState]:
+        call = read_call(action, self.tools_for(self.agent))
+        arguments = find_tool(self.tools_for(self.agent), call.name).validate(call)
+        if call.name == "done":
+            return self._judged(state._replace(answer=arguments["answer"]))
+        desk, problem = self._require_desk(), None
+        try:
+            self.perform(desk.session, call.name, arguments)
+        except ToolError as error:
+            problem = error
+        view = desk.session.look(self.view_of(self.task))
+        after = self._state(desk, view)
+        if problem is not None:
+            if after == state:
+                raise problem
+            return Transition(after, self.describe(view, action.tool_calls, f"{problem}\n"))
+        score = self.verdict(after)
+        if score is not None:
+            return self._end(after, score, self.describe(view, action.tool_calls))
+        return Transition(after, self.describe(view, action.tool_calls))
+
+    def capture(self) -> World:
+        desk = self._require_desk()
+        return World(self.task, desk.visit.capture(), desk.session.capture())
+
+    def revive(self, captured: object) -> None:
+        world = cast(World, captured)
+        desk = self._desk or self._sit(world.task)
+        desk.visit.revive(world.server)
+        if desk.session.origin != desk.visit.origin:
+            raise InfraError("The application came back at another address.", "Report this.")
+        desk.session.revive(world.browser, cookies=desk.visit.cookies)
+        desk.session.look(self.view_of(world.task))  # so that ids lead to the new page's things
+
+    def detach(self) -> None:
+        self._desk = self._cleaner = None
+
+    def close(self) -> None:
+        desk, self._desk = self._desk, None
+        if desk is not None:
+            if self._cleaner is not None:
+                self._cleaner.detach()
+            desk.visit.close()
+            desk.session.close()
+
+    # --- for subclasses --------------------------------------------------------------------------
+
+    def view_of(self, task: Task) -> Look:
+        """How this task's pages are shown."""
+        return task.options.get("view", self._view)
+
+    def perform(self, session: Session, name: str, arguments: Mapping[str, Any]) -> None:
+        """Do what a call asks for."""
+        perform(session, name, arguments)
+
+    def describe(self, view: View, calls: Sequence[ToolCall], before: str = "") -> str | Messages:
+        """What the policy is told of a page."""
+        text = before + show_view(view)
+        if not view.image:
+            return text
+        if len(text) > self.observation_limit:
+            text = f"{text[: self.observation_limit]}\n[… cut]"
+        role, call_id = ("tool", calls[-1].id) if calls else ("user", "")
+        return Messages((Message(role, text, tool_call_id=call_id, images=(Image(view.image),)),))
+
+    @property
+    def session(self) -> Session:
+        """The browser session of this episode."""
+        return self._require_desk().session
+
+    @property
+    def visit(self) -> Visit:
+        """The visit at the server of this episode."""
+        return self._require_desk().visit
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _sit(self, task: Task) -> Desk:
+        """A new visit and a clean browser session."""
+        self.close()
+        visit = self.site.begin(task)
+        try:
+            session = chromium().lease(visit.origin)
+        except BaseException:
+            visit.close()
+            raise
+        self._desk = desk = Desk(visit, session)
+        self._cleaner = weakref.finalize(self, _clean, desk)
+        for name, value in visit.cookies.items():
+            session.add_cookie(name, value)
+        return desk
+
+    def _require_desk(self) -> Desk:
+        if self._desk is None:
+            raise InfraError("The environment has no browser.", "Call reset() first.")
+        return self._desk
+
+    def _state(self, desk: Desk, view: View) -> WebState:
+        return WebState(desk.visit.state, view._replace(notes=(), image=b""))
+
+    def _judged(self, state: WebState) -> Transition[WebState]:
+        return self._end(state, self.check(state), "The task is over.")
+
+    def _end(self, state: WebState, score: float, told: str | Messages) -> Transition[WebState]:
+        end = End.SOLVED if score >= 1.0 else End.FAILED
+        return Transition(state, told, {"outcome": score}, end)
+
+
+def show_view(view: View) -> str:
+    """A page as text: its title and address, what happened, what stands on it."""
+    tab = f" (tab {view.tab} of {len(view.tabs)})" if len(view.tabs) > 1 else ""
+    notes = "".join(f"\nnote: {note}" for note in view.notes)
+    return f"page {canonical(view.title)} {view.address}{tab}{notes}\n{view.text}"
+
+
+def _clean(desk: Desk) -> None:
+    """Free what an environment that was thrown away without ``close`` has left."""
+    desk.visit.close()
+    desk.session.abandon()
