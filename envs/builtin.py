@@ -39,6 +39,18 @@ ENVS = {
         "turnwise.envs.toolworld.env:ToolWorldEnv",
         "Service desks and apps: tools over a database, a policy, a user with a wish (tau-bench's kind), procedural.",
     ),
+    "turnwise/Calc-v0": (
+        "turnwise.envs.small.calc:CalcEnv",
+        "Arithmetic of any difficulty with a calculator, exact (RandomCalculation).",
+    ),
+    "turnwise/Deduce-v0": (
+        "turnwise.envs.small.deduce:DeduceEnv",
+        "Deduction over graphs of equations or rules; half of the questions have no answer, and why must be said.",
+    ),
+    "turnwise/Sort-v0": (
+        "turnwise.envs.small.sort:SortEnv",
+        "Sort-k: putting hidden values in order by comparing and swapping.",
+    ),
 }
 
 
