@@ -7,7 +7,6 @@ on one tmpfs of limited size that belongs to the sandbox's mount namespace: it i
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import shlex
@@ -24,10 +23,9 @@ from turnwise.tools.sandbox.channel import BOOT, Supervisor
 from turnwise.tools.sandbox.core import Backend, Image, Limits, SandboxError, Status
 from turnwise.tools.sandbox.live import LiveSandbox, settings, start_live
 from turnwise.tools.sandbox.process import channel_of, end_process, environment_of
-from turnwise.tools.sandbox.roots import AGENT, build_root, cache_folder
-from turnwise.tools.sandbox.seccomp import compiled
+from turnwise.tools.sandbox.roots import AGENT, build_root
 
-FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108
+FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}
 _REMEDY = "apt-get install bubblewrap (needs root); `turnwise doctor` says more."
 
 
@@ -97,7 +95,6 @@ def _launch(
     here = "/run/turnwise-sandbox"
     options = f"size={limits.disk},nr_inodes={limits.inodes},mode=0755"
     small = f"size={limits.scratch},nr_inodes={max(limits.inodes // 4, 64)},mode=0755"
-    filter_file = _filter_file()
     lines = [
         "set -e",
         *(group.join_commands() if group else []),
@@ -107,10 +104,7 @@ def _launch(
         f"mount -t tmpfs -o {options},uid={uid},gid={uid} turnwise {here}/work",
         f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/tmp",
         f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/shm",
-        shlex.join(_arguments(root, here, group, limits, told, filter_file is not None)).replace(
-            "bwrap", "exec bwrap", 1
-        )
-        + (f" 9< {filter_file}" if filter_file else ""),
+        f"exec {shlex.join(_arguments(root, here, group, limits, told))}",
     ]
     return subprocess.Popen(
         ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", "\n".join(lines)],
@@ -122,36 +116,23 @@ def _launch(
     )
 
 
-def _arguments(
-    root: Path, here: str, group: cgroups.Group | None, limits: Limits, told: str, filtered: bool
-) -> list[str]:
+def _arguments(root: Path, here: str, group: cgroups.Group | None, limits: Limits, told: str) -> list[str]:
     spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     if not limits.network:
         spaces.append("--unshare-net")
     command = ["bwrap", *spaces, "--new-session", "--as-pid-1", "--hostname", "sandbox", "--clearenv"]
-    command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    command += ["--cap-drop", "ALL"]
+    for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):  # the supervisor drops them with root
+        command += ["--cap-add", capability]
     command += ["--ro-bind", str(root), "/", "--dev", "/dev", "--proc", "/proc"]
     for name, folder in FOLDERS.items():
         command += ["--bind", f"{here}/{name}", folder]
     if group:
-        inside = "/sys/fs/cgroup" if group.memory.name and len(group.folders) == 1 else "/sys/fs/cgroup/memory"
+        inside = (
+            "/sys/fs/cgroup" if group.memory.name and len(group.folders) == 1 else "/sys/fs/cgroup/memory"
+        )
         command += ["--tmpfs", "/sys", "--ro-bind", str(group.memory), inside, "--remount-ro", "/sys"]
-    if filtered:
-        command += ["--seccomp", "9"]
     return [*command, "--chdir", "/", "/usr/bin/python3", "-I", "-S", "-c", BOOT, told]
-
-
-def _filter_file() -> Path | None:
-    """The compiled filter in a file of ours, which bubblewrap reads from a descriptor."""
-    program = compiled()
-    if program is None:
-        return None
-    path = cache_folder() / f"seccomp-{hashlib.sha256(program).hexdigest()[:16]}"
-    if not path.exists():
-        beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-        beside.write_bytes(program)
-        beside.rename(path)
-    return path
 
 
 def _destroyer(process: subprocess.Popen[bytes], group: cgroups.Group | None) -> Callable[[], None]:

@@ -31,11 +31,13 @@ from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
 from turnwise.tools.sandbox.process import environment_of
 from turnwise.tools.sandbox.roots import AGENT, build_root, root_name
 
-FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108
+FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}
 LABEL = "turnwise.sandbox"
 _OWNER = "turnwise.owner"
 _OVERHEAD = 64 * MIB
-_REMEDY = "python3 scripts/sandboxes.py installs and starts a private one (root on Debian); or set DOCKER_HOST."
+_REMEDY = (
+    "python3 scripts/sandboxes.py installs and starts a private one (root on Debian); or set DOCKER_HOST."
+)
 # State outside of files is forbidden: it would survive a command, and no snapshot would hold it.
 _SYSCTLS = {
     "kernel.shmmni": "0",
@@ -61,7 +63,7 @@ class DockerBackend(Backend):
             version = self._connect().version()["Version"]
         except (MissingDependencyError, SandboxError) as error:
             return Status(False, error.cause, error.remedy)
-        except Exception as error:  # noqa: BLE001: whatever a daemon may do, this only reports
+        except OSError as error:  # docker's and requests' errors are both of this kind
             return Status(False, f"the daemon does not answer: {error}"[:200], _REMEDY)
         return Status(True, f"daemon {version}")
 
@@ -281,9 +283,7 @@ def _import(client: Any, root: Root, reference: str) -> Any:
     from docker.errors import DockerException
 
     repository, tag = reference.split(":")
-    with subprocess.Popen(
-        ["tar", "-C", str(build_root(root)), "-c", "."], stdout=subprocess.PIPE
-    ) as archive:
+    with subprocess.Popen(["tar", "-C", str(build_root(root)), "-c", "."], stdout=subprocess.PIPE) as archive:
         try:
             client.api.import_image_from_stream(archive.stdout, repository=repository, tag=tag)
         except DockerException as error:

@@ -20,7 +20,8 @@ from turnwise.tools.sandbox.core import (
     Sandbox,
     SandboxError,
 )
-from turnwise.tools.sandbox.files import Layer, encode
+from turnwise.tools.sandbox.files import Entry, Layer, encode
+from turnwise.tools.sandbox.seccomp import compiled
 
 _STACK = 12  # layers of a snapshot; above it they are joined into one
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -42,7 +43,7 @@ class LiveSandbox(Sandbox):
         destroy: Callable[[], None],
     ) -> None:
         self.image, self.limits, self.workdir = Image(image.root, (), image.env), limits, workdir
-        self._backend, self._supervisor, self._environment = backend, supervisor, dict(environment)
+        self.backend, self._supervisor, self._environment = backend, supervisor, dict(environment)
         self._finish = weakref.finalize(self, _close, supervisor, destroy)
 
     def exec(
@@ -108,7 +109,7 @@ class LiveSandbox(Sandbox):
         self.image = image
 
     def fork(self) -> Sandbox:
-        return self._backend.start(self.snapshot(), self.limits)
+        return self.backend.start(self.snapshot(), self.limits)
 
     def close(self) -> None:
         self._finish()
@@ -132,7 +133,8 @@ def settings(folders: Mapping[str, str], limits: Limits, *, isolated: bool, **mo
     rlimits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": 1024}
     extra = more.pop("rlimits", {})
     assert isinstance(extra, dict)
-    return json.dumps({"folders": folders, "isolated": isolated, "rlimits": {**rlimits, **extra}, **more})
+    told = {"folders": folders, "isolated": isolated, "rlimits": {**rlimits, **extra}, **more}
+    return json.dumps({**told, "filter": compiled().hex() if isolated else ""})
 
 
 def _close(supervisor: Supervisor, destroy: Callable[[], None]) -> None:
@@ -161,14 +163,11 @@ def _joined(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """The same files in fewer layers, once there are many: the first stays as it is, for it is shared."""
     if len(layers) <= _STACK:
         return layers
-    rows: dict[str, tuple[Any, bytes]] = {}
+    rows: dict[tuple[str, bool], tuple[Entry, bytes]] = {}  # by path; what is gone comes before what is there
     for layer in layers[1:]:
         for entry in layer.entries:
             if entry.kind == "gone":
-                for path in [path for path in rows if path.startswith(entry.path + "/")]:
-                    del rows[path]
-            old = rows.get(entry.path)
-            rows[entry.path] = (entry, layer.contents.get(entry.path, b""))
-            if old is not None and old[0].kind == "gone":
-                rows[f"{entry.path}\0gone"] = old
-    return (layers[0], Layer(encode(rows[path] for path in sorted(rows))))
+                for key in [key for key in rows if f"{key[0]}/".startswith(f"{entry.path}/")]:
+                    del rows[key]
+            rows[entry.path, entry.kind != "gone"] = (entry, layer.contents.get(entry.path, b""))
+    return (layers[0], Layer(encode(rows[key] for key in sorted(rows))))

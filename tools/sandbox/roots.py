@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from filelock import FileLock
 
@@ -24,13 +25,20 @@ from turnwise.tools.sandbox.core import Root, SandboxError
 AGENT = 10_001
 """The user and group that commands run as; it owns nothing outside of sandboxes."""
 
-_RECIPE = 3  # raise when what is built changes
+_RECIPE = 4  # raise when what is built changes
 _BASE = (
     "base-files", "bash", "coreutils", "dash", "diffutils", "file", "findutils", "git", "grep", "gzip",
     "less", "libc-bin", "mawk", "netbase", "patch", "procps", "python3", "ripgrep", "sed", "tar", "tzdata",
     "unzip", "util-linux", "xz-utils",
 )  # fmt: skip
-_USELESS = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/lintian", "boot")
+_USELESS = (
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+    "usr/share/lintian",
+    "boot",
+)
 
 
 def cache_folder() -> Path:
@@ -95,22 +103,23 @@ def _build(root: Root, made: Path) -> None:
 
 def _download(packages: Sequence[str]) -> list[str]:
     """The packages and all that they depend on, as if nothing were installed; apt checks their signatures."""
-    store = cache_folder() / "packages"
-    (store / "partial").mkdir(parents=True, exist_ok=True)
-    status = store / "no-packages"
-    status.touch()
-    options = ["-o", f"Dir::State::status={status}", "-o", f"Dir::Cache::archives={store}", "-o"]
-    options += ["APT::Sandbox::User=root", "-o", "Debug::NoLocking=1", "--no-install-recommends", "-qq", "-y"]
-    wanted = ["apt-get", *options, "install", "--print-uris", *packages]
+    store, nothing = cache_folder() / "packages", cache_folder() / "packages" / "none"
+    for folder in (store, nothing):
+        (folder / "partial").mkdir(parents=True, exist_ok=True)
+    (store / "no-packages").touch()
+    common = ["apt-get", "-o", f"Dir::State::status={store / 'no-packages'}", "-o", "APT::Sandbox::User=root"]
+    common += ["-o", "Debug::NoLocking=1", "--no-install-recommends", "-qq", "-y", "install"]
+    # Asked for what an empty cache would fetch: apt names no file that it has.
+    listing = [*common, "-o", f"Dir::Cache::archives={nothing}", "--print-uris", *packages]
+    fetching = [*common, "-o", f"Dir::Cache::archives={store}", "--download-only", *packages]
     try:
-        listed = _run(wanted)
-        _run(["apt-get", *options, "install", "--download-only", *packages])
-    except SandboxError:
+        listed = _run(listing)
+        _run(fetching)
+    except SandboxError:  # the machine's lists of packages are missing or old
         _run(["apt-get", "-qq", "update"])
-        listed = _run(wanted)
-        _run(["apt-get", *options, "install", "--download-only", *packages])
-    names = [line.split()[1] for line in listed.splitlines() if line.startswith("'")]
-    return [str(store / name) for name in names]
+        listed = _run(listing)
+        _run(fetching)
+    return [str(store / line.split()[1]) for line in listed.splitlines() if line.startswith("'")]
 
 
 def _finish(made: Path) -> None:
@@ -128,18 +137,23 @@ def _finish(made: Path) -> None:
     (etc / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
     (etc / "hostname").write_text("sandbox\n")
     (etc / "resolv.conf").write_text("")
-    (etc / "gitconfig").write_text("[safe]\n\tdirectory = *\n[user]\n\tname = agent\n\temail = agent@localhost\n")
+    (etc / "gitconfig").write_text(
+        "[safe]\n\tdirectory = *\n[user]\n\tname = agent\n\temail = agent@localhost\n"
+    )
     for name, target in (("awk", "mawk"), ("python", "python3"), ("pager", "less")):
         link = made / "usr" / "bin" / name
         if not link.exists() and (made / "usr" / "bin" / target).exists():
             link.symlink_to(target)
+    _run(["find", str(made), "-xdev", "-type", "f", "-perm", "/6000", "-exec", "chmod", "a-s", "{}", "+"])
     _run(["chroot", str(made), "/usr/sbin/ldconfig"])
     libraries = [str(path.relative_to(made)) for path in (made / "usr/lib").glob("python3*") if path.is_dir()]
     _run(["chroot", str(made), "python3", "-m", "compileall", "-q", *[f"/{path}" for path in libraries]])
 
 
 def _install_python(made: Path, packages: Sequence[str]) -> None:
-    version = _run(["chroot", str(made), "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+    version = _run(
+        ["chroot", str(made), "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    )
     target = f"/usr/local/lib/python{version.strip()}/dist-packages"
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
     command += ["--target", f"{made}{target}", "--python-version", version.strip(), "--only-binary", ":all:"]
@@ -147,10 +161,8 @@ def _install_python(made: Path, packages: Sequence[str]) -> None:
     _run(["chroot", str(made), "python3", "-m", "compileall", "-q", target])
 
 
-def _run(command: Sequence[str], **options: object) -> str:
-    done = subprocess.run(  # type: ignore[call-overload]
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options
-    )
+def _run(command: Sequence[str], *, stdin: IO[bytes] | None = None) -> str:
+    done = subprocess.run(command, stdin=stdin, capture_output=True, check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise SandboxError(

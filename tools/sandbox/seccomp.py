@@ -1,8 +1,8 @@
-"""A filter of system calls for bubblewrap, which has none of its own: a deny-list in the kernel's bytecode.
+"""A filter of system calls, as the kernel's bytecode: a deny-list that the supervisor puts on itself and its children.
 
-What is denied is what containers have been escaped with (new namespaces, mounts, tracing, keys, BPF, io_uring) and
-what would be state outside of files (System V and POSIX message queues, shared memory). Docker's profile forbids
-the first kind for the docker back end.
+What is denied is what containers have been escaped with (new namespaces, mounts, tracing, keys, BPF, io_uring),
+sockets that no namespace holds back (those of virtual machines), and state outside of files (System V and POSIX
+queues, shared memory). In Docker it comes on top of Docker's own profile, which allows some of these.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import platform
 import struct
 
+from turnwise.errors import MissingDependencyError
+
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
-_EPERM, _ENOSYS = 0x00050001, 0x00050026
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 0x00050001, 0x00050026, 0x00050061
+_FAMILIES = (1, 2, 10, 16)  # unix, IPv4, IPv6, netlink; vsock would reach the host of a virtual machine
 _NAMESPACES = 0x7E020000  # CLONE_NEW{USER,NS,PID,NET,IPC,UTS,CGROUP}
 
 # From the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl; include/uapi/asm-generic/unistd.h).
@@ -20,6 +23,7 @@ _X86 = {
     "audit": 0xC000003E,
     "clone": 56,
     "clone3": 435,
+    "socket": 41,
     "denied": (
         29, 30, 31, 67,  # shmget shmat shmctl shmdt
         64, 65, 66, 220,  # semget semop semctl semtimedop
@@ -39,6 +43,7 @@ _ARM = {
     "audit": 0xC00000B7,
     "clone": 220,
     "clone3": 435,
+    "socket": 198,
     "denied": (
         194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189,  # shm sem msg
         180, 181, 182, 183, 184, 185,  # mq_*
@@ -50,11 +55,17 @@ _ARM = {
 _TABLES = {"x86_64": _X86, "aarch64": _ARM}
 
 
-def compiled() -> bytes | None:
-    """The filter as ``struct sock_filter[]``; None on a processor that has no table here."""
+def compiled() -> bytes:
+    """The filter as ``struct sock_filter[]``.
+
+    Raises:
+        MissingDependencyError: there is no table of this processor's system calls here.
+    """
     table = _TABLES.get(platform.machine())
     if table is None:
-        return None
+        raise MissingDependencyError(
+            f"Sandboxes do not know the system calls of {platform.machine()}.", f"Use {' or '.join(_TABLES)}."
+        )
     program = [
         (_LOAD, 0, 0, 4),  # the architecture: another numbering would pass the list by
         (_EQUAL, 1, 0, table["audit"]),
@@ -67,7 +78,13 @@ def compiled() -> bytes | None:
     ]
     for number in table["denied"]:
         program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _EPERM)]
+    families = [(_EQUAL, len(_FAMILIES) - place, 0, family) for place, family in enumerate(_FAMILIES)]
     program += [
+        (_EQUAL, 0, len(_FAMILIES) + 3, table["socket"]),
+        (_LOAD, 0, 0, 16),  # its family
+        *families,
+        (_RETURN, 0, 0, _EAFNOSUPPORT),
+        (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 0, 3, table["clone"]),
         (_LOAD, 0, 0, 16),  # its flags
         (_ANY_BIT, 0, 1, _NAMESPACES),

@@ -142,13 +142,20 @@ def child(header: dict, pipes: list) -> None:
             resource.setrlimit(number, (value, value))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
-        os.chdir(resolve(header["cwd"]))
+        enter(header["cwd"])
         argv = header["argv"]
         os.execvpe(argv[0], argv, header["env"])
     except FileNotFoundError:
         complain(f"{header['argv'][0]}: not found", 127)
-    except BaseException as error:  # noqa: BLE001 (no second supervisor may go on)
+    except BaseException as error:  # noqa: BLE001
         complain(f"{type(error).__name__}: {error}", 126)
+
+
+def enter(folder: str) -> None:
+    try:
+        os.chdir(resolve(folder))
+    except OSError as error:
+        complain(f"{folder[:200]}: {error.strerror}", 126)
 
 
 def complain(text: str, code: int) -> None:

@@ -59,14 +59,31 @@ def become_unreachable() -> None:
     SETTINGS["oom"] = open_oom_counter()
     uid = SETTINGS.get("uid")
     if uid is not None:
+        for capability in range(41):
+            libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
+        libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())  # the inheritable ones too
     if SETTINGS["isolated"]:
         libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+        install_filter(libc)
         libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
     else:
         libc.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: orphans become ours
+
+
+def install_filter(libc: ctypes.CDLL) -> None:
+    """Forbid system calls from here on; without the filter nothing may run."""
+    program = ctypes.create_string_buffer(bytes.fromhex(SETTINGS["filter"]))
+    count = (len(program) - 1) // 8
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    described = Program(count, ctypes.addressof(program))
+    if libc.prctl(22, 2, ctypes.byref(described), 0, 0) != 0:  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        os._exit(1)
 
 
 def open_oom_counter() -> int:
