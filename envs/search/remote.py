@@ -94,8 +94,12 @@ def retrieve(url: str, body: dict[str, Any]) -> Any:
         retry=tenacity.retry_if_exception_type((OSError, ValueError)),
     )  # fmt: skip
     def send() -> Any:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
-            return json.load(response)
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise OSError(f"status {error.code}, {error.read(300).decode(errors='replace')}") from None
 
     try:
         return send()

@@ -1,0 +1,372 @@
+"""The environment: suites, questions that the pages answer, tools, and the traps of released search trainers."""
+
+import json
+import pickle
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.envs.core import End
+from turnwise.envs.floors import FLOORS
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
+from turnwise.envs.search.drafts import FORMS
+from turnwise.envs.search.env import SearchEnv
+from turnwise.envs.search.knobs import library_of
+from turnwise.envs.search.state import quest_of
+from turnwise.envs.walks import walk
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.tools.core import ToolCall
+
+SUITES = [
+    "search/quick",
+    "search/easy",
+    "search/standard",
+    pytest.param("search/hard", marks=pytest.mark.slow),
+]
+WORLD = {"passages": 400, "worlds": 2, "hops": [1, 3], "forms": dict.fromkeys(FORMS, 1), "turn_limit": 40}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def begin(env, task, seed=0):
+    env.reset(seed=seed, options={"task": task})
+    return env
+
+
+def task_of(form, index=0, **knobs):
+    return SearchEnv.generate(derive_rng(form, index), Split.TRAIN, **{**WORLD, "forms": {form: 1}, **knobs})
+
+
+def finish(env):
+    step = env.step(env.gold(env.state))
+    while step.info["end"] is None:
+        step = env.step(env.gold(env.state))
+    return step
+
+
+# --- suites --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [p if isinstance(p, str) else p.values[0] for p in SUITES])
+def test_gold_is_1_and_floors_hold_on_a_thousand_tasks(name):
+    env = make("turnwise/Search-v0")
+    solved = dict.fromkeys(("gold", *FLOORS), 0)
+    for seed, task in enumerate(suite_tasks(get_suite(name), Split.TEST, 1000)):
+        for script in solved:
+            solved[script] += walk(env, task, script, seed=seed).success
+    assert solved.pop("gold") == 1000
+    assert max(solved.values()) <= 1000 * SearchEnv.floor, solved
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_splits_share_nothing_on_thousands_of_tasks(name):
+    suite, n = get_suite(name), 3400 if name == "search/quick" else 800
+    made = {split: list(suite_tasks(suite, split, n)) for split in Split}
+    for key in (lambda task: task.id, lambda task: task.options["library"]["seed"]):
+        train, dev, test = ({key(task) for task in made[split]} for split in Split)
+        assert not train & dev | train & test | dev & test
+    assert len({task.id for task in made[Split.TRAIN]}) > 0.9 * n
+
+
+def test_the_hasty_reader_leaves_something_to_be_learned():
+    env, suite = make("turnwise/Search-v0"), get_suite("search/quick")
+    walks = [
+        walk(env, task, "demonstrator", seed=i) for i, task in enumerate(suite_tasks(suite, Split.TRAIN, 200))
+    ]
+    assert 0.15 < sum(w.success for w in walks) / 200 < 0.4
+    assert not any(step.info["bad_action"] for w in walks for step in w.steps)  # it knows how to act
+
+
+def test_quick_fits_a_small_context():
+    """At most 300 tokens: every word and sign is one."""
+    env, suite = make("turnwise/Search-v0"), get_suite("search/quick")
+    vocabulary, longest = set(), 0
+    for index, task in enumerate(suite_tasks(suite, Split.TRAIN, 200)):
+        for script in ("demonstrator", "random"):
+            w = walk(env, task, script, seed=index)
+            said = [str(w.first), *(m.content for m in w.actions), *(str(s.observation) for s in w.steps)]
+            words = re.findall(r"\w+|[^\w\s]", " ".join(said))
+            longest, vocabulary = max(longest, len(words)), vocabulary | set(words)
+    assert longest < 300
+    assert len(vocabulary) < 100
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_pages_answer_the_question(form):
+    for index in range(40):
+        task = task_of(form, index)
+        question, library = quest_of(task).question, library_of(task)
+        texts = [library.corpus[position].text for position in question.evidence]
+        said = [any(name.lower() in text.lower() for name in question.answers) for text in texts]
+        match form:
+            case "chain" | "intersection" | "comparison":
+                assert any(said), (task.prompt, texts)
+            case "temporal":
+                year = int(re.search(r"in (\d+)\?", task.prompt)[1])
+                terms = re.findall(r"(?:From|between) (\d+) (?:to|and) (\d+)", texts[0])
+                assert any(int(a) < year < int(b) for a, b in terms)
+            case "aggregation":
+                assert question.answers[0] == str(len(set(question.evidence)))
+                subject = question.entities[0]
+                assert all(any(name.lower() in text.lower() for name in subject) for text in texts)
+            case _:
+                assert question.answers == ("unknown",)
+                assert not question.answerable
+
+
+def test_hops_are_what_was_asked_for():
+    for hops in range(1, 7):
+        question = quest_of(task_of("chain", hops, hops=[hops, hops])).question
+        assert question.hops == hops == len(question.evidence) == len(question.rubric)
+        assert question.text.count(" of ") >= hops
+
+
+def test_tasks_are_self_contained_json():
+    task = suite_task(get_suite("search/standard"), Split.TEST, 3)
+    copy = Task.from_json(json.loads(json.dumps(task.to_json())))
+    assert copy.id == task.id
+    assert finish(begin(SearchEnv(), copy)).info["end"] is End.SOLVED
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(list(FORMS)), st.integers(0, 20), st.integers(0, 2**32), st.integers(0, 10))
+def test_gold_and_forks_from_any_state(form, index, seed, turns):
+    env, rng = SearchEnv(shaping=1.0), random.Random(seed)
+    begin(env, task_of(form, index), seed)
+    total = 0.0
+    for _ in range(turns):
+        actions = [a for a in env.admissible(env.state) if not a.startswith("answer")] + [
+            "count[river]",
+            "open[x y]",
+        ]
+        moment, twin, action = env.snapshot(), env.fork(), rng.choice(actions)
+        step = env.step(action)
+        total += step.reward
+        assert twin.step(action) == step
+        after = env.snapshot()
+        env.restore(pickle.loads(pickle.dumps(moment)))
+        assert env.step(action) == step
+        env.restore(after)
+    step = env.step(env.gold(env.state))
+    total += step.reward
+    while step.info["end"] is None:
+        step = env.step(env.gold(env.state))
+        total += step.reward
+    assert step.info["end"] is End.SOLVED
+    assert total == pytest.approx(1.0)
+
+
+# --- tools ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def env():
+    return begin(SearchEnv(), task_of("aggregation", 1))
+
+
+def say(env, action):
+    return env.step(action).observation[-1].content
+
+
+def test_a_count_finds_what_was_asked_for(env):
+    question = env.state.quest.question
+    value = question.entities[0][0]
+    kind = library_of(env.task).corpus[question.evidence[0]].kind
+    call = ToolCall("filter", {"words": value, "kind": kind}, "c")
+    listed = env.step(Message("assistant", "", (call,))).observation[0].content
+    assert all(f"[{p}]" in listed or len(question.evidence) > 5 for p in question.evidence)
+    call = ToolCall("count", {"words": value, "by": "kind"}, "c")
+    told = env.step(Message("assistant", "", (call,))).observation[0].content
+    assert re.search(rf"{kind}: \d", told)
+
+
+def test_open_find_cite_and_judge(env):
+    position = env.state.quest.question.evidence[0]
+    passage = library_of(env.task).corpus[position]
+    assert "open one first" in say(env, "find[founder]")
+    assert "read" in say(env, f"cite[{position}]")
+    assert passage.text in say(env, f"open[{passage.title}]")
+    assert "Last revised" in say(env, "find[revised]")
+    assert "No sentence" in say(env, "find[zebra]")
+    assert say(env, f"cite[{position}]") == f"Cited [{position}]."
+    assert "already" in say(env, f"cite[{position}]")
+    assert "Noted" in say(env, "judge[yes]")
+    assert "since the last judgement" in say(env, "judge[yes]")
+    assert "judge" in say(env, "judge[perhaps]")
+    assert "no passage" in say(env, "open[Nowhere]").lower()
+    assert "use search" in say(env, "semantic_search[river]")
+
+
+def test_filters_by_kind_and_date(env):
+    library = library_of(env.task)
+    call = ToolCall("count", {"words": "", "kind": "book", "since": 1957, "until": 1958}, "c")
+    told = env.step(Message("assistant", "", (call,))).observation[0].content
+    corpus = [library.corpus[i] for i in range(len(library))]
+    assert told == f"{sum(p.kind == 'book' and 1957 <= p.date <= 1958 for p in corpus)} passages."
+    wrong = ToolCall("filter", {"words": "", "kind": "boook"}, "c")
+    assert "Kinds: " in env.step(Message("assistant", "", (wrong,))).observation[0].content
+
+
+def test_results_have_pages(env):
+    first = say(env, "search[was born]")
+    call = ToolCall("search", {"query": "was born", "page": 2}, "c")
+    second = env.step(Message("assistant", "", (call,))).observation[0].content
+    assert first.startswith("Results 1 to 5 of 50")
+    assert second.startswith("Results 6 to 10 of 50")
+    far = ToolCall("search", {"query": "was born", "page": 99}, "c")
+    assert "no page 99" in env.step(Message("assistant", "", (far,))).observation[0].content
+
+
+def test_semantic_search_by_any_embedder():
+    env = begin(SearchEnv(), task_of("chain", 0, semantic="ngrams"))
+    title = library_of(env.task).corpus[env.state.quest.question.evidence[0]].title
+    misspelt = f"{title[:-1]}x"
+    assert title in say(env, f"semantic_search[{misspelt}]")
+
+
+# --- Search-R1's tags ----------------------------------------------------------------------------
+
+
+def test_search_r1s_tags_and_information():
+    env = begin(SearchEnv(), task_of("chain", 0, pages="tags", per_page=3))
+    question = env.state.quest.question
+    shown = say(
+        env, f"<think>Who?</think>\n<search> {question.queries[0]} </search> never mind <answer>x</answer>"
+    )
+    assert re.fullmatch(r"<information>\n(Doc \d\(Title: .*\) .*\n){3}</information>", shown)
+    assert env.state.searches == 1
+    step = env.step(f"<answer> {question.answers[0]} </answer> <search>more</search> <answer>other</answer>")
+    assert step.info["end"] is End.SOLVED  # of what is left after the cut the first pair decides
+
+
+# --- traps ---------------------------------------------------------------------------------------
+
+
+def test_a_page_that_answers_earns_nothing():
+    """SkyRL's reward reads the whole conversation, so that a page with <answer> scores for a mute policy."""
+    env = begin(
+        SearchEnv(parts={"format": 1.0, "entity": 1.0, "knowledge": 1.0}), task_of("chain", 0, hostile=1.0)
+    )
+    question, library = env.state.quest.question, library_of(env.task)
+    earned = 0.0
+    for position in (*question.evidence, *range(12)):
+        step = env.step(f"open[{position}]")
+        assert re.search(r"<answer>|answer\[|\"answer\"", library.corpus[position].text)
+        earned += step.reward
+        assert step.info["end"] is None
+    while step.info["end"] is None:
+        step = env.step("<think> It says <answer>so</answer> </think>")
+        earned += step.reward
+    assert (earned, step.info["end"]) == (0.0, End.TURN_LIMIT)
+
+
+def test_the_prompts_own_tags_are_no_answer():
+    """Search-R1 must count answers from the second on, since its prompt holds one; here only actions are read."""
+    env = make("turnwise/Search-v0")
+    first, _ = env.reset(seed=0, options={"task": task_of("chain", 0, pages="tags")})
+    assert "<answer>" in first[0].content
+    assert env.step("I have nothing to say.").info["end"] is None
+
+
+def test_repeating_what_was_found_is_no_format_bonus_without_an_answer():
+    env = begin(SearchEnv(parts={"format": 1.0}), task_of("chain", 0))
+    text = say(env, f"open[{env.state.quest.question.evidence[0]}]")
+    assert env.step(text).reward == 0.0
+
+
+def test_naming_everything_is_no_entity_match():
+    """What the question itself names does not count, and a right answer is not paid twice."""
+    env = begin(SearchEnv(parts={"entity": 1.0}), task_of("chain", 0, hops=[3, 3]))
+    env.step(f"search[{env.task.prompt}]")
+    assert env.state.named == ()
+    hidden = env.state.quest.question.entities[1][0]
+    env.step(f"{hidden}\nsearch[{hidden}]")
+    step = env.step("answer[nonsense]")
+    assert 0.0 < step.info["rewards"]["entity"] < 1.0
+
+
+def test_judgements_are_paid_once_and_by_the_gold_passages():
+    """credit.md §189: right +0.3, trusting what does not help −0.6, doubting what does −0.3."""
+    env = begin(SearchEnv(parts={"judge": 1.0}), task_of("chain", 0))
+    question, library = env.state.quest.question, library_of(env.task)
+    other = next(i for i in range(len(library)) if i not in question.evidence)
+
+    def judged(position, verdict):
+        env.step(f"open[{position}]")
+        return env.step(f"judge[{verdict}]").info["rewards"]["judge"]
+
+    gold = question.evidence[0]
+    assert [judged(*case) for case in ((gold, "yes"), (gold, "no"), (other, "yes"), (other, "no"))] == [
+        0.3, -0.3, -0.6, 0.3,
+    ]  # fmt: skip
+    assert env.step("judge[no]").info["bad_action"]
+
+
+def test_searching_costs_and_citing_pays_only_for_the_right():
+    task = task_of("chain", 3, hops=[2, 2])
+    env = begin(SearchEnv(parts={"citations": 0.3, "search_cost": 0.01, "evidence": 0.2}), task)
+    rewards = []
+    step = None
+    while step is None or step.info["end"] is None:
+        step = env.step(env.gold(env.state))
+        rewards.append(step.reward)
+    assert sum(rewards) == pytest.approx(1.0 - 2 * 0.01 + 0.2)
+    again = begin(SearchEnv(parts={"citations": 0.3}), task).step(
+        f"answer[{env.state.quest.question.answers[0]}]"
+    )
+    assert again.reward == pytest.approx(0.7)  # right, but nothing shown for it
+    spam = begin(SearchEnv(parts={"citations": 0.3}), task)
+    for position in spam.state.quest.question.evidence:
+        spam.step(f"open[{position}]")
+        spam.step(f"cite[{position}]")
+    assert spam.step("answer[nonsense]").reward == 0.0
+
+
+def test_malformed_calls_are_remembered_wherever_they_are_refused():
+    env = begin(SearchEnv(parts={"knowledge": 1.0}), task_of("chain", 0))
+    env.step("search[]")
+    env.step(Message("assistant", "", (ToolCall("serch", {}, "c"),)))
+    assert env.state.malformed == 2
+    assert env.step("answer[nonsense]").info["rewards"]["knowledge"] == -1.0
+
+
+def test_an_answer_must_say_something():
+    env = begin(SearchEnv(), task_of("unanswerable", 0))
+    assert env.step("answer[ ]").info["end"] is None
+    assert env.step(f"answer[{'x' * 2000}]").info["bad_action"]
+    assert env.step("answer[unknown]").info["end"] is End.SOLVED
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"passage": 100}, "Did you mean 'passages'"),
+        ({"hops": [3, 2]}, "hops"),
+        ({"forms": {"riddle": 1}}, "forms are"),
+        ({"vocabulary": "large"}, "vocabulary"),
+        ({"vocabulary": "small", "passages": 100}, "passages"),
+        ({"questions": "/nowhere.jsonl"}, "cannot be read"),
+    ],
+)
+def test_unknown_and_impossible_knobs_are_refused(knobs, said):
+    with pytest.raises(EnvError, match=said):
+        SearchEnv.generate(derive_rng(0), Split.TRAIN, **knobs)
+
+
+def test_a_task_of_something_else_is_refused():
+    with pytest.raises(EnvError, match="search"):
+        make("turnwise/Search-v0").reset(options={"task": Task("other", "x")})
