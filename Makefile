@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart test test-fast lint clean
+.PHONY: install quickstart sandboxes test test-fast lint clean
 export OMP_WAIT_POLICY ?= passive
 
 install: ## make .venv with everything in it (quick when nothing changed)
@@ -8,11 +8,14 @@ install: ## make .venv with everything in it (quick when nothing changed)
 quickstart: install ## train an agent to shop (again: show what came out), and write runs/quickstart/report.html
 	@.venv/bin/turnwise train shop-quick --out runs/quickstart --resume
 
-test: install ## all tests, then linter and type checker
+sandboxes: install ## bubblewrap, Docker and a private daemon, where this is root on Debian; else says what to do
+	@.venv/bin/python scripts/sandboxes.py
+
+test: sandboxes ## all tests, then linter and type checker
 	.venv/bin/pytest -q
 	@$(MAKE) --no-print-directory lint
 
-test-fast: install ## the tests that take less than ten seconds each
+test-fast: sandboxes ## the tests that take less than ten seconds each
 	.venv/bin/pytest -q -m "not slow"
 
 lint: install

@@ -106,20 +106,21 @@ def _chromium() -> Finding:
     return Finding("chromium", found is not None, found or "not found", remedy, needed=False)
 
 
+def _sandbox(name: str) -> Finding:
+    from turnwise.tools.sandbox.registry import get_backend
+
+    status = get_backend(name).status()
+    return Finding(name, status.ok, status.detail, status.remedy, needed=False)
+
+
+def _bubblewrap() -> Finding:
+    return _sandbox("bubblewrap")
+
+
 def _docker() -> Finding:
-    remedy = "Container sandboxes need it: apt-get install docker.io, and start dockerd."
-    if shutil.which("docker") is None:
-        return Finding("docker", False, "not found", remedy, needed=False)
-    try:
-        ask = ["docker", "version", "--format", "{{.Server.Version}}"]
-        done = subprocess.run(ask, capture_output=True, text=True, timeout=5, check=False)
-    except (subprocess.TimeoutExpired, OSError):
-        return Finding("docker", False, "the daemon does not answer", remedy, needed=False)
-    if done.returncode:
-        return Finding("docker", False, "the daemon does not answer", remedy, needed=False)
-    return Finding("docker", True, done.stdout.strip(), needed=False)
+    return _sandbox("docker")
 
 
 LOOKS: tuple[Callable[[], Finding], ...] = (
-    _python, _torch, _vllm, _gpu, _processor, _memory, _disk, _openmp, _chromium, _docker,
+    _python, _torch, _vllm, _gpu, _processor, _memory, _disk, _openmp, _chromium, _bubblewrap, _docker,
 )  # fmt: skip

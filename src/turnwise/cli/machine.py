@@ -15,8 +15,8 @@ def bench(what: str, name: str = "", /) -> Answer:
     """Measure how fast something is here, each figure with its spread.
 
     Args:
-        what: env (with the environment's id), rollout, train or credit.
-        name: The environment's id, such as turnwise/Shop-v0.
+        what: env (with the environment's id), rollout, sandbox (with a back end, or all), train or credit.
+        name: The environment's id, such as turnwise/Shop-v0, or the back end.
     """
     from turnwise.errors import NotFoundError, TurnwiseError
     from turnwise.machine import describe
@@ -32,6 +32,10 @@ def bench(what: str, name: str = "", /) -> Answer:
             from turnwise.agents.bench import bench_rollout
 
             figures = bench_rollout()
+        case "sandbox":
+            from turnwise.tools.sandbox.bench import bench_sandboxes
+
+            figures = bench_sandboxes([name] if name else ())
         case "train":
             from turnwise.trainers.bench import bench_train
 
@@ -41,7 +45,7 @@ def bench(what: str, name: str = "", /) -> Answer:
 
             figures = bench_credit()
         case _:
-            raise NotFoundError("benchmark", what, ("env", "rollout", "train", "credit"))
+            raise NotFoundError("benchmark", what, ("env", "rollout", "sandbox", "train", "credit"))
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
     value = {"name": f"{what} {name}".strip(), "machine": machine, "figures": rows}

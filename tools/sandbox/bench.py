@@ -1,0 +1,155 @@
+"""``turnwise bench sandbox [BACKEND]``: starts, commands, forks, episodes per second, and what stays behind.
+
+An episode starts a sandbox from a repository of 20 files, writes a file, runs five commands (two of them Python),
+reads a file and closes: about what a short coding episode asks of a sandbox, without the agent's thinking.
+Seconds are of wall time, since what matters is how long an agent waits.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from turnwise.tools.sandbox import cgroups
+from turnwise.tools.sandbox.core import Backend, Image, Limits, Sandbox
+from turnwise.tools.sandbox.pool import Pool
+from turnwise.tools.sandbox.registry import get_backend
+
+_CONCURRENCY = (1, 2, 4, 8, 16)
+_NAMES = ("process", "bubblewrap", "docker")
+_SMALL = Image.of({f"src/file{n}.py": f"x = {n}\n" * 30 for n in range(20)})
+_LARGE = Image.of({f"src/p{n // 50}/m{n}.py": f"value_{n} = {n}  # text\n" * 160 for n in range(500)})
+
+
+class Figure(NamedTuple):
+    """The median of several measurements, and the distance between the quartiles (0 for a count)."""
+
+    value: float
+    unit: str
+    spread: float
+
+
+def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[str, Figure]:
+    """Measure each back end (all by default). Figures, after the back end's name:
+
+    * ``start``, ``close``, ``exec_true``, ``exec_python``: milliseconds, alone on the machine.
+    * ``start_repo``, ``snapshot``, ``restore``, ``fork``: with 500 files of 2 MB, one of them just changed.
+    * ``start_warm``: taken from a warm pool.
+    * ``episodes_N``: episodes per second with N at once.
+    * ``left_behind``: containers, processes, folders, mounts and control groups after 1000 episodes, beyond
+      those that were there before.
+    """
+    figures: dict[str, Figure] = {}
+    for name in names or _NAMES:
+        backend = get_backend(name)
+        backend.start(_SMALL).close()  # builds or imports the root
+        before = leftovers(backend)
+        found = {**_single(backend), **_files(backend), **_warm(backend)}
+        share = episodes // len(_CONCURRENCY)
+        for at_once in _CONCURRENCY:
+            found[f"episodes_{at_once}"] = _episodes(backend, at_once, share)
+        gc.collect()
+        found["left_behind"] = Figure(len(leftovers(backend) - before), f"after {share * len(_CONCURRENCY)}", 0)
+        figures.update({f"{name}_{key}": figure for key, figure in found.items()})
+    return figures
+
+
+def leftovers(backend: Backend) -> set[str]:
+    """Names of all that sandboxes of this machine occupy now, whoever made them."""
+    found = {f"group {path}" for path in cgroups.leftovers()}
+    found |= {f"folder {path}" for path in Path("/tmp").glob("turnwise-process-*")}  # noqa: S108
+    found |= {f"mount {line.split()[4]}" for line in _lines("/proc/self/mountinfo") if "turnwise" in line}
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    found |= {f"process {line.split()[0]}" for line in listed.splitlines() if "turnwise.tools.sandbox" in line}
+    found |= {f"process {line.split()[0]}" for line in listed.splitlines() if "-I -S -c" in line}
+    if (containers := getattr(backend, "leftovers", None)) is not None:
+        found |= {f"container {name}" for name in containers()}
+    return found
+
+
+def _single(backend: Backend) -> dict[str, Figure]:
+    starts: list[float] = []
+    closes: list[float] = []
+    for _ in range(15):
+        since = time.perf_counter()
+        sandbox = backend.start(Image())
+        starts.append(time.perf_counter() - since)
+        closes.append(_seconds(sandbox.close))
+    with backend.start(Image()) as sandbox:
+        true = [_seconds(lambda: sandbox.exec(["true"])) for _ in range(100)]
+        python = [_seconds(lambda: sandbox.exec(["python3", "-c", "pass"])) for _ in range(30)]
+    times = {"start": starts, "close": closes, "exec_true": true, "exec_python": python}
+    return {key: _milliseconds(values) for key, values in times.items()}
+
+
+def _files(backend: Backend) -> dict[str, Figure]:
+    starts: list[float] = []
+    times: dict[str, list[float]] = {"snapshot": [], "restore": [], "fork": []}
+    for _ in range(5):
+        since = time.perf_counter()
+        sandbox = backend.start(_LARGE)
+        starts.append(time.perf_counter() - since)
+        sandbox.close()
+    with backend.start(_LARGE) as sandbox:
+        for number in range(7):
+            sandbox.write("changed.py", f"x = {number}")
+            times["snapshot"].append(_seconds(sandbox.snapshot))
+            times["restore"].append(_seconds(lambda: sandbox.restore(sandbox.snapshot())))
+            since = time.perf_counter()
+            twin = sandbox.fork()
+            times["fork"].append(time.perf_counter() - since)
+            twin.close()
+    return {key: _milliseconds(values) for key, values in {"start_repo": starts, **times}.items()}
+
+
+def _warm(backend: Backend) -> dict[str, Figure]:
+    pool = Pool(backend, size=8)
+    pool.warm(_SMALL.root)
+    sandboxes: list[Sandbox] = []
+    seconds = [_seconds(lambda: sandboxes.append(pool.start(_SMALL))) for _ in range(8)]
+    for sandbox in sandboxes:
+        sandbox.close()
+    pool.close()
+    return {"start_warm": _milliseconds(seconds)}
+
+
+def _episodes(backend: Backend, at_once: int, count: int) -> Figure:
+    """Episodes per second over the whole, and the spread of four parts of it."""
+    rates: list[float] = []
+    with ThreadPoolExecutor(at_once) as threads:
+        for _ in range(4):
+            since = time.perf_counter()
+            list(threads.map(lambda _: _episode(backend), range(count // 4)))
+            rates.append(count // 4 / (time.perf_counter() - since))
+    return Figure(statistics.median(rates), "episodes/s", max(rates) - min(rates))
+
+
+def _episode(backend: Backend) -> None:
+    with backend.start(_SMALL, Limits()) as sandbox:
+        sandbox.write("test_it.py", "import sys; sys.path.insert(0, 'src'); import file1; assert file1.x == 1")
+        for argv in (["ls"], ["cat", "src/file1.py"], ["grep", "-rn", "x = 7", "src"]):
+            sandbox.exec(argv)
+        for program in ("test_it.py", "src/file3.py"):
+            assert sandbox.exec(["python3", program]).ok
+        sandbox.read("src/file1.py")
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    since = time.perf_counter()
+    action()
+    return time.perf_counter() - since
+
+
+def _milliseconds(seconds: Sequence[float]) -> Figure:
+    quarters = statistics.quantiles(seconds, n=4)
+    return Figure(1000 * statistics.median(seconds), "ms", 1000 * (quarters[2] - quarters[0]))
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines()
