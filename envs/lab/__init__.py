@@ -14,6 +14,7 @@ a scripted solution from every state that has one.
     goals    sub-goals: which hold, what focus   circuit  what is connected with what
     acts     commands: what they mean and do     options  which can be carried out, how they are written
     plans    gold, distance, an imperfect agent  says     what is told
+    ways     the steps that plans are made of
     lessons  the kinds of tasks                  tasks    knobs, and how tasks are made
     env      LabEnv
 """

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from turnwise.envs.lab import circuit
 from turnwise.envs.lab.goals import FOCUSED, notes, suits
-from turnwise.envs.lab.matter import NUMBER, RECIPES, SLUDGE, SOLID, leads_somewhere, names
+from turnwise.envs.lab.matter import NUMBER, PHASES, RECIPES, SLUDGE, SOLID, leads_somewhere, names
 from turnwise.envs.lab.world import FLOWER, HELD, NOTHING, NOWHERE, LabState
 from turnwise.tools.core import ToolError
 
@@ -208,11 +208,8 @@ def _measure(state: LabState, act: Act) -> Done:
     if not lab.props[thing].vessel or not state.content[thing]:
         raise ToolError(f"there is nothing to measure in {lab.names[thing]} .")
     noted = state.noted | 1 << thing if notes(state, thing) else state.noted
-    state_of = "" if state.phase(thing) == SOLID else f" , {_PHASE[state.phase(thing)]}"
+    state_of = "" if state.phase(thing) == SOLID else f" , {PHASES[state.phase(thing)]}"
     return state._replace(noted=noted), f"{state.temperature[thing]} degrees{state_of} ."
-
-
-_PHASE = ("solid", "liquid", "gas")
 
 
 def _connect(state: LabState, act: Act) -> Done:

@@ -1,11 +1,11 @@
 """How each kind of sub-goal is reached: gold acts, the length of their way, an imperfect agent.
 
-Each function returns the next act towards something, or None where that is so already; ``or`` chains them.
+Each achiever returns the next act towards its sub-goal, or None where only time is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from random import Random
 
 from turnwise.envs.lab.acts import Act, Wrong, do
@@ -21,6 +21,7 @@ from turnwise.envs.lab.matter import (
     WATER,
 )
 from turnwise.envs.lab.options import possible
+from turnwise.envs.lab.ways import Stuck, go, hold, near, put, reach, tool
 from turnwise.envs.lab.world import FRUIT, HELD, NOTHING, NOWHERE, Goal, LabState
 from turnwise.tools.core import ToolError
 
@@ -33,7 +34,7 @@ def gold(state: LabState) -> Act:
     goal = state.lab.goals[state.done]
     try:
         return _ACHIEVE[goal.kind](state, goal) or WAIT
-    except _Stuck:
+    except Stuck:
         return STUCK
 
 
@@ -57,64 +58,14 @@ def distance(state: LabState) -> float:
     return turns
 
 
-class _Stuck(Exception):
-    """There is no way any more."""
-
-
-def _go(state: LabState, room: int) -> Act | None:
-    return None if room == state.room else Act("go", state.lab.towards(state.room, room))
-
-
-def _reach(state: LabState, thing: int) -> Act | None:
-    if state.room_of(thing) == NOTHING:
-        raise _Stuck
-    step = _go(state, state.room_of(thing))
-    closed = state.closed_around(thing)
-    return step or (Act("open", closed) if closed != NOTHING else None)
-
-
-def _hold(state: LabState, thing: int) -> Act | None:
-    if state.at[thing] == HELD:
-        return None
-    if state.pot_of(thing) != NOTHING and state.age[thing]:
-        raise _Stuck  # it has taken root
-    return _reach(state, thing) or Act("take", thing)
-
-
-def _put(state: LabState, thing: int, place: int) -> Act | None:
-    if state.at[thing] == len(state.lab.rooms) + place:
-        return None
-    step = _hold(state, thing) or _reach(state, place)
-    return step or (Act("put", thing, place) if state.is_open(place) else Act("open", place))
-
-
-def _near(state: LabState, things: Sequence[int]) -> int:
-    """The nearest of some things, those in the hands and in this room first."""
-    there = [thing for thing in things if state.room_of(thing) != NOTHING]
-    if not there:
-        raise _Stuck
-    return min(there, key=lambda n: (state.at[n] != HELD, _steps(state, state.room_of(n)), n))
-
-
-def _steps(state: LabState, room: int) -> int:
-    here, steps = state.room, 0
-    while here != room:
-        here, steps = state.lab.towards(here, room), steps + 1
-    return steps
-
-
-def _tool(state: LabState, kind: str) -> int:
-    return _near(state, state.lab.numbers.get(kind, ()))
-
-
 # --- by kind of sub-goal -------------------------------------------------------------------------
 
 
 def _focus(state: LabState, goal: Goal) -> Act | None:
     lab = state.lab
     fit = [goal.a] if goal.kind == "focus" else [n for n in range(len(lab.kinds)) if suits(state, goal, n)]
-    thing = _near(state, fit)
-    return _reach(state, thing) or Act("focus", thing)
+    thing = near(state, fit)
+    return reach(state, thing) or Act("focus", thing)
 
 
 def _device(state: LabState, goal: Goal) -> int:
@@ -122,7 +73,7 @@ def _device(state: LabState, goal: Goal) -> int:
     lab, vessel = state.lab, goal.a
     content = state.content[vessel]
     if not content or content & (content - 1):
-        raise _Stuck  # emptied, or spoilt
+        raise Stuck  # emptied, or spoilt
     melts, boils, _ = lab.points(content)
     phase = next((other.b for other in lab.goals if other.kind == "phase" and other.a == vessel), LIQUID)
     phase = goal.b if goal.kind == "phase" else phase
@@ -132,7 +83,7 @@ def _device(state: LabState, goal: Goal) -> int:
         if kind.device and number not in lab.broken and _enough(kind.device.target, phase, melts, boils)
     ]
     if not fit:
-        raise _Stuck
+        raise Stuck
     return min(fit)[1]
 
 
@@ -146,31 +97,31 @@ def _enough(target: int, phase: int, melts: int, boils: int) -> bool:
 def _treated(state: LabState, goal: Goal) -> Act | None:
     """A vessel in a device that runs."""
     device = _device(state, goal)
-    return _put(state, goal.a, device) or _run(state, device)
+    return put(state, goal.a, device) or _run(state, device)
 
 
 def _run(state: LabState, device: int) -> Act | None:
-    return None if state.running >> device & 1 else _reach(state, device) or Act("activate", device)
+    return None if state.running >> device & 1 else reach(state, device) or Act("activate", device)
 
 
 def _noted(state: LabState, goal: Goal) -> Act | None:
     thing, lab = goal.a, state.lab
     if lab.kinds[thing] == "plane":
-        return _put(state, _tool(state, "block"), thing)
+        return put(state, tool(state, "block"), thing)
     if lab.props[thing].part:
-        return _circuit(state, thing, _tool(state, "lamp"), _source(state))
-    step = _hold(state, _tool(state, "thermometer"))
+        return _circuit(state, thing, tool(state, "lamp"), _source(state))
+    step = hold(state, tool(state, "thermometer"))
     if step or goal.b != LIQUID:
-        return step or _reach(state, thing) or Act("measure", thing)
+        return step or reach(state, thing) or Act("measure", thing)
     content = state.content[thing]
     if not content or content & (content - 1):
-        raise _Stuck
+        raise Stuck
     melts = lab.points(content)[0]
     if state.temperature[thing] < melts:
         return _treated(state, goal)
     if state.temperature[thing] == melts:
-        return _reach(state, thing) or Act("measure", thing)
-    return _hold(state, thing)  # too hot: let it cool until it melts again
+        return reach(state, thing) or Act("measure", thing)
+    return hold(state, thing)  # too hot: let it cool until it melts again
 
 
 def _made(state: LabState, goal: Goal) -> Act | None:
@@ -179,21 +130,21 @@ def _made(state: LabState, goal: Goal) -> Act | None:
     vessels = [n for n in lab.vessels if not lab.props[n].insulated and not state.content[n] & ~parts]
     full = [n for n in vessels if state.content[n] == parts]
     if full:
-        vessel = _near(state, full)
-        return _reach(state, vessel) or Act("mix", vessel)
+        vessel = near(state, full)
+        return reach(state, vessel) or Act("mix", vessel)
     if not vessels:
         spoilt = [n for n in lab.vessels if _can_empty(state, n)]
-        vessel = _near(state, spoilt)
-        return _reach(state, vessel) or Act("empty", vessel)
+        vessel = near(state, spoilt)
+        return reach(state, vessel) or Act("empty", vessel)
     most = max(state.content[n].bit_count() for n in vessels)
-    vessel = _near(state, [n for n in vessels if state.content[n].bit_count() == most])
+    vessel = near(state, [n for n in vessels if state.content[n].bit_count() == most])
     wanted = parts & ~state.content[vessel]
     for bit in (1 << place for place in range(parts.bit_length()) if wanted >> place & 1):
         bottles = [n for n, kind in enumerate(lab.props) if kind.source and lab.content[n] == bit]
-        bottle = _near(state, bottles)
-        step = _hold(state, bottle) or _hold(state, vessel)
+        bottle = near(state, bottles)
+        step = hold(state, bottle) or hold(state, vessel)
         return step or Act("pour", bottle, vessel)
-    raise _Stuck
+    raise Stuck
 
 
 def _can_empty(state: LabState, vessel: int) -> bool:
@@ -202,7 +153,7 @@ def _can_empty(state: LabState, vessel: int) -> bool:
 
 def _source(state: LabState) -> int:
     kinds = ("battery", "solar")
-    return _near(state, [n for n, kind in enumerate(state.lab.props) if kind.part in kinds])
+    return near(state, [n for n, kind in enumerate(state.lab.props) if kind.part in kinds])
 
 
 def _wired(state: LabState, goal: Goal) -> Act | None:
@@ -221,12 +172,12 @@ def _circuit(state: LabState, tested: int, lamp: int, source: int) -> Act | None
     main = [source, *([tested] if tested != NOTHING else []), lamp]
     wires = [n for n in lab.numbers.get("wire", ()) if state.room_of(n) != NOTHING][: len(main)]
     if len(wires) < len(main):
-        raise _Stuck
+        raise Stuck
     for part in (*wires, *main):
         if not lab.props[part].fixed and state.at[part] != HELD:
-            return _hold(state, part)
+            return hold(state, part)
     where = lab.outdoors if lab.props[source].part == "solar" else state.room
-    step = _go(state, where)
+    step = go(state, where)
     if step:
         return step
     ring = [part for pair in zip(main, wires, strict=True) for part in pair]
@@ -240,7 +191,7 @@ def _circuit(state: LabState, tested: int, lamp: int, source: int) -> Act | None
         return Act("connect", *missing[0])
     if tested != NOTHING:  # the ring was closed where it could not shine: open it and close it again
         return Act("disconnect", *ring[:2])
-    raise _Stuck
+    raise Stuck
 
 
 def _planted(state: LabState, goal: Goal) -> Act | None:
@@ -248,8 +199,8 @@ def _planted(state: LabState, goal: Goal) -> Act | None:
     pot = state.pot_of(seed)
     if pot == NOTHING:
         free = [n for n in lab.numbers.get("pot", ()) if not state.inside(n)]
-        pot = _near(state, [n for n in free if state.content[n] & SOIL] or free)
-        step = _put(state, seed, pot)
+        pot = near(state, [n for n in free if state.content[n] & SOIL] or free)
+        step = put(state, seed, pot)
         if step:
             return step
     return _into_pot(state, pot, SOIL)
@@ -259,8 +210,8 @@ def _into_pot(state: LabState, pot: int, bit: int) -> Act | None:
     if state.content[pot] & bit:
         return None
     sources = [n for n, kind in enumerate(state.lab.props) if kind.source and state.lab.content[n] == bit]
-    bottle = _near(state, sources)
-    return _hold(state, bottle) or _reach(state, pot) or Act("pour", bottle, pot)
+    bottle = near(state, sources)
+    return hold(state, bottle) or reach(state, pot) or Act("pour", bottle, pot)
 
 
 def _watered(state: LabState, goal: Goal) -> Act | None:
@@ -275,9 +226,9 @@ def _stage(state: LabState, goal: Goal) -> Act | None:
     room = state.room_of(goal.a)
     near = [hive for hive in hives if state.room_of(hive) == room]
     if not near:
-        raise _Stuck
+        raise Stuck
     return (
-        None if any(state.is_open(hive) for hive in near) else _reach(state, near[0]) or Act("open", near[0])
+        None if any(state.is_open(hive) for hive in near) else reach(state, near[0]) or Act("open", near[0])
     )
 
 
@@ -288,15 +239,15 @@ def _crossed(state: LabState, goal: Goal) -> Act | None:
     parents = [n for n in lab.traits if n != goal.a]
     for parent in parents:
         if state.pot_of(parent) == NOTHING:
-            raise _Stuck
-    step = _hold(state, _tool(state, "brush"))
+            raise Stuck
+    step = hold(state, tool(state, "brush"))
     for parent in parents:
-        step = step or _reach(state, parent)
+        step = step or reach(state, parent)
     return step or Act("cross", *parents)
 
 
 def _delivered(state: LabState, goal: Goal) -> Act | None:
-    return _put(state, state.focus, goal.a)
+    return put(state, state.focus, goal.a)
 
 
 _ACHIEVE: Mapping[str, Callable[[LabState, Goal], Act | None]] = {

@@ -6,6 +6,7 @@ plus that of the thing that it is in.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -84,15 +85,20 @@ class Lab:
     def __reduce__(self) -> tuple[type[Lab], tuple[Task]]:
         return Lab, (self.task,)
 
-    def towards(self, here: int, room: int) -> int:
-        """The room to enter next on the way from one to another."""
-        came, edge = {room: room}, [room]
-        for now in edge:
-            for other in self.next_to[now]:
-                if other not in came:
-                    came[other] = now
-                    edge.append(other)
-        return came[here]
+    @functools.cached_property
+    def ways(self) -> Sequence[Sequence[tuple[int, int]]]:
+        """``ways[a][b]``: the room to enter next on the way from a to b, and how many doors it takes."""
+        table = [[(room, 0)] * len(self.rooms) for room in range(len(self.rooms))]
+        for goal in range(len(self.rooms)):
+            came, edge = {goal: (goal, 0)}, [goal]
+            for now in edge:
+                for other in self.next_to[now]:
+                    if other not in came:
+                        came[other] = (now, came[now][1] + 1)
+                        edge.append(other)
+            for here, way in came.items():
+                table[here][goal] = way
+        return table
 
     def points(self, content: int) -> tuple[int, int, int]:
         """Where the first substance of a mixture melts, boils and burns."""

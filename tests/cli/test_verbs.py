@@ -15,6 +15,7 @@ VERBS = [
     "report",
     "bench",
     "new-env",
+    "survey",
     "doctor",
 ]
 SEAMS = ["strategy", "reward", "filter", "credit", "correction", "loss", "reduce"]

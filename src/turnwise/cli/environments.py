@@ -106,6 +106,23 @@ def _show_card(console: Console, report: CheckReport) -> None:
     console.print(Panel(card, title=f"{escape(report.env)} {verdict}", title_align="left"))
 
 
+def survey(*names: str, gold: int = 1000, tasks: int = 10_000) -> Answer:
+    """Play the scripted solution on many tasks of suites, and see that their splits share none.
+
+    Args:
+        names: Suites (lab/easy), environments (turnwise/Lab-v0) or families (lab).
+        gold: How many tasks of each suite are played.
+        tasks: How many tasks of each suite are compared.
+    """
+    from turnwise.envs.survey import suites_of
+    from turnwise.envs.survey import survey as survey_suite
+
+    found = [survey_suite(suite, gold=gold, tasks=tasks) for suite in suites_of(names)]
+    rows: list[dict[str, Json]] = [row._asdict() for row in found]
+    ok = all(row.worst >= 1.0 and not row.shared for row in found)
+    return Answer({"ok": ok, "suites": rows}, table(rows), code=0 if ok else 1)
+
+
 def play(
     name: str,
     /,
@@ -225,4 +242,10 @@ def new_env(name: str, /, *, out: Path = Path()) -> Answer:
     return Answer(value, show)
 
 
-VERBS: dict[str, Callable[..., Answer]] = {"list": list_, "check": check, "play": play, "new-env": new_env}
+VERBS: dict[str, Callable[..., Answer]] = {
+    "list": list_,
+    "check": check,
+    "survey": survey,
+    "play": play,
+    "new-env": new_env,
+}
