@@ -93,7 +93,7 @@ class WebEnv(LiveEnv[WebState]):
         return self.task.gold[self.now.turn]
 
     def admissible(self, state: WebState) -> Sequence[str]:
-        found = [f"click[{thing.id}]" for thing in state.page.things]
+        found = [f"click[{thing.id}]" for thing in state.page.things if thing.role != "option"]
         return [*found, "back[]", "done[]"]
 
     # --- the contract ----------------------------------------------------------------------------

@@ -15,6 +15,7 @@
     if (!element || !element.isConnected) return {problem: "is gone from the page"};
     if (element.nodeType !== 1) element = element.parentElement;
     if (element.disabled) return {problem: "is disabled"};
+    if (element instanceof HTMLOptionElement) return {problem: "is an option of a list: select it there"};
     element.scrollIntoView({block: "nearest", inline: "nearest", behavior: "instant"});
     const box = [...element.getClientRects()].find(r => r.width > 0 && r.height > 0);
     if (!box) return {problem: "is not visible"};

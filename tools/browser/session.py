@@ -62,7 +62,7 @@ class Session:
     @property
     def address(self) -> str:
         """Of the open tab, within the origin."""
-        return self._path(self._tab.address)
+        return self._window.path(self._tab.address)
 
     def nodes(self) -> tuple[Node, ...]:
         """What can be acted on."""
@@ -181,7 +181,7 @@ class Session:
             return await work
         except Hung as hung:
             self._nodes = None
-            address = self._path(await self._window.rebuild())
+            address = self._window.path(await self._window.rebuild())
             said = f"The page stopped working ({str(hung)[:100]}) and was closed. Open now: {address}"
             raise ToolError(said) from hung
 
@@ -248,8 +248,8 @@ class Session:
             self._nodes = {node.id: node for node in seen.nodes if node.id}
             things = tuple(Thing(node.id, node.role, node.name, node.value) for node in self._nodes.values())
         notes, window.notes, tab.notes = (*window.notes, *tab.notes), [], []
-        tabs = tuple(self._path(other.address) for other in window.tabs)
-        address, number = self._path(tab.address), window.active + 1
+        tabs = tuple(self._window.path(other.address) for other in window.tabs)
+        address, number = self._window.path(tab.address), window.active + 1
         return View(address, seen.title, seen.text, things, tabs, number, notes, seen.image)
 
     async def _fresh(self) -> dict[str, Node]:
@@ -278,10 +278,6 @@ class Session:
         near = difflib.get_close_matches(wanted[:200], names, n=1)
         hint = f" Did you mean {names[near[0]].id} {names[near[0]].name[:60]!r}?" if near else ""
         raise ToolError(f"There is no {target[:60]!r} on this page.{hint} Give an id such as e1.")
-
-    def _path(self, address: str) -> str:
-        """An address as it is shown: within the origin without it, for ports differ from run to run."""
-        return (address.removeprefix(self.origin) or "/") if self._window.allowed(address) else address
 
 
 def _require_no_problem(answer: Mapping[str, Any], target: str) -> None:

@@ -35,7 +35,7 @@ _SPELLED = {
 }
 _FLAT = _words(
     "generic none presentation RootWebArea LayoutTable LayoutTableRow LayoutTableCell Section "
-    "ListMarker LabelText paragraph strong emphasis subscript superscript mark Legend Canvas"
+    "ListMarker MenuListPopup LabelText paragraph strong emphasis subscript superscript mark Legend Canvas"
 )
 _STATES = ("disabled", "checked", "pressed", "selected", "expanded", "required", "invalid", "readonly")
 
@@ -113,17 +113,25 @@ def _node(ax: Mapping[str, Any], role: str, depth: int) -> tuple[Node, bool]:
     shown = "text" if role == "StaticText" else _SPELLED.get(role, role)
     if role == "heading" and "level" in properties:
         shown = f"heading {properties['level']}"
-    states = tuple(
-        state if properties[state] in (True, "true") else f"{state}={properties[state]}"
-        for state in _STATES
-        if properties.get(state) not in (None, False, "false", "")
-        or (state == "expanded" and state in properties)
-    )
+    states = tuple(_said(state, properties[state]) for state in _STATES if _tells(state, properties, role))
     value = str(ax.get("value", {}).get("value", "")) if "value" in ax else ""
     focusable = properties.get("focusable") is True and role not in ("RootWebArea", "Iframe")
     active = (role.lower() in INTERACTIVE or focusable) and not ax.get("ignored")
     backend = ax.get("backendDOMNodeId", 0)
     return Node("", shown, name, depth, states, value if value != name else "", backend), active
+
+
+def _tells(state: str, properties: Mapping[str, Any], role: str) -> bool:
+    """Whether a state is worth a word: what is false goes without saying, except that something is closed."""
+    if state == "expanded" and state in properties:
+        return not role.lower().startswith("combobox")
+    return properties.get(state) not in (None, False, "false", "")
+
+
+def _said(state: str, value: object) -> str:
+    if state == "expanded":
+        return "expanded" if value is True else "collapsed"
+    return state if value in (True, "true") else f"{state}={value}"
 
 
 def _tells_all(ax: Mapping[str, Any], node: Node, by_id: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from playwright.async_api import BrowserContext, Error, Page
 
@@ -24,7 +24,7 @@ TABS = 5
 
 
 class TabMoment(NamedTuple):
-    """A tab as it can be opened again: addresses, what stands in its fields, scroll, focus, storage."""
+    """A tab as it can be opened again: paths, what stands in its fields, scroll, focus, storage."""
 
     address: str
     trail: tuple[str, ...]
@@ -131,11 +131,18 @@ class Window:
         parts = urlsplit(address)
         return f"{parts.scheme}://{parts.netloc}" == self.origin
 
+    def path(self, address: str) -> str:
+        """An address as it is shown: within the origin without it, for ports differ from run to run."""
+        return (address.removeprefix(self.origin) or "/") if self.allowed(address) else address
+
     # --- moments ---------------------------------------------------------------------------------
 
     async def capture(self) -> WindowMoment:
         tabs = [
-            TabMoment(tab.address, tuple(tab.trail), await tab.ask("turnwise.forms()")) for tab in self.tabs
+            TabMoment(
+                self.path(tab.address), tuple(map(self.path, tab.trail)), await tab.ask("turnwise.forms()")
+            )
+            for tab in self.tabs
         ]
         cookies: Any = await self._context.cookies()
         return WindowMoment(tuple(tabs), self.active, tuple(cookies))
@@ -159,15 +166,17 @@ class Window:
         self.active, self.notes = moment.active, []
 
     async def _reopen(self, tab: Tab, saved: TabMoment) -> None:
-        storage = saved.forms["storage"]
+        storage, address = saved.forms["storage"], urljoin(self.origin, saved.address)
         if any(storage) and not self.allowed(tab.address):
-            await tab.open(saved.address)  # storage belongs to an origin, so that one must be open
+            await tab.open(address)  # storage belongs to an origin, so that one must be open
         if self.allowed(tab.address):
             await tab.ask(f"turnwise.keep({json.dumps(storage)})")
-        await tab.open(saved.address)
+        await tab.open(address)
+        if not self.allowed(tab.address):
+            raise InfraError(f"{saved.address} cannot be opened again.", "See the site's log.")
         await tab.ask(f"turnwise.refill({json.dumps(saved.forms)})")
         await tab.rest()
-        tab.trail, tab.notes = list(saved.trail), []
+        tab.trail, tab.notes = [urljoin(self.origin, path) for path in saved.trail], []
 
     def _cookie(self, name: str, value: str) -> dict[str, Any]:
         return {"name": name, "value": value, "url": self.origin, "httpOnly": True, "sameSite": "Strict"}
