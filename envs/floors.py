@@ -48,6 +48,15 @@ def demonstrator(now: Moment) -> Message | str:
     return now.env.demonstrate(now.env.state, now.rng)
 
 
+def rival(now: Moment) -> Message | str:
+    """Plays its seat for itself, as well as the environment knows how: an opponent to be measured against.
+
+    Where two agents compete, gold is a game that both play for the first one's sake, and no opponent.
+    """
+    play: Callable[[Any, Random], str] | None = getattr(now.env, "rival", None)
+    return play(now.env.state, now.rng) if play else now.env.gold(now.env.state)
+
+
 def null(now: Moment) -> str:
     """Says nothing."""
     return ""
@@ -101,7 +110,7 @@ FLOORS: Mapping[str, Script] = {
     "tool_spam": tool_spam,
     "answer_spam": answer_spam,
 }
-SCRIPTS: Mapping[str, Script] = {"gold": gold, "demonstrator": demonstrator, **FLOORS}
+SCRIPTS: Mapping[str, Script] = {"gold": gold, "demonstrator": demonstrator, "rival": rival, **FLOORS}
 
 
 def _words(now: Moment) -> list[str]:

@@ -41,6 +41,16 @@ class Knowledge(NamedTuple):
     def __str__(self) -> str:
         return " ".join((CARDS[self.card], *self.history))
 
+    @staticmethod
+    def parse(text: str) -> Knowledge:
+        """What ``str`` wrote.
+
+        >>> Knowledge.parse("king check bet") == Knowledge(2, ("check", "bet"))
+        True
+        """
+        card, *history = text.split()
+        return Knowledge(CARDS.index(card), tuple(history))
+
 
 Strategy: TypeAlias = Mapping[Knowledge, float]
 """The probability of the active move at each information set."""

@@ -84,6 +84,11 @@ class LinesPlay(Play[Stones]):
         depth = min(full_depth(self.board, mine, theirs), self.options["ahead"])
         return self._said(best_moves(self.board, mine, theirs, depth)[0])
 
+    def rival(self, position: Stones, rng: Random) -> str:
+        """Minimax of the task's depth."""
+        mine, theirs, _ = position
+        return self._said(choose("minimax", self.board, mine, theirs, rng, self.options["depth"]))
+
     def demonstrate(self, position: Stones, rng: Random) -> str:
         """Looks two stones ahead half of the time, else does anything."""
         mine, theirs, _ = position

@@ -14,6 +14,7 @@ from turnwise.envs.games.kuhn import (
     Knowledge,
     Strategy,
     best_response,
+    equilibrium,
     information_sets,
     payoff,
 )
@@ -79,8 +80,9 @@ class PokerPlay(Play[Match]):
         if len(named) != 1 or named[0] not in offered:
             raise ToolError(f"say {' or '.join(offered)} .")
         after = self._until_agent(self._put(position, named[0]))
+        held = {"held": str(self.knowledge(position))}  # for whoever counts moves (probe.py); nobody is told
         if after.history not in ENDS:
-            return Told(after, self._news(after, self.seat(after)))
+            return Told(after, self._news(after, self.seat(after)), details=held)
         mover = self.seat(position)
         chips = self.chips(after.hands)
         score, end = float(chips), End.SOLVED if chips > 0 else End.FAILED
@@ -88,9 +90,8 @@ class PokerPlay(Play[Match]):
             aim = self.options.get("aim", 1)
             score = min(1.0, max(0.0, chips / aim))
             end = End.SOLVED if chips >= aim else End.FAILED
-        return Told(
-            after, self._news(after, mover), end, (score, -float(chips)), self._news(after, 1 - mover)
-        )
+        farewell = self._news(after, 1 - mover)
+        return Told(after, self._news(after, mover), end, (score, -float(chips)), farewell, held)
 
     def moves(self, position: Match) -> int:
         return sum(map(len, position.hands))
@@ -169,6 +170,10 @@ class PokerPlay(Play[Match]):
             return offered[1 - self.seat(position)]
         held = self.knowledge(position)
         return offered[int(self.response(held.seat)[held])]
+
+    def rival(self, position: Match, rng: Random) -> str:
+        """An equilibrium strategy: nobody wins from it in the long run."""
+        return OPTIONS[position.history][rng.random() < equilibrium()[self.knowledge(position)]]
 
     def response(self, place: int) -> Strategy:
         """The best response to the opponent's habit, as first (0) or second (1) player."""

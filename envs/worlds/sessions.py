@@ -98,6 +98,10 @@ class Play(Generic[Position]):
         """The mover's best words."""
         raise NotImplementedError
 
+    def rival(self, position: Position, rng: Random) -> str:
+        """What a strong player says who plays for itself; the script ``rival`` (envs/floors.py)."""
+        return self.gold(position)
+
     def demonstrate(self, position: Position, rng: Random) -> str:
         """What a mediocre player says."""
         raise NotImplementedError
@@ -201,6 +205,10 @@ class SessionEnv(CommandEnv[Session]):
 
     def demonstrate(self, state: Session, rng: Random) -> str:
         return state.play.demonstrate(state.position, rng)
+
+    def rival(self, state: Session, rng: Random) -> str:
+        """What a strong player says who plays for itself."""
+        return state.play.rival(state.position, rng)
 
     def potential(self, state: Session) -> float | None:
         return state.play.potential(state.position)
