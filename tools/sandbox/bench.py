@@ -55,7 +55,9 @@ def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[
         for at_once in _CONCURRENCY:
             found[f"episodes_{at_once}"] = _episodes(backend, at_once, share)
         gc.collect()
-        found["left_behind"] = Figure(len(leftovers(backend) - before), f"after {share * len(_CONCURRENCY)}", 0)
+        found["left_behind"] = Figure(
+            len(leftovers(backend) - before), f"after {share * len(_CONCURRENCY)}", 0
+        )
         figures.update({f"{name}_{key}": figure for key, figure in found.items()})
     return figures
 
@@ -63,10 +65,12 @@ def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[
 def leftovers(backend: Backend) -> set[str]:
     """Names of all that sandboxes of this machine occupy now, whoever made them."""
     found = {f"group {path}" for path in cgroups.leftovers()}
-    found |= {f"folder {path}" for path in Path("/tmp").glob("turnwise-process-*")}  # noqa: S108
+    found |= {f"folder {path}" for path in Path("/tmp").glob("turnwise-process-*")}
     found |= {f"mount {line.split()[4]}" for line in _lines("/proc/self/mountinfo") if "turnwise" in line}
     listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    found |= {f"process {line.split()[0]}" for line in listed.splitlines() if "turnwise.tools.sandbox" in line}
+    found |= {
+        f"process {line.split()[0]}" for line in listed.splitlines() if "turnwise.tools.sandbox" in line
+    }
     found |= {f"process {line.split()[0]}" for line in listed.splitlines() if "-I -S -c" in line}
     if (containers := getattr(backend, "leftovers", None)) is not None:
         found |= {f"container {name}" for name in containers()}
@@ -132,7 +136,9 @@ def _episodes(backend: Backend, at_once: int, count: int) -> Figure:
 
 def _episode(backend: Backend) -> None:
     with backend.start(_SMALL, Limits()) as sandbox:
-        sandbox.write("test_it.py", "import sys; sys.path.insert(0, 'src'); import file1; assert file1.x == 1")
+        sandbox.write(
+            "test_it.py", "import sys; sys.path.insert(0, 'src'); import file1; assert file1.x == 1"
+        )
         for argv in (["ls"], ["cat", "src/file1.py"], ["grep", "-rn", "x = 7", "src"]):
             sandbox.exec(argv)
         for program in ("test_it.py", "src/file3.py"):

@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from turnwise.errors import TurnwiseError
@@ -22,11 +23,41 @@ from turnwise.tools.sandbox.channel import BOOT, PipeChannel, Supervisor
 from turnwise.tools.sandbox.core import Backend, Image, Limits, SandboxError, Status
 from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
 
+_OPEN = "it does not isolate: commands are processes of the host"
+_USER = "commands run as whoever started Turnwise"
+_UNBOUND = "limits are those of single processes, and root has none on their number"
+_LACKS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("tcp", "udp", "ipv6", "dns", "icmp", "metadata", "host_loopback", "host_abstract_socket",
+             "host_unix_sockets", "vsock", "interfaces", "ports_apart"),
+            "it has the host's network",
+        ),
+        **dict.fromkeys(
+            ("namespaces", "mounts", "kernel_doors", "state_outside_of_files", "supervisor_closed",
+             "processes_apart", "root_read_only", "devices", "kernel_settings", "control_groups",
+             "kernel_messages", "exec_root_programs", "kill_everything", "other_processes", "host_files",
+             "canary_search", "host_identity", "fresh"),
+            _OPEN,
+        ),
+        **dict.fromkeys(("no_privileges", "real_user", "no_setuid", "file_unreadable"), _USER),
+        **dict.fromkeys(
+            ("memory_bomb", "memory_bomb_children", "fork_bomb", "process_limit", "thread_limit", "cpu_share"),
+            _UNBOUND,
+        ),
+        **dict.fromkeys(
+            ("disk_fill", "scratch_fill", "inode_storm", "archive_bomb", "file_too_large"),
+            "its folders are ordinary ones, of no limited size",
+        ),
+    }
+)  # fmt: skip
+
 
 class ProcessBackend(Backend):
     """``trusted=True`` says that what will run is trusted; without it nothing starts."""
 
     name: ClassVar[str] = "process"
+    lacks: ClassVar[Mapping[str, str]] = _LACKS
 
     def __init__(self, *, trusted: bool = False) -> None:
         self.trusted = trusted
