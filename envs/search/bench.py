@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(size: int) -> dict[str, Json]:
     """All figures of one size."""
     figures: dict[str, Json] = {}
-    spec = WorldSpec(seed=f"bench {size}", passages=size)
+    spec = WorldSpec.model_validate({"seed": f"bench {size}", "passages": size})
     shutil.rmtree(cache_folder() / f"search/world-{spec.key}", ignore_errors=True)
     with _process() as pool:
         figures |= pool.submit(_build, spec).result()
