@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from turnwise.agents.policies.registry import make_policy
+from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.exam import Exam, process_exams, suite_exam
 from turnwise.trainers.grade import FIGURES, MEDIANS, Draws, Grade, bootstrap, grade
@@ -94,6 +97,10 @@ class Report:
         """The scores of one source, best correlation first."""
         found = [score for score in self.scores if score.source == source]
         return sorted(found, key=lambda score: -score.figures["correlation"].value)
+
+    def stages(self, source: str) -> list[str]:
+        """The policies that played a source, in order."""
+        return [str(exam["stage"]) for exam in self.exams if exam["source"] == source]
 
     @property
     def sources(self) -> list[str]:
@@ -225,6 +232,42 @@ def _pooled(name: str, draws: Sequence[Draws]) -> Draws:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # all NaN, or inf − inf between two
         return np.nanmedian(stacked, axis=0)
+
+
+def stage_labels(stages: Sequence[str]) -> list[str]:
+    """Stages without what they all begin and end with.
+
+    >>> stage_labels(["torch:runs/a/checkpoints/step-000010/model", "torch:runs/a/checkpoints/step-000050/model"])
+    ['step-000010', 'step-000050']
+    >>> stage_labels(["scripted:gold"])
+    ['scripted:gold']
+    """
+    if len(stages) < 2:
+        return list(stages)
+    cut = [re.split(r"([/:,])", stage) for stage in stages]
+    head = 0
+    while all(len(parts) > head + 1 and parts[head] == cut[0][head] for parts in cut):
+        head += 1
+    tail = 0
+    while all(len(parts) > head + tail + 1 and parts[-1 - tail] == cut[0][-1 - tail] for parts in cut):
+        tail += 1
+    return ["".join(parts[head : len(parts) - tail]).strip("/:,") for parts in cut]
+
+
+def checkpoints(run: Path, most: int = 4) -> list[str]:
+    """Policies of at most ``most`` checkpoints of a run, spread evenly from the first to the last.
+
+    Raises:
+        TurnwiseError: the run has none.
+    """
+    found = sorted((run / "checkpoints").glob("step-*"))
+    if not found:
+        raise TurnwiseError(
+            f"{run} has no checkpoints.", "Give the directory of a run (`turnwise train --out`)."
+        )
+    last, count = len(found) - 1, min(most, len(found))
+    chosen = dict.fromkeys(round(i * last / max(1, count - 1)) for i in range(count))
+    return [f"torch:{found[i] / 'model'}" for i in chosen]
 
 
 def interval(draws: Draws) -> Interval:

@@ -17,10 +17,13 @@ from torch import Tensor
 
 from turnwise.agents.core import Episode, Policy
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.answers import matched, solutions
 from turnwise.trainers.collate import collate, collate_turns
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.exact import Paths, Process, batch_of, paths, value_of_state
 from turnwise.trainers.groups import reverse_cumsum
+from turnwise.trainers.judge.gold import gold
+from turnwise.trainers.measure import validity
 from turnwise.trainers.play import Cost, Plan, Played, Player, plan_groups
 from turnwise.trainers.processes import MADE_UP, PROCESSES, lopsided, signals
 from turnwise.trainers.reward.as_is import as_is
@@ -166,7 +169,7 @@ def suite_exam(
 ) -> Exam:
     """Play ``groups`` tasks ``size`` times each, and fork every state ``forks`` times for the truth.
 
-    The ``vine_forks`` behind the signal ``fork_value`` are others, so that they do not know the truth's errors.
+    Verdicts are those of the judge ``gold``. The ``vine_forks`` behind the signal ``fork_value`` are others, so that they do not know the truth's errors.
     With ``branch_at`` the episodes are trees that branch in two at these turns.
 
     Raises:
@@ -179,7 +182,7 @@ def suite_exam(
         grown, episodes = await _grown(player, plan, branch_at)
         known = await fork_values(truth, grown, forks, "truth")
         measured = await fork_values(vine, grown, vine_forks, "vine")
-        batch = with_signals(episodes)
+        batch = with_gold(await gold(episodes))
         value_BK, _ = _on_turns(measured, grown, batch)
         turns = dataclasses.replace(batch, signals={**batch.signals, "fork_value": value_BK})
         truth_BK, error_BK = _one_step(*_on_turns(known, grown, batch), batch)
@@ -205,13 +208,22 @@ async def _grown(
 
 def with_signals(groups: Sequence[Sequence[Episode]]) -> TurnBatch:
     """The batch in float64 with what can be measured on any episodes: sampled tokens, and values of texts."""
-    batch = collate_turns(groups)
     with_tokens = all(t.reply.logprobs for group in groups for e in group for t in e.trajectory.turns)
-    said = sampled_signals(collate(groups)) if with_tokens else {}
+    whole = collate(groups) if with_tokens else None
+    batch = whole.turns if whole else collate_turns(groups)
+    said = sampled_signals(whole) if whole else {}
     value_BK, last_B = text_values(groups, batch)
     found = {**batch.signals, **said, "value": value_BK, "last_value": last_B}
     doubles = {name: value.double() for name, value in found.items()}
     return dataclasses.replace(batch, reward_BK=batch.reward_BK.double(), signals=doubles)
+
+
+def with_gold(groups: Sequence[Sequence[Episode]]) -> TurnBatch:
+    """:func:`with_signals`, and what gold knows: whether actions were accepted, and how much of them was wanted."""
+    batch = with_signals(groups)
+    named_B = torch.tensor(matched(groups, solutions(groups)), dtype=torch.float64)
+    known = {"matched": named_B[:, None] * batch.mask_BK, "valid": validity(groups, batch.mask_BK).double()}
+    return dataclasses.replace(batch, signals={**batch.signals, **known})
 
 
 def _on_turns(values: Values, groups: Sequence[Sequence[Played]], batch: TurnBatch) -> tuple[Tensor, Tensor]:

@@ -66,7 +66,7 @@ def measure(
     if needs & SAMPLED:
         turn |= sampled_signals(batch)
     if "valid" in needs:
-        turn["valid"] = _valid(groups, batch.turns.mask_BK)
+        turn["valid"] = validity(groups, batch.turns.mask_BK)
     if "value" in needs:
         turn["value"] = learner.values(batch)
     if "last_value" in needs:
@@ -89,7 +89,7 @@ def measure(
     return batch._replace(turns=dataclasses.replace(batch.turns, signals=turn, tokens=view)), metrics
 
 
-def _valid(groups: Sequence[Group], mask_BK: Tensor) -> Tensor:
+def validity(groups: Sequence[Group], mask_BK: Tensor) -> Tensor:
     """1 where the environment accepted the action."""
     valid_BK = torch.zeros(mask_BK.shape)
     for b, episode in enumerate(episode for group in groups for episode in group):

@@ -13,14 +13,16 @@ from turnwise.agents.log import EpisodeLog
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import run_episodes
+from turnwise.cli.credit import _stage_rows
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.trainers.bench import Workload
 from turnwise.trainers.bench_credit import bench_credit
 from turnwise.trainers.collate import collate_turns
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.credit.return_to_go import return_to_go
-from turnwise.trainers.credit_bench import Scale, credit_bench
+from turnwise.trainers.credit_bench import Scale, checkpoints, credit_bench, stage_labels
 from turnwise.trainers.credit_offline import swap_credit
+from turnwise.trainers.credit_plot import draw_stages
 from turnwise.trainers.exact import paths
 from turnwise.trainers.exam import Exam, process_exams, suite_exam, true_advantages
 from turnwise.trainers.grade import bootstrap, grade
@@ -187,11 +189,36 @@ def test_every_rule_is_scored_or_left_out_with_the_reason() -> None:
         assert scored | {*report.left_out[source]} == names
         assert {"rloo", "vine", "gae", "gigpo"} <= scored
         assert all(missing for missing in report.left_out[source].values())
+    assert {"arena", "capo", "tp_grpo", "ppr", "e_grpo"} & {s.rule.name for s in report.of("shop/quick")} >= {
+        *("arena", "tp_grpo", "ppr", "e_grpo")
+    }, "gold is their judge"
     vine = next(score for score in report.of("shop/quick") if score.rule.name == "vine")
     assert vine.extra_steps > 1
     assert all(s.extra_steps == 0 for s in report.scores if "fork_value" not in s.rule.needs)
     text = json.dumps(report.to_json(), allow_nan=False)
     assert json.loads(text)["exams"][-1]["stage"] == "mix:demonstrator=1,random=1"
+
+
+def test_stages_stand_side_by_side(tmp_path: Path) -> None:
+    stages = ["mix:demonstrator=0.2,random=0.8", "mix:demonstrator=0.8,random=0.2"]
+    report = credit_bench(
+        ["shop/quick"], stages, rules=["rloo", "vine"], processes=False, trees=False, scale=TINY
+    )
+    rows = _stage_rows(report, "shop/quick")
+    assert [list(row) for row in rows] == [["name", *stage_labels(stages)]] * 2
+    assert len(set(stage_labels(stages))) == 2
+    drawn = draw_stages(report, tmp_path / "stages.svg")
+    assert drawn is not None
+    assert "vine" in drawn.read_text() or "<svg" in drawn.read_text()
+    assert [exam["stage"] for exam in report.to_json()["exams"]] == stages
+
+
+def test_checkpoints_of_a_run_are_stages(tmp_path: Path) -> None:
+    for step in (0, 5, 10, 15, 20, 25, 30):
+        (tmp_path / f"checkpoints/step-{step:06d}/model").mkdir(parents=True)
+    assert stage_labels(checkpoints(tmp_path)) == ["step-000000", "step-000010", "step-000020", "step-000030"]
+    with pytest.raises(TurnwiseError, match="no checkpoints"):
+        checkpoints(tmp_path / "nothing")
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
@@ -225,9 +252,8 @@ def test_saved_episodes_get_their_credit_anew(tmp_path: Path) -> None:
         rows = iter(given_BK)
         for number, group in enumerate(groups):
             for episode in group:
-                log.append(
-                    episode, update=0, group=number, advantages=next(rows)[: len(episode.trajectory.turns)]
-                )
+                own = {"agent": next(rows)[: len(episode.trajectory.turns)]}
+                log.append(episode, update=0, group=number, advantages=own)
     found = swap_credit(tmp_path / "episodes.jsonl.zst")
     by_name = {row["rule"]: row for row in found.rules}
     assert by_name["return_to_go"]["correlation_with_logged"] == 1.0

@@ -33,6 +33,7 @@ def credit_bench(
     *,
     suite: Words = None,
     policy: Words = None,
+    run: Path | None = None,
     rule: Words = None,
     groups: int = 16,
     size: int = 8,
@@ -49,6 +50,7 @@ def credit_bench(
     Args:
         suite: Played beside the small exact processes; shop/easy if none is given.
         policy: One for each stage of training; scripts of rising skill if none is given.
+        run: A run whose checkpoints are the stages: the first, the last and two between.
         rule: Which rules; all if none is given.
         groups: Tasks per policy.
         size: Episodes per task; with trees a multiple of 4, at least 8.
@@ -62,12 +64,12 @@ def credit_bench(
     """
     if episodes_log is not None:
         return _offline(episodes_log, rule or [], out)
-    from turnwise.trainers.credit_bench import STAGES, Scale
+    from turnwise.trainers.credit_bench import STAGES, Scale, checkpoints
     from turnwise.trainers.credit_bench import credit_bench as bench
 
     report = bench(
         suite or ["shop/easy"],
-        policy or STAGES,
+        [*(policy or ()), *(checkpoints(run) if run else ())] or STAGES,
         rules=rule or (),
         processes=processes,
         trees=trees,
@@ -82,6 +84,9 @@ def credit_bench(
             console.print(f"\n{source}", style="bold", markup=False)
             rows = _rows(report, source)
             table(rows, [column for column in rows[0] if column not in PAGE_ONLY])(console)
+            if by_stage := _stage_rows(report, source):
+                console.print(f"\n{source}, by stage: correlation", style="bold", markup=False)
+                table(by_stage)(console)
             for name, missing in report.left_out.get(source, {}).items():
                 console.print(
                     f"{name} is left out: {', '.join(missing)} cannot be measured here", style="dim"
@@ -100,6 +105,26 @@ def _rows(report: Report, source: str) -> list[dict[str, Json]]:
             "extra": f"×{score.extra_steps:.1f}" if score.extra_steps else "",
             "ms/1000 turns": f"{score.milliseconds:.2f}",
             "declared": score.rule.bias.partition(":")[0].replace("changes the objective", "other objective"),
+        }
+        for score in report.of(source)
+    ]
+
+
+def _stage_rows(report: Report, source: str) -> list[dict[str, Json]]:
+    """The correlation at each stage, side by side; nothing where there is one, or many small processes."""
+    from turnwise.trainers.credit_bench import stage_labels
+
+    stages = report.stages(source)
+    if source == "processes" or len(stages) < 2:
+        return []
+    labels = stage_labels(stages)
+    return [
+        {
+            "name": score.rule.name,
+            **{
+                label: said(score.by_stage[stage]["correlation"])
+                for label, stage in zip(labels, stages, strict=True)
+            },
         }
         for score in report.of(source)
     ]
@@ -125,14 +150,15 @@ def _write(report: Report, out: Path) -> list[Path]:
     import json
 
     from turnwise.machine import describe
-    from turnwise.trainers.credit_plot import draw
+    from turnwise.trainers.credit_plot import draw, draw_stages
 
     out.mkdir(parents=True, exist_ok=True)
     data = out / "credit-bench.json"
     data.write_text(json.dumps({"machine": describe(), **report.to_json()}, allow_nan=False) + "\n")
     page = out / "credit-bench.md"
     page.write_text(_page(report))
-    return [data, page, draw(report, out / "credit-bench.svg")]
+    stages = draw_stages(report, out / "credit-bench-stages.svg")
+    return [data, page, draw(report, out / "credit-bench.svg"), *([stages] if stages else [])]
 
 
 def _page(report: Report) -> str:
@@ -153,13 +179,19 @@ def _page(report: Report) -> str:
             for exam in report.exams
             if exam["source"] == source
         ]
-        lines += ["", "| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
-        lines += ["| " + " | ".join(str(cell) for cell in row.values()) + " |" for row in rows]
+        lines += ["", *_markdown(rows)]
+        if by_stage := _stage_rows(report, source):
+            lines += ["", "Correlation by stage:", "", *_markdown(by_stage)]
         left = report.left_out.get(source, {})
         lines += [""] + [
             f"`{name}` is left out: {', '.join(m)} cannot be measured here." for name, m in left.items()
         ]
     return "\n".join(lines) + "\n"
+
+
+def _markdown(rows: list[dict[str, Json]]) -> list[str]:
+    head = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
+    return head + ["| " + " | ".join(str(cell) for cell in row.values()) + " |" for row in rows]
 
 
 def _offline(log: Path, rules: list[str], out: Path | None) -> Answer:
