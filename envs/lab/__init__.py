@@ -12,9 +12,9 @@ a scripted solution from every state that has one.
     matter   substances, mixtures                things   kinds of things, rooms
     world    laboratories and their states       clock    what time does to things
     goals    sub-goals: which hold, what focus   circuit  what is connected with what
+    verbs    what can be said                    ways     the steps that plans are made of
     acts     commands: what they mean and do     options  which can be carried out, how they are written
     plans    gold, distance, an imperfect agent  says     what is told
-    ways     the steps that plans are made of
     lessons  the kinds of tasks                  tasks    knobs, and how tasks are made
     env      LabEnv
 """

@@ -8,38 +8,9 @@ from typing import NamedTuple
 from turnwise.envs.lab import circuit
 from turnwise.envs.lab.goals import FOCUSED, notes, suits
 from turnwise.envs.lab.matter import NUMBER, PHASES, RECIPES, SLUDGE, SOLID, leads_somewhere, names
+from turnwise.envs.lab.verbs import VERBS, Act
 from turnwise.envs.lab.world import FLOWER, HELD, NOTHING, NOWHERE, LabState
 from turnwise.tools.core import ToolError
-
-VERBS: dict[str, str] = {  # what may be said → the verb
-    **dict.fromkeys(("go", "goto", "walk", "enter", "visit", "move"), "go"),
-    **dict.fromkeys(("open",), "open"),
-    **dict.fromkeys(("close", "shut"), "close"),
-    **dict.fromkeys(("take", "get", "grab", "pick", "fetch"), "take"),
-    **dict.fromkeys(("put", "place", "insert", "set", "plant", "lay", "roll", "slide"), "put"),
-    **dict.fromkeys(("drop", "leave"), "drop"),
-    **dict.fromkeys(("pour", "water", "fill", "add"), "pour"),
-    **dict.fromkeys(("mix", "stir", "combine"), "mix"),
-    **dict.fromkeys(("empty", "discard"), "empty"),
-    **dict.fromkeys(("activate", "start", "turn", "switch"), "activate"),
-    **dict.fromkeys(("deactivate", "stop"), "deactivate"),
-    **dict.fromkeys(("measure", "use"), "measure"),
-    **dict.fromkeys(("connect", "attach", "wire"), "connect"),
-    **dict.fromkeys(("disconnect", "detach"), "disconnect"),
-    **dict.fromkeys(("cross", "pollinate", "breed"), "cross"),
-    **dict.fromkeys(("focus", "choose"), "focus"),
-    **dict.fromkeys(("wait", "rest"), "wait"),
-    **dict.fromkeys(("look", "inventory", "inv"), "look"),
-    **dict.fromkeys(("examine", "read", "inspect"), "examine"),
-}
-
-
-class Act(NamedTuple):
-    """A verb with one or two things, or the number of a room."""
-
-    verb: str
-    a: int = NOTHING
-    b: int = NOTHING
 
 
 class Wrong(NamedTuple):

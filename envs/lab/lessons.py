@@ -14,9 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.envs.lab.goals import CLASSES
 from turnwise.envs.lab.matter import (
+    BOILING,
     CHEMISTRY,
+    FLUIDS,
     GAS,
     LIQUID,
+    MELTING,
     PAINT,
     SOLID,
     SUBSTANCES,
@@ -25,6 +28,7 @@ from turnwise.envs.lab.matter import (
 from turnwise.envs.lab.things import (
     ANIMALS,
     CONDUCTORS,
+    INDOORS,
     INSULATORS,
     KINDS,
     LIFELESS,
@@ -248,52 +252,22 @@ def _trait(rng: Random, variation: Variation) -> Plan:
     return Plan(items, goals, ask, ("greenhouse",), extra)
 
 
-_INDOORS = ("hallway", "kitchen", "laboratory", "foundry", "workshop", "greenhouse", "study")
-_BOILING = (
-    "water",
-    "alcohol",
-    "acetone",
-    "ether",
-    "mercury",
-    "milk",
-    "juice",
-    "vinegar",
-    "sulfur",
-    "iodine",
-    "zinc",
-)
-_MELTING = (
-    "chocolate",
-    "butter",
-    "wax",
-    "gallium",
-    "sulfur",
-    "iodine",
-    "tin",
-    "bismuth",
-    "lead",
-    "zinc",
-    "aluminium",
-    "silver",
-    "copper",
-)
-_FLUID = ("water", "alcohol", "milk", "juice", "vinegar", "oil", "brine", "syrup")
 _PAIRS = [(a, b) for a, b in itertools.permutations(ANIMALS, 2) if KINDS[a].span > 3 * KINDS[b].span]
 
 
 def _boxes(names: Sequence[str]) -> list[Variation]:
-    return list(itertools.product(_INDOORS, names))
+    return list(itertools.product(INDOORS, names))
 
 
 LESSONS: Mapping[str, Lesson] = {
-    "boil": Lesson([(name,) for name in _BOILING], _change(GAS, "boil")),
-    "melt": Lesson([(name,) for name in _MELTING], _change(LIQUID, "melt")),
-    "freeze": Lesson([(name,) for name in (*_FLUID[:1], *_FLUID[2:], "mercury")], _change(SOLID, "freeze")),
-    "temperature": Lesson(list(itertools.product(_FLUID, map(str, _DEGREES))), _temperature),
+    "boil": Lesson([(name,) for name in BOILING], _change(GAS, "boil")),
+    "melt": Lesson([(name,) for name in MELTING], _change(LIQUID, "melt")),
+    "freeze": Lesson([(name,) for name in (*FLUIDS, "mercury")], _change(SOLID, "freeze")),
+    "temperature": Lesson(list(itertools.product(FLUIDS, map(str, _DEGREES))), _temperature),
     "melting": Lesson([("compound", str(degrees)) for degrees in range(80, 240, 8)], _melting),
     "conductivity": Lesson([(name,) for name in (*CONDUCTORS, *INSULATORS)], _conduct),
-    "lamp": Lesson(list(itertools.permutations(_INDOORS, 2)), _light("battery")),
-    "sun": Lesson(list(itertools.permutations(_INDOORS, 2)), _light("panel")),
+    "lamp": Lesson(list(itertools.permutations(INDOORS, 2)), _light("battery")),
+    "sun": Lesson(list(itertools.permutations(INDOORS, 2)), _light("panel")),
     "chemistry": Lesson([(name,) for name in CHEMISTRY], _mix(CHEMISTRY, "beaker")),
     "paint": Lesson([(name,) for name in PAINT], _mix(PAINT, "cup")),
     "plant": Lesson([(name,) for name in SEEDS], _grow(GROWN)),
@@ -304,7 +278,7 @@ LESSONS: Mapping[str, Lesson] = {
     "lifeless": Lesson(_boxes(LIFELESS), _find("lifeless")),
     "lifespan": Lesson(_PAIRS, _span),
     "friction": Lesson(
-        [(w, a, b) for w in ("most", "least") for a, b in itertools.permutations(_INDOORS, 2)], _slope
+        [(w, a, b) for w in ("most", "least") for a, b in itertools.permutations(INDOORS, 2)], _slope
     ),
     "genetics": Lesson([(name, *pair) for name in SEEDS[:4] for pair in _TRAITS], _trait),
 }

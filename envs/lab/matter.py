@@ -62,6 +62,44 @@ SUBSTANCES: Mapping[str, Substance] = {
 NUMBER: Mapping[str, int] = {name: number for number, name in enumerate(SUBSTANCES)}
 NAMES: tuple[str, ...] = tuple(SUBSTANCES)
 
+BOILING = (
+    "water",
+    "alcohol",
+    "acetone",
+    "ether",
+    "mercury",
+    "milk",
+    "juice",
+    "vinegar",
+    "sulfur",
+    "iodine",
+    "zinc",
+)
+MELTING = (
+    "chocolate",
+    "butter",
+    "wax",
+    "gallium",
+    "sulfur",
+    "iodine",
+    "tin",
+    "bismuth",
+    "lead",
+    "zinc",
+    "aluminium",
+    "silver",
+    "copper",
+)
+FLUIDS = (
+    "water",
+    "milk",
+    "juice",
+    "vinegar",
+    "oil",
+    "brine",
+    "syrup",
+)  # between freezing and boiling from 3 to 95 degrees
+
 CHEMISTRY: Mapping[str, tuple[str, ...]] = {
     "brine": ("salt", "water"),
     "syrup": ("sugar", "water"),

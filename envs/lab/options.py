@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from turnwise.envs.lab import circuit
-from turnwise.envs.lab.acts import Act
 from turnwise.envs.lab.matter import RECIPES, leads_somewhere
+from turnwise.envs.lab.verbs import Act
 from turnwise.envs.lab.world import FLOWER, HELD, NOTHING, NOWHERE, Lab, LabState
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from turnwise.envs.lab.acts import Act, Wrong, do
+from turnwise.envs.lab.acts import Wrong, do
 from turnwise.envs.lab.clock import tick
 from turnwise.envs.lab.goals import advance, solved, suits
 from turnwise.envs.lab.matter import (
@@ -21,6 +21,7 @@ from turnwise.envs.lab.matter import (
     WATER,
 )
 from turnwise.envs.lab.options import possible
+from turnwise.envs.lab.verbs import Act
 from turnwise.envs.lab.ways import Stuck, go, hold, near, put, reach, tool
 from turnwise.envs.lab.world import FRUIT, HELD, NOTHING, NOWHERE, Goal, LabState
 from turnwise.tools.core import ToolError

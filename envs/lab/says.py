@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from turnwise.envs.lab.acts import Act
 from turnwise.envs.lab.matter import PHASES, names
+from turnwise.envs.lab.verbs import Act
 from turnwise.envs.lab.world import GROWN, HELD, STAGES, Lab, LabState
 
 SYSTEM = {

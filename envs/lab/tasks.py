@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from random import Random
@@ -53,6 +54,7 @@ class LabKnobs(WorldKnobs, extra="forbid", frozen=True):
         return value
 
 
+@functools.cache
 def variations(lesson: str, split: Split) -> Sequence[Variation]:
     """The variations of a lesson that belong to a split; each split has at least one."""
     every = sorted(LESSONS[lesson].variations, key=lambda variation: digest(ENV, lesson, variation))

@@ -90,6 +90,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = {  # room → what always stands there
     "study": ("desk", "cabinet"),
 }
 OUTDOORS = "garden"
+INDOORS = tuple(room for room in ROOMS if room != OUTDOORS)
 
 CONDUCTORS = tuple(name for name, kind in KINDS.items() if kind.part == "piece" and kind.conducts)
 INSULATORS = tuple(name for name, kind in KINDS.items() if kind.part == "piece" and not kind.conducts)

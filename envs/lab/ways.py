@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.envs.lab.acts import Act
+from turnwise.envs.lab.verbs import Act
 from turnwise.envs.lab.world import HELD, NOTHING, LabState
 
 

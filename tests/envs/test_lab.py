@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from turnwise.envs.check import check_env
 from turnwise.envs.core import End
 from turnwise.envs.lab import plans
-from turnwise.envs.lab.acts import Act, read
+from turnwise.envs.lab.acts import read
 from turnwise.envs.lab.env import LabEnv
 from turnwise.envs.lab.goals import solved
 from turnwise.envs.lab.lessons import LESSONS
 from turnwise.envs.lab.matter import NAMES, RECIPES, SUBSTANCES, mask, names
 from turnwise.envs.lab.tasks import variations
 from turnwise.envs.lab.things import KINDS, ROOMS
+from turnwise.envs.lab.verbs import Act
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.envs.walks import walk
