@@ -67,7 +67,9 @@ def write_call(name: str, arguments: Mapping[str, Json], *, compact: bool) -> Me
 
 def as_text(result: Json) -> str:
     """A tool's result as the agent reads it."""
-    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(", ", ": "))
+    return (
+        result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(", ", ": "))
+    )
 
 
 def _positional(found: Tool, text: str) -> dict[str, Json]:

@@ -155,14 +155,16 @@ def fresh_key(db: Database, table: str, prefix: str, *content: Json) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """" Did you mean …?", or nothing."""
+    """ " Did you mean …?", or nothing."""
     found = difflib.get_close_matches(word, sorted(known), n=1)
     return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def _fields(row: Row) -> dict[str, str]:
     data = plain(row)
-    return {name: canonical(value) for name, value in (data if isinstance(data, dict) else {"": data}).items()}
+    return {
+        name: canonical(value) for name, value in (data if isinstance(data, dict) else {"": data}).items()
+    }
 
 
 def _mark(table: str, key: str, row: Row) -> int:

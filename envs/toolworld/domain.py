@@ -81,7 +81,9 @@ def renamed(made: Act, names: Mapping[str, str]) -> Act:
             raise ToolError(f"{spec.name} has no argument {unknown[0][:40]!r}.")
         return inner.check({back[name]: value for name, value in arguments.items()})
 
-    return Act(Tool(ToolSpec(spec.name, spec.description, schema), inner.function, check), made.kind, made.owner)
+    return Act(
+        Tool(ToolSpec(spec.name, spec.description, schema), inner.function, check), made.kind, made.owner
+    )
 
 
 Rule: TypeAlias = Callable[[Database, str, Mapping[str, Any]], Sequence[str]]
@@ -118,7 +120,9 @@ class Domain:
     requests: Mapping[str, Primitive] = field(default_factory=dict[str, Primitive])
     traps: Mapping[str, Primitive] = field(default_factory=dict[str, Primitive])  # what the policy forbids
     enter: Callable[[Draft], bool] = _nobody  # choose the customer; False where nobody fits
-    slots: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])  # how each is asked for
+    slots: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]]
+    )  # how each is asked for
     rules: Rule = _no_rules
     deeds: tuple[Deed, ...] = ()
     checks: Mapping[str, Callable[[Database, str], bool]] = field(

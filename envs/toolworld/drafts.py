@@ -18,12 +18,16 @@ Item = TypeVar("Item")
 class Draft:
     """A story in the making: the world as it will be, the customer, what he knows, what was used already."""
 
-    def __init__(self, domain: Domain, rng: Random, db: Database, *, paraphrase: bool, changes: float) -> None:
+    def __init__(
+        self, domain: Domain, rng: Random, db: Database, *, paraphrase: bool, changes: float
+    ) -> None:
         self.domain, self.rng, self.db, self.base = domain, rng, db, db
         self.customer = ""
         self.facts: dict[str, str] = {}
         self.used: set[str] = set()  # keys that a request is about already
-        self.patch: list[tuple[str, str, Mapping[str, Any]]] = []  # (table, key, fields) of this task's own world
+        self.patch: list[
+            tuple[str, str, Mapping[str, Any]]
+        ] = []  # (table, key, fields) of this task's own world
         self._paraphrase, self._changes = paraphrase, changes
 
     @property

@@ -11,7 +11,7 @@ from turnwise.envs.core import AgentEnv, End, Kind, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.toolworld import judge, plans
 from turnwise.envs.toolworld.actions import as_text, calls_of, words_of, write_call
-from turnwise.envs.toolworld.moments import Told, ToolState, begin, hear, hear_user, user_tools, use
+from turnwise.envs.toolworld.moments import ToolState, begin, hear, hear_user, use, user_tools
 from turnwise.envs.toolworld.tasks import Case, case_of, domain_of, draw_task, knobs_of
 from turnwise.envs.toolworld.users import STOP, respond, script
 from turnwise.envs.worlds.commands import Kept
@@ -46,7 +46,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
 
     tools = _DomainTools()  # pyright: ignore[reportAssignmentType]
     turn_limit = 30
-    floor: ClassVar[float] = 0.1
+    floor: ClassVar[float] = 0.15
     blocking: ClassVar[bool] = False
     ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, "violation": Kind.COST}
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
@@ -126,7 +126,9 @@ class ToolWorldEnv(AgentEnv[ToolState]):
                 break
         if told_apart and len(calls) > 1:
             room = self.observation_limit // len(results)
-            told = [Message("tool", r[:room], tool_call_id=c.id) for r, c in zip(results, calls, strict=False)]
+            told = [
+                Message("tool", r[:room], tool_call_id=c.id) for r, c in zip(results, calls, strict=False)
+            ]
             return self._then(state, now, Messages(told), extra)
         return self._then(state, now, "\n".join(results), extra)
 
@@ -134,9 +136,9 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         """A user who is another agent says something, or does something with his device."""
         domain = state.case.domain
         if action.tool_calls:
-            if len(action.tool_calls) > 1:
+            call, *more = action.tool_calls
+            if more:
                 raise ToolError("One action per turn.")
-            call = action.tool_calls[0]
             find_tool(user_tools(domain), call.name).validate(call)
             deed = next(deed for deed in domain.deeds if deed.name == call.name)
             done = deed.does(state.db, state.case.story.customer)
@@ -151,7 +153,11 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         return Transition(after, text.replace(STOP, "").strip() or "…")
 
     def _then(
-        self, before: ToolState, after: ToolState, told: str | Messages, extra: Mapping[str, float] | None = None
+        self,
+        before: ToolState,
+        after: ToolState,
+        told: str | Messages,
+        extra: Mapping[str, float] | None = None,
     ) -> Transition[ToolState]:
         rewards: dict[str, float] = {}
         broken = len(after.broken) - len(before.broken)

@@ -16,13 +16,42 @@ MOST = 3
 _MONEY = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)|(?<![\w.$-])(\d[\d,]*\.\d\d)(?![\w]|[.,]\d)")
 _COUNT = re.compile(r"(?<![\w.,$:/-])\d+(?![\w%:/-]|[.,]\d)")
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _SPOKEN = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?::\d\d)?\s*([ap]\.?m\b)?", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w-])#?((?=[\w-]*\d)[A-Za-z][\w-]*)(?![\w-])")
 _WORDS = {
     word: str(number)
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
+    )
 }
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 
@@ -81,7 +110,8 @@ def _counts(text: str) -> list[str]:
 
 def _dates(text: str) -> list[str]:
     spoken = (
-        f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}" for month, day, year in _SPOKEN.findall(text)
+        f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}"
+        for month, day, year in _SPOKEN.findall(text)
     )
     return ["-".join(match) for match in _DATE.findall(text)] + list(spoken)
 

@@ -48,7 +48,9 @@ class Worth(NamedTuple):
     best: tuple[float, ...]  # per planned call: −1 unpaid, else the best share of arguments so far
 
 
-def worth(planned: Sequence[PlanStep], best: tuple[float, ...], name: str, given: Mapping[str, Json]) -> Worth:
+def worth(
+    planned: Sequence[PlanStep], best: tuple[float, ...], name: str, given: Mapping[str, Json]
+) -> Worth:
     """Compare a call with the planned ones; the one that gains most is credited."""
     gains = [
         (_share(step.arguments, given) - max(before, 0.0), before < 0, index)
@@ -70,6 +72,7 @@ def _share(wanted: Mapping[str, Json], given: Mapping[str, Json]) -> float:
     if not names:
         return 1.0
     same = sum(
-        name in wanted and name in given and canonical(wanted[name]) == canonical(given[name]) for name in names
+        name in wanted and name in given and canonical(wanted[name]) == canonical(given[name])
+        for name in names
     )
     return same / len(names)

@@ -117,7 +117,9 @@ def hear_user(state: ToolState, text: str) -> ToolState:
     consent = not _NO.search(text) and (bool(_YES.search(text)) or state.user.consent)
     if answer.user.stage != state.user.stage:
         consent = False
-    user = answer.user._replace(consent=consent, told=state.user.told, over=False, patience=case.story.patience)
+    user = answer.user._replace(
+        consent=consent, told=state.user.told, over=False, patience=case.story.patience
+    )
     closed = "content" if STOP in text else ""
     return state._replace(mover="agent", user=user, closed=closed, pending="")
 

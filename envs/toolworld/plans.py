@@ -37,9 +37,9 @@ def hasty_step(state: ToolState, rng: Random) -> PlanStep:
             made += 1
             if state.calls >= made:  # whatever the calls were
                 continue
-        elif step.kind != "tell" and _is_done(state, step):
-            continue
-        elif step.kind == "confirm" and domain.asks_consent and rng.random() < _FORGETS:
+        elif (step.kind != "tell" and _is_done(state, step)) or (
+            step.kind == "confirm" and domain.asks_consent and rng.random() < _FORGETS
+        ):
             continue
         if domain.confuse is not None:
             return domain.confuse(state, step, rng) or step
@@ -61,7 +61,9 @@ def offers(state: ToolState) -> list[str]:
     stage = story.stages[state.user.stage]
     said = [step.text for step in stage.plan if step.text]
     for fact in stage.tells:
-        said += [text.replace(say(fact), other) for text in said for other in _unlike(fact) if say(fact) in text]
+        said += [
+            text.replace(say(fact), other) for text in said for other in _unlike(fact) if say(fact) in text
+        ]
     said += [f"{slot} ?" for slot in domain.slots]
     said += ["sure ?", "done ."] if domain.compact else ["Shall I proceed?", "Sorry, that is not possible."]
     for step in state.case.planned:
@@ -97,7 +99,10 @@ def _unlike(fact: Fact) -> list[str]:
     """Other values of the fact's kind, as one would write them."""
     if fact.kind in ("money", "count"):
         step = 500 if fact.kind == "money" else 1
-        return [say(fact._replace(value=str(int(fact.value) + step * n))) for n in (-3, -2, -1, 1, 2, 3)]
+        return [
+            say(fact._replace(value=str(int(fact.value) + step * n)))
+            for n in (-6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6)
+        ]
     return [choice for choice in fact.choices if choice != fact.value][:_OTHERS]
 
 

@@ -47,10 +47,18 @@ class Story(NamedTuple):
 
     def to_json(self) -> Json:
         stages = [
-            {**stage._asdict(), "plan": [_step_json(step) for step in stage.plan], "tells": [list(t) for t in stage.tells]}
+            {
+                **stage._asdict(),
+                "plan": [_step_json(step) for step in stage.plan],
+                "tells": [list(t) for t in stage.tells],
+            }
             for stage in self.stages
         ]
-        return {**self._asdict(), "stages": [_without_defaults(stage) for stage in stages], "facts": dict(self.facts)}
+        return {
+            **self._asdict(),
+            "stages": [_without_defaults(stage) for stage in stages],
+            "facts": dict(self.facts),
+        }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Story:
@@ -61,7 +69,9 @@ class Story(NamedTuple):
                     "plan": tuple(
                         PlanStep(**{**step, "slots": tuple(step.get("slots", ()))}) for step in stage["plan"]
                     ),
-                    "tells": tuple(Fact(kind, value, tuple(choices)) for kind, value, choices in stage.get("tells", ())),
+                    "tells": tuple(
+                        Fact(kind, value, tuple(choices)) for kind, value, choices in stage.get("tells", ())
+                    ),
                 }
             )
             for stage in data["stages"]

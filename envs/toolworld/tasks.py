@@ -7,16 +7,17 @@ import importlib
 import itertools
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import pydantic
 
 from turnwise.envs.toolworld.database import Cell, Database, changes
 from turnwise.envs.toolworld.domain import Domain, Primitive, as_json
 from turnwise.envs.toolworld.drafts import Draft, carry_out
+from turnwise.envs.toolworld.files import FileKnobs, draw_file_task, fingerprint, load_domain
 from turnwise.envs.toolworld.story import PlanStep, Stage, Story
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
-from turnwise.errors import NotFoundError
+from turnwise.errors import EnvError, NotFoundError
 from turnwise.tasks.core import Json, Split, Task, canonical, derive_rng, digest
 from turnwise.tools.core import ToolCall
 
@@ -46,7 +47,9 @@ class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     domains: tuple[str, ...] = ("retail",)
     requests: tuple[int, int] = (1, 2)  # of a story, at least and at most; or one number
     traps: float = pydantic.Field(0.25, ge=0, le=1)  # probability that a request is against the policy
-    changes: float = pydantic.Field(0.2, ge=0, le=1)  # probability that the user changes his mind in a request
+    changes: float = pydantic.Field(
+        0.2, ge=0, le=1
+    )  # probability that the user changes his mind in a request
     paraphrase: bool = True
     patience: int = pydantic.Field(4, ge=2, le=20)  # misunderstandings until the user leaves
     brief: float = pydantic.Field(0.3, ge=0, le=1)  # probability of a user who tells one fact at a time
@@ -82,8 +85,6 @@ def domain_of(name: str) -> Domain:
     found = _loaded.get(name)
     if found is None:
         if name.startswith("files:"):
-            from turnwise.envs.toolworld.files import load_domain
-
             found = load_domain(name.removeprefix("files:"))
         elif name in DOMAINS:
             found = importlib.import_module(DOMAINS[name]).DOMAIN
@@ -95,7 +96,13 @@ def domain_of(name: str) -> Domain:
 
 @functools.lru_cache(maxsize=512)
 def world(name: str, seed: str, size: int) -> Database:
-    """The world of this seed, built once per process and shared: databases are immutable."""
+    """The world of this seed, built once per process and shared: databases are immutable.
+
+    Raises:
+        EnvError: the files of a domain are not those that the task was made of.
+    """
+    if name.startswith("files:") and (stamp := fingerprint(name.removeprefix("files:"))) != seed:
+        raise EnvError(f"The files of {name} have changed: {stamp}, not {seed}.", "Make the tasks again.")
     return domain_of(name).build(derive_rng("world", name, seed), size)
 
 
@@ -114,7 +121,8 @@ class Case:
         self.target: Database = goal
         self.goal: Mapping[Cell, str] = changes(base, goal)
         stages = tuple(
-            stage._replace(plan=tuple(_in_full(self.domain, step) for step in stage.plan)) for stage in story.stages
+            stage._replace(plan=tuple(_in_full(self.domain, step) for step in stage.plan))
+            for stage in story.stages
         )
         self.story = story._replace(stages=stages)
         steps = (step for stage in stages for step in stage.plan)
@@ -143,15 +151,24 @@ def case_of(task: Task) -> Case:
     for table, key, fields in options.get("patch", ()):
         base = base.update(table, key, **fields)
     base = Database(base.tables, base.mark)  # what the task's own world differs in was touched by nobody
-    return Case(options["domain"], Story.from_json(options["story"]), base, task.id, options["user"] == "agent")
+    return Case(
+        options["domain"], Story.from_json(options["story"]), base, task.id, options["user"] == "agent"
+    )
 
 
-def knobs_of(values: Mapping[str, Json]) -> ToolWorldKnobs:
-    return check_knobs(ToolWorldKnobs, values, "tool world")
+def knobs_of(values: Mapping[str, Json]) -> ToolWorldKnobs | FileKnobs:
+    """Check knobs; with ``data`` they are those of a domain in files.
+
+    Raises:
+        EnvError: one is unknown or has a value that is not allowed.
+    """
+    return check_knobs(FileKnobs if "data" in values else ToolWorldKnobs, values, "tool world")
 
 
-def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs) -> Task:
+def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileKnobs) -> Task:
     """A task that no other split can draw, whose plan was carried out and breaks no rule."""
+    if isinstance(knobs, FileKnobs):
+        return draw_file_task(rng, split, knobs)
 
     name = rng.choice(knobs.domains)
     kinds = _first_kinds(domain_of(name), rng, knobs)
@@ -238,8 +255,3 @@ def _introduced(domain: Domain, stages: list[Stage]) -> list[Stage]:
             plan.append(step)
         kept.append(stage._replace(plan=tuple(plan)))
     return kept
-
-
-def as_options(**options: Any) -> dict[str, Json]:
-    """Options of a task that was made by hand or read from a file."""
-    return {"patch": [], "user": "scripted", "turn_limit": 30, **options}

@@ -122,12 +122,17 @@ STOP = "###STOP###"
 """Said by a user who is another agent, when he is done."""
 
 
+_ROLE = (
+    "You play a customer who talks to a service agent. Write only what the customer says, one short message at a time. "
+    "Tell what you know only when it is asked for. Do not make anything up. Say yes to a proposal only when it is what "
+    "you want."
+)
+
+
 def script(domain: Domain, story: Story) -> str:
     """What another agent is told who plays the user."""
     lines = [
-        "You play a customer who talks to a service agent. Write only what the customer says, one short message "
-        "at a time. Tell what you know only when it is asked for. Do not make anything up. Say yes to a proposal "
-        "only when it is what you want.",
+        _ROLE,
         "What you know: " + (" ".join(story.facts.values()) or "nothing that is not said below."),
     ]
     for number, stage in enumerate(story.stages, 1):

@@ -86,7 +86,9 @@ def build(rng: Random, size: int) -> Database:
     return Database.of({"users": users, "flights": flights, "reservations": found, "notes": {}})
 
 
-def _flight(rng: Random, number: str, origin: str, destination: str, day: str, departs: str, base: int) -> Flight:
+def _flight(
+    rng: Random, number: str, origin: str, destination: str, day: str, departs: str, base: int
+) -> Flight:
     economy = base + rng.randrange(-2000, 8000, 100)
     status = "flown" if day < TODAY else rng.choice(("scheduled",) * 6 + ("delayed", "cancelled"))
     seats = (rng.randint(0, 9), rng.randint(0, 9), rng.randint(0, 5))

@@ -76,4 +76,6 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
 def _owed(db: Database, user_id: str, amount: int) -> bool:
     user: Customer | None = db.find("users", user_id)
     own = [r for r in db.rows("reservations") if r.user_id == user_id]
-    return user is not None and any(compensation(user, r, db.get("flights", r.flight_id)) == amount for r in own)
+    return user is not None and any(
+        compensation(user, r, db.get("flights", r.flight_id)) == amount for r in own
+    )

@@ -40,7 +40,9 @@ def _own(draft: Draft, fits: Fits) -> tuple[Reservation, Flight] | None:
     own: list[Reservation] = [
         r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"
     ]
-    found = draft.free([r for r in own if fits(r, draft.db.get("flights", r.flight_id))], lambda r: r.reservation_id)
+    found = draft.free(
+        [r for r in own if fits(r, draft.db.get("flights", r.flight_id))], lambda r: r.reservation_id
+    )
     return None if found is None else (found, draft.db.get("flights", found.flight_id))
 
 
@@ -50,7 +52,10 @@ def _ref(draft: Draft, found: Reservation, flight: Flight) -> tuple[str, tuple[P
     look = call("get_reservation", reservation_id=found.reservation_id)
     if not alone or draft.rng.random() < 0.5:
         return f"reservation {found.reservation_id}", (look,)
-    return f"my trip from {flight.origin} to {flight.destination}", (call("get_customer", user_id=draft.customer), look)
+    return f"my trip from {flight.origin} to {flight.destination}", (
+        call("get_customer", user_id=draft.customer),
+        look,
+    )
 
 
 def db_flight(draft: Draft, found: Reservation) -> tuple[str, str]:
@@ -59,7 +64,13 @@ def db_flight(draft: Draft, found: Reservation) -> tuple[str, str]:
 
 
 def _do(
-    draft: Draft, say: str, look: tuple[PlanStep, ...], what: str, tool: str, fact: Fact | None = None, **given: Json
+    draft: Draft,
+    say: str,
+    look: tuple[PlanStep, ...],
+    what: str,
+    tool: str,
+    fact: Fact | None = None,
+    **given: Json,
 ) -> Stage:
     """A request that is granted: verify, look, confirm, write, report."""
     report = f"Done. {f'The amount is {dollars(int(fact.value))}.' if fact else ''}".strip()
@@ -77,7 +88,15 @@ def _cancel(draft: Draft) -> Stage | None:
     say = draft.words(f"I want to cancel {which}.", f"Please cancel {which}; my plans have changed.")
     say += " How much will be refunded?"
     key = pair[0].reservation_id
-    return _do(draft, say, look, f"cancel {key}", "cancel_reservation", Fact("money", str(refund)), reservation_id=key)
+    return _do(
+        draft,
+        say,
+        look,
+        f"cancel {key}",
+        "cancel_reservation",
+        Fact("money", str(refund)),
+        reservation_id=key,
+    )
 
 
 def _move(draft: Draft) -> Stage | None:
@@ -108,7 +127,11 @@ def _move(draft: Draft) -> Stage | None:
         f"I cannot travel as planned. Put {which} on the cheapest scheduled flight of {first}.",
     )
     find = call("search_flights", origin=old.origin, destination=old.destination, date=new.date)
-    before = (PlanStep("propose", f"I will move it to {best[first].flight_id}. Shall I proceed?"),) if twisted else ()
+    before = (
+        (PlanStep("propose", f"I will move it to {best[first].flight_id}. Shall I proceed?"),)
+        if twisted
+        else ()
+    )
     plan = (
         *_verify(draft), *look, *before, find,
         PlanStep("confirm", f"I will move it to {new.flight_id}. Shall I proceed?"),
@@ -120,7 +143,9 @@ def _move(draft: Draft) -> Stage | None:
 
 def _cabin(draft: Draft) -> Stage | None:
     def fits(r: Reservation, f: Flight) -> bool:
-        return f.status in ("scheduled", "delayed") and r.cabin != "business" and f.seats[2] >= len(r.passengers)
+        return (
+            f.status in ("scheduled", "delayed") and r.cabin != "business" and f.seats[2] >= len(r.passengers)
+        )
 
     pair = _own(draft, fits)
     if pair is None:
@@ -192,15 +217,20 @@ def _book(draft: Draft) -> Stage | None:
     wish = draft.free(flights, lambda f: f"{f.origin}{f.destination}{f.date}")
     if wish is None:
         return None
-    like = [f for f in flights if (f.origin, f.destination, f.date) == (wish.origin, wish.destination, wish.date)]
+    like = [
+        f for f in flights if (f.origin, f.destination, f.date) == (wish.origin, wish.destination, wish.date)
+    ]
     like.sort(key=lambda f: f.prices[1])
     if len(like) > 1 and like[0].prices[1] == like[1].prices[1]:
         return None
     user: Customer = draft.db.get("users", draft.customer)
-    say = draft.words(
-        f"Book me the cheapest economy seat from {wish.origin} to {wish.destination} on {wish.date}.",
-        f"I need to get from {wish.origin} to {wish.destination} on {wish.date}, economy, as cheap as possible. Book it.",
-    ) + " It must not be delayed. What do I pay?"
+    say = (
+        draft.words(
+            f"Book me the cheapest economy seat from {wish.origin} to {wish.destination} on {wish.date}.",
+            f"I need to get from {wish.origin} to {wish.destination} on {wish.date}, economy, as cheap as possible. Book it.",
+        )
+        + " It must not be delayed. What do I pay?"
+    )
     find = (
         call("get_customer", user_id=user.user_id),
         call("search_flights", origin=wish.origin, destination=wish.destination, date=wish.date),
@@ -220,7 +250,9 @@ def _refused(draft: Draft, pair: tuple[Reservation, Flight] | None, say: str, re
         *_verify(draft), *look, call("record_refusal", reservation_id=pair[0].reservation_id, reason=reason),
         tell("Sorry, that is not possible."),
     )  # fmt: skip
-    insist = draft.words("Please, make an exception for me.", "Your colleague said that it would be no problem.")
+    insist = draft.words(
+        "Please, make an exception for me.", "Your colleague said that it would be no problem."
+    )
     return Stage(say.format(which), plan, insist=insist if draft.rng.random() < 0.6 else "")
 
 
@@ -251,7 +283,9 @@ def _too_late(draft: Draft) -> Stage | None:
 
 
 def _foreign(draft: Draft) -> Stage | None:
-    foreign = [r for r in draft.db.rows("reservations") if r.user_id != draft.customer and r.status == "active"]
+    foreign = [
+        r for r in draft.db.rows("reservations") if r.user_id != draft.customer and r.status == "active"
+    ]
     found = draft.free(foreign, lambda r: r.reservation_id)
     if found is None:
         return None
@@ -271,8 +305,12 @@ def _transfer(draft: Draft) -> Stage | None:
             ("legal", "I will sue you. Whom do I send the papers to?"),
         )
     )
-    trip = draft.free(sorted({f"{f.origin} to {f.destination}" for f in draft.db.rows("flights")}), lambda name: name)
-    return trip and Stage(f"{say} It is about flights from {trip}.", (call("transfer_to_human", reason=reason),)) or None
+    trip = draft.free(
+        sorted({f"{f.origin} to {f.destination}" for f in draft.db.rows("flights")}), lambda name: name
+    )
+    return (
+        trip and Stage(f"{say} It is about flights from {trip}.", (call("transfer_to_human", reason=reason),))
+    ) or None
 
 
 DOMAIN = Domain(

@@ -43,7 +43,9 @@ def get_flight(db: Database, flight_id: str) -> Json:
 
 def search_flights(db: Database, origin: str, destination: str, date: str) -> Json:
     """Flights from one airport to another on a date (YYYY-MM-DD)."""
-    found = [f for f in db.rows("flights") if (f.origin, f.destination, f.date) == (origin, destination, date)]
+    found = [
+        f for f in db.rows("flights") if (f.origin, f.destination, f.date) == (origin, destination, date)
+    ]
     return [_flight_json(flight) for flight in found]
 
 
@@ -58,7 +60,9 @@ def book_flight(db: Database, user_id: str, flight_id: str, cabin: Cabin, passen
     price = flight.prices[CABINS.index(cabin)]
     made = Reservation(key, user.user_id, flight_id, cabin, names, 0, False, "2026-05-15", price)
     made = made._replace(charged=price * len(names))
-    return Written(db.put("reservations", key, made), {"reservation_id": key, "charged": dollars(made.charged)})
+    return Written(
+        db.put("reservations", key, made), {"reservation_id": key, "charged": dollars(made.charged)}
+    )
 
 
 def cancel_reservation(db: Database, reservation_id: str) -> Written:
@@ -74,7 +78,10 @@ def change_flight(db: Database, reservation_id: str, new_flight_id: str) -> Writ
     """Move a reservation to another flight in the same cabin; the difference is charged or refunded."""
     found, flight = _active(db, reservation_id), db.get("flights", new_flight_id)
     old: Flight = db.get("flights", found.flight_id)
-    if (old.origin, old.destination) != (flight.origin, flight.destination) or flight.flight_id == old.flight_id:
+    if (old.origin, old.destination) != (
+        flight.origin,
+        flight.destination,
+    ) or flight.flight_id == old.flight_id:
         raise ToolError("Another flight of the same route is needed.")
     db = _take_seats(_free_seats(db, found), flight, found.cabin, len(found.passengers))
     return _repriced(db, found._replace(flight_id=new_flight_id), flight.prices[CABINS.index(found.cabin)])
@@ -118,16 +125,22 @@ def issue_certificate(db: Database, user_id: str, amount_dollars: int) -> Writte
     return Written(db.update("users", user_id, credit=user.credit + 100 * amount_dollars), "issued")
 
 
-Reason = Literal["cancellation_rules", "basic_fare", "flown", "no_compensation", "passenger_number", "not_owner"]
+Reason = Literal[
+    "cancellation_rules", "basic_fare", "flown", "no_compensation", "passenger_number", "not_owner"
+]
 
 
 def record_refusal(db: Database, reservation_id: str, reason: Reason) -> Written:
     """Put on record that a request about a reservation was refused, and why."""
     db.get("reservations", reservation_id)
-    return Written(db.put("notes", f"refused {reservation_id} {reason}", Note(reservation_id, reason)), "recorded")
+    return Written(
+        db.put("notes", f"refused {reservation_id} {reason}", Note(reservation_id, reason)), "recorded"
+    )
 
 
-def transfer_to_human(db: Database, reason: Literal["group_booking", "medical", "unaccompanied_child", "legal"]) -> Written:
+def transfer_to_human(
+    db: Database, reason: Literal["group_booking", "medical", "unaccompanied_child", "legal"]
+) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
     return Written(db.put("notes", f"transfer {reason}", Note("transfer", reason)), "transferred")
 

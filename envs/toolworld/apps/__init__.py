@@ -4,7 +4,7 @@ The agent has six tools; what the apps can do it finds in their documentation, w
 world to world, so that they cannot be known by heart.
 
 rows      tables and worlds           generic, office, leisure    the APIs
-manual    documentation, and the tools over the APIs              stories    tasks
+manual    documentation, and the tools over the APIs              parts, stories    tasks
 """
 
 from turnwise.envs.toolworld.apps.stories import DOMAIN as DOMAIN

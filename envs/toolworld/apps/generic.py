@@ -53,7 +53,11 @@ def generic(table: str, thing: str, *, deletable: bool = True) -> list[Callable[
     for function, name, about in (
         (list_all, f"list_{table}", f"All {table}, {PER_PAGE} per page."),
         (count, f"count_{table}", f"How many {table} there are."),
-        (search, f"search_{table}", f"The {table} in which all words of the text occur, {PER_PAGE} per page."),
+        (
+            search,
+            f"search_{table}",
+            f"The {table} in which all words of the text occur, {PER_PAGE} per page.",
+        ),
         (show, f"show_{thing}", f"One {thing}, by its id."),
         (delete, f"delete_{thing}", f"Delete one {thing}, by its id. Cannot be undone."),
     ):

@@ -38,7 +38,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "title": ("title", "heading", "caption"),
     **{
         thing: (f"{thing}_id", thing, "id", f"the_{thing}")
-        for thing in "mail event file contact request note song playlist".split()
+        for thing in ["mail", "event", "file", "contact", "request", "note", "song", "playlist"]
     },
 }
 MOST = 50

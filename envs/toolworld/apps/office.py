@@ -144,7 +144,9 @@ def _require_address(text: str) -> None:
 
 def _sent(db: Database, to: tuple[str, ...], subject: str, body: str) -> Written:
     key = fresh_key(db, "mails", "m", list(to), subject, body)
-    return Written(db.put("mails", key, Mail(key, "sent", "me", to, subject, body, TODAY, True)), {"mail": key})
+    return Written(
+        db.put("mails", key, Mail(key, "sent", "me", to, subject, body, TODAY, True)), {"mail": key}
+    )
 
 
 OFFICE: dict[str, list[Callable[..., Any]]] = {

@@ -129,7 +129,11 @@ def build(rng: Random, size: int) -> Database:
         for _ in range(2 * size)
     ]
     notes = [
-        Note(f"n{next(numbers)}", f"{rng.choice(TOPICS)} {number}", f"{rng.choice(known).full}: {dollars_of(rng)}")
+        Note(
+            f"n{next(numbers)}",
+            f"{rng.choice(TOPICS)} {number}",
+            f"{rng.choice(known).full}: {dollars_of(rng)}",
+        )
         for number in range(1, 1 + size // 2)
     ]
     artists = [person.full for person in rng.sample(known, max(3, size // 4))]
@@ -141,14 +145,19 @@ def build(rng: Random, size: int) -> Database:
         for number in range(1, 1 + 2 * size)
     ]  # fmt: skip
     liked = tuple(song.song_id for song in songs[:4])
-    playlists = [Playlist(f"p{next(numbers)}", name, liked[: rng.randint(1, 4)]) for name in ("Morning", "Run", "Sleep")]
+    playlists = [
+        Playlist(f"p{next(numbers)}", name, liked[: rng.randint(1, 4)])
+        for name in ("Morning", "Run", "Sleep")
+    ]
     tables = {
         "mails": mails, "events": events, "files": files, "requests": requests, "transfers": transfers, "notes": notes,
         "songs": songs, "playlists": playlists,
     }  # fmt: skip
     rows = {table: {row[0]: row for row in made} for table, made in tables.items()}
     account = {"account": {"me": Account(rng.randrange(200_000, 400_000, 100))}}
-    return Database.of({**rows, "contacts": contacts, **account, "manual": {"me": Manual(rng.randrange(1_000_000))}})
+    return Database.of(
+        {**rows, "contacts": contacts, **account, "manual": {"me": Manual(rng.randrange(1_000_000))}}
+    )
 
 
 def _day(rng: Random) -> str:
@@ -185,4 +194,6 @@ def _event(rng: Random, key: str, guest: Person) -> Event:
 
 def _file(rng: Random, key: str) -> File:
     name = f"{rng.choice(TOPICS)}_{rng.randint(10, 99)}.{rng.choice(('txt', 'jpg', 'pdf'))}"
-    return File(key, rng.choice(FOLDERS), name, f"content {rng.randint(100, 999)}", rng.randint(1, 4000), _day(rng))
+    return File(
+        key, rng.choice(FOLDERS), name, f"content {rng.randint(100, 999)}", rng.randint(1, 4000), _day(rng)
+    )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from turnwise.envs.toolworld.apps.generic import holds
-from turnwise.envs.toolworld.apps.manual import ACTS, names
+from turnwise.envs.toolworld.apps.manual import ACTS
+from turnwise.envs.toolworld.apps.parts import (
+    count_matches,
+    each,
+    find_person,
+    mails_of,
+    pages,
+    some_person,
+    use,
+)
 from turnwise.envs.toolworld.apps.rows import (
     FOLDERS,
     GENRES,
@@ -15,7 +21,6 @@ from turnwise.envs.toolworld.apps.rows import (
     Contact,
     Event,
     File,
-    Mail,
     Note,
     Request,
     Song,
@@ -25,8 +30,7 @@ from turnwise.envs.toolworld.apps.rows import (
 from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.drafts import Draft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
-from turnwise.tasks.core import Json
+from turnwise.envs.toolworld.story import Stage, tell
 
 POLICY = f"""\
 You act for a person in the person's apps: mail, calendar, files, contacts, payments, notes and music. Today is {TODAY}.
@@ -46,41 +50,6 @@ def _enter(draft: Draft) -> bool:
     return True
 
 
-def _use(draft: Draft, api: str, **given: Json) -> list[PlanStep]:
-    """A call of an API, after a look into its documentation at its first use."""
-    called = names(draft.db.get("manual", "me").seed, api)
-    step = call("call_api", api=api, arguments={called[name]: value for name, value in given.items()})
-    if f"doc {api}" in draft.used:
-        return [step]
-    draft.used.add(f"doc {api}")
-    return [call("read_doc", api=api), step]
-
-
-def _each(draft: Draft, api: str, argument: str, keys: Sequence[str], **given: Json) -> list[PlanStep]:
-    return [step for key in keys for step in _use(draft, api, **{argument: key}, **given)]
-
-
-def _pages(draft: Draft, api: str, n: int, **given: Json) -> list[PlanStep]:
-    """All pages of a list of ``n`` rows."""
-    return [step for page in range(1, 1 + max(1, -(-n // 10))) for step in _use(draft, api, page=page, **given)]
-
-
-def _mails_of(draft: Draft, person: Contact) -> list[Mail]:
-    return [m for m in draft.db.rows("mails") if m.sender == person.email and m.folder == "inbox"]
-
-
-def _person(draft: Draft) -> Contact | None:
-    return draft.free(draft.db.rows("contacts"), lambda contact: contact.contact_id)
-
-
-def _find_person(draft: Draft, person: Contact) -> list[PlanStep]:
-    return _use(draft, "contacts.search_contacts", text=person.name)
-
-
-def _count_matches(draft: Draft, table: str, word: str) -> int:
-    return sum(holds(row, word.lower().split()) for row in draft.db.rows(table))
-
-
 def _pay(draft: Draft) -> Stage | None:
     """Pay all that people of a group ask for."""
     group = draft.free(GROUPS, lambda name: f"pay {name}")
@@ -92,14 +61,16 @@ def _pay(draft: Draft) -> Stage | None:
     if not 0 < len(asked) <= _MOST:
         return None
     total = sum(r.amount for r in asked)
-    look = _pages(draft, "contacts.search_contacts", _count_matches(draft, "contacts", group), text=group)
-    look += _pages(draft, "payments.pending_requests", len(waiting))
-    pay = _each(draft, "payments.pay_request", "request", [r.request_id for r in asked])
+    look = pages(draft, "contacts.search_contacts", count_matches(draft, "contacts", group), text=group)
+    look += pages(draft, "payments.pending_requests", len(waiting))
+    pay = each(draft, "payments.pay_request", "request", [r.request_id for r in asked])
     say = draft.words(
         f"Pay all pending payment requests of my {group} contacts. How much is that in total?",
         f"Settle what people of my group {group} ask me for in the payments app, and tell me the sum.",
     )
-    return Stage(say, (*look, *pay, tell(f"Done, the total is {dollars(total)}.")), (Fact("money", str(total)),))
+    return Stage(
+        say, (*look, *pay, tell(f"Done, the total is {dollars(total)}.")), (Fact("money", str(total)),)
+    )
 
 
 def _decline(draft: Draft) -> Stage | None:
@@ -109,19 +80,19 @@ def _decline(draft: Draft) -> Stage | None:
     if not 0 < len(asked) <= _MOST or f"decline {topic}" in draft.used:
         return None
     draft.used.add(f"decline {topic}")
-    steps = _pages(draft, "payments.pending_requests", len(waiting))
-    steps += _each(draft, "payments.decline_request", "request", [r.request_id for r in asked])
+    steps = pages(draft, "payments.pending_requests", len(waiting))
+    steps += each(draft, "payments.decline_request", "request", [r.request_id for r in asked])
     say = f"Decline every pending payment request whose note says {topic}. How many are there?"
     return Stage(say, (*steps, tell(f"Done, there are {len(asked)}.")), (Fact("count", str(len(asked))),))
 
 
 def _send(draft: Draft) -> Stage | None:
-    person = _person(draft)
+    person = some_person(draft)
     if person is None:
         return None
     cents, topic = draft.rng.randrange(300, 9000, 5), draft.rng.choice(TOPICS)
-    steps = _find_person(draft, person)
-    steps += _use(draft, "payments.send_money", recipient=person.name, cents=cents, note=topic)
+    steps = find_person(draft, person)
+    steps += use(draft, "payments.send_money", recipient=person.name, cents=cents, note=topic)
     say = draft.words(
         f'Send {dollars(cents)} to {person.name} with the note "{topic}".',
         f'I owe {person.name} {dollars(cents)}. Pay it, the note shall be "{topic}".',
@@ -139,35 +110,35 @@ def _invite_group(draft: Draft) -> Stage | None:
         return None
     topic, hour = draft.rng.choice(TOPICS), draft.rng.randint(8, 20)
     subject, body = f"About {topic}", f"Let us meet at {hour}:00."
-    steps = _pages(draft, "contacts.search_contacts", _count_matches(draft, "contacts", group), text=group)
+    steps = pages(draft, "contacts.search_contacts", count_matches(draft, "contacts", group), text=group)
     for member in members:
-        steps += _use(draft, "mail.send_mail", recipient=member.email, subject=subject, body=body)
+        steps += use(draft, "mail.send_mail", recipient=member.email, subject=subject, body=body)
     say = f'Send a mail of its own to each of my {group} contacts, subject "{subject}", text "{body}"'
     return Stage(say, (*steps, tell("Done, the mails are sent.")))
 
 
 def _file_mails(draft: Draft) -> Stage | None:
     """Something with all mails of one person."""
-    person = _person(draft)
-    mails = _mails_of(draft, person) if person else []
+    person = some_person(draft)
+    mails = mails_of(draft, person) if person else []
     if person is None or not 0 < len(mails) <= _MOST:
         return None
     keys = [mail.mail_id for mail in mails]
-    steps = _find_person(draft, person)
-    n = _count_matches(draft, "mails", person.email)
-    steps += _pages(draft, "mail.search_mails", n, text=person.email)
+    steps = find_person(draft, person)
+    n = count_matches(draft, "mails", person.email)
+    steps += pages(draft, "mail.search_mails", n, text=person.email)
     what = draft.rng.choice(("star", "archive", "read"))
     if what == "star":
-        steps += _each(draft, "mail.star", "mail", keys)
+        steps += each(draft, "mail.star", "mail", keys)
         say = f"Give a star to every mail in my inbox that {person.name} sent."
     elif what == "archive":
-        steps += _each(draft, "mail.move_mail", "mail", keys, folder="archive")
+        steps += each(draft, "mail.move_mail", "mail", keys, folder="archive")
         say = f"Move all mails of {person.name} from the inbox to the archive."
     else:
         keys = [mail.mail_id for mail in mails if not mail.read]
         if not keys:
             return None
-        steps += _each(draft, "mail.mark_read", "mail", keys)
+        steps += each(draft, "mail.mark_read", "mail", keys)
         say = f"Mark the mails in the inbox from {person.name} that are unread as read."
     return Stage(say, (*steps, tell("Done.")))
 
@@ -183,9 +154,14 @@ def _new_number(draft: Draft) -> Stage | None:
     if len(own) > 1 and own[-1].date == own[-2].date:
         return None
     person, phone = people[mail.sender], own[-1].body.split("number: ")[1].split(".")[0]
-    steps = _find_person(draft, person)
-    steps += _pages(draft, "mail.search_mails", _count_matches(draft, "mails", f"{person.email} number"), text=f"{person.email} number")
-    steps += _use(draft, "contacts.set_phone", contact=person.contact_id, phone=phone)
+    steps = find_person(draft, person)
+    steps += pages(
+        draft,
+        "mail.search_mails",
+        count_matches(draft, "mails", f"{person.email} number"),
+        text=f"{person.email} number",
+    )
+    steps += use(draft, "contacts.set_phone", contact=person.contact_id, phone=phone)
     say = f"{person.name} wrote me a mail with a new phone number. Update the contact; if there are several, the newest counts."
     return Stage(say, (*steps, tell("Done, the number is updated.")))
 
@@ -199,12 +175,14 @@ def _reschedule(draft: Draft) -> Stage | None:
     if len(events) > _MOST:
         return None
     new = draft.rng.choice([f"2026-07-{day:02}" for day in range(1, 20)])
-    steps = _pages(draft, "calendar.search_events", _count_matches(draft, "events", date), text=date)
+    steps = pages(draft, "calendar.search_events", count_matches(draft, "events", date), text=date)
     if draft.rng.random() < 0.5:
-        steps += _each(draft, "calendar.move_event", "event", [e.event_id for e in events], date=new)
+        steps += each(draft, "calendar.move_event", "event", [e.event_id for e in events], date=new)
         say = f"I am ill on {date}. Move all my events of that day to {new}."
     else:
-        steps += _each(draft, "calendar.answer_invitation", "event", [e.event_id for e in events], answer="declined")
+        steps += each(
+            draft, "calendar.answer_invitation", "event", [e.event_id for e in events], answer="declined"
+        )
         say = f"I am not there on {date}. Decline all events of that day."
     return Stage(say, (*steps, tell("Done.")))
 
@@ -214,26 +192,28 @@ def _clean_up(draft: Draft) -> Stage | None:
     if folder is None:
         return None
     month = draft.rng.choice(("2026-04", "2026-05"))
-    files: list[File] = [f for f in draft.db.rows("files") if f.folder == folder and f.modified < f"{month}-01"]
+    files: list[File] = [
+        f for f in draft.db.rows("files") if f.folder == folder and f.modified < f"{month}-01"
+    ]
     if not 0 < len(files) <= _MOST:
         return None
-    steps = _pages(draft, "files.search_files", _count_matches(draft, "files", folder), text=folder)
-    steps += _each(draft, "files.delete_file", "key", [f.file_id for f in files])
+    steps = pages(draft, "files.search_files", count_matches(draft, "files", folder), text=folder)
+    steps += each(draft, "files.delete_file", "key", [f.file_id for f in files])
     say = f"Delete the files in the folder {folder} that were last modified before {month}-01. How many do you delete?"
     return Stage(say, (*steps, tell(f"Done, there are {len(files)}.")), (Fact("count", str(len(files))),))
 
 
 def _share(draft: Draft) -> Stage | None:
-    person = _person(draft)
+    person = some_person(draft)
     folder = draft.rng.choice(FOLDERS)
     kind = draft.rng.choice(("txt", "jpg", "pdf"))
     files = [f for f in draft.db.rows("files") if f.folder == folder and f.name.endswith(kind)]
     if person is None or not 0 < len(files) <= _MOST or f"share {folder}" in draft.used:
         return None
     draft.used.add(f"share {folder}")
-    steps = _find_person(draft, person)
-    steps += _pages(draft, "files.search_files", _count_matches(draft, "files", folder), text=folder)
-    steps += _each(draft, "files.share_file", "file", [f.file_id for f in files], guest=person.email)
+    steps = find_person(draft, person)
+    steps += pages(draft, "files.search_files", count_matches(draft, "files", folder), text=folder)
+    steps += each(draft, "files.share_file", "file", [f.file_id for f in files], guest=person.email)
     say = f"Share all {kind} files of my folder {folder} with {person.name}."
     return Stage(say, (*steps, tell("Done, they are shared.")))
 
@@ -245,8 +225,8 @@ def _likes(draft: Draft) -> Stage | None:
     fit = [s for s in songs if s.artist == artist and s.seconds > limit and not s.liked]
     if artist is None or not 0 < len(fit) <= _MOST:
         return None
-    steps = _pages(draft, "music.search_songs", _count_matches(draft, "songs", artist), text=artist)
-    steps += _each(draft, "music.like", "song", [s.song_id for s in fit])
+    steps = pages(draft, "music.search_songs", count_matches(draft, "songs", artist), text=artist)
+    steps += each(draft, "music.like", "song", [s.song_id for s in fit])
     say = f"Like every song by {artist} that is longer than {limit} seconds and that I do not like yet."
     return Stage(say, (*steps, tell("Done.")))
 
@@ -257,10 +237,10 @@ def _playlist(draft: Draft) -> Stage | None:
     if genre is None or not 0 < len(fit) <= _MOST:
         return None
     playlist = draft.rng.choice(draft.db.rows("playlists"))
-    steps = _pages(draft, "music.search_songs", _count_matches(draft, "songs", genre), text=genre)
-    steps += _use(draft, "music.search_playlists", text=playlist.name)
+    steps = pages(draft, "music.search_songs", count_matches(draft, "songs", genre), text=genre)
+    steps += use(draft, "music.search_playlists", text=playlist.name)
     for song in fit:
-        steps += _use(draft, "music.add_to_playlist", playlist=playlist.playlist_id, song=song.song_id)
+        steps += use(draft, "music.add_to_playlist", playlist=playlist.playlist_id, song=song.song_id)
     say = f"Put all {genre} songs that I like into my playlist {playlist.name}."
     return Stage(say, (*steps, tell("Done.")))
 
@@ -270,7 +250,9 @@ def _pin(draft: Draft) -> Stage | None:
     if note is None:
         return None
     owed = note.text.split("$")[1].replace(".", "")
-    steps = _use(draft, "notes.search_notes", text=note.title) + _use(draft, "notes.pin_note", note=note.note_id)
+    steps = use(draft, "notes.search_notes", text=note.title) + use(
+        draft, "notes.pin_note", note=note.note_id
+    )
     say = f'Pin the note "{note.title}". Which amount does it mention?'
     return Stage(say, (*steps, tell(f"Done, it is {dollars(int(owed))}.")), (Fact("money", str(int(owed))),))
 
@@ -285,7 +267,7 @@ def _spent(draft: Draft) -> Stage | None:
     total = sum(t.amount for t in paid if t.date.startswith(month))
     if not total:
         return None
-    steps = _pages(draft, "payments.search_transfers", _count_matches(draft, "transfers", topic), text=topic)
+    steps = pages(draft, "payments.search_transfers", count_matches(draft, "transfers", topic), text=topic)
     say = f"How much did I spend on {topic} in the month {month}, all my transfers with that note taken together?"
     return Stage(say, (*steps, tell(f"The total is {dollars(total)}.")), (Fact("money", str(total)),))
 

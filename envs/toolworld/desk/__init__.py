@@ -20,13 +20,60 @@ from turnwise.tools.core import ToolError
 if TYPE_CHECKING:
     from turnwise.envs.toolworld.moments import ToolState
 
-NAMES = "anna ben carl dora emil fay gus hana ida jon kim leo mia nora otto pia".split()
-TREES = (
-    "oak elm ash fir yew box fig bay may gum plum pear lime palm pine beech birch cedar maple alder hazel holly rowan "
-    "larch aspen linden willow walnut cherry laurel olive poplar"
-).split()
-THINGS = "lamp mug scarf chair tent bowl rug desk".split()
-COLOURS = "red blue green black white pink brown gray".split()
+NAMES = [
+    "anna",
+    "ben",
+    "carl",
+    "dora",
+    "emil",
+    "fay",
+    "gus",
+    "hana",
+    "ida",
+    "jon",
+    "kim",
+    "leo",
+    "mia",
+    "nora",
+    "otto",
+    "pia",
+]
+TREES = [
+    "oak",
+    "elm",
+    "ash",
+    "fir",
+    "yew",
+    "box",
+    "fig",
+    "bay",
+    "may",
+    "gum",
+    "plum",
+    "pear",
+    "lime",
+    "palm",
+    "pine",
+    "beech",
+    "birch",
+    "cedar",
+    "maple",
+    "alder",
+    "hazel",
+    "holly",
+    "rowan",
+    "larch",
+    "aspen",
+    "linden",
+    "willow",
+    "walnut",
+    "cherry",
+    "laurel",
+    "olive",
+    "poplar",
+]
+THINGS = ["lamp", "mug", "scarf", "chair", "tent", "bowl", "rug", "desk"]
+COLOURS = ["red", "blue", "green", "black", "white", "pink", "brown", "gray"]
 _ORDERS = 4
 _KEEPS = 0.35  # how often the hasty clerk denies, whatever he reads
 
@@ -61,10 +108,7 @@ def build(rng: Random, size: int) -> Database:
 
 def find(db: Database, name: str) -> Written:
     """The customer's orders."""
-    lines = [
-        f"{tree} {order.colour} {order.thing} {order.state}"
-        for tree, order in _of(db, name)
-    ]
+    lines = [f"{tree} {order.colour} {order.thing} {order.state}" for tree, order in _of(db, name)]
     if not lines:
         raise ToolError("no such name .")
     return Written(db, " , ".join(lines) + " .", name)
@@ -152,7 +196,9 @@ def _change(draft: Draft, state: str) -> Stage | None:
         twist = f"no , {other[1].colour} {other[1].thing} ."
         before = (PlanStep("propose", "sure ?"),)
     done = call("paint", order=tree, colour=colour) if colour else call("cancel", order=tree)
-    return Stage(say, (*_begun(draft), *before, PlanStep("confirm", "sure ?"), done, tell("done .")), twist=twist)
+    return Stage(
+        say, (*_begun(draft), *before, PlanStep("confirm", "sure ?"), done, tell("done .")), twist=twist
+    )
 
 
 def _price(draft: Draft) -> Stage | None:
@@ -174,7 +220,11 @@ def _hasty(state: ToolState, step: PlanStep, rng: Random) -> PlanStep | None:
     if step.kind != "call" or step.name == "find":
         return None
     meant = _order(db, str(step.arguments["order"]))
-    like = [tree for tree, order in _of(db, meant.name) if order.colour == meant.colour or order.thing == meant.thing]
+    like = [
+        tree
+        for tree, order in _of(db, meant.name)
+        if order.colour == meant.colour or order.thing == meant.thing
+    ]
     tree, asked = rng.choice(like), stage.say.split()
     if step.name == "price":
         return call("price", order=tree)

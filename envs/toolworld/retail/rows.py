@@ -79,7 +79,9 @@ def build(rng: Random, size: int) -> Database:
         number = rng.randint(1000, 9999)
         payments = [Payment(f"card_{rng.randint(1000, 9999)}", "card")]
         if rng.random() < 0.7:
-            payments.append(Payment(f"gift_{rng.randint(1000, 9999)}", "gift", rng.randrange(500, 15_000, 50)))
+            payments.append(
+                Payment(f"gift_{rng.randint(1000, 9999)}", "gift", rng.randrange(500, 15_000, 50))
+            )
         if rng.random() < 0.3:
             payments.append(Payment(f"paypal_{rng.randint(1000, 9999)}", "paypal"))
         user = User(

@@ -46,7 +46,9 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
         old, new = db.find("items", arguments["item_id"]), db.find("items", arguments["new_item_id"])
         if old is not None and new is not None and old.product != new.product:
             broken.append("other_product")
-    if name == "return_items" and not _may_refund(db.get("users", order.user_id), order, arguments["refund_to"]):
+    if name == "return_items" and not _may_refund(
+        db.get("users", order.user_id), order, arguments["refund_to"]
+    ):
         broken.append("refund_method")
     return broken
 

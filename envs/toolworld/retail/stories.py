@@ -57,7 +57,9 @@ def _cancel(draft: Draft) -> Stage | None:
     if order is None:
         return None
     reason = draft.rng.choice(("no longer needed", "ordered by mistake"))
-    why = {"no longer needed": "I no longer need it.", "ordered by mistake": "I ordered it by mistake."}[reason]
+    why = {"no longer needed": "I no longer need it.", "ordered by mistake": "I ordered it by mistake."}[
+        reason
+    ]
     which, look = _ref(draft, order)
     total = dollars(sum(line.price for line in order.lines))
     wants_total = draft.rng.random() < 0.5
@@ -106,13 +108,22 @@ def _swap(draft: Draft, status: str, tool: str, verb: str) -> Stage | None:
     payment = draft.rng.choice(able)
     draft.facts[f"payment_{order.order_id}"] = f"Use {payment.id} for order {order.order_id}."
     which, look = _ref(draft, order)
-    say = draft.words(
-        f"In {which}, {verb} the {_thing(draft, old.item_id)} for the cheapest {first} {old.product} that you have.",
-        f"I would like the cheapest {first} {old.product} instead of the {_thing(draft, old.item_id)} in {which}: {verb} it.",
-    ) + f" Any price difference goes to {payment.id}."
+    say = (
+        draft.words(
+            f"In {which}, {verb} the {_thing(draft, old.item_id)} for the cheapest {first} {old.product} that you have.",
+            f"I would like the cheapest {first} {old.product} instead of the {_thing(draft, old.item_id)} in {which}: {verb} it.",
+        )
+        + f" Any price difference goes to {payment.id}."
+    )
     difference = dollars(new.price - line.price)
-    before = (PlanStep("propose", f"I will {verb} it for {cheapest[first].item_id}. Shall I proceed?"),) if twisted else ()
-    confirm = PlanStep("confirm", f"I will {verb} it for the {new.colour} {new.size} one ({difference}). Shall I proceed?")
+    before = (
+        (PlanStep("propose", f"I will {verb} it for {cheapest[first].item_id}. Shall I proceed?"),)
+        if twisted
+        else ()
+    )
+    confirm = PlanStep(
+        "confirm", f"I will {verb} it for the {new.colour} {new.size} one ({difference}). Shall I proceed?"
+    )
     plan = (
         *_verify(draft), *look, call("get_order", order_id=order.order_id), call("get_product", product=old.product),
         *before, confirm,
@@ -177,7 +188,9 @@ def _count(draft: Draft) -> Stage | None:
         f"I wonder how many different {product} variants can be bought right now.",
     )
     plan = (call("get_product", product=product), tell(f"There are {stock} variants in stock."))
-    return Stage(say, plan, (Fact("count", str(stock)),), again=f"How many variants of the {product} are in stock?")
+    return Stage(
+        say, plan, (Fact("count", str(stock)),), again=f"How many variants of the {product} are in stock?"
+    )
 
 
 def _refused(draft: Draft, order: Order, say: str, reason: str, *look: PlanStep) -> Stage:
@@ -186,7 +199,9 @@ def _refused(draft: Draft, order: Order, say: str, reason: str, *look: PlanStep)
         call("record_refusal", order_id=order.order_id, reason=reason),
         tell("Sorry, that is not possible."),
     )  # fmt: skip
-    insist = draft.words("Can't you make an exception, just this once?", "I am a loyal customer. Do it anyway, please.")
+    insist = draft.words(
+        "Can't you make an exception, just this once?", "I am a loyal customer. Do it anyway, please."
+    )
     return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "")
 
 
@@ -214,7 +229,9 @@ def _other_method(draft: Draft) -> Stage | None:
     if order is None or not other:
         return None
     thing = _thing(draft, order.lines[0].item_id)
-    say = f"I want to return the {thing} of order {order.order_id}. Put the refund on {other[0]}, nowhere else."
+    say = (
+        f"I want to return the {thing} of order {order.order_id}. Put the refund on {other[0]}, nowhere else."
+    )
     return _refused(draft, order, say, "refund_method")
 
 

@@ -34,7 +34,11 @@ def get_order(db: Database, order_id: str) -> Json:
     """An order with its items, status and payment."""
     order: Order = db.get("orders", order_id.removeprefix("#"))
     lines = [
-        {"item_id": line.item_id, "item": _described(db.get("items", line.item_id)), "paid": dollars(line.price)}
+        {
+            "item_id": line.item_id,
+            "item": _described(db.get("items", line.item_id)),
+            "paid": dollars(line.price),
+        }
         for line in order.lines
     ]
     return {**plain(order), "lines": lines, "refund": dollars(order.refund)}
@@ -61,7 +65,9 @@ def cancel_order(
     if order.status == "cancelled":
         raise ToolError("The order is cancelled already.")
     total = sum(line.price for line in order.lines)
-    db = db.update("orders", order_id, status="cancelled", reason=reason, refund=total, refund_to=order.payment)
+    db = db.update(
+        "orders", order_id, status="cancelled", reason=reason, refund=total, refund_to=order.payment
+    )
     return Written(db, {"order_id": order_id, "status": "cancelled", "refund": dollars(total)})
 
 
@@ -77,7 +83,9 @@ def change_item(db: Database, order_id: str, item_id: str, new_item_id: str, pay
 def change_address(db: Database, order_id: str, address: str) -> Written:
     """Change where an order goes."""
     _order(db, order_id)
-    return Written(db.update("orders", order_id, address=address.strip()), {"order_id": order_id, "address": address})
+    return Written(
+        db.update("orders", order_id, address=address.strip()), {"order_id": order_id, "address": address}
+    )
 
 
 def return_items(db: Database, order_id: str, item_ids: list[str], refund_to: str) -> Written:
@@ -89,7 +97,14 @@ def return_items(db: Database, order_id: str, item_ids: list[str], refund_to: st
         raise ToolError(f"Not in this order: {', '.join(missing)[:100] or 'nothing was named'}.")
     _payment(db.get("users", order.user_id), refund_to)
     total = sum(line.price for line in order.lines if line.item_id in wanted)
-    db = db.update("orders", order_id, status="return requested", refund_to=refund_to, refund=total, reason=",".join(wanted))
+    db = db.update(
+        "orders",
+        order_id,
+        status="return requested",
+        refund_to=refund_to,
+        refund=total,
+        reason=",".join(wanted),
+    )
     return Written(db, {"order_id": order_id, "status": "return requested", "refund": dollars(total)})
 
 
@@ -112,7 +127,9 @@ def record_refusal(db: Database, order_id: str, reason: Reason) -> Written:
     return Written(db.put("notes", key, Note(order_id, reason)), "recorded")
 
 
-def transfer_to_human(db: Database, reason: Literal["lost_package", "damaged", "legal", "technical"]) -> Written:
+def transfer_to_human(
+    db: Database, reason: Literal["lost_package", "damaged", "legal", "technical"]
+) -> Written:
     """Hand the customer over to a person. Ends the conversation."""
     return Written(db.put("notes", f"transfer {reason}", Note("transfer", reason)), "transferred")
 

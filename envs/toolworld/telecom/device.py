@@ -53,7 +53,9 @@ def _pay(db: Database, customer: str) -> Written:
 
 
 def _test(db: Database, customer: str) -> Written:
-    return Written(db, "The speed test is fine." if works(db, customer) else "The speed test says: no connection.")
+    return Written(
+        db, "The speed test is fine." if works(db, customer) else "The speed test says: no connection."
+    )
 
 
 def _on(value: bool) -> str:
@@ -62,7 +64,11 @@ def _on(value: bool) -> str:
 
 DEEDS = (
     Deed("look_at_status", (("status",), ("settings", "see"), ("screen", "show")), _look),
-    Deed("airplane_mode_off", (("airplane",), ("flight mode",)), _set("Airplane mode is off now.", airplane=False)),
+    Deed(
+        "airplane_mode_off",
+        (("airplane",), ("flight mode",)),
+        _set("Airplane mode is off now.", airplane=False),
+    ),
     Deed("mobile_data_on", (("mobile data",),), _set("Mobile data is on now.", data=True)),
     Deed("data_roaming_on", (("data roaming",),), _set("Data roaming is on now.", roaming=True)),
     Deed("data_saver_off", (("data saver",),), _set("The data saver is off now.", saver=False)),

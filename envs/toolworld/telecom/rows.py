@@ -85,11 +85,21 @@ def build(rng: Random, size: int) -> Database:
         plan = plans[rng.choice(sorted(plans))]
         used = rng.randint(100, plan.gigabytes * 1000 - 300)
         lines[line_id] = Line(
-            line_id, key, plan.plan_id, "active", "running", used, plan.gigabytes * 1000, rng.random() < 0.3, False
+            line_id,
+            key,
+            plan.plan_id,
+            "active",
+            "running",
+            used,
+            plan.gigabytes * 1000,
+            rng.random() < 0.3,
+            False,
         )
         number = next(numbers)
         for month, status in (("03", "paid"), ("04", rng.choice(("open", "paid")))):
             bill = Bill(f"B{number}-{month}", key, plan.price + rng.randrange(0, 900, 5), status)
             bills[bill.bill_id] = bill
     phones = {key: Phone() for key in users}
-    return Database.of({"customers": users, "plans": plans, "lines": lines, "bills": bills, "phones": phones, "notes": {}})
+    return Database.of(
+        {"customers": users, "plans": plans, "lines": lines, "bills": bills, "phones": phones, "notes": {}}
+    )

@@ -77,7 +77,9 @@ def _trouble(draft: Draft) -> Stage | None:
         steps += _phone_fault(draft, fault) if fault in ON_PHONE else _line_fault(draft, fault)
     assert not works(draft.db, draft.customer)
     say = draft.words(
-        "My mobile data does not work.", "I have no internet on my phone.", "Nothing loads when I am not at home."
+        "My mobile data does not work.",
+        "I have no internet on my phone.",
+        "Nothing loads when I am not at home.",
     )
     return Stage(say, (*steps, tell("It is repaired. Please try it again.")), check="works")
 
@@ -129,7 +131,9 @@ def _plan(draft: Draft) -> Stage | None:
         f"I need a plan with {first.gigabytes} GB. Change mine, and tell me what it costs per month.",
         f"Please put me on the plan with {first.gigabytes} GB. What is the price per month?",
     )
-    before = (PlanStep("propose", f"I will change it to {first.plan_id}. Shall I proceed?"),) if twisted else ()
+    before = (
+        (PlanStep("propose", f"I will change it to {first.plan_id}. Shall I proceed?"),) if twisted else ()
+    )
     plan = (
         *_verify(draft), call("list_plans"), *before,
         _confirm(f"I will change your plan to {new.plan_id}, {dollars(new.price)} per month."),
@@ -151,7 +155,9 @@ def _data(draft: Draft) -> Stage | None:
         *_verify(draft), _confirm(f"I will add {gigabytes} GB for {dollars(cost)}."),
         call("add_data", line_id=line.line_id, gigabytes=gigabytes), tell(f"Done, it costs {dollars(cost)}."),
     )  # fmt: skip
-    return Stage(f"{say} What do I pay for that?", plan, (Fact("money", str(cost)),), again="What do I pay for that?")
+    return Stage(
+        f"{say} What do I pay for that?", plan, (Fact("money", str(cost)),), again="What do I pay for that?"
+    )
 
 
 def _owed(draft: Draft) -> Stage | None:
@@ -161,7 +167,11 @@ def _owed(draft: Draft) -> Stage | None:
     own: list[Bill] = [b for b in draft.db.rows("bills") if b.customer_id == draft.customer]
     total = sum(bill.amount for bill in own if bill.status != "paid")
     say = draft.words("How much do I owe you in total?", "What is the sum of my unpaid bills?")
-    plan = (*_verify(draft), call("get_bills", customer_id=draft.customer), tell(f"The total is {dollars(total)}."))
+    plan = (
+        *_verify(draft),
+        call("get_bills", customer_id=draft.customer),
+        tell(f"The total is {dollars(total)}."),
+    )
     return Stage(say, plan, (Fact("money", str(total)),), again="How much do I owe in total?")
 
 
@@ -170,7 +180,9 @@ def _travel(draft: Draft) -> Stage | None:
     if line.roaming or "travel" in draft.used or "trouble" in draft.used:
         return None
     draft.used.add("travel")
-    say = draft.words("I will travel abroad. Allow roaming on my line.", "Please switch roaming on for my trip abroad.")
+    say = draft.words(
+        "I will travel abroad. Allow roaming on my line.", "Please switch roaming on for my trip abroad."
+    )
     plan = (
         *_verify(draft), _confirm("I will allow roaming on your line."),
         call("set_roaming", line_id=line.line_id, enabled=True), tell("Done, roaming is allowed."),
@@ -210,7 +222,9 @@ def _too_much(draft: Draft) -> Stage | None:
     if "data" in draft.used:
         return None
     draft.used.add("data")
-    return _refused(draft, f"Add {draft.rng.randint(11, 50)} GB to my line.", _line(draft).line_id, "data_limit")
+    return _refused(
+        draft, f"Add {draft.rng.randint(11, 50)} GB to my line.", _line(draft).line_id, "data_limit"
+    )
 
 
 def _foreign(draft: Draft) -> Stage | None:
@@ -236,9 +250,19 @@ DOMAIN = Domain(
     build=build,
     acts=ACTS,
     requests={"trouble": _trouble, "plan": _plan, "data": _data, "owed": _owed, "travel": _travel},
-    traps={"ended": _ended, "suspended": _suspended, "data_limit": _too_much, "not_owner": _foreign, "locked": _locked},
+    traps={
+        "ended": _ended,
+        "suspended": _suspended,
+        "data_limit": _too_much,
+        "not_owner": _foreign,
+        "locked": _locked,
+    },
     enter=_enter,
-    slots={"phone": ("phone number", "number"), "pin": ("pin",), "gigabytes": ("gigabytes", "gb", "how much data")},
+    slots={
+        "phone": ("phone number", "number"),
+        "pin": ("pin",),
+        "gigabytes": ("gigabytes", "gb", "how much data"),
+    },
     rules=rules,
     deeds=DEEDS,
     checks={"works": works},

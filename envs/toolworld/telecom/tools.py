@@ -18,7 +18,11 @@ def verify_customer(db: Database, phone: str, pin: str) -> Written:
     """Find and verify a customer by phone number and PIN."""
     for user in db.rows("customers"):
         if user.phone == phone.strip() and user.pin == pin.strip():
-            return Written(db, {"customer_id": user.customer_id, "name": user.name, "line_id": user.line_id}, user.customer_id)
+            return Written(
+                db,
+                {"customer_id": user.customer_id, "name": user.name, "line_id": user.line_id},
+                user.customer_id,
+            )
     raise ToolError("No customer has this number and PIN.")
 
 
@@ -44,7 +48,9 @@ def send_payment_request(db: Database, bill_id: str) -> Written:
     bill: Bill = db.get("bills", bill_id)
     if bill.status not in ("open", "overdue"):
         raise ToolError(f"The bill is {bill.status}.")
-    return Written(db.update("bills", bill_id, status="requested"), {"bill_id": bill_id, "asked": dollars(bill.amount)})
+    return Written(
+        db.update("bills", bill_id, status="requested"), {"bill_id": bill_id, "asked": dollars(bill.amount)}
+    )
 
 
 def resume_line(db: Database, line_id: str) -> Written:
