@@ -11,6 +11,10 @@ ENVS = {
         "turnwise.envs.shop.env:ShopEnv",
         "Web shopping in text: search, compare, choose options, buy (WebShop's rules, procedural catalogues).",
     ),
+    "turnwise/ShopBrowser-v0": (
+        "turnwise.envs.shop.browser:ShopBrowserEnv",
+        "The shop as a web site in a real browser: accessibility tree, HTML, text or screenshots.",
+    ),
     "turnwise/Craft-v0": (
         "turnwise.envs.craft.env:CraftEnv",
         "Making things from recipe trees of chosen depth (TextCraft's kind), procedural recipes.",
@@ -38,6 +42,10 @@ ENVS = {
     "turnwise/ToolWorld-v0": (
         "turnwise.envs.toolworld.env:ToolWorldEnv",
         "Service desks and apps: tools over a database, a policy, a user with a wish (tau-bench's kind), procedural.",
+    ),
+    "turnwise/FunctionCall-v0": (
+        "turnwise.envs.functioncall.env:FunctionCallEnv",
+        "Function calling: parallel calls, several requests, nothing that fits, what must be asked for, failures.",
     ),
     "turnwise/Calc-v0": (
         "turnwise.envs.small.calc:CalcEnv",

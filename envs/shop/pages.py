@@ -27,7 +27,7 @@ def _full(state: ShopState) -> Iterable[str]:
         case Page.BOUGHT:
             return ("Thank you for shopping with us!",)
         case _:
-            return (*instruction, "Back to Search", "< Prev", *_sub_page(state.product, state.page))
+            return (*instruction, "Back to Search", "< Prev", *sub_page(state.product, state.page))
 
 
 def _full_results(state: ShopState) -> list[str]:
@@ -59,7 +59,8 @@ def _full_item(state: ShopState) -> list[str]:
     return [*parts, "Buy Now"]
 
 
-def _sub_page(product: Product, page: Page) -> Sequence[str]:
+def sub_page(product: Product, page: Page) -> Sequence[str]:
+    """What an item's sub-page says."""
     match page:
         case Page.DESCRIPTION:
             return (product.description,)
@@ -86,7 +87,7 @@ def _compact(state: ShopState, just_chosen: bool) -> list[str]:
         case Page.BOUGHT:
             return ["bought"]
         case _:
-            return [*_sub_page(state.product, state.page), _bracketed(buttons)]
+            return [*sub_page(state.product, state.page), _bracketed(buttons)]
 
 
 def _compact_item(state: ShopState, just_chosen: bool, names: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ from turnwise.envs.messages import Image, Message, Messages
 from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, perform, read_call
 from turnwise.envs.web.site import Site, Visit
 from turnwise.errors import InfraError
-from turnwise.tasks.core import Task, canonical
+from turnwise.tasks.core import Json, Task, canonical
 from turnwise.tools.browser.looking import Look, View
 from turnwise.tools.browser.pool import chromium
 from turnwise.tools.browser.session import Moment, Session
@@ -101,8 +101,8 @@ class WebEnv(LiveEnv[WebState]):
     def initial(self, task: Task) -> tuple[WebState, str | Messages]:
         desk = self._sit(task)
         desk.session.goto(self.start)
-        view = desk.session.look(self.view_of(task))
-        return self._state(desk, view), self.describe(view, (), f"{task.prompt}\n\n")
+        view = self.look(desk.session, self.view_of(task))
+        return self._state(desk, view), self.describe(view, task, (), f"{task.prompt}\n\n")
 
     def transition(self, state: WebState, action: Message) -> Transition[WebState]:
         call = read_call(action, self.tools_for(self.agent))
@@ -114,16 +114,16 @@ class WebEnv(LiveEnv[WebState]):
             self.perform(desk.session, call.name, arguments)
         except ToolError as error:
             problem = error
-        view = desk.session.look(self.view_of(self.task))
+        view = self.look(desk.session, self.view_of(self.task))
         after = self._state(desk, view)
         if problem is not None:
             if after == state:
                 raise problem
-            return Transition(after, self.describe(view, action.tool_calls, f"{problem}\n"))
+            return Transition(after, self.describe(view, self.task, action.tool_calls, f"{problem}\n"))
         score = self.verdict(after)
         if score is not None:
-            return self._end(after, score, self.describe(view, action.tool_calls))
-        return Transition(after, self.describe(view, action.tool_calls))
+            return self._end(after, score, self.describe(view, self.task, action.tool_calls))
+        return Transition(after, self.describe(view, self.task, action.tool_calls))
 
     def capture(self) -> World:
         desk = self._require_desk()
@@ -136,7 +136,7 @@ class WebEnv(LiveEnv[WebState]):
         if desk.session.origin != desk.visit.origin:
             raise InfraError("The application came back at another address.", "Report this.")
         desk.session.revive(world.browser, cookies=desk.visit.cookies)
-        desk.session.look(self.view_of(world.task))  # so that ids lead to the new page's things
+        self.look(desk.session, self.view_of(world.task))  # so that ids lead to the new page's things
 
     def detach(self) -> None:
         self._desk = self._cleaner = None
@@ -159,9 +159,21 @@ class WebEnv(LiveEnv[WebState]):
         """Do what a call asks for."""
         perform(session, name, arguments)
 
-    def describe(self, view: View, calls: Sequence[ToolCall], before: str = "") -> str | Messages:
+    def look(self, session: Session, kind: Look) -> View:
+        """The open page."""
+        return session.look(kind)
+
+    def show(self, view: View, task: Task) -> str:
+        """A page as text."""
+        return show_view(view)
+
+    def details(self, state: WebState) -> Mapping[str, Json]:
+        """What is recorded of an episode's end."""
+        return {}
+
+    def describe(self, view: View, task: Task, calls: Sequence[ToolCall], before: str = "") -> str | Messages:
         """What the policy is told of a page."""
-        text = before + show_view(view)
+        text = before + self.show(view, task)
         if not view.image:
             return text
         if len(text) > self.observation_limit:
@@ -202,14 +214,18 @@ class WebEnv(LiveEnv[WebState]):
         return self._desk
 
     def _state(self, desk: Desk, view: View) -> WebState:
-        return WebState(desk.visit.state, view._replace(notes=(), image=b""))
+        return WebState(self._server(desk), view._replace(notes=(), image=b""))
+
+    def _server(self, desk: Desk) -> Any:
+        """The server's state, as far as it matters."""
+        return desk.visit.state
 
     def _judged(self, state: WebState) -> Transition[WebState]:
         return self._end(state, self.check(state), "The task is over.")
 
     def _end(self, state: WebState, score: float, told: str | Messages) -> Transition[WebState]:
         end = End.SOLVED if score >= 1.0 else End.FAILED
-        return Transition(state, told, {"outcome": score}, end)
+        return Transition(state, told, {"outcome": score}, end, self.details(state))
 
 
 def show_view(view: View) -> str:

@@ -14,7 +14,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from aiohttp import web
 
@@ -96,7 +96,7 @@ class SessionSite(Generic[State]):
         self._origin = ""
 
     @classmethod
-    def shared(cls) -> SessionSite[State]:
+    def shared(cls) -> Self:
         """This process's site of this class."""
         return _shared(cls)
 

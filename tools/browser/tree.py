@@ -37,6 +37,9 @@ _FLAT = _words(
     "generic none presentation RootWebArea LayoutTable LayoutTableRow LayoutTableCell Section "
     "ListMarker MenuListPopup LabelText paragraph strong emphasis subscript superscript mark Legend Canvas"
 )
+_NOT_USED = _words(
+    "RootWebArea Iframe main article region document heading dialog alert status"
+)  # by focus alone
 _STATES = ("disabled", "checked", "pressed", "selected", "expanded", "required", "invalid", "readonly")
 
 
@@ -115,7 +118,7 @@ def _node(ax: Mapping[str, Any], role: str, depth: int) -> tuple[Node, bool]:
         shown = f"heading {properties['level']}"
     states = tuple(_said(state, properties[state]) for state in _STATES if _tells(state, properties, role))
     value = str(ax.get("value", {}).get("value", "")) if "value" in ax else ""
-    focusable = properties.get("focusable") is True and role not in ("RootWebArea", "Iframe")
+    focusable = properties.get("focusable") is True and role not in _NOT_USED
     active = (role.lower() in INTERACTIVE or focusable) and not ax.get("ignored")
     backend = ax.get("backendDOMNodeId", 0)
     return Node("", shown, name, depth, states, value if value != name else "", backend), active

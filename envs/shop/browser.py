@@ -1,0 +1,161 @@
+"""``turnwise/ShopBrowser-v0``: the shop as a web site in a real browser.
+
+With ``view="text"`` a policy sees and says exactly what it does in ``turnwise/Shop-v0``: the page's text is read out
+of the browser, ``search[…]`` is typed into the search field, ``click[…]`` is a click of the mouse. With the other
+views it has the tools of every web environment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar
+
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.shop.engine import Page, ShopState
+from turnwise.envs.shop.env import ShopEnv
+from turnwise.envs.shop.site import ShopSite
+from turnwise.envs.shop.text import read_page
+from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, say
+from turnwise.envs.web.env import Desk, WebEnv, WebState, show_view
+from turnwise.envs.web.sessions import SessionVisit
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Json, Split, Task, digest
+from turnwise.tools.browser.looking import Look, View
+from turnwise.tools.browser.session import Session
+from turnwise.tools.core import Tool, ToolError
+
+ENV = "turnwise/ShopBrowser-v0"
+_VIEWS = ("tree", "html", "text", "screenshot")
+_NOT_HERE = 60  # characters of a wrong target that are repeated
+
+
+class ShopBrowserEnv(WebEnv):
+    """Shop-v0's tasks, states and score on real pages."""
+
+    floor: ClassVar[float] = ShopEnv.floor
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
+        view: {"products": 1000, "catalogues": 1, "option_groups": 2, "price_cap": True, "view": view}
+        for view in ("text", "tree")
+    }
+
+    def __init__(self, *, view: Look = "tree", shaping: float = 0.0, render_mode: str | None = None) -> None:
+        super().__init__(view=view, shaping=shaping, render_mode=render_mode)
+        self._text_mode = ShopEnv()
+
+    @classmethod
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        view = knobs.pop("view", None)
+        if view is not None and view not in _VIEWS:
+            raise EnvError(f"There is no view {view!r}.", f"Views: {', '.join(_VIEWS)}.")
+        return in_browser(ShopEnv.generate(rng, split, **knobs), view)
+
+    @property
+    def site(self) -> ShopSite:  # pyright: ignore[reportIncompatibleVariableOverride] (one for each process)
+        return ShopSite.shared()
+
+    # --- what is told ----------------------------------------------------------------------------
+
+    def initial(self, task: Task) -> tuple[WebState, str | Messages]:
+        state, observation = super().initial(task)
+        if self.view_of(task) == "text":
+            _, spoken = self._text_mode.initial(task)
+            return state, Messages((spoken[0], Message("user", state.page.text)))
+        return state, observation
+
+    def system_for(self, agent: str) -> str:
+        return "" if self._as_text else SYSTEM  # the text mode's depends on the task: see `initial`
+
+    def tools_for(self, agent: str) -> tuple[Tool, ...]:
+        return ShopEnv.tools if self._as_text else WEB_TOOLS
+
+    def look(self, session: Session, kind: Look) -> View:
+        return read_page(session) if kind == "text" else super().look(session, kind)
+
+    def show(self, view: View, task: Task) -> str:
+        return view.text if self.view_of(task) == "text" else show_view(view)
+
+    # --- what is done ----------------------------------------------------------------------------
+
+    def perform(self, session: Session, name: str, arguments: Mapping[str, Any]) -> None:
+        if not self._as_text:
+            super().perform(session, name, arguments)
+        elif name == "search":
+            session.fill_css("#q", " ".join(arguments["query"].split()), submit=True)
+            if complaint := session.ask("document.querySelector('[role=alert]')?.textContent ?? ''"):
+                raise ToolError(complaint)
+        else:
+            self._click_named(session, arguments["target"])
+
+    def verdict(self, state: WebState) -> float | None:
+        shop: ShopState = state.server
+        return shop.score().total if shop.page is Page.BOUGHT else None
+
+    def details(self, state: WebState) -> Mapping[str, Json]:
+        shop: ShopState = state.server
+        return shop.score()._asdict() if shop.page is Page.BOUGHT else {}
+
+    def check(self, state: WebState) -> float:
+        return self.verdict(state) or 0.0
+
+    # --- scripts ---------------------------------------------------------------------------------
+
+    def gold(self, state: WebState) -> Message | str:
+        return self._translated(self._text_mode.gold(state.server))
+
+    def demonstrate(self, state: WebState, rng: Random) -> Message | str:
+        return self._translated(self._text_mode.demonstrate(state.server, rng))
+
+    def potential(self, state: WebState) -> float | None:
+        return self._text_mode.potential(state.server)
+
+    def admissible(self, state: WebState) -> Sequence[str]:
+        offered = self._text_mode.admissible(state.server)
+        if self._as_text:
+            return offered
+        searches = [self._translated(action) for action in offered if action.startswith("search[")]
+        return [*searches, *super().admissible(state)]
+
+    def state_key(self, state: WebState) -> str:
+        key = self._text_mode.state_key(state.server)
+        if self._as_text:
+            return key
+        page = state.page
+        return digest(key, page.address, page.text, page.tabs, page.tab)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    @property
+    def _as_text(self) -> bool:
+        """Whether this episode is the text mode's twin; before the first one, as the option says."""
+        return (self._view if self._snapshot is None else self.view_of(self.task)) == "text"
+
+    def _click_named(self, session: Session, target: str) -> None:
+        things = read_page(session).things
+        wanted = " ".join(target.lower().split())
+        for thing in things:
+            if thing.name == wanted:
+                return session.click_css(f'[data-rank="{thing.id}"]')
+        listed = "".join(f" [{thing.name}]" for thing in things)
+        raise ToolError(f"[{target[:_NOT_HERE]}] is not here. Click{listed} or search[...].")
+
+    def _translated(self, action: str) -> str:
+        """A text mode's action for this view. Names of buttons and links are what is clicked there as well."""
+        if self._as_text:
+            return action
+        verb, _, argument = action.removesuffix("]").partition("[")
+        if verb == "search":
+            return say("fill", target="Search products", text=argument, submit=True)
+        return say("click", target=argument)
+
+    def _server(self, desk: Desk) -> ShopState:
+        visit = desk.visit
+        assert isinstance(visit, SessionVisit)
+        return visit.state.shop
+
+
+def in_browser(task: Task, view: Look | None = None) -> Task:
+    """A task of Shop-v0 for the browser: the same catalogue, goal and pages."""
+    options = {**task.options} if view is None else {**task.options, "view": view}
+    return dataclasses.replace(task, env=ENV, options=options)

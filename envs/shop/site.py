@@ -1,0 +1,238 @@
+"""The shop as a web site: the text mode's engine, catalogue and goals, as pages.
+
+A page's address says which page it is; the server holds the visit's :class:`~turnwise.envs.shop.engine.ShopState`,
+which moves to the page that is opened. Options are chosen and orders placed by POST only. Templates mark what the
+text mode says of a page (``data-say``) and what it calls by a name (``data-click``): text.py reads that back.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from turnwise.envs.shop import engine
+from turnwise.envs.shop.engine import Page, ShopState, World, clickables, labels
+from turnwise.envs.shop.goals import world_of
+from turnwise.envs.shop.pages import sub_page
+from turnwise.envs.web.sessions import Reply, Request, SessionSite
+from turnwise.tasks.core import Task
+from turnwise.tools.core import ToolError
+
+_SUB_PAGES = (Page.DESCRIPTION, Page.FEATURES, Page.REVIEWS, Page.ATTRIBUTES)
+_FULL_TEXTS = engine.Buttons("Back to Search", "< Prev", "Next >", "Buy Now")
+
+
+class Browsing(NamedTuple):
+    """A visit: where in the shop it is, whether an option was just chosen, what the page complains about."""
+
+    shop: ShopState
+    just_chosen: bool = False
+    alert: str = ""
+
+
+class ShopSite(SessionSite[Browsing]):
+    """The web site of all shop tasks of this process."""
+
+    package = "turnwise.envs.shop"
+
+    def initial(self, task: Task) -> Browsing:
+        return Browsing(ShopState(world_of(task)))
+
+    def answer(self, state: Browsing, request: Request) -> Reply[Browsing]:
+        if state.shop.page is Page.BOUGHT:
+            return Reply(state, render_page(state))
+        if request.method == "POST":
+            return _posted(state, request)
+        try:
+            shop = _opened(state.shop, request)
+        except ToolError as error:  # a search without words
+            complaint = state._replace(alert=str(error), just_chosen=False)
+            return Reply(complaint, redirect=url_of(state.shop))
+        if shop is None:
+            return Reply(state, _missing(state), status=404)
+        if shop != state.shop:
+            state = Browsing(shop)
+        return Reply(state, render_page(state))
+
+
+def url_of(shop: ShopState) -> str:
+    """The address of the open page."""
+    if shop.page is Page.INDEX or shop.page is Page.BOUGHT:
+        return "/" if shop.page is Page.INDEX else "/bought"
+    query = urlencode({"q": shop.query, "page": shop.number})
+    if shop.page is Page.RESULTS:
+        return f"/search?{query}"
+    asin = quote(shop.product.asin, safe="")
+    sub = "" if shop.page is Page.ITEM else f"/{shop.page.value}"
+    return f"/item/{asin}{sub}?{query}"
+
+
+def render_page(state: Browsing) -> str:
+    """The open page as HTML."""
+    shop = state.shop
+    names = {Page.INDEX: "index", Page.RESULTS: "results", Page.ITEM: "item", Page.BOUGHT: "bought"}
+    name = names.get(shop.page, "sub")
+    parts: dict[str, Any] = {}
+    if name == "results":
+        parts = _results(shop)
+    elif name in ("item", "sub"):
+        parts = _item(shop) | {"said": sub_page(shop.product, shop.page)}
+    title = {"index": "WebShop", "results": f"{shop.query} – WebShop", "bought": "Order placed – WebShop"}
+    return _render(state, name, title.get(name) or f"{shop.product.title} – WebShop", parts)
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+def _opened(shop: ShopState, request: Request) -> ShopState | None:
+    """The state of the page that is asked for; None where there is no such page."""
+    world = shop.world
+    match request.path:
+        case ():
+            return ShopState(world)
+        case ("search",):
+            found = engine.search(shop, request.query.get("q", ""))
+            return _numbered(found, request.query)
+        case ("item", asin):
+            return _on_item(shop, asin, request.query)
+        case ("item", asin, sub):
+            item = _on_item(shop, asin, request.query)
+            if item is None or sub not in clickables(item):
+                return None
+            return engine.click(item, sub)
+        case _:
+            return None
+
+
+def _numbered(shop: ShopState, query: Mapping[str, str]) -> ShopState | None:
+    """The results page of this number, if pages before it lead there."""
+    number = query.get("page", "1")
+    if not number.isascii() or not number.isdigit() or not 1 <= int(number[:6]) <= 1000:
+        return None
+    size, results = shop.world.layout.per_page, len(shop.results)
+    if shop.world.layout.compact and int(number) > max(1, -(-results // size)):
+        return None
+    return shop._replace(number=int(number))
+
+
+def _on_item(shop: ShopState, asin: str, query: Mapping[str, str]) -> ShopState | None:
+    """The state on an item's page. Options stay chosen while one stays with the item."""
+    position = shop.world.catalogue.position(asin)
+    words = query.get("q", "")
+    if position is None or not engine.words_of(words):
+        return None
+    results = _numbered(engine.search(shop, words), query)
+    if results is None:
+        return None
+    stays = position == shop.item and (results.query, results.number) == (shop.query, shop.number)
+    return results._replace(page=Page.ITEM, item=position, chosen=shop.chosen if stays else ())
+
+
+def _posted(state: Browsing, request: Request) -> Reply[Browsing]:
+    shop, names = state.shop, state.shop.world.layout.buttons
+    wanted = names.buy if request.path == ("buy",) else request.form.get("option", "").lower()
+    found = clickables(shop).get(" ".join(wanted.split()))
+    if shop.page is not Page.ITEM or found is None or found.kind not in ("option", "buy"):
+        return Reply(state, redirect=url_of(shop))
+    after = engine.click(shop, wanted)
+    return Reply(Browsing(after, just_chosen=after.chosen != shop.chosen), redirect=url_of(after))
+
+
+# --- what templates are given --------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """One result."""
+
+    url: str
+    name: str  # as it is clicked
+    label: str
+    title: str
+    price: str
+
+
+def _results(shop: ShopState) -> dict[str, Any]:
+    world, visible = shop.world, shop.visible
+    rows = [
+        Row(
+            url_of(shop._replace(page=Page.ITEM, item=item)),
+            label.lower(),
+            label,
+            world.catalogue.product(item).title,
+            _price(world, world.catalogue.product(item).price),
+        )
+        for label, item in zip(labels(shop, visible), visible, strict=True)
+    ]
+    return {
+        "rows": rows,
+        "total": len(shop.results),
+        "first": (shop.number - 1) * world.layout.per_page + 1,
+        "page_url": lambda number: url_of(shop._replace(number=number)),
+    }
+
+
+def _item(shop: ShopState) -> dict[str, Any]:
+    product, world, chosen = shop.product, shop.world, dict(shop.chosen)
+    groups: dict[str, dict[str, Any]] = {}
+    for name, (group, value) in product.option_names.items():
+        told = f"{group} (chosen: {chosen[group]})" if group in chosen and not world.layout.compact else group
+        made = groups.setdefault(group, {"heading": told, "options": []})
+        made["options"].append({"name": name, "chosen": chosen.get(group) == value})
+    here = clickables(shop._replace(page=Page.ITEM))
+    texts = {page: page.value if world.layout.compact else page.value.capitalize() for page in _SUB_PAGES}
+    subs = [
+        {"url": url_of(shop._replace(page=page)), "name": page.value, "text": texts[page]}
+        for page in _SUB_PAGES
+        if page.value in here
+    ]
+    price = _price(world, product.price)
+    return {
+        "product": product,
+        "price": price if world.layout.compact else f"Price: {price}",
+        "groups": list(groups.values()),
+        "chosen": list(chosen.values()),
+        "subs": subs,
+        "item_url": url_of(shop._replace(page=Page.ITEM)),
+        "results_url": url_of(shop._replace(page=Page.RESULTS, item=-1, chosen=())),
+    }
+
+
+def _price(world: World, price: float) -> str:
+    if world.layout.compact:
+        return f"${price:.2f}".removesuffix(".00") if world.layout.show_prices else ""
+    return f"${price:.2f}"
+
+
+def _missing(state: Browsing) -> str:
+    return _render(state, "missing", "No such page – WebShop", {})
+
+
+def _render(state: Browsing, page: str, title: str, parts: Mapping[str, Any]) -> str:
+    layout = state.shop.world.layout
+    return _template().render(
+        page=page,
+        title=title,
+        shop=state.shop,
+        prompt=state.shop.world.task.prompt,
+        layout=layout,
+        compact=layout.compact,
+        names=layout.buttons,
+        texts=layout.buttons if layout.compact else _FULL_TEXTS,
+        rank={name: place for place, name in enumerate(clickables(state.shop))},
+        alert=state.alert,
+        just_chosen=state.just_chosen,
+        **parts,
+    )
+
+
+@functools.cache
+def _template() -> Any:
+    loader = PackageLoader("turnwise.envs.shop", "templates")
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return made.get_template("page.html.j2")
