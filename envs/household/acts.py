@@ -130,7 +130,7 @@ def _go(state: HouseState, place: int) -> HouseState:
         raise ToolError(f"{house.places[place]} is not in this room .")
     if room != here and room not in house.next_to[here]:
         raise ToolError(f"no door leads to {house.places[place]} .")
-    return state._replace(place=place)
+    return HouseState._make((house, place, *state[2:]))  # as _replace, in half the time
 
 
 def _turn(state: HouseState, act: Act) -> tuple[HouseState, Act]:

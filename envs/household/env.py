@@ -66,7 +66,8 @@ class HouseholdEnv(CommandEnv[HouseState]):
             after, act = do(state, act)
         except ToolError as error:
             raise ToolError(says.refuse(house, str(error))) from None
-        if solved(after):
+        # A goal is reached by putting something down, or by seeing it under a lamp.
+        if (after.at is not state.at or after.seen != state.seen) and solved(after):
             return Answer(after, says.refuse(house, "done ."), End.SOLVED)
         return Answer(after, says.tell(after, act))
 

@@ -76,6 +76,7 @@ class House:
                 [p for p, props in enumerate(self.props) if props.does == "use"], 1
             )
         }
+        self.told: dict[int, str] = {}  # what is said of each room; filled by says.py
         if self.lamps:
             self.numbers["lamp"] = list(self.lamps)
 

@@ -80,6 +80,14 @@ def describe(state: HouseState) -> str:
             return _contents(state, place)
         return f"The {house.places[place]} is closed." if house.full else f"{house.places[place]} : closed ."
     room = house.room_of[place]
+    told = house.told.get(room)
+    if told is None:
+        told = house.told[room] = _room(house, room)
+    return told
+
+
+def _room(house: House, room: int) -> str:
+    """What there is in a room, which stays the same."""
     here = [house.places[number] for number in house.in_room[room]]
     doors = [house.rooms[other] for other in house.next_to[room]]
     if house.full:

@@ -1,0 +1,67 @@
+"""What is claimed of the worlds' suites, on a sample: gold solves, splits share nothing (benchmarks/suites.json)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from turnwise.envs.core import AgentEnv, End, Transition
+from turnwise.envs.registry import register, register_suite
+from turnwise.envs.survey import suites_of, survey
+from turnwise.errors import NotFoundError, TurnwiseError
+from turnwise.tasks.core import Split, Suite, Task
+
+WORLDS = ["household", "grid", "craft", "lab"]
+COMMITTED = Path(__file__).parents[2] / "benchmarks" / "suites.json"
+
+
+@pytest.mark.parametrize("suite", suites_of(WORLDS), ids=lambda suite: suite.name)
+def test_gold_solves_and_splits_share_nothing(suite):
+    found = survey(suite, gold=15, tasks=60)
+    assert (found.played, found.gold, found.worst, found.compared, found.shared) == (15, 1.0, 1.0, 60, 0)
+    assert found.different > 50
+
+
+def test_the_committed_survey_is_about_the_suites_that_there_are():
+    committed = json.loads(COMMITTED.read_text("utf-8"))
+    assert committed["ok"]
+    assert {row["suite"] for row in committed["suites"]} == {suite.name for suite in suites_of(WORLDS)}
+    for row in committed["suites"]:
+        assert (row["played"], row["worst"], row["compared"], row["shared"]) == (1000, 1.0, 10_000, 0)
+
+
+class Leaky(AgentEnv[int]):
+    """Its splits share tasks, and its gold fails on some."""
+
+    @classmethod
+    def generate(cls, rng, split, **knobs):
+        return Task("leaky/Leaky-v0", "Go.", {"n": rng.randrange(4)})
+
+    def initial(self, task):
+        return task.options["n"], "Go."
+
+    def transition(self, state, action):
+        solved = state > 0
+        return Transition(state, "Done.", {"outcome": float(solved)}, End.SOLVED if solved else End.FAILED)
+
+    def gold(self, state):
+        return "go"
+
+
+def test_a_survey_sees_what_is_wrong():
+    register("leaky/Leaky-v0", f"{__name__}:Leaky", "Leaks.")
+    register_suite(Suite("leaky/some", "leaky/Leaky-v0", "Four tasks in all."))
+    found = survey(suites_of(["leaky"])[0], gold=30, tasks=30)
+    assert (found.worst, found.different, found.shared) == (0.0, 4, 8)
+    assert 0 < found.gold < 1
+
+
+def test_what_is_refused():
+    with pytest.raises(NotFoundError, match="Did you mean 'lab'"):
+        suites_of(["labb"])
+    with pytest.raises(NotFoundError, match="Did you mean 'lab/easy'"):
+        suites_of(["lab/eazy"])
+    with pytest.raises(TurnwiseError, match="every split"):
+        survey(suites_of(["lab/easy"])[0], gold=2)
+    assert [suite.name for suite in suites_of(["turnwise/Lab-v0"])] == ["lab/easy", "lab/long", "lab/standard"]
+    assert len(Split) == 3
