@@ -2,7 +2,7 @@
 
 Every repetition runs in a fresh process on one core, so that nothing an earlier one looked up helps the
 next. Tasks are made beforehand in this process. Seconds are processor time, so that a busy machine does
-not pass for a slow environment; environments that wait for something else look faster than they are.
+not pass for a slow environment; environments with a live world are measured by the clock (bench_live.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
+from turnwise.envs.bench_live import UNITS as LIVE_UNITS
+from turnwise.envs.bench_live import measure_live
 from turnwise.envs.core import AgentEnv, End
+from turnwise.envs.live import LiveEnv
 from turnwise.envs.registry import env_class
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 
@@ -44,7 +47,11 @@ def bench_env(name: str, *, repeats: int = _REPEATS, tasks: int = _TASKS) -> dic
     * ``random_steps``: random admissible actions, tasks seen before.
     * ``fork``: one ``fork()`` in mid-episode.
     * ``memory_1000``: what a thousand environments, each in an episode, add to one.
+
+    Environments with a live world have the figures of :data:`turnwise.envs.bench_live.UNITS`.
     """
+    live = issubclass(env_class(name), LiveEnv)
+    measure, units = (measure_live, LIVE_UNITS) if live else (_measure, _UNITS)
     figures: dict[str, Figure] = {}
     for workload, knobs in env_class(name).benchmarks.items():
         generate = env_class(name).generate
@@ -53,8 +60,8 @@ def bench_env(name: str, *, repeats: int = _REPEATS, tasks: int = _TASKS) -> dic
             for i in range(tasks)
         ]
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-            runs = [pool.submit(_measure, name, data).result() for _ in range(repeats)]
-        for figure, unit in _UNITS.items():
+            runs = [pool.submit(measure, name, data).result() for _ in range(repeats)]
+        for figure, unit in units.items():
             values = [run[figure] for run in runs]
             key = f"{figure}_{workload}" if workload else figure
             figures[key] = Figure(statistics.median(values), unit, max(values) - min(values))
