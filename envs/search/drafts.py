@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 def chain(draft: Draft) -> Question | None:
-    """ "Who is the mentor of the director of the film …?": as many facts as ``hops``, one after the other."""
+    """As many facts as ``hops``, one after the other: "Who is the mentor of the director of …?"."""
     steps = _walk(draft, draft.hops)
     if steps is None:
         return None
@@ -182,7 +182,7 @@ def aggregation(draft: Draft) -> Question | None:
     )
     return _question(
         draft, said, "aggregation", (str(len(found)), _SPELT[len(found)]), found,
-        entities=names, rubric=rubric, hops=1,
+        entities=names, answer=0, rubric=rubric, hops=1,
     )  # fmt: skip
 
 

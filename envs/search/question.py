@@ -30,7 +30,9 @@ class Question(NamedTuple):
     form: str
     answers: tuple[str, ...]
     entities: tuple[tuple[str, ...], ...] = ()
-    answer: int = -1  # which of the entities; −1: none of them (a number, a year)
+    answer: int = (
+        -1
+    )  # the entity at which all facts meet, mostly the answer itself; −1: a number that the last fact tells
     evidence: tuple[int, ...] = ()
     queries: tuple[str, ...] = ()
     rubric: tuple[Rubric, ...] = ()

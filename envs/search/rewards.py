@@ -120,12 +120,13 @@ def rubric_share(question: Question, named: set[int], cited: set[int]) -> float:
     """CaRR's share of facts that are named, cited and connected to the answer; 1 where there is nothing to show.
 
     A fact counts if the agent named its hidden entities, cited a passage that states it, and it is reached
-    from the answer over other facts that count. Where the answer is no entity, any fact may be the first.
+    from the answer over other facts that count; where the answer is no entity, from the last fact.
     """
     if not question.rubric:
         return 1.0
     supported = [r for r in question.rubric if set(r.hidden) <= named and cited & set(r.evidence)]
-    reached = {question.answer} if question.answer >= 0 else set(supported[-1].links if supported else ())
+    last = question.rubric[-1]
+    reached = {question.answer} if question.answer >= 0 else set(last.links if last in supported else ())
     counted: set[int] = set()
     while new := {i for i, r in enumerate(supported) if i not in counted and reached & set(r.links)}:
         counted |= new

@@ -19,7 +19,8 @@ class Kind(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A function from one kind to another, a year or a number.
+    """A function from one kind to another, a year or a number. None is symmetric, else a page about one thing
+    would tell something of another that its own page contradicts.
 
     ``office``: it has three holders one after the other, of whom the last is the present one.
     """
@@ -48,8 +49,8 @@ RELATIONS = (
              ("{s} was born in {o}.", "The birthplace of {s} is {o}.", "{s} came into the world at {o}.")),
     Relation("mentor", "person", "person", ("mentor", "teacher"),
              ("{s} had {o} as mentor and teacher.", "The mentor of {s} was {o}.", "{o} was the teacher of {s}.")),
-    Relation("rival", "person", "person", ("rival", "lifelong rival"),
-             ("{s} had a lifelong rival in {o}.", "{s} kept up a feud with a rival, {o}.")),
+    Relation("patron", "person", "person", ("patron",),
+             ("{s} had a patron in {o}.", "The patron of {s} was {o}.", "{o} paid for the work of {s} as patron.")),
     Relation("employer", "person", "company", ("employer",),
              ("{s} worked for {o}.", "The employer of {s} was {o}.", "{s} spent a working life at {o}.")),
     Relation("school", "person", "school", ("alma mater",),
@@ -58,8 +59,8 @@ RELATIONS = (
              ("{s} was born in {o}.", "The year of birth of {s} is {o}.")),
     Relation("region", "city", "region", ("region", "home region"),
              ("{s} lies in the region of {o}.", "{s} belongs to {o}, a region.")),
-    Relation("twin", "city", "city", ("twin town", "partner city"),
-             ("{s} is twinned with {o}.", "The twin town of {s} is {o}.")),
+    Relation("port", "city", "city", ("nearest port",),
+             ("The nearest port of {s} is {o}.", "Goods for {s} come by way of its nearest port, {o}.")),
     Relation("city_founder", "city", "person", ("founder",),
              ("{s} was founded by {o}.", "The founder of {s} was {o}.")),
     Relation("mayor", "city", "person", ("mayor",),

@@ -22,7 +22,7 @@ PEOPLE = (
     "vilu", "zeno",
 )  # fmt: skip
 PLACES = ("arbo", "corda", "elmin", "inta", "olve", "ulma", "ebro", "asko", "orun", "ivel")
-TO_PEOPLE = ("mentor", "rival", "friend", "heir")
+TO_PEOPLE = ("mentor", "patron", "heir", "boss")
 TO_PLACES = ("home", "guild", "grave", "market")
 OLD = "old"
 

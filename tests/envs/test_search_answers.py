@@ -122,6 +122,9 @@ def test_a_rubric_needs_name_citation_and_connection():
     assert rubric_share(question, {1, 2, 3}, {10, 12}) == pytest.approx(1 / 3)  # the first is cut off
     assert rubric_share(question, {2, 3}, {10, 11, 12}) == pytest.approx(1 / 3)
     assert rubric_share(question, set(), set(range(100))) == 0.0
+    year = question._replace(answer=-1, rubric=(*chain, Rubric((3,), (3,), (13,))))
+    assert rubric_share(year, {1, 2, 3}, {10, 11, 12}) == 0.0  # the passage that tells the year is not cited
+    assert rubric_share(year, {1, 2, 3}, {10, 11, 12, 13}) == 1.0
 
 
 def test_unknown_parts_and_negative_weights_are_refused():
