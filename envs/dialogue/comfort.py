@@ -186,7 +186,7 @@ class ComfortPlay(Play[Mood]):
         found = _CHANGE.search(said.text.lower())
         if found is None or abs(int(found[1])) > 20:
             raise ToolError("write feel and a number from -20 to 20 , then what you say .")
-        text = (said.text[: found.start()] + said.text[found.end() :]).strip() or "hm ."
+        text = (said.text[: found.start()] + said.text[found.end() :]).strip(" :,.") or "hm"
         emotion = min(MOST, position.emotion + int(found[1]))
         return self._over(position._replace(emotion=emotion, seat=0, turns=position.turns + 1), text)
 

@@ -127,6 +127,7 @@ class SocialPlay(Play[Meeting]):
         favours = [word for word in words if word in FAVOURS]
         if agrees(words) and not favours and position.proposal is not None and position.proposal[0] != seat:
             return self._agreed(position)
+        position = position._replace(proposal=None)  # what is not agreed to at once has lapsed
         if favours:
             return self._proposed(position, favours, words)
         if has(words, LEAVE):
@@ -171,6 +172,9 @@ class SocialPlay(Play[Meeting]):
         gives = [favour for favour in favours if favour != wish]
         if has(words, REFUSE) or len(gives) > 1:
             return position
+        if not gives and (seat, "request") in position.done:  # once more, and still nothing in return
+            return position._replace(relation=position.relation - 1)
+        position = position if gives else self._once(position, "request", 0)
         return position._replace(proposal=(seat, gives[0] if gives else "", wish))
 
     # --- the scripted partner --------------------------------------------------------------------

@@ -1,0 +1,328 @@
+"""Dialogue: scores worked out by hand, plain text, a test per trap, what each side knows, two agents."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.check import check_env
+from turnwise.envs.core import End
+from turnwise.envs.dialogue.comfort import GAINS, START
+from turnwise.envs.dialogue.env import DialogueEnv
+from turnwise.envs.registry import get_suite, suite_task, suite_tasks
+from turnwise.envs.walks import environment_suites, walk
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, Task, derive_rng
+
+ENV = "turnwise/Dialogue-v0"
+SHARED = {"text": "compact", "commands": "hidden", "turn_limit": 10, "paraphrase": 1, "two_sided": False}
+BARGAIN = {
+    "scene": "bargain", "issues": [["colour", ["red", "blue"]], ["gift", ["mug", "lamp"]]],
+    "worths": [[[0, 8], [0, 2]], [[3, 0], [9, 0]]], "reserve": [1, 2], "lies": False, "patience": 11,
+}  # fmt: skip
+PERSUADE = {
+    "scene": "persuade", "patience": 1, "concerns": [["cost", "numbers"]],
+    "facts": {"cost": ["numbers", "story"], "noise": ["trial"]},
+}  # fmt: skip
+COMFORT = {
+    "scene": "comfort", "trouble": "money", "feeling": "afraid", "dislikes": "praise",
+    "aims": ["hear", "advise", "reframe", "praise"], "turn_limit": 8,
+}  # fmt: skip
+SOCIAL = {
+    "scene": "social", "wishes": ["dog", "cake"], "facts": ["ferry", "library"], "secrets": ["debt", "tattoo"],
+}  # fmt: skip
+
+
+def start(options, **more):
+    env = DialogueEnv()
+    first, _ = env.reset(seed=0, options={"task": Task(ENV, "go .", {**SHARED, **options, **more})})
+    return env, first[-1].content
+
+
+def say(env, *texts):
+    return [env.step(text) for text in texts][-1]
+
+
+def text_of(step):
+    return step.observation[-1].content
+
+
+def test_the_contract_is_kept():
+    report = check_env(ENV, tasks=10)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("suite", environment_suites(ENV), ids=lambda suite: suite.name)
+def test_gold_solves_splits_are_disjoint_and_the_demonstrator_is_no_gold(suite):
+    env, seen, shown = DialogueEnv(), {}, []
+    for split in Split:
+        for seed, task in enumerate(suite_tasks(suite, split, 10)):
+            assert seen.setdefault(task.id, split) is split
+            walked = walk(env, task, "gold", seed=seed)
+            assert walked.success
+            assert walked.score == pytest.approx(1.0, abs=1e-12)
+            shown.append(walk(env, task, "demonstrator", seed=seed).success)
+    assert sum(shown) < 0.9 * len(shown)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([BARGAIN, PERSUADE, COMFORT, SOCIAL]), st.lists(st.text(max_size=60), max_size=6))
+def test_whatever_is_said_is_answered(options, texts):
+    env, _ = start(options)
+    for text in texts:
+        step = env.step(text)
+        assert text_of(step).strip()
+        assert 0.0 <= step.reward <= 1.0
+        if step.info["end"]:
+            break
+
+
+# --- bargain -----------------------------------------------------------------------------------------
+
+
+def test_the_nash_point_by_hand():
+    """Gains (agent, partner): red mug (-1, 10), red lamp (1, 1), blue mug (7, 7), blue lamp (9, -2)."""
+    env, told = start(BARGAIN)
+    assert told == "go .\ncolour : red 0 , blue 8 .\ngift : mug 0 , lamp 2 .\nno deal : 1 ."
+    play = env.state.play
+    assert [(play.gain(0, p), play.gain(1, p)) for p in play.packages] == [(-1, 10), (1, 1), (7, 7), (9, -2)]
+    assert play.named(play.nash) == "blue , mug"
+    assert [play.efficient(p) for p in play.packages] == [True, False, True, True]
+    assert [play.score(0, p) for p in play.packages] == [0.0, pytest.approx(1 / 7), 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "offer blue , mug .",
+        "I'd suggest the mug, if the colour is BLUE.",
+        "<think>red?</think> How about blue and a mug?",
+    ],
+)
+def test_offers_in_plain_text(text):
+    env, _ = start(BARGAIN)
+    say(env, text)
+    assert env.state.play.named(env.state.position.offers[0]) == "blue , mug"
+
+
+def test_unclear_offers_are_refused_with_the_reason():
+    env, _ = start(BARGAIN)
+    assert text_of(say(env, "accept")) == "there is no offer yet that could be accepted ."
+    assert text_of(say(env, "red and blue and mug")) == "one colour only ."
+    assert text_of(say(env, "blue")) == "an offer must name gift too ."
+    assert text_of(say(env, "lovely weather")) == "offer something , accept , ask what matters , or leave ."
+    assert say(env, "no deal, I leave").info["end"] is End.GAVE_UP
+
+
+def test_the_partner_gives_way_only_for_better_offers():
+    env, _ = start(BARGAIN)
+    say(env, "offer blue , lamp .", "offer blue , lamp .", "offer blue , lamp .")
+    assert env.state.position.steps == 1
+    say(env, "offer red , lamp .")
+    assert env.state.position.steps == 2
+
+
+@pytest.mark.parametrize("suite", ["dialogue/bargain", "dialogue/bargain-liar"])
+def test_accepting_without_reading_and_splitting_the_difference_do_not_pay(suite):
+    env, taken, split = DialogueEnv(), [], []
+    for index, task in enumerate(suite_tasks(get_suite(suite), Split.TEST, 25)):
+        env.reset(seed=index, options={"task": task})
+        play = env.state.play
+        orders = [sorted(range(len(row)), key=row.__getitem__) for row in play.worths[0]]
+        middle = tuple(order[len(order) // 2] for order in orders)
+        env.step(f"offer {play.named(middle)} .")
+        if env.now.end is None:
+            taken.append(env.step("accept .").reward)
+        split.append(play.score(0, middle))
+    assert sum(taken) / len(taken) < 0.5
+    assert max(split) <= 0.85
+
+
+def test_a_liar_names_the_wrong_issue_and_calls_each_offer_its_last():
+    honest, liar = start(BARGAIN)[0], start(BARGAIN, lies=True)[0]
+    assert text_of(say(honest, "what matters to you?")) == "gift matters most to me ."
+    assert text_of(say(liar, "what matters to you?")) == "colour matters most to me ."
+    assert "last offer" in text_of(say(liar, "offer blue , lamp ."))
+    assert text_of(say(liar, "accept .")).startswith("deal : red , mug")
+    assert liar.now.end is End.FAILED
+
+
+def test_patience_ends():
+    env, _ = start(BARGAIN, patience=2)
+    step = say(env, "what matters?", "and why?")
+    assert (step.reward, step.info["end"]) == (0.0, End.FAILED)
+
+
+def test_the_key_does_not_tell_the_partners_values():
+    env = start(BARGAIN)[0]
+    other = start(BARGAIN, worths=[BARGAIN["worths"][0], [[0, 5], [0, 5]]])[0]
+    assert env.state_key(env.state) == other.state_key(other.state)
+    say(env, "offer blue , lamp .")
+    say(other, "offer blue , lamp .")
+    assert env.state_key(env.state) != other.state_key(other.state)
+
+
+# --- persuade ----------------------------------------------------------------------------------------
+
+
+def test_persuasion_by_stages():
+    env, _ = start(PERSUADE)
+    assert text_of(say(env, "What is holding you back?")) == "i worry about the cost ."
+    assert text_of(say(env, "Why the price?")) == "i would want numbers ."
+    assert text_of(say(env, "The data say it is cheap, look at the money.")) == "good , that is settled ."
+    assert say(env, "Will you join us?").info["end"] is End.SOLVED
+
+
+@pytest.mark.parametrize(
+    ("texts", "end"),
+    [
+        (["will you join ?", "will you join ?"], End.FAILED),  # pressing for a yes
+        (["argue cost with numbers .", "argue cost with story ."], End.FAILED),  # unasked
+        (
+            ["what worries you ?", "argue cost with numbers and story and noise with trial ."],
+            None,
+        ),  # everything at once
+        (
+            ["what worries you ?", "argue cost with trial ."],
+            End.FAILED,
+        ),  # a claim that the facts do not support
+    ],
+)
+def test_pressing_guessing_and_lying_do_not_persuade(texts, end):
+    env, _ = start(PERSUADE)
+    step = say(env, *texts)
+    assert step.info["end"] is end
+    assert step.reward == 0.0
+    assert env.state.position.met == 0
+
+
+# --- comfort -----------------------------------------------------------------------------------------
+
+
+def test_the_emotion_by_hand_and_the_outcome_at_the_limit():
+    env, _ = start(COMFORT)
+    say(env, "What happened?")
+    assert env.state.position.emotion == START + GAINS[0]
+    assert text_of(say(env, "It sounds like you are scared.")) == "( calmer ) yes . i just want to be heard ."
+    assert env.state.position.emotion == START + GAINS[0] + GAINS[1] == 50
+    say(env, "You should make a plan.")  # advice before it is wanted: -10
+    assert env.state.position.emotion == 40
+    step = say(
+        env, *["That is quite understandable."] * 5
+    )  # once it helps (+17), then it is repeated (-6 each)
+    assert (step.reward, step.info["end"]) == (pytest.approx(0.33), End.TURN_LIMIT)
+
+
+def test_shaping_pays_each_change_as_in_rlver():
+    env = DialogueEnv(shaping=1.0)
+    env.reset(seed=0, options={"task": Task(ENV, "go .", {**SHARED, **COMFORT})})
+    paid = [env.step(text).info["rewards"]["progress"] for text in ("what happened ?", "here is a joke .")]
+    assert paid == pytest.approx([0.08, -0.12])
+
+
+@pytest.mark.parametrize(
+    "text", ["i understand .", "you are strong .", "here is a joke .", "you should relax ."]
+)
+def test_one_phrase_for_everything_does_not_help(text):
+    env, _ = start(COMFORT)
+    while env.now.end is None:
+        step = env.step(text)
+    assert step.reward <= START / 100
+
+
+def test_naming_every_feeling_names_none():
+    env, _ = start(COMFORT)
+    say(env, "what happened ?", "you are angry , afraid , lonely , ashamed and tired .")
+    assert env.state.position.stage == 1
+
+
+def test_a_user_played_by_a_second_agent_reports_how_it_feels():
+    env, _ = start(COMFORT, two_sided=True, turn_limit=20)
+    step = say(env, "What happened?")
+    assert env.agent == "partner"
+    assert "feels afraid" in step.observation[0].content
+    assert text_of(step) == "go .\nWhat happened?"
+    assert say(env, "I do not know").info["bad_action"]
+    assert text_of(say(env, "feel +20: It was the bank.")) == "It was the bank"
+    assert env.state.position.emotion == 50
+    say(env, "You are brave.")
+    assert say(env, "feel -90 no").info["bad_action"]
+    say(env, "feel 20 yes .", "Go on.", "feel 20 yes .", "Go on.")
+    step = say(env, "feel 15 goodbye")
+    assert (step.reward, step.info["end"], step.info["others"]) == (
+        0.0,
+        End.SOLVED,
+        {"agent": {"outcome": 1.0}},
+    )
+
+
+# --- social ------------------------------------------------------------------------------------------
+
+MEETING = [
+    "Good morning!",
+    "What do you need?",
+    "I could bake a cake if you walk the dog.",
+    "Where is the library?",
+]
+
+
+def test_a_meeting_in_plain_text():
+    env, _ = start(SOCIAL)
+    assert text_of(say(env, *MEETING[:3])) == "agreed ."
+    assert "and what about your debt ?" in text_of(say(env, MEETING[3]))
+    step = say(env, "Thank you so much.", "Goodbye!")
+    assert (step.reward, step.info["end"]) == (1.0, End.SOLVED)
+    assert step.info["details"]["agent"] == {
+        "goal": 1.0,
+        "knowledge": 1.0,
+        "relationship": 1.0,
+        "secret": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("texts", "score"),
+    [
+        (["bye"], 0.0),  # a secret that was never at stake is no merit
+        ([*MEETING, "Oh, my debt is large.", "Thanks.", "bye"], 0.8),  # told when it was asked for
+        ([*MEETING, "bye"], 0.96),  # no thanks: relationship 4 of 5
+        (["hello", "walk the dog", "where is the library?", "bye"], 0.52),  # nothing offered, nothing done
+        (["hello", "walk the dog", "please walk the dog", "where is the library?", "bye"], 0.48),  # pressed
+        (["You fool!"], 0.0),
+    ],
+)
+def test_each_dimension_counts(texts, score):
+    env, _ = start(SOCIAL)
+    while env.now.end is None and texts:
+        step = env.step(texts.pop(0))
+    assert step.reward == pytest.approx(score)
+
+
+def test_two_agents_each_have_their_trajectory_and_their_score():
+    task = suite_task(get_suite("dialogue/social-two"), Split.TEST, 0)
+    (episode,) = run_episodes([Request(task, 0)], {"agent": scripted("gold"), "partner": scripted("gold")})
+    assert {name: t.score for name, t in episode.trajectories.items()} == {"agent": 1.0, "partner": 1.0}
+    heard = str(episode.trajectories["partner"].turns[0].observation)
+    assert f"secret : {task.options['secrets'][1]}" in heard
+    assert task.options["secrets"][0] not in heard
+
+
+def test_a_bargain_of_two_pays_each_by_its_own_gain():
+    env, _ = start(BARGAIN, two_sided=True)
+    step = say(env, "I offer blue and the lamp, friend.")
+    assert text_of(step).endswith(
+        "other offers blue , lamp . other says : I offer blue and the lamp, friend."
+    )
+    assert "colour : red 3 , blue 0 ." in text_of(step)
+    step = say(env, "agreed")
+    assert step.reward == 0.0  # it accepted what is worse than no deal
+    assert step.info["others"] == {"agent": {"outcome": 1.0}}
+
+
+def test_wrong_knobs_are_named():
+    with pytest.raises(EnvError, match="scripted partner only"):
+        DialogueEnv.generate(derive_rng(0), Split.TRAIN, scene="persuade", partner="agent")
+    with pytest.raises(EnvError) as caught:
+        DialogueEnv.generate(derive_rng(0), Split.TRAIN, isues=3)
+    assert "issues" in str(caught.value)
