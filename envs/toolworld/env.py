@@ -31,7 +31,7 @@ class _DomainTools:
 
     def __get__(self, env: ToolWorldEnv | None, cls: type[ToolWorldEnv]) -> tuple[Tool, ...]:
         now = env._snapshot if env is not None else None
-        return domain_of(now.task.options["domain"] if now is not None else "desk").tools
+        return now.state.case.domain.tools if now is not None else domain_of("desk").tools
 
 
 class ToolWorldEnv(AgentEnv[ToolState]):

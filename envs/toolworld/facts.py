@@ -33,27 +33,11 @@ _MONTHS = [
 _SPOKEN = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?::\d\d)?\s*([ap]\.?m\b)?", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w-])#?((?=[\w-]*\d)[A-Za-z][\w-]*)(?![\w-])")
-_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-}
-_NUMBER_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
+_NUMBERS = "zero two three four five six seven eight nine ten eleven twelve".split()
+_WORDS = {word: str(number + (number > 0)) for number, word in enumerate(_NUMBERS)}
+# "One" is mostly a pronoun: "the red one".
+_ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly ))one"
+_NUMBER_WORD = re.compile(rf"(?<!\w)({_ONE}|{'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
 class Fact(NamedTuple):
@@ -105,7 +89,7 @@ def _money(text: str) -> list[str]:
 
 def _counts(text: str) -> list[str]:
     digits = [str(int(number)) for number in _COUNT.findall(text) if len(number) < 20]
-    return digits + [_WORDS[word.lower()] for word in _NUMBER_WORD.findall(text)]
+    return digits + [_WORDS.get(word.lower(), "1") for word in _NUMBER_WORD.findall(text)]
 
 
 def _dates(text: str) -> list[str]:

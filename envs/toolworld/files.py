@@ -126,17 +126,21 @@ def draw_file_task(rng: Random, split: Split, knobs: FileKnobs) -> Task:
     return rng.choice(found)
 
 
-@functools.lru_cache(maxsize=16)
 def file_tasks(knobs: FileKnobs) -> tuple[Task, ...]:
     """All tasks of a folder, each checked: its plan works, and doing nothing does not solve it.
 
     Raises:
         EnvError: a task is broken; all broken ones are named.
     """
+    return _file_tasks(knobs, fingerprint(knobs.data))
+
+
+@functools.lru_cache(maxsize=16)
+def _file_tasks(knobs: FileKnobs, stamp: str) -> tuple[Task, ...]:
     from turnwise.envs.toolworld.tasks import case_of, domain_of
 
     name = f"files:{knobs.data}"
-    domain, stamp = domain_of(name), fingerprint(knobs.data)
+    domain = domain_of(name)
     made: list[Task] = []
     broken: list[str] = []
     for place, entry in enumerate(_read(knobs.data, "tasks.json")):

@@ -139,13 +139,16 @@ def _deed_tool(name: str) -> Tool:
 
 
 def _all_told(state: ToolState, text: str) -> UserState:
-    """Facts of all stages, since nobody knows in which one another agent thinks that he is."""
+    """Facts of all stages, since nobody knows in which one another agent thinks that he is.
+
+    Where the scripted user would be, a wrong value takes a right one back.
+    """
     told = set(state.user.told)
     for number, stage in enumerate(state.case.story.stages):
         for index, fact in enumerate(stage.tells):
             right = stated(fact, text)
             if right:
                 told.add((number, index))
-            elif right is False:
+            elif right is False and number == state.user.stage:
                 told.discard((number, index))
     return state.user._replace(told=frozenset(told))

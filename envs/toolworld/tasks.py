@@ -82,27 +82,22 @@ def domain_of(name: str) -> Domain:
     Raises:
         NotFoundError: there is none of this name.
     """
-    found = _loaded.get(name)
-    if found is None:
-        if name.startswith("files:"):
-            found = load_domain(name.removeprefix("files:"))
-        elif name in DOMAINS:
-            found = importlib.import_module(DOMAINS[name]).DOMAIN
-        else:
-            raise NotFoundError("domain", name, DOMAINS)
-        _loaded[name] = found
-    return found
+    if name.startswith("files:"):
+        folder = name.removeprefix("files:")
+        key = f"{name}#{fingerprint(folder)}"
+        if key not in _loaded:
+            _loaded[key] = load_domain(folder)
+        return _loaded[key]
+    if name not in DOMAINS:
+        raise NotFoundError("domain", name, DOMAINS)
+    if name not in _loaded:
+        _loaded[name] = importlib.import_module(DOMAINS[name]).DOMAIN
+    return _loaded[name]
 
 
 @functools.lru_cache(maxsize=512)
 def world(name: str, seed: str, size: int) -> Database:
-    """The world of this seed, built once per process and shared: databases are immutable.
-
-    Raises:
-        EnvError: the files of a domain are not those that the task was made of.
-    """
-    if name.startswith("files:") and (stamp := fingerprint(name.removeprefix("files:"))) != seed:
-        raise EnvError(f"The files of {name} have changed: {stamp}, not {seed}.", "Make the tasks again.")
+    """The world of this seed, built once per process and shared: databases are immutable."""
     return domain_of(name).build(derive_rng("world", name, seed), size)
 
 
@@ -144,16 +139,21 @@ def _in_full(domain: Domain, step: PlanStep) -> PlanStep:
 
 
 def case_of(task: Task) -> Case:
-    """The case of a task."""
+    """The case of a task.
+
+    Raises:
+        EnvError: its plan does not work, or the files of its domain are not those that it was made of.
+    """
     options = task.options
+    name = options["domain"]
     seed, size = options["world"]
-    base = world(options["domain"], seed, size)
+    if name.startswith("files:") and (stamp := fingerprint(name.removeprefix("files:"))) != seed:
+        raise EnvError(f"The files of {name} have changed: {stamp}, not {seed}.", "Make the tasks again.")
+    base = world(name, seed, size)
     for table, key, fields in options.get("patch", ()):
         base = base.update(table, key, **fields)
     base = Database(base.tables, base.mark)  # what the task's own world differs in was touched by nobody
-    return Case(
-        options["domain"], Story.from_json(options["story"]), base, task.id, options["user"] == "agent"
-    )
+    return Case(name, Story.from_json(options["story"]), base, task.id, options["user"] == "agent")
 
 
 def knobs_of(values: Mapping[str, Json]) -> ToolWorldKnobs | FileKnobs:

@@ -1,0 +1,329 @@
+"""Tool worlds: suites, speed, databases, the scripted user, users who are agents, step rewards."""
+
+import time
+
+import pytest
+
+from turnwise.agents.core import Outcome
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.core import End
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
+from turnwise.envs.toolworld import judge
+from turnwise.envs.toolworld.apps.manual import APIS, names
+from turnwise.envs.toolworld.database import Database, changes
+from turnwise.envs.toolworld.desk import Order
+from turnwise.envs.toolworld.story import call
+from turnwise.envs.toolworld.tasks import case_of, domain_of
+from turnwise.envs.walks import walk
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Split, canonical, derive_rng
+from turnwise.tools.core import ToolCall
+
+ENV = "turnwise/ToolWorld-v0"
+SUITES = [f"toolworld/{name}" for name in ("quick", "retail", "airline", "telecom", "apps", "mixed")]
+DOMAINS = ("desk", "retail", "airline", "telecom", "apps")
+
+
+def begun(domain, index=0, split=Split.TRAIN, env_options=None, **knobs):
+    """An environment at the beginning of a task of this domain."""
+    env = make(ENV, **(env_options or {}))
+    task = env.generate(derive_rng("test", domain, index), split, domains=[domain], **knobs)
+    env.reset(seed=0, options={"task": task})
+    return env
+
+
+def play_gold(env):
+    while True:
+        step = env.step(env.gold(env.state))
+        if step.info["end"] is not None:
+            return step
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_splits_share_no_task(name):
+    suite = get_suite(name)
+    ids = {split: {task.id for task in suite_tasks(suite, split, 60)} for split in Split}
+    assert all(len(found) > 50 for found in ids.values())
+    assert not ids[Split.TRAIN] & ids[Split.TEST]
+    assert not ids[Split.DEV] & (ids[Split.TRAIN] | ids[Split.TEST])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["toolworld/quick"])
+def test_ten_thousand_tasks_and_no_overlap(name):
+    suite = get_suite(name)
+    ids = [{task.id for task in suite_tasks(suite, split, 3400)} for split in Split]
+    assert not ids[0] & ids[1]
+    assert not (ids[0] | ids[1]) & ids[2]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_request_and_every_trap_occurs_and_is_solved_by_its_plan(domain):
+    env = make(ENV)
+    made = domain_of(domain)
+    for kinds, traps in ((made.requests, 0.0), (made.traps, 1.0)):
+        said = set()
+        for index in range(12 * len(kinds)):
+            rng = derive_rng("occurs", domain, traps, index)
+            task = env.generate(rng, Split.TRAIN, domains=[domain], requests=1, traps=traps, paraphrase=False)
+            walked = walk(env, task, "gold")
+            assert walked.success, (task.prompt, walked.steps[-1])
+            assert walked.score == 1.0
+            said.add(" ".join(task.prompt.split()[:2]))
+        assert len(said) >= min(3, len(kinds))
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_worlds_do_not_depend_on_hash_seeds_or_order(domain):
+    build = domain_of(domain).build
+    first, second = (build(derive_rng("world", 1), 6) for _ in range(2))
+    assert first.digest == second.digest != build(derive_rng("world", 2), 6).digest
+    tables = {name: dict(reversed(list(rows.items()))) for name, rows in reversed(list(first.tables.items()))}
+    assert Database.of(tables).digest == first.digest
+
+
+def test_the_hash_is_kept_up_to_date_and_changes_are_field_by_field():
+    rows = {"oak": Order("anna", "red", "lamp", "open", 12), "elm": Order("ben", "blue", "mug", "sent", 10)}
+    base = Database.of({"orders": rows})
+    moved = base.update("orders", "oak", state="cancelled")
+    assert (
+        moved.digest
+        == Database.of({"orders": {**rows, "oak": rows["oak"]._replace(state="cancelled")}}).digest
+    )
+    assert {cell.field: value for cell, value in changes(base, moved).items()} == {"state": '"cancelled"'}
+    back = moved.update("orders", "oak", state="open")
+    assert back == base
+    assert not changes(base, back)
+    assert changes(base, base.drop("orders", "elm")).popitem()[1] == ""
+    # 12 and 12.0 and True are equal in Python, and not the same value.
+    assert base.update("orders", "oak", price=12.0) != base
+
+
+def test_forks_cost_less_than_a_millisecond_and_steps_are_quick():
+    env = begun("retail", requests=3)
+    started = time.process_time()
+    for _ in range(1000):
+        env.fork()
+    assert (time.process_time() - started) / 1000 < 1e-3
+    tasks = list(suite_tasks(get_suite("toolworld/retail"), Split.TRAIN, 40))
+    for task in tasks:  # worlds are built once
+        walk(env, task, "gold")
+    steps, started = 0, time.process_time()
+    for task in tasks:
+        env.reset(seed=0, options={"task": task})
+        end = None
+        while end is None:
+            end = env.step(env.gold(env.state)).info["end"]
+            steps += 1
+    assert steps / (time.process_time() - started) > 3000  # 16,000 on a quiet machine
+
+
+def test_the_order_of_creations_does_not_change_the_state():
+    env = begun("apps", requests=1)
+    world, send = env.state.case.base, APIS["mail.send_mail"]
+    letters = [{"recipient": f"{name}@x.org", "subject": "s", "body": "b"} for name in ("a", "b")]
+    one = send.run(send.run(world, letters[0]).db, letters[1]).db
+    other = send.run(send.run(world, letters[1]).db, letters[0]).db
+    assert one == other != world
+
+
+def test_apps_have_sixty_apis_whose_arguments_differ_between_worlds():
+    assert len(APIS) >= 60
+    assert len({tuple(names(seed, "mail.send_mail").values()) for seed in range(20)}) > 3
+    env = begun("apps")
+    wrong = env.step(
+        Message("assistant", "", (ToolCall("call_api", {"api": "mail.star", "arguments": {"x": "m1"}}, "c"),))
+    )
+    assert "read_doc" in wrong.observation[-1].content
+
+
+def test_many_calls_in_one_batch_are_all_or_none():
+    env = begun("apps")
+    key = env.state.case.base.keys("mails")[0]
+    seed = env.state.case.base.get("manual", "me").seed
+    star = {"api": "mail.star", "arguments": {names(seed, "mail.star")["mail"]: key}}
+    broken = {"api": "mail.star", "arguments": {}}
+    step = env.step(Message("assistant", "", (ToolCall("call_many", {"calls": [star, broken]}, "c"),)))
+    assert step.info["bad_action"]
+    assert env.state.db == env.state.case.base
+    env.step(Message("assistant", "", (ToolCall("call_many", {"calls": [star]}, "c"),)))
+    assert env.state.db.get("mails", key).starred
+
+
+def test_several_calls_in_one_message_get_an_answer_each():
+    env = begun("retail")
+    calls = (ToolCall("list_products", {}, "a"), ToolCall("get_order", {"order_id": "nope"}, "b"))
+    step = env.step(Message("assistant", "", calls))
+    assert [message.tool_call_id for message in step.observation] == ["a", "b"]
+    assert "not found" in step.observation[1].content
+
+
+# --- users ---------------------------------------------------------------------------------------------
+
+
+def test_the_user_tells_what_he_is_asked_and_nothing_else():
+    env = begun("airline", requests=1, traps=0, brief=0, paraphrase=False)
+    story = env.state.case.story
+    answer = (
+        env.step("What is your user id, and when were you born? What is your date of birth?")
+        .observation[0]
+        .content
+    )
+    assert answer == f"{story.facts['user_id']} {story.facts['birthday']}"
+    assert env.step("What is your shoe size?").observation[0].content.startswith("Sorry")
+
+
+def test_a_brief_user_tells_one_fact_at_a_time():
+    env = begun("airline", requests=1, traps=0, brief=1)
+    said = env.step("Please tell me your user id and your birthday.").observation[0].content
+    assert env.state.case.story.facts["user_id"] in said
+    assert env.state.case.story.facts["birthday"] not in said
+
+
+def test_patience_ends():
+    env = begun("desk", patience=2)
+    assert env.step("blah").info["end"] is None
+    step = env.step("blah blah")
+    assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+
+
+def test_minds_change_and_the_first_wish_is_then_wrong():
+    for index in range(200):
+        env = begun("desk", index, requests=1, traps=0, changes=1.0)
+        if env.state.case.story.stages[0].twist:
+            break
+    twist = env.state.case.story.stages[0].twist
+    while env.gold(env.state) != "sure ?":
+        env.step(env.gold(env.state))
+    assert env.step("sure ?").observation[0].content == twist
+    assert not env.state.user.consent
+    assert play_gold(env).info["end"] is End.SOLVED
+
+
+def test_the_phone_is_in_the_customers_hands():
+    for index in range(300):
+        env = begun("telecom", index, requests=1, traps=0, paraphrase=False)
+        if any(step.name == "airplane_mode_off" for step in env.state.case.story.stages[0].plan):
+            break
+    assert env.state.db.get("phones", env.state.case.story.customer).airplane
+    seen = env.step("Is airplane mode on?").observation[0].content
+    assert "airplane mode on" in seen  # a question is no order
+    env.step("Please turn airplane mode off.")
+    assert not env.state.db.get("phones", env.state.case.story.customer).airplane
+    assert "airplane_mode_off" not in {tool.spec.name for tool in env.tools}
+    assert play_gold(env).info["end"] is End.SOLVED
+
+
+def test_a_phone_that_does_not_work_is_noticed():
+    for index in range(100):
+        env = begun("telecom", index, requests=1, traps=0, paraphrase=False)
+        if env.state.case.story.stages[0].check:
+            break
+    assert env.step("It is fixed, please try again.").observation[0].content == "It still doesn't work."
+
+
+@pytest.mark.parametrize("domain", ["desk", "retail", "airline", "telecom", "apps"])
+def test_a_user_who_is_another_agent(domain):
+    env = make(ENV)
+    tasks = [
+        env.generate(
+            derive_rng("played", domain, index), Split.TRAIN, domains=[domain], user="agent", turn_limit=150
+        )
+        for index in range(6)
+    ]
+    cast = {"agent": scripted("gold"), "user": scripted("gold")}
+    for episode in run_episodes([Request(task, 0) for task in tasks], cast):
+        assert episode.outcome is Outcome.OK, episode.error
+        assert episode.success
+        assert episode.score == 1.0
+        user = episode.trajectories["user"]
+        assert "You play a customer" in user.turns[0].observation[0].content
+        assert "You play a customer" not in str(episode.trajectories["agent"].turns[0].observation)
+
+
+# --- rewards -------------------------------------------------------------------------------------------
+
+
+def test_worth_compares_all_names_and_pays_once():
+    planned = [call("pay", to="ann", cents=5), call("pay", to="bob", cents=7)]
+    empty = judge.worth(planned, (-1.0, -1.0), "pay", {})
+    assert (empty.tool, empty.arguments) == (1.0, 0.0)  # tau-bench would take it for the whole call
+    half = judge.worth(planned, (-1.0, -1.0), "pay", {"to": "bob", "cents": 9})
+    assert (half.tool, half.arguments, half.best) == (1.0, 0.5, (-1.0, 0.5))
+    again = judge.worth(planned, (0.0, 0.5), "pay", {"to": "bob", "cents": 9})
+    assert (again.tool, again.arguments) == (0.0, 0.0)
+    full = judge.worth(planned, (0.0, 0.5), "pay", {"to": "bob", "cents": 7})
+    assert (full.arguments, full.best) == (0.5, (0.0, 1.0))
+    assert judge.worth([call("f", n=1)], (-1.0,), "f", {"n": True}).arguments == 0.0
+
+
+def test_call_rewards_are_bounded_by_the_plan():
+    env = begun("retail", env_options={"call_rewards": 1.0}, requests=2)
+    paid = {"valid": 0.0, "tool": 0.0, "arguments": 0.0}
+    fork = env.fork()
+    while True:
+        step = env.step(env.gold(env.state))
+        for name in paid:
+            paid[name] += step.info["rewards"].get(name, 0.0)
+        if step.info["end"] is not None:
+            break
+    planned = len({(step.name, canonical(step.arguments)) for step in env.state.case.planned})
+    assert paid == {"valid": planned, "tool": planned, "arguments": planned}
+    farmed = sum(
+        fork.step(Message("assistant", "", (ToolCall("list_products", {}, "c"),))).reward
+        for _ in range(planned + 5)
+    )
+    assert farmed <= len(env.state.case.planned)
+
+
+def test_shaping_rises_with_the_right_write_and_falls_with_a_wrong_one():
+    for index in range(100):
+        env = begun("retail", index, env_options={"shaping": 1.0}, requests=1, traps=0)
+        if any(step.name == "cancel_order" for step in env.state.case.planned):
+            break
+    case = env.state.case
+    while not env.state.user.consent:
+        env.step(env.gold(env.state))
+    before = env.potential(env.state)
+    wrong = next(
+        o.order_id
+        for o in case.base.rows("orders")
+        if o.status == "pending" and o.user_id != case.story.customer
+    )
+    spoiled = env.fork()
+    bad = Message(
+        "assistant", "", (ToolCall("cancel_order", {"order_id": wrong, "reason": "no longer needed"}, "c"),)
+    )
+    assert spoiled.step(bad).info["rewards"]["progress"] < 0
+    env.step(env.gold(env.state))
+    assert env.potential(env.state) > before
+
+
+def test_a_plan_that_fails_or_breaks_a_rule_is_an_error_not_a_warning():
+    env = begun("retail", requests=1, traps=0)
+    task = env.task
+    options = {**task.options, "story": {**task.options["story"]}}
+    stage = options["story"]["stages"][0]
+    for name, arguments in (
+        ("cancel_order", {"order_id": "W0", "reason": "no longer needed"}),
+        ("no_such_tool", {}),
+    ):
+        plan = [{"kind": "call", "name": name, "arguments": arguments}, *stage["plan"]]
+        story = {**options["story"], "stages": [{**stage, "plan": plan}]}
+        with pytest.raises(EnvError, match=name):
+            case_of(type(task)(task.env, task.prompt, {**options, "story": story}))
+
+
+def test_knobs_are_checked():
+    env = make(ENV)
+    with pytest.raises(EnvError, match="domain"):
+        env.generate(derive_rng(1), Split.TRAIN, domain="retail")
+    with pytest.raises(EnvError, match="retail"):
+        env.generate(derive_rng(1), Split.TRAIN, domains=["retial"])
+
+
+def test_one_task_is_a_function_of_its_names():
+    suite = get_suite("toolworld/mixed")
+    assert suite_task(suite, Split.TEST, 3).id == suite_task(suite, Split.TEST, 3).id
