@@ -2,7 +2,7 @@
 
 The trainer knows no algorithm by name. One update is::
 
-    sample tasks → roll out → reward → filter → credit → Σ weight · reduce(loss) → step → sync weights
+    sample tasks → roll out → judge → reward → filter → credit → Σ weight · reduce(loss) → step → sync weights
 
 All chance is derived from (seed, update), so a run resumed from a checkpoint is the run that was never
 interrupted.
