@@ -68,6 +68,7 @@ def main() -> int:
         step("installer (uv)", [*PIP, "uv", "packaging"])
         requirements = install_gpu() if gpu else install_cpu()
         install_rest(requirements)
+        install_chromium()
         step("first start", [str(VENV / "bin" / "turnwise"), "--version"])
     except Failed as failed:
         say(f"✗ {failed}\n→ {failed.remedy}\n  Everything that was printed is in {LOG}.")
@@ -187,6 +188,27 @@ def install_rest(requirements: list[str]) -> None:
     listed.write_text("\n".join(requirements))
     wanted = ["-r", str(listed), "-e", f"{ROOT}[bench,dev]"]
     step("libraries and turnwise", [*UV, "--compile-bytecode", *wanted], [*PIP, *wanted])
+
+
+BROWSERS = (
+    "chromium-headless-shell",
+    "chrome-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+)
+
+
+def install_chromium() -> None:
+    """A browser for the web environments, where there is none and Debian's can be installed; else say how."""
+    if any(map(shutil.which, BROWSERS)) or os.environ.get("TURNWISE_CHROMIUM"):
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        say("· no Chromium (web environments need it): sudo apt-get install chromium-headless-shell")
+        return
+    install = ["apt-get", "install", "-y", "--no-install-recommends", "fonts-dejavu-core"]
+    step("apt-get update", ["apt-get", "update"])
+    step("chromium", [*install, "chromium-headless-shell"], [*install, "chromium"])
 
 
 def step(title: str, *ways: list[str], log: bool = True) -> None:

@@ -18,8 +18,9 @@ from turnwise.envs.shop.env import ShopEnv
 from turnwise.envs.shop.site import ShopSite
 from turnwise.envs.shop.text import read_page
 from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, say
-from turnwise.envs.web.env import Desk, WebEnv, WebState, show_view
+from turnwise.envs.web.env import WebEnv, WebState, show_view
 from turnwise.envs.web.sessions import SessionVisit
+from turnwise.envs.web.site import Visit
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.browser.looking import Look, View
@@ -51,9 +52,12 @@ class ShopBrowserEnv(WebEnv):
             raise EnvError(f"There is no view {view!r}.", f"Views: {', '.join(_VIEWS)}.")
         return in_browser(ShopEnv.generate(rng, split, **knobs), view)
 
-    @property
-    def site(self) -> ShopSite:  # pyright: ignore[reportIncompatibleVariableOverride] (one for each process)
-        return ShopSite.shared()
+    def begin_visit(self, task: Task) -> Visit:
+        return ShopSite.shared().begin(task)
+
+    def server_state(self, visit: Visit) -> ShopState:
+        assert isinstance(visit, SessionVisit)
+        return visit.state.shop
 
     # --- what is told ----------------------------------------------------------------------------
 
@@ -148,11 +152,6 @@ class ShopBrowserEnv(WebEnv):
         if verb == "search":
             return say("fill", target="Search products", text=argument, submit=True)
         return say("click", target=argument)
-
-    def _server(self, desk: Desk) -> ShopState:
-        visit = desk.visit
-        assert isinstance(visit, SessionVisit)
-        return visit.state.shop
 
 
 def in_browser(task: Task, view: Look | None = None) -> Task:

@@ -151,6 +151,14 @@ class WebEnv(LiveEnv[WebState]):
 
     # --- for subclasses --------------------------------------------------------------------------
 
+    def begin_visit(self, task: Task) -> Visit:
+        """A new visit at the task's site."""
+        return self.site.begin(task)
+
+    def server_state(self, visit: Visit) -> Any:
+        """The server's state, as far as it matters."""
+        return visit.state
+
     def view_of(self, task: Task) -> Look:
         """How this task's pages are shown."""
         return task.options.get("view", self._view)
@@ -196,7 +204,7 @@ class WebEnv(LiveEnv[WebState]):
     def _sit(self, task: Task) -> Desk:
         """A new visit and a clean browser session."""
         self.close()
-        visit = self.site.begin(task)
+        visit = self.begin_visit(task)
         try:
             session = chromium().lease(visit.origin)
         except BaseException:
@@ -214,11 +222,7 @@ class WebEnv(LiveEnv[WebState]):
         return self._desk
 
     def _state(self, desk: Desk, view: View) -> WebState:
-        return WebState(self._server(desk), view._replace(notes=(), image=b""))
-
-    def _server(self, desk: Desk) -> Any:
-        """The server's state, as far as it matters."""
-        return desk.visit.state
+        return WebState(self.server_state(desk.visit), view._replace(notes=(), image=b""))
 
     def _judged(self, state: WebState) -> Transition[WebState]:
         return self._end(state, self.check(state), "The task is over.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from turnwise.cli.answer import Answer, Json, table
 
@@ -132,6 +134,7 @@ def play(
     index: int = 0,
     seed: int = 0,
     tools: str = "",
+    browse: Annotated[bool, Parameter(negative=())] = False,
 ) -> Answer:
     """Play one episode, yourself or by a policy, and see every turn.
 
@@ -142,7 +145,10 @@ def play(
         index: Which task of the split.
         seed: For chance in the environment and in the policy.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
+        browse: Play a web environment yourself, in your own browser; the score comes when you are done.
     """
+    if browse:
+        return _browse(_task(name, split, index))
     import asyncio
 
     from turnwise.agents.policies.registry import make_policy
@@ -162,6 +168,18 @@ def play(
     value = _episode_json(episode, player.name)
     code = 0 if episode.outcome.counts else 1
     return Answer(value, lambda console: _show_episode(console, episode, turns=policy != "human"), code=code)
+
+
+def _browse(task: Task) -> Answer:
+    from turnwise.envs.web.people import browse
+
+    score = browse(task)
+
+    def show(console: Console) -> None:
+        said = "You left before the end." if score is None else f"Your score: {score:.3g}"
+        console.print(said, style="bold", markup=False)
+
+    return Answer({"env": task.env, "task": task.id, "score": score}, show)
 
 
 def _task(name: str, split: str, index: int) -> Task:
