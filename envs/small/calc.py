@@ -83,7 +83,6 @@ class CalcEnv(CallEnv[CalcState]):
 
     tools = (tool(calculate), tool(answer))
     system = "Compute exactly. Each turn: calculate[...] or answer[...] with one number, such as 12 or -3/4."
-    ledger: ClassVar[Mapping[str, Kind]] = {"outcome": Kind.OUTCOME}
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"3": {}, "50": {"operations": [50, 50]}}
 
     def __init__(

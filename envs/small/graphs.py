@@ -13,7 +13,7 @@ from turnwise.tasks.core import Json
 COLOURS = ("red", "blue", "green", "black", "white", "pink", "brown", "grey")
 _NAME_TEXT = """ada ben cleo dan eve finn gus hana ivy jack kim leo mia ned ora pia quin rob sue tom una vic wes
 xena yara zoe arlo bea cato dora emil faye gene hugo ines jude kara lars moe nell otto pam remy saul tess ugo"""
-_NAMES = tuple(_NAME_TEXT.split())
+_NAMES: tuple[str, ...] = tuple(_NAME_TEXT.split())
 Fact: TypeAlias = list[Json]
 """Of an equation, ``[[coefficient, name], …, constant]``; of rules, ``[[[name, colour], …], colour]`` each."""
 
@@ -141,7 +141,7 @@ def draw_graph(rng: Random, family: str, things: int, broken: bool) -> dict[str,
     There are two gaps in either case, one or both of them elsewhere, so that a gap alone does not tell. None
     where the drawn world has no place for that.
     """
-    names = rng.sample(_NAMES, things + 2)
+    names: list[str] = rng.sample(_NAMES, things + 2)
     spare, names = names[:2], names[2:]
     facts = (_equations if family == "equations" else _rules)(rng, names)
     question = rng.choice(names[len(names) // 2 :])
