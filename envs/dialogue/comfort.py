@@ -76,6 +76,9 @@ class Mood(NamedTuple):
     turns: int = 0
     seat: int = 0
     heard: tuple[str, ...] = ()
+    judged: int = (
+        0  # what the script would say that the last message changed; for gold, where two agents play
+    )
 
 
 class ComfortPlay(Play[Mood]):
@@ -120,16 +123,17 @@ class ComfortPlay(Play[Mood]):
     def move(self, position: Mood, said: Said) -> Told[Mood]:
         if position.seat:
             return self._felt(position, said)
+        act = self._act(said.words, any_act=self.two_sided)
+        change, stage = self._change(position, act)
         if self.two_sided:
             heard = (*position.heard, said.text)
-            return Told(position._replace(seat=1, turns=position.turns + 1, heard=heard), said.text)
-        act = self._act(position, said.words)
-        change, stage = self._change(position, act)
+            after = Mood(position.emotion, stage, act, position.turns + 1, 1, heard, change)
+            return Told(after, said.text)
         emotion = min(MOST, position.emotion + change)
         after = position._replace(emotion=emotion, stage=stage, last=act, turns=position.turns + 1)
         return self._over(after, self._reply(after, change))
 
-    def _act(self, position: Mood, words: Sequence[str]) -> str:
+    def _act(self, words: Sequence[str], *, any_act: bool) -> str:
         """The kind of act, or the feeling that is named. Of several acts the one that helps least counts."""
         acts = named(words, ACTS)
         worst = [act for act in acts if act in ("joke", "belittle")]
@@ -138,6 +142,8 @@ class ComfortPlay(Play[Mood]):
         feelings = named(words, FEELINGS)
         if feelings:
             return feelings[0] if len(feelings) == 1 else "listing"
+        if not acts and any_act:
+            return "other"
         if not acts:
             raise ToolError("ask , name the feeling , hear , advise , praise or reframe .")
         told = [act for act in acts if act != "ask"]
@@ -200,11 +206,11 @@ class ComfortPlay(Play[Mood]):
     # --- players ---------------------------------------------------------------------------------
 
     def gold(self, position: Mood) -> str:
-        return (
-            "feel +20 thank you ."
-            if position.seat
-            else _SAYINGS.get(wanted := self._wanted(position), f"you feel {wanted} .")
-        )
+        """What is wanted now; a user played by a second agent judges and answers as the script would."""
+        if position.seat:
+            return f"feel {position.judged:+d} {self._reply(position, position.judged)}"
+        wanted = self._wanted(position)
+        return _SAYINGS.get(wanted, f"you feel {wanted} .")
 
     def demonstrate(self, position: Mood, rng: Random) -> str:
         """Means well, and advises too early."""

@@ -153,4 +153,4 @@ def rows_of(board: Board, mine: int, theirs: int) -> Sequence[str]:
     """The board as text, seen by the mover: x its own stones, o the other's; a space after each sign."""
     signs = ["x" if mine >> c & 1 else "o" if theirs >> c & 1 else "_" for c in range(board.size)]
     starts = range(0, board.size, board.columns)
-    return [" ".join(signs[start : start + board.columns]) for start in starts]
+    return [" ".join(signs[start : start + board.columns]) + " " for start in starts]

@@ -43,7 +43,7 @@ class GamesEnv(SessionEnv):
     )  # between two agents one wins, mindless or not: about half, in fifty games
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "wordle": {"game": "wordle", "words": 100},
-        "mastermind": {"game": "mastermind", "turn_limit": 10},
+        "mastermind": {"game": "mastermind", "places": 3, "turn_limit": 10},
         "questions": {"game": "questions", "things": 16},
         "connect4": {"game": "connect4", "opponent": "greedy", "opening": [8, 16], "turn_limit": 20},
         "kuhn": {"game": "kuhn", "opponent": "random", "hands": 10, "turn_limit": 30},

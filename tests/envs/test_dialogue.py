@@ -257,6 +257,17 @@ def test_a_user_played_by_a_second_agent_reports_how_it_feels():
     )
 
 
+def test_the_script_can_judge_for_a_second_agent():
+    env, _ = start(COMFORT, two_sided=True, turn_limit=20)
+    for text, change in (("What happened?", 8), ("you feel afraid .", 12), ("here is a joke .", -12)):
+        say(env, text)
+        assert env.gold(env.state).startswith(f"feel {change:+d} ")
+        say(env, env.gold(env.state))
+    walked = walk(env, Task(ENV, "go .", {**SHARED, **COMFORT, "two_sided": True, "turn_limit": 20}), "gold")
+    assert walked.success
+    assert len(walked.steps) == 10
+
+
 # --- social ------------------------------------------------------------------------------------------
 
 MEETING = [

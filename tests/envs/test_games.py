@@ -170,8 +170,8 @@ def test_stones_fall_and_full_columns_are_refused():
         game="connect4", board=[5, 4, 4], gravity=True, stones=[0, 0], seat=0, opponent="agent", depth=4, ahead=3,
         two_sided=True, turn_limit=30,
     )  # fmt: skip
-    assert told == "play .\n" + "\n".join(["_ _ _ _ _"] * 4)
-    assert say(env, "2").observation[-1].content.endswith("_ o _ _ _")  # the other sees it as o
+    assert told == "play .\n" + "\n".join(["_ _ _ _ _ "] * 4)
+    assert say(env, "2").observation[-1].content.endswith("_ o _ _ _ ")  # the other sees it as o
     step = say(env, "2", "2", "2", "2")
     assert step.info["bad_action"]
     assert step.observation[-1].content == "say one of 1 3 4 5 ."
