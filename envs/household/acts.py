@@ -17,7 +17,7 @@ from turnwise.envs.household.house import (
     HouseState,
     look_goals,
 )
-from turnwise.envs.household.words import THINGS
+from turnwise.envs.household.words import PLACES, ROOMS, THINGS
 from turnwise.tools.core import ToolError
 
 VERBS: dict[str, str] = {  # what may be said → the verb
@@ -35,6 +35,7 @@ VERBS: dict[str, str] = {  # what may be said → the verb
     **dict.fromkeys(("examine", "inspect"), "examine"),
     "move": "move",
 }
+NAMED = frozenset((*PLACES, *ROOMS, *THINGS, "lamp"))
 DONE = {"clean": "clean", "heat": "hot", "cool": "cool"}
 
 
@@ -64,10 +65,10 @@ def read(state: HouseState, words: Sequence[str]) -> Act:
         verbs = " , ".join(dict.fromkeys(VERBS.values()))
         raise ToolError(f"unknown verb {words[0][:20]} : say {verbs} .")
     thing, place = NOTHING, NOTHING
-    numbers = state.house.numbers
+    house = state.house
     for i, word in enumerate(words[1:], 1):
-        known = numbers.get(word)
-        if known is None:
+        known = house.those(word) if word in NAMED else ()
+        if not known:
             continue
         thing_named = word in THINGS
         if i + 1 < len(words) and words[i + 1].isdecimal():

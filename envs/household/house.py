@@ -59,10 +59,9 @@ class House:
         self.task, self.key = task, task.id.encode()
         self.receptacles = len(kinds)
         self.kinds: Sequence[str] = [*kinds, *[kind for kind, _ in rooms]]
-        self.numbers: dict[str, list[int]] = {}  # word → those called 1, 2, …
-        self.places = self._call(self.kinds)
+        self.places = _names(self.kinds)
         self.rooms = self.places[len(kinds) :]
-        self.objects = self._call(self.types)
+        self.objects = _names(self.types)
         self.room_of += range(len(rooms))
         self.props: Sequence[Place] = [PLACES.get(kind, _ROOM) for kind in self.kinds]
         self.openable = [place.openable for place in self.props]
@@ -77,8 +76,7 @@ class House:
             )
         }
         self.told: dict[int, str] = {}  # what is said of each room; filled by says.py
-        if self.lamps:
-            self.numbers["lamp"] = list(self.lamps)
+        self._those: dict[str, tuple[int, ...]] = {}  # filled as words are asked for
 
     def __repr__(self) -> str:
         return f"House({self.task.id})"
@@ -95,10 +93,6 @@ class House:
     def can(self, thing: int) -> frozenset[str]:
         """What can be done to an object: clean, heat, cool."""
         return THINGS[self.types[thing]].can
-
-    def of_kind(self, kind: str) -> Sequence[int]:
-        """The receptacles of a kind."""
-        return self.numbers.get(kind, ())
 
     def doing(self, does: str) -> list[int]:
         """The receptacles that clean, heat, cool, trash, or have a lamp (``use``)."""
@@ -122,17 +116,26 @@ class House:
         """The room to enter next on the way from one to another."""
         return min(self.next_to[here], key=lambda other: self.steps[other][room])
 
-    def _call(self, words: Sequence[str]) -> list[str]:
-        """Names such as ``shelf 2``, kept in ``numbers`` too."""
-        names: list[str] = []
-        numbers = self.numbers
-        for number, word in enumerate(words):
-            known = numbers.get(word)
-            if known is None:
-                known = numbers[word] = []
-            known.append(number)
-            names.append(called(word, len(known)))
-        return names
+    def those(self, word: str) -> Sequence[int]:
+        """The places or objects that a word names, in the order of their numbers."""
+        found = self._those.get(word)
+        if found is None:
+            among = self.types if word in THINGS else self.kinds
+            found = (
+                tuple(self.lamps) if word == "lamp" else tuple([n for n, w in enumerate(among) if w == word])
+            )
+            self._those[word] = found
+        return found
+
+
+def _names(words: Sequence[str]) -> list[str]:
+    """Names such as ``shelf 2``."""
+    count: dict[str, int] = {}
+    names: list[str] = []
+    for word in words:
+        number = count[word] = count.get(word, 0) + 1
+        names.append(called(word, number))
+    return names
 
 
 @functools.cache
@@ -196,17 +199,12 @@ def reached(state: HouseState, index: int) -> bool:
 def fitting(state: HouseState, goal: Goal) -> list[int]:
     """The objects that already are as and where a goal wants them."""
     house, at, flags = state.house, state.at, state.flags
-    kinds, known = house.kinds, house.numbers.get(goal.thing, ())
+    kinds, known = house.kinds, house.those(goal.thing)
     there = [number for number in known if at[number] < GONE and kinds[at[number]] == goal.place]
     if not there:
         return there
     flag = goal.flag
     return [number for number in there if flags[number] & (flag | BURNT) == flag]
-
-
-def house_objects(house: House, thing: str) -> Sequence[int]:
-    """The objects of a kind."""
-    return house.numbers.get(thing, ())
 
 
 def look_goals(state: HouseState) -> HouseState:

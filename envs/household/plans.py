@@ -17,7 +17,6 @@ from turnwise.envs.household.house import (
     HouseState,
     begin,
     fitting,
-    house_objects,
     reached,
     solved,
 )
@@ -62,7 +61,7 @@ def _candidates(state: HouseState, goal: Goal) -> list[int]:
     fit = fitting(state, goal) if goal.place else []
     return [
         number
-        for number in house_objects(state.house, goal.thing)
+        for number in state.house.those(goal.thing)
         if state.at[number] < GONE and number not in fit and not state.flags[number] & BURNT
     ]
 
@@ -76,7 +75,7 @@ def _serve(state: HouseState, goal: Goal, held: int) -> Act:
     if state.flags[held] & goal.flag != goal.flag:
         places = house.doing(goal.kind)
         return Act(goal.kind, held, here) if here in places else _go(state, places)
-    places = house.of_kind(goal.place)
+    places = house.those(goal.place)
     if here not in places:
         return _go(state, places)
     return Act("put", held, here) if state.is_open(here) else Act("open", place=here)
