@@ -39,8 +39,14 @@ def _formula(recipe: Recipe) -> str:
     terms = [(part.weight, f"ℓ_{part.name}(t)") for part in recipe.loss]
     first, *others = (f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g}·'}{x}" for w, x in terms)
     summed = " ".join([first.removeprefix("+ "), *others])
-    value = f" + {recipe.optimizer.value_weight:g}·mean_k (V(s_k) − G_k)²" if "value" in recipe.needs else ""
-    return f"Σ_t w_t·[{summed}]{value}"
+    heads = [
+        ("value", "mean_k (V(s_k) − G_k)²"),
+        ("token_value", "mean_t (V(s_t) − G_t)²"),
+        ("progress", "mean (Σ_k ĉ_k − R)²"),
+    ]
+    weight = f"{recipe.optimizer.value_weight:g}"
+    fitted = "".join(f" + {weight}·{term}" for need, term in heads if need in recipe.needs)
+    return f"Σ_t w_t·[{summed}]{fitted}"
 
 
 def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
@@ -64,6 +70,16 @@ def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
     if "value" in recipe.needs:
         symbols.append(
             ("V, G", "a learned value of the state before turn k, and what it is fitted to: A_k + V(s_k)")
+        )
+    if "token_value" in recipe.needs:
+        symbols.append(
+            ("V, G", "a learned value of the text before token t, and what it is fitted to: A_t + V")
+        )
+    if "progress" in recipe.needs:
+        symbols.append(("ĉ, R", "a learned estimate of turn k's part in the return, and the return"))
+    if recipe.needs & {"implicit", "token_implicit"}:
+        symbols.append(
+            ("π_φ", "a copy of the policy that learns to tell success from failure: the reward model")
         )
     return symbols
 
