@@ -60,9 +60,17 @@ class BargainPlay(Play[Bargain]):
     def packages(self) -> list[Package]:
         return list(itertools.product(*(range(len(of)) for _, of in self.issues)))
 
+    @functools.cached_property
+    def _worth(self) -> tuple[dict[Package, int], dict[Package, int]]:
+        first, second = (
+            {p: sum(row[option] for row, option in zip(rows, p, strict=True)) for p in self.packages}
+            for rows in self.worths
+        )
+        return first, second
+
     def worth(self, seat: int, package: Package) -> int:
         """What a deal is worth to a side."""
-        return sum(row[option] for row, option in zip(self.worths[seat], package, strict=True))
+        return self._worth[seat][package]
 
     def gain(self, seat: int, package: Package) -> int:
         """Its worth beyond what the side gets without a deal."""
