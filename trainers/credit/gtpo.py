@@ -77,7 +77,12 @@ def _run(batch: TurnBatch, at: Sequences, token_BM: Tensor, begins_BM: Tensor, a
     mask_BM = at.mask_BM
     index_M = torch.arange(mask_BM.shape[1], device=mask_BM.device)
     begin_BM = torch.where(begins_BM, index_M, 0).cummax(1).values
-    cell_BM = cells(batch.group_B[:, None], at.turn_BM, index_M - begin_BM, token_BM)
+    group_B, M = cells(batch.group_B), mask_BM.shape[1]
+    turn_BM = group_B[:, None] * (batch.mask_BK.shape[1] + 1) + at.turn_BM
+    place_BM = (turn_BM * M + index_M - begin_BM) * mask_BM
+    cell_BM = (
+        place_BM * (int(token_BM.max()) + 1 if token_BM.numel() else 1) + token_BM
+    )  # one number sorts fast
     torn_BM = mask_BM
     for kind_B in (advantage_B > 1e-9, advantage_B < -1e-9):
         members_BM = over_cells(group_sum, kind_B[:, None].expand_as(mask_BM).long(), cell_BM, mask_BM)
