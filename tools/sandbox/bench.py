@@ -7,9 +7,11 @@ Seconds are of wall time, since what matters is how long an agent waits.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import statistics
-import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ from typing import NamedTuple
 
 from turnwise.tools.sandbox import cgroups
 from turnwise.tools.sandbox.core import Backend, Image, Limits, Sandbox
+from turnwise.tools.sandbox.docker import DockerBackend
 from turnwise.tools.sandbox.pool import Pool
 from turnwise.tools.sandbox.registry import get_backend
 
@@ -42,38 +45,34 @@ def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[
     * ``start_repo``, ``snapshot``, ``restore``, ``fork``: with 500 files of 2 MB, one of them just changed.
     * ``start_warm``: taken from a warm pool.
     * ``episodes_N``: episodes per second with N at once.
-    * ``left_behind``: containers, processes, folders, mounts and control groups after 1000 episodes, beyond
-      those that were there before.
+    * ``left_behind``: containers, processes, folders and control groups of this process after 1000 episodes.
     """
     figures: dict[str, Figure] = {}
     for name in names or _NAMES:
         backend = get_backend(name)
         backend.start(_SMALL).close()  # builds or imports the root
-        before = leftovers(backend)
         found = {**_single(backend), **_files(backend), **_warm(backend)}
         share = episodes // len(_CONCURRENCY)
         for at_once in _CONCURRENCY:
             found[f"episodes_{at_once}"] = _episodes(backend, at_once, share)
         gc.collect()
-        found["left_behind"] = Figure(
-            len(leftovers(backend) - before), f"after {share * len(_CONCURRENCY)}", 0
-        )
+        found["left_behind"] = Figure(len(leftovers(backend)), f"after {share * len(_CONCURRENCY)}", 0)
         figures.update({f"{name}_{key}": figure for key, figure in found.items()})
     return figures
 
 
-def leftovers(backend: Backend) -> set[str]:
-    """Names of all that sandboxes of this machine occupy now, whoever made them."""
-    found = {f"group {path}" for path in cgroups.leftovers()}
-    found |= {f"folder {path}" for path in Path("/tmp").glob("turnwise-process-*")}
-    found |= {f"mount {line.split()[4]}" for line in _lines("/proc/self/mountinfo") if "turnwise" in line}
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    found |= {
-        f"process {line.split()[0]}" for line in listed.splitlines() if "turnwise.tools.sandbox" in line
-    }
-    found |= {f"process {line.split()[0]}" for line in listed.splitlines() if "-I -S -c" in line}
-    if (containers := getattr(backend, "leftovers", None)) is not None:
-        found |= {f"container {name}" for name in containers()}
+def leftovers(backend: Backend, owner: int | None = None) -> set[str]:
+    """Names of all that the sandboxes of a process (this one) occupy now: what is left after they were closed."""
+    pid = owner or os.getpid()
+    found = {f"group {path}" for path in cgroups.leftovers() if path.name.split("-")[1] == str(pid)}
+    temporary = Path(tempfile.gettempdir())
+    found |= {f"folder {path}" for path in temporary.glob(f"turnwise-process-{pid}-*")}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f'"owner": {pid},'.encode() in path.read_bytes():
+                found.add(f"process {path.parent.name}")
+    if isinstance(backend, DockerBackend):
+        found |= {f"container {name}" for name in backend.leftovers() if name.startswith(f"turnwise-{pid}-")}
     return found
 
 
@@ -155,7 +154,3 @@ def _seconds(action: Callable[[], object]) -> float:
 def _milliseconds(seconds: Sequence[float]) -> Figure:
     quarters = statistics.quantiles(seconds, n=4)
     return Figure(1000 * statistics.median(seconds), "ms", 1000 * (quarters[2] - quarters[0]))
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines()

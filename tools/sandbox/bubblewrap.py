@@ -19,10 +19,10 @@ from typing import ClassVar
 
 from turnwise.errors import MissingDependencyError
 from turnwise.tools.sandbox import cgroups
-from turnwise.tools.sandbox.channel import BOOT, Supervisor
+from turnwise.tools.sandbox.channel import BOOT, Channel, Supervisor
 from turnwise.tools.sandbox.core import Backend, Image, Limits, SandboxError, Status
 from turnwise.tools.sandbox.live import LiveSandbox, settings, start_live
-from turnwise.tools.sandbox.process import channel_of, end_process, environment_of
+from turnwise.tools.sandbox.process import end_process, environment_of, launch
 from turnwise.tools.sandbox.roots import AGENT, build_root
 
 FOLDERS = {"work": "/work", "tmp": "/tmp", "shm": "/dev/shm"}
@@ -53,6 +53,11 @@ class BubblewrapBackend(Backend):
 
     def start(self, image: Image, limits: Limits | None = None) -> LiveSandbox:
         chosen = limits or Limits()
+        if chosen.network:
+            raise SandboxError(
+                "bubblewrap has no network of its own to give: commands would reach the host's services.",
+                "Use the docker back end with a daemon that has a bridge.",
+            )
         if shutil.which("bwrap") is None or os.geteuid() != 0:
             status = self.status()
             raise MissingDependencyError(
@@ -70,10 +75,10 @@ class BubblewrapBackend(Backend):
         uid = AGENT if group else random.SystemRandom().randrange(1 << 20, 1 << 30)
         rlimits = {} if group else {"RLIMIT_NPROC": limits.processes, "RLIMIT_DATA": limits.memory}
         told = settings(FOLDERS, limits, isolated=True, uid=uid, rlimits=rlimits)
-        process = _launch(root, limits, group, uid, told)
+        process, channel = _launch(root, limits, group, uid, told)
         destroy = _destroyer(process, group)
         try:
-            supervisor = Supervisor(channel_of(process))
+            supervisor = Supervisor(channel)
         except SandboxError:
             destroy()
             raise
@@ -90,7 +95,7 @@ class BubblewrapBackend(Backend):
 
 def _launch(
     root: Path, limits: Limits, group: cgroups.Group | None, uid: int, told: str
-) -> subprocess.Popen[bytes]:
+) -> tuple[subprocess.Popen[bytes], Channel]:
     """Start bubblewrap in a mount namespace of its own, where the tmpfs for the writable folders is."""
     here = "/run/turnwise-sandbox"
     options = f"size={limits.disk},nr_inodes={limits.inodes},mode=0755"
@@ -104,22 +109,14 @@ def _launch(
         f"mount -t tmpfs -o {options},uid={uid},gid={uid} turnwise {here}/work",
         f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/tmp",
         f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/shm",
-        f"exec {shlex.join(_arguments(root, here, group, limits, told))}",
+        f"exec {shlex.join(_arguments(root, here, group, told))}",
     ]
-    return subprocess.Popen(
-        ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", "\n".join(lines)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
-    )
+    command = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", "\n".join(lines)]
+    return launch(command, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
 
 
-def _arguments(root: Path, here: str, group: cgroups.Group | None, limits: Limits, told: str) -> list[str]:
-    spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    if not limits.network:
-        spaces.append("--unshare-net")
+def _arguments(root: Path, here: str, group: cgroups.Group | None, told: str) -> list[str]:
+    spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
     command = ["bwrap", *spaces, "--new-session", "--as-pid-1", "--hostname", "sandbox", "--clearenv"]
     command += ["--cap-drop", "ALL"]
     for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):  # the supervisor drops them with root

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import select
+import socket
 import struct
 import threading
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from turnwise.tools.sandbox.core import MIB, PathError, SandboxError
 
@@ -36,46 +37,56 @@ module.main()
 """What a root's Python is started with (``python3 -I -S -c BOOT settings``): it loads the supervisor from stdin."""
 
 
-class Channel(Protocol):
-    """A byte stream to and from a supervisor."""
+class Channel:
+    """A byte stream to and from a supervisor over a socket, which it owns.
+
+    ``marked``: what comes back is in pieces, each with the 8 bytes that a Docker daemon puts before it.
+    """
+
+    def __init__(self, connected: socket.socket, *, marked: bool = False) -> None:
+        self._socket, self._marked = connected, marked
+        self._left = 0
+        connected.setblocking(False)
 
     def send(self, data: bytes, deadline: float) -> None:
         """Write all of it; TimeoutError at the deadline (monotonic seconds), EOFError where nobody reads."""
-        ...
-
-    def receive(self, most: int, deadline: float) -> bytes:
-        """Between 1 and ``most`` bytes; TimeoutError at the deadline, EOFError at the end."""
-        ...
-
-    def close(self) -> None:
-        """Close both directions, which makes the supervisor end."""
-        ...
-
-
-class PipeChannel:
-    """A channel over two file descriptors, which it owns."""
-
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading, self._writing = reading, writing
-        os.set_blocking(reading, False)
-        os.set_blocking(writing, False)
-
-    def send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
         while view:
-            _wait(self._writing, select.POLLOUT, deadline)
+            self._wait(select.POLLOUT, deadline)
             try:
-                view = view[os.write(self._writing, view) :]
+                view = view[self._socket.send(view) :]
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise EOFError(str(error)) from None
 
     def receive(self, most: int, deadline: float) -> bytes:
+        """Between 1 and ``most`` bytes; TimeoutError at the deadline, EOFError at the end."""
+        if not self._marked:
+            return self._some(most, deadline)
+        while not self._left:
+            mark = b""
+            while len(mark) < 8:
+                mark += self._some(8 - len(mark), deadline)
+            self._left = struct.unpack(">I", mark[4:])[0]
+        data = self._some(min(most, self._left), deadline)
+        self._left -= len(data)
+        return data
+
+    def hang_up(self) -> None:
+        """End both directions: the supervisor ends, and whoever waits here gets an EOFError."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Free the descriptor; only when nobody waits on it, since its number is used again."""
+        self._socket.close()
+
+    def _some(self, most: int, deadline: float) -> bytes:
         while True:
-            _wait(self._reading, select.POLLIN, deadline)
+            self._wait(select.POLLIN, deadline)
             try:
-                data = os.read(self._reading, min(most, MIB))
+                data = self._socket.recv(min(most, MIB))
             except BlockingIOError:
                 continue
             except OSError as error:
@@ -84,10 +95,12 @@ class PipeChannel:
                 raise EOFError
             return data
 
-    def close(self) -> None:
-        for fd in {self._reading, self._writing} - {-1}:
-            os.close(fd)
-        self._reading = self._writing = -1
+    def _wait(self, event: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(self._socket, event)
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            raise TimeoutError
 
 
 class Answer(NamedTuple):
@@ -106,9 +119,12 @@ class Supervisor:
         self.broken = ""
         deadline = time.monotonic() + timeout
         source = _source()
-        with self._lock:
+        try:
             self._guarded(lambda: channel.send(struct.pack(">I", len(source)) + source, deadline))
             self._receive(deadline)
+        except BaseException:
+            self.close()
+            raise
 
     def ask(self, op: str, payload: bytes = b"", *, timeout: float = 60.0, **header: object) -> Answer:
         """Do ``op`` in the sandbox.
@@ -129,9 +145,11 @@ class Supervisor:
         return answer
 
     def close(self) -> None:
-        """Let it end. Waits for nobody who is asking."""
+        """Let it end; whoever is asking gets a :class:`SandboxError`."""
         self.broken = self.broken or "it was closed"
-        self._channel.close()
+        self._channel.hang_up()
+        with self._lock:
+            self._channel.close()
 
     def _receive(self, deadline: float) -> Answer:
         (length,) = struct.unpack(">I", self._exactly(4, deadline))
@@ -169,16 +187,6 @@ def _gone(why: str) -> SandboxError:
         f"The sandbox is gone: {why}.",
         "Start another; if that fails too, `turnwise doctor` says whether this back end works here.",
     )
-
-
-def _wait(fd: int, event: int, deadline: float) -> None:
-    if fd < 0:
-        raise EOFError("closed")
-    poll = select.poll()
-    poll.register(fd, event)
-    left = deadline - time.monotonic()
-    if left <= 0 or not poll.poll(left * 1000):
-        raise TimeoutError
 
 
 @cache

@@ -41,7 +41,8 @@ class Limits:
 
     ``memory`` is that of processes; files lie in memory too, but count against ``disk`` (working folder) and
     ``scratch`` (``/tmp`` and ``/dev/shm``, each). ``output`` is how much of each stream is kept per
-    command; a command that writes ``flood`` bytes is killed. There is no network unless ``network`` is true.
+    command; a command that writes ``flood`` bytes is killed. There is no network unless ``network`` is true
+    (docker only, with a daemon that has one).
     """
 
     memory: int = 512 * MIB

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
-import struct
 import subprocess
 import tarfile
 import tempfile
@@ -24,7 +22,7 @@ from typing import Any, ClassVar
 
 from turnwise.errors import MissingDependencyError
 from turnwise.tools.sandbox import daemon
-from turnwise.tools.sandbox.channel import BOOT, Supervisor
+from turnwise.tools.sandbox.channel import BOOT, Channel, Supervisor
 from turnwise.tools.sandbox.core import MIB, Backend, Image, Limits, Root, SandboxError, Status
 from turnwise.tools.sandbox.files import Layer
 from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
@@ -155,7 +153,7 @@ class DockerBackend(Backend):
         handle = self._connect().containers.get(container["Id"])
         destroy = _destroyer(handle)
         try:
-            channel = AttachedChannel(_attach(self._connect(), container["Id"]))
+            channel = Channel(_attach(self._connect(), container["Id"]), marked=True)
             self._connect().api.start(container["Id"])
             supervisor = Supervisor(channel)
         except DockerException as error:
@@ -174,63 +172,6 @@ class DockerBackend(Backend):
             workdir=FOLDERS["work"],
             destroy=destroy,
         )
-
-
-class AttachedChannel:
-    """A channel over a container's attached stdin and stdout; the daemon marks each piece with its stream."""
-
-    def __init__(self, attached: socket.socket) -> None:
-        self._socket = attached
-        self._left = 0
-        attached.setblocking(False)
-
-    def send(self, data: bytes, deadline: float) -> None:
-        view = memoryview(data)
-        while view:
-            self._wait(select.POLLOUT, deadline)
-            try:
-                view = view[self._socket.send(view) :]
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise EOFError(str(error)) from None
-
-    def receive(self, most: int, deadline: float) -> bytes:
-        while not self._left:
-            header = b""
-            while len(header) < 8:
-                header += self._some(8 - len(header), deadline)
-            self._left = struct.unpack(">I", header[4:])[0]
-        data = self._some(min(most, self._left, MIB), deadline)
-        self._left -= len(data)
-        return data
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
-    def _some(self, most: int, deadline: float) -> bytes:
-        while True:
-            self._wait(select.POLLIN, deadline)
-            try:
-                data = self._socket.recv(most)
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise EOFError(str(error)) from None
-            if not data:
-                raise EOFError
-            return data
-
-    def _wait(self, event: int, deadline: float) -> None:
-        poll = select.poll()
-        if self._socket.fileno() < 0:
-            raise EOFError("closed")
-        poll.register(self._socket, event)
-        left = deadline - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
-            raise TimeoutError
 
 
 def _description(client: Any, limits: Limits) -> dict[str, Any]:
@@ -274,8 +215,12 @@ def _description(client: Any, limits: Limits) -> dict[str, Any]:
 
 def _attach(client: Any, container: str) -> socket.socket:
     """The connection to a container's stdin and stdout; made before it starts, so that nothing is missed."""
-    wanted = {"stdin": 1, "stdout": 1, "stream": 1}
-    return client.api.attach_socket(container, params=wanted)._sock
+    wrapped = client.api.attach_socket(container, params={"stdin": 1, "stdout": 1, "stream": 1})
+    attached = socket.socket(fileno=os.dup(wrapped.fileno()))
+    # Ours is a copy, so that closing it closes it: the client keeps references to its own.
+    wrapped._response.close()
+    wrapped.close()
+    return attached
 
 
 def _import(client: Any, root: Root, reference: str) -> Any:

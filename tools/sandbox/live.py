@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -133,7 +134,13 @@ def settings(folders: Mapping[str, str], limits: Limits, *, isolated: bool, **mo
     rlimits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": 1024}
     extra = more.pop("rlimits", {})
     assert isinstance(extra, dict)
-    told = {"folders": folders, "isolated": isolated, "rlimits": {**rlimits, **extra}, **more}
+    told = {
+        "owner": os.getpid(),
+        "folders": folders,
+        "isolated": isolated,
+        "rlimits": {**rlimits, **extra},
+        **more,
+    }
     return json.dumps({**told, "filter": compiled().hex() if isolated else ""})
 
 
@@ -169,5 +176,6 @@ def _joined(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
             if entry.kind == "gone":
                 for key in [key for key in rows if f"{key[0]}/".startswith(f"{entry.path}/")]:
                     del rows[key]
-            rows[entry.path, entry.kind != "gone"] = (entry, layer.contents.get(entry.path, b""))
+            content = layer.contents[entry.path] if entry.kind == "file" else b""
+            rows[entry.path, entry.kind != "gone"] = (entry, content)
     return (layers[0], Layer(encode(rows[key] for key in sorted(rows))))

@@ -10,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
 from turnwise.errors import TurnwiseError
-from turnwise.tools.sandbox.channel import BOOT, PipeChannel, Supervisor
+from turnwise.tools.sandbox.channel import BOOT, Channel, Supervisor
 from turnwise.tools.sandbox.core import Backend, Image, Limits, SandboxError, Status
 from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
 
@@ -77,22 +78,16 @@ class ProcessBackend(Backend):
         return start_live(self, image, chosen, lambda: self._make(image, chosen))
 
     def _make(self, image: Image, limits: Limits) -> LiveSandbox:
-        base = Path(tempfile.mkdtemp(prefix="turnwise-process-"))
+        base = Path(tempfile.mkdtemp(prefix=f"turnwise-process-{os.getpid()}-"))
         folders = {name: str(base / name) for name in ("work", "tmp", "shm")}
         for folder in folders.values():
             os.mkdir(folder, 0o700)
         told = settings(folders, limits, isolated=False, rlimits={"RLIMIT_DATA": limits.memory})
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", BOOT, told],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={"PATH": PATHS},
-        )
+        command = [sys.executable, "-I", "-S", "-c", BOOT, told]
+        process, channel = launch(command, {"PATH": PATHS})
         destroy = _destroyer(process, base)
         try:
-            supervisor = Supervisor(channel_of(process))
+            supervisor = Supervisor(channel)
         except SandboxError:
             destroy()
             raise
@@ -115,14 +110,19 @@ def environment_of(home: str, *, path: str = PATHS) -> dict[str, str]:
     }
 
 
-def channel_of(process: subprocess.Popen[bytes]) -> PipeChannel:
-    """A channel to a started supervisor, with descriptors of its own."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    channel = PipeChannel(os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno()))
-    process.stdin.close()
-    process.stdout.close()
-    return channel
+def launch(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], Channel]:
+    """Start what becomes a supervisor, in a session of its own, with a socket as its stdin and stdout."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            command,
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=dict(environment),
+        )
+    return process, Channel(ours)
 
 
 def end_process(process: subprocess.Popen[bytes], *, patience: float = 2.0) -> None:

@@ -117,7 +117,7 @@ def many_snapshots(lab: Lab) -> None:
 @check("state", "a repository's history, as deep as git makes it, survives a return")
 def repository(lab: Lab) -> None:
     made = lab.sh(
-        "git init -q . && echo 1 > a && git add a && git commit -qm one && echo 2 > a && git stash -q"
+        "git init -q . && git config user.name a && git config user.email a@b && echo 1 > a && git add a && git commit -qm one && echo 2 > a && git stash -q"
     )
     same(made.exit_code, 0)
     image = lab.sandbox.snapshot()
