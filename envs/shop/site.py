@@ -27,11 +27,10 @@ _FULL_TEXTS = engine.Buttons("Back to Search", "< Prev", "Next >", "Buy Now")
 
 
 class Browsing(NamedTuple):
-    """A visit: where in the shop it is, whether an option was just chosen, what the page complains about."""
+    """A visit: where in the shop it is, and whether an option was just chosen there."""
 
     shop: ShopState
     just_chosen: bool = False
-    alert: str = ""
 
 
 class ShopSite(SessionSite[Browsing]):
@@ -50,8 +49,7 @@ class ShopSite(SessionSite[Browsing]):
         try:
             shop = _opened(state.shop, request)
         except ToolError as error:  # a search without words
-            complaint = state._replace(alert=str(error), just_chosen=False)
-            return Reply(complaint, redirect=url_of(state.shop))
+            return Reply(state, render_page(state, alert=str(error)))
         if shop is None:
             return Reply(state, _missing(state), status=404)
         if shop != state.shop:
@@ -63,7 +61,7 @@ def url_of(shop: ShopState) -> str:
     """The address of the open page."""
     if shop.page is Page.INDEX or shop.page is Page.BOUGHT:
         return "/" if shop.page is Page.INDEX else "/bought"
-    query = urlencode({"q": shop.query, "page": shop.number})
+    query = urlencode({"q": shop.query} | ({"page": shop.number} if shop.number > 1 else {}))
     if shop.page is Page.RESULTS:
         return f"/search?{query}"
     asin = quote(shop.product.asin, safe="")
@@ -71,8 +69,8 @@ def url_of(shop: ShopState) -> str:
     return f"/item/{asin}{sub}?{query}"
 
 
-def render_page(state: Browsing) -> str:
-    """The open page as HTML."""
+def render_page(state: Browsing, *, alert: str = "") -> str:
+    """The open page as HTML; with ``alert`` it complains about something."""
     shop = state.shop
     names = {Page.INDEX: "index", Page.RESULTS: "results", Page.ITEM: "item", Page.BOUGHT: "bought"}
     name = names.get(shop.page, "sub")
@@ -82,7 +80,7 @@ def render_page(state: Browsing) -> str:
     elif name in ("item", "sub"):
         parts = _item(shop) | {"said": sub_page(shop.product, shop.page)}
     title = {"index": "WebShop", "results": f"{shop.query} – WebShop", "bought": "Order placed – WebShop"}
-    return _render(state, name, title.get(name) or f"{shop.product.title} – WebShop", parts)
+    return _render(state, name, title.get(name) or f"{shop.product.title} – WebShop", parts, alert)
 
 
 # --- requests ------------------------------------------------------------------------------------
@@ -211,7 +209,7 @@ def _missing(state: Browsing) -> str:
     return _render(state, "missing", "No such page – WebShop", {})
 
 
-def _render(state: Browsing, page: str, title: str, parts: Mapping[str, Any]) -> str:
+def _render(state: Browsing, page: str, title: str, parts: Mapping[str, Any], alert: str = "") -> str:
     layout = state.shop.world.layout
     return _template().render(
         page=page,
@@ -223,7 +221,7 @@ def _render(state: Browsing, page: str, title: str, parts: Mapping[str, Any]) ->
         names=layout.buttons,
         texts=layout.buttons if layout.compact else _FULL_TEXTS,
         rank={name: place for place, name in enumerate(clickables(state.shop))},
-        alert=state.alert,
+        alert=alert,
         just_chosen=state.just_chosen,
         **parts,
     )

@@ -38,7 +38,7 @@ def read_page(session: Session) -> View:
     pieces = sorted((Piece(*piece) for piece in found["said"]), key=lambda piece: piece[:2])
     things = tuple(Thing(str(rank), "", name, "") for rank, name in sorted(found["clicks"]))
     text = _compact(pieces) if found["compact"] else " [SEP] ".join(piece.text for piece in pieces)
-    return View(session.address, found["title"], text, things)
+    return View("", found["title"], text, things)  # the text mode has no addresses
 
 
 def _compact(pieces: list[Piece]) -> str:
