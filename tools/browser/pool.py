@@ -87,6 +87,11 @@ class Chromium:
             return 0
         return self.run(_process(browser))
 
+    @property
+    def contexts(self) -> int:
+        """How many browser contexts there are, leased or waiting."""
+        return len(self._browser.contexts) if self._browser is not None else 0
+
     def close(self) -> None:
         """Stop Chromium; a later lease starts it again."""
         if self._pid == os.getpid():

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Play many browser episodes and watch memory, processes, contexts and visits: `scripts/soak_web.py 2000`.
+
+Prints a line every hundred episodes and fails where something grows: what the second half of the run adds must be
+less than a tenth of what there is.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import NamedTuple
+
+import psutil
+
+from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.registry import get_suite, suite_tasks
+from turnwise.envs.shop.browser import in_browser
+from turnwise.envs.shop.site import ShopSite
+from turnwise.tasks.core import Split
+from turnwise.tools.browser.pool import chromium
+
+AT_ONCE = 4
+BLOCK = 100
+
+
+class Look(NamedTuple):
+    """What there is at one moment. Memory is the proportional set size in MiB."""
+
+    episodes: int
+    own_mib: float
+    browser_mib: float
+    processes: int
+    contexts: int
+    visits: int
+
+
+def look(episodes: int) -> Look:
+    own = psutil.Process()
+    others = own.children(recursive=True)
+    sizes = [process.memory_full_info().pss / 2**20 for process in others]
+    size = own.memory_full_info().pss / 2**20
+    return Look(episodes, size, sum(sizes), len(others), chromium().contexts, ShopSite.shared().visits)
+
+
+def main() -> int:
+    total = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    view = sys.argv[2] if len(sys.argv) > 2 else "text"
+    policy, suite, started = make_policy("scripted:gold"), get_suite("shop/quick"), time.monotonic()
+    looks: list[Look] = []
+    for begin in range(0, total, BLOCK):
+        tasks = suite_tasks(suite, Split.TEST, min(BLOCK, total - begin), start=begin)
+        requests = [Request(in_browser(task, view), begin + i) for i, task in enumerate(tasks)]  # pyright: ignore[reportArgumentType]
+        episodes = run_episodes(requests, policy, concurrency=AT_ONCE)
+        failed = [episode for episode in episodes if not episode.success]
+        if failed:
+            print(f"{len(failed)} of {len(episodes)} were not solved: {failed[0].outcome} {failed[0].error}")
+            return 1
+        looks.append(look(begin + len(requests)))
+        print(f"{time.monotonic() - started:6.0f} s", looks[-1]._asdict(), flush=True)
+    half, last = looks[len(looks) // 2], looks[-1]
+    grown = [
+        name
+        for name, before, after in zip(Look._fields[1:], half[1:], last[1:], strict=True)
+        if after > 1.1 * before + 2
+    ]
+    print(f"grown: {', '.join(grown) or 'nothing'}")
+    return 1 if grown else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
