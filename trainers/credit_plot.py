@@ -49,7 +49,7 @@ def draw_stages(report: Report, path: Path) -> Path | None:
                     x, y, f"{value:.2f}" if isfinite(value) else "–", ha="center", va="center", fontsize=6
                 )
         axes.set_yticks(range(len(scores)), [score.rule.name for score in scores], fontsize=7)
-        axes.set_xticks(range(len(stages)), stage_labels(stages), fontsize=7)
+        axes.set_xticks(range(len(stages)), stage_labels(stages), fontsize=7, rotation=20, ha="right")
         axes.set_title(f"{source}: correlation with the truth, by stage", fontsize=9, loc="left")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
