@@ -55,7 +55,8 @@ def measure(size: int) -> dict[str, Json]:
     """All figures of one size."""
     figures: dict[str, Json] = {}
     spec = WorldSpec.model_validate({"seed": f"bench {size}", "passages": size})
-    shutil.rmtree(cache_folder() / f"search/world-{spec.key}", ignore_errors=True)
+    for folder in (cache_folder() / "search").glob(f"world-{spec.key}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
     with _process() as pool:
         figures |= pool.submit(_build, spec).result()
     with _process() as first, _process() as second:

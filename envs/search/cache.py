@@ -7,6 +7,9 @@ size it was finished with is made again.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
 import json
 import os
 import shutil
@@ -15,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
+
+from turnwise.tasks.core import digest
 
 _DONE = "done.json"
 
@@ -49,6 +54,13 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     return folder
+
+
+@functools.cache
+def made_by(*modules: str) -> str:
+    """A hash of these modules' source: what they make is made again when they change."""
+    sources = [inspect.getsource(importlib.import_module(module)) for module in modules]
+    return digest(*sources)
 
 
 def _is_whole(folder: Path) -> bool:

@@ -203,7 +203,7 @@ def temporal(draft: Draft) -> Question | None:
     return _question(
         draft, said, "temporal", _names(graph, term.person), [term.person], queries=(query,), entities=names,
         answer=1, rubric=(Rubric((0, 1), (1,), (position,)),),
-        rivals=tuple({graph.name(t.person) for t in terms} - {graph.name(term.person)}), hops=2,
+        rivals=tuple(dict.fromkeys(graph.name(t.person) for t in terms if t.person != term.person)), hops=2,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.envs.search.cache import cache_folder, cached
+from turnwise.envs.search.cache import cache_folder, cached, made_by
 from turnwise.envs.search.corpus import Corpus, FileCorpus, Passage, line_offsets, read_line, write_jsonl
 from turnwise.envs.search.embed import Embedder, VectorIndex, embedder_named
 from turnwise.envs.search.encyclopedia import Pages
@@ -27,6 +27,11 @@ IN_MEMORY = 3000
 
 _SAME_TITLE = 50
 _GRAPHS, _LIBRARIES = 64, 64
+_INDEXER = "turnwise.envs.search.index"
+_MAKERS = (
+    _INDEXER,
+    *(f"turnwise.envs.search.{name}" for name in ("words", "schema", "graph", "encyclopedia")),
+)
 
 
 class Library(Protocol):
@@ -128,9 +133,10 @@ def world_pages(spec: WorldSpec) -> Pages:
 @functools.lru_cache(maxsize=_LIBRARIES)
 def world_library(spec: WorldSpec) -> LocalLibrary:
     """The passages of a generated world."""
+    name = f"world-{spec.key}-{made_by(*_MAKERS)}"
     if spec.passages <= IN_MEMORY:
-        return memory_library(f"world-{spec.key}", list(world_pages(spec)))
-    folder = cached(f"search/world-{spec.key}", lambda aside: _write(aside, world_pages(spec)))
+        return memory_library(name, list(world_pages(spec)))
+    folder = cached(f"search/{name}", lambda aside: _write(aside, world_pages(spec)))
     path = folder / "passages.jsonl"
     return LocalLibrary(
         folder.name, FileCorpus(path, np.load(folder / "offsets.npy", mmap_mode="r")), Index.load(folder)
@@ -165,7 +171,7 @@ def file_library(path: str, sha256: str = "") -> LocalLibrary:
             f"{path} is not the corpus that is meant: its hash is {found}, not {sha256}.",
             "Use the same file.",
         )
-    folder = cached(f"search/file-{found}", lambda aside: _index_file(aside, file))
+    folder = cached(f"search/file-{found}-{made_by(_INDEXER)}", lambda aside: _index_file(aside, file))
     offsets = np.load(folder / "offsets.npy", mmap_mode="r")
     return LocalLibrary(folder.name, FileCorpus(file, offsets), Index.load(folder))
 

@@ -1,9 +1,12 @@
 """The environment: suites, questions that the pages answer, tools, and the traps of released search trainers."""
 
 import json
+import os
 import pickle
 import random
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -133,6 +136,20 @@ def test_hops_are_what_was_asked_for():
         question = quest_of(task_of("chain", hops, hops=[hops, hops])).question
         assert question.hops == hops == len(question.evidence) == len(question.rubric)
         assert question.text.count(" of ") >= hops
+
+
+def test_tasks_are_the_same_whatever_strings_hash_to():
+    program = (
+        "from turnwise.envs.registry import *; from turnwise.tasks.core import *\n"
+        "for name in ('search/standard', 'search/quick'):\n"
+        "    print(digest([task.id for task in suite_tasks(get_suite(name), Split.DEV, 150)]))"
+    )
+    said = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                       env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert said[0] == said[1]
 
 
 def test_tasks_are_self_contained_json():

@@ -16,7 +16,7 @@ from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import End
 from turnwise.envs.search import library as libraries
-from turnwise.envs.search.cache import cache_folder, cached
+from turnwise.envs.search.cache import cache_folder, cached, made_by
 from turnwise.envs.search.corpus import FileCorpus, Passage, line_offsets
 from turnwise.envs.search.embed import NGrams, embedder_named
 from turnwise.envs.search.env import SearchEnv
@@ -130,6 +130,12 @@ def test_a_damaged_folder_is_made_again():
     with pytest.raises(ZeroDivisionError):
         cached("x/z", lambda folder: 1 / 0)
     assert sorted(p.name for p in folder.parent.iterdir()) == ["y", "y.lock", "z.lock"]
+
+
+def test_what_is_cached_follows_the_code_that_made_it():
+    first, second = made_by("turnwise.envs.search.words"), made_by("turnwise.envs.search.schema")
+    assert first != second
+    assert made_by("turnwise.envs.search.words") == first
 
 
 def test_processes_that_come_together_build_once(tmp_path):
