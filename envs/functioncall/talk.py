@@ -45,7 +45,7 @@ class Talk(NamedTuple):
 def _talk(task: Task) -> Talk:
     """The conversation of a task."""
     tools = tuple(
-        tool_of_schema(ToolSpec(one["name"], one["about"], one["parameters"]), _nothing)
+        tool_of_schema(ToolSpec(one["name"], one["about"], one["parameters"]), _nothing, own=True)
         for one in task.options["functions"]
     )
     rounds = tuple(

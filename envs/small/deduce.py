@@ -94,9 +94,7 @@ class DeduceEnv(CallEnv[DeduceState]):
     def initial(self, task: Task) -> tuple[DeduceState, str]:
         graph = _graphs(task)
         if task.options["told"]:
-            return DeduceState(task.id, frozenset(graph.order)), "\n".join(
-                (*map(graph.text, graph.shown), task.prompt)
-            )
+            return DeduceState(task.id, graph.names), "\n".join((*map(graph.text, graph.shown), task.prompt))
         return DeduceState(task.id), f"things : {' , '.join(graph.shown)} .\n{task.prompt}"
 
     def do(self, state: DeduceState, name: str, arguments: Mapping[str, Json]) -> Answer[DeduceState]:

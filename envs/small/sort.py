@@ -78,7 +78,7 @@ class SortEnv(CallEnv[SortState]):
                 split, ENV, places if n >= _PERMUTATIONS_SPLIT else values
             ):
                 return None
-            turns = _turns(SortState(tuple(values)))
+            turns = _turns(SortState(tuple(values)), known_all=chosen.shown)
             options = {"values": values, "shown": chosen.shown, "turn_limit": turns + chosen.spare}
             return Task(ENV, f"Sort {n} values.", options, {"turns": turns})
 
@@ -165,11 +165,11 @@ def _below(seen: frozenset[tuple[int, int]]) -> dict[int, set[int]]:
     return larger
 
 
-def _turns(state: SortState) -> int:
+def _turns(state: SortState, *, known_all: bool) -> int:
     """How many turns :func:`_next` takes in all."""
     env: Any = SortEnv()
     turns = 0
-    while (said := _next(state, known_all=False)) != "done":
+    while (said := _next(state, known_all=known_all)) != "done":
         verb, first, second = said.split()
         state = env.do(state, verb, {"first": first, "second": second}).state
         turns += 1
