@@ -247,7 +247,8 @@ class Session:
         if seen.nodes is not None:
             self._nodes = {node.id: node for node in seen.nodes if node.id}
             things = tuple(Thing(node.id, node.role, node.name, node.value) for node in self._nodes.values())
-        notes, window.notes, tab.notes = (*window.notes, *tab.notes), [], []
+        notes = tuple(dict.fromkeys((*window.notes, *tab.notes)))
+        window.notes, tab.notes = [], []
         tabs = tuple(self._window.path(other.address) for other in window.tabs)
         address, number = self._window.path(tab.address), window.active + 1
         return View(address, seen.title, seen.text, things, tabs, number, notes, seen.image)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -42,6 +42,7 @@ class Tab:
         self.notes: list[str] = []  # what happened that an agent should be told
         self.trail: list[str] = []  # addresses, for `back`
         self.elements = 0
+        self.windows = 0  # how many tabs the page has asked for so far
         self._cdp: CDPSession
         self._world: int | None = None
         self._frame = ""
@@ -62,6 +63,7 @@ class Tab:
         cdp.on("Page.frameRequestedNavigation", self._on_requested)
         cdp.on("Page.frameNavigated", self._on_navigated)
         cdp.on("Page.navigatedWithinDocument", self._on_moved)
+        cdp.on("Page.windowOpen", self._on_window)
         cdp.on("Page.domContentEventFired", lambda _: self._set_loading(False))
         tree, *_ = await asyncio.gather(
             cdp.send("Page.getFrameTree"),
@@ -83,8 +85,11 @@ class Tab:
         Raises:
             Hung: no answer.
         """
+        if self._crashed:
+            raise Hung("the page crashed")
         try:
-            return await self._within(self._cdp.send(method, dict(arguments or {})), HANG)
+            async with asyncio.timeout(HANG):
+                return await self._cdp.send(method, dict(arguments or {}))
         except TimeoutError:
             raise Hung(f"no answer to {method}") from None
 
@@ -176,13 +181,6 @@ class Tab:
         except TimeoutError:
             return
 
-    async def _within(self, work: Awaitable[dict[str, Any]], seconds: float) -> dict[str, Any]:
-        """The command's answer; a crash of the page ends the wait."""
-        if self._crashed:
-            raise Hung("the page crashed")
-        async with asyncio.timeout(seconds):
-            return await work
-
     # --- hands -----------------------------------------------------------------------------------
 
     async def open(self, address: str) -> None:
@@ -259,15 +257,22 @@ class Tab:
             self._set_loading(True)
 
     def _on_navigated(self, event: Mapping[str, Any]) -> None:
-        if event["frame"]["id"] == self._frame:
-            self._world = None
-            self._requests = {name: page for name, page in self._requests.items() if page}
-            if event["frame"].get("unreachableUrl"):  # Chromium's own error page
-                self._set_loading(False)
+        frame = event["frame"]
+        if frame["id"] != self._frame:
+            return
+        self._world = None
+        own = frame["loaderId"]  # what else was in flight belonged to the document that is gone
+        self._requests = {name: page for name, page in self._requests.items() if name == own}
+        if frame.get("unreachableUrl"):  # Chromium's own error page
+            self._requests.clear()
+            self._set_loading(False)
 
     def _on_moved(self, event: Mapping[str, Any]) -> None:
         if event.get("frameId") == self._frame:
             self._set_loading(False)
+
+    def _on_window(self, _: Mapping[str, Any]) -> None:
+        self.windows += 1
 
     async def _answer(self, dialog: Dialog) -> None:
         """Close a dialog as Escape would, and remember what it said."""

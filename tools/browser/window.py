@@ -6,6 +6,7 @@ All methods are coroutines of the browser's loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +15,15 @@ from urllib.parse import urljoin, urlsplit
 from playwright.async_api import BrowserContext, Error, Page
 
 from turnwise.errors import InfraError
-from turnwise.tools.browser.tab import Hung, Tab
+from turnwise.tools.browser.tab import PATIENCE, Hung, Tab
 
 if TYPE_CHECKING:
     from turnwise.tools.browser.pool import Chromium
 
 TABS = 5
 """How many tabs a session may have open; more are closed at once."""
+
+_NEW_TAB = 1.0  # seconds within which a tab that a page asked for is there, unless Chromium refused it
 
 
 class TabMoment(NamedTuple):
@@ -50,6 +53,8 @@ class Window:
         self._browser = browser
         self._context: BrowserContext
         self._adopting: set[asyncio.Task[None]] = set()
+        self._arrived = 0  # new tabs since the last rest
+        self._arrival = asyncio.Event()
 
     @property
     def tab(self) -> Tab:
@@ -69,14 +74,26 @@ class Window:
         """Wait for the page to rest, take in new tabs, and leave what lies outside."""
         tab = self.tab
         await tab.rest()
-        if self._adopting:
-            await asyncio.wait(self._adopting, timeout=2)
+        await self._take_in(tab)
         if self.tab is not tab:
             return  # a new tab, which has come to rest already
         if not self.allowed(tab.address):
             await self._return(tab)
         elif tab.trail[-1:] != [tab.address]:
             tab.trail.append(tab.address)
+
+    async def _take_in(self, tab: Tab) -> None:
+        """Wait for the tabs that a page asked for; Chromium may have refused some."""
+        asked, tab.windows = tab.windows, 0
+        if asked:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_NEW_TAB):
+                    while self._arrived < asked:
+                        self._arrival.clear()
+                        await self._arrival.wait()
+        self._arrived = 0
+        if self._adopting:
+            await asyncio.wait(self._adopting, timeout=PATIENCE)
 
     async def _return(self, tab: Tab) -> None:
         tab.notes.append("That address is outside of this site or cannot be loaded; it was not opened.")
@@ -189,6 +206,8 @@ class Window:
         self._context.on("page", self._on_page)
 
     def _on_page(self, page: Page) -> None:
+        self._arrived += 1
+        self._arrival.set()
         task = asyncio.get_running_loop().create_task(self._adopt(page))
         self._adopting.add(task)
         task.add_done_callback(self._adopting.discard)
