@@ -185,13 +185,13 @@ def _circuit(state: LabState, tested: int, lamp: int, source: int) -> Act | None
     pairs = {tuple(sorted((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)}
     stray = next((pair for pair in state.wires if pair not in pairs and set(pair) & set(ring)), None)
     if stray:
-        return Act("disconnect", *stray)
+        return Act("disconnect", stray[0])
     missing = [(a, b) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True)]
     missing = [pair for pair in missing if tuple(sorted(pair)) not in state.wires]
     if missing:
         return Act("connect", *missing[0])
     if tested != NOTHING:  # the ring was closed where it could not shine: open it and close it again
-        return Act("disconnect", *ring[:2])
+        return Act("disconnect", ring[1])
     raise Stuck
 
 

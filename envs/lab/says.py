@@ -43,14 +43,13 @@ def describe(state: LabState) -> str:
 
 
 def _contents(state: LabState, room: int) -> str:
+    """What can be seen in this room; of another room everything, for where it is told at first."""
     lab = state.lab
-    everything = lab.known and room != state.room
-    seen = [
-        _named(state, thing)
-        for thing in range(len(lab.kinds))
-        if state.at[thing] != HELD and state.room_of(thing) == room and (everything or state.can_reach(thing))
-    ]
-    return f"{lab.rooms[room]} : {' , '.join(seen) or 'nothing'} ."
+    if room == state.room:
+        things = [thing for thing in state.reach() if state.at[thing] != HELD]
+    else:
+        things = [thing for thing in range(len(lab.kinds)) if state.room_of(thing) == room]
+    return f"{lab.rooms[room]} : {' , '.join([_named(state, thing) for thing in things]) or 'nothing'} ."
 
 
 def _named(state: LabState, thing: int) -> str:
