@@ -218,18 +218,23 @@ class FunctionCallEnv(AgentEnv[CallState]):
         )
 
     def demonstrate(self, state: CallState, rng: Random) -> Message:
-        """Leaves an argument out, takes the wrong function or answers too early, now and then."""
+        """Errs in a number, leaves an argument out, takes the wrong function or gives up, now and then."""
         message, luck = self.gold(state), rng.random()
         if not message.tool_calls:
             return message
-        if luck < 0.05:
+        if luck < 0.08:
             return Message("assistant", _DECLINE)
         first, *rest = message.tool_calls
-        if luck < 0.15 and first.arguments:
+        numbers = sorted(name for name, value in first.arguments.items() if type(value) is int)
+        if luck < 0.2 and numbers:
+            name = rng.choice(numbers)
+            off = {**first.arguments, name: first.arguments[name] % 5 + 1}
+            return Message("assistant", "", (ToolCall(first.name, off, first.id), *rest))
+        if luck < 0.3 and first.arguments:
             left = rng.choice(sorted(first.arguments))
             kept = {key: value for key, value in first.arguments.items() if key != left}
             return Message("assistant", "", (ToolCall(first.name, kept, first.id), *rest))
-        if luck < 0.2:
+        if luck < 0.35:
             other = rng.choice(self.tools).spec.name
             return Message("assistant", "", (ToolCall(other, first.arguments, first.id), *rest))
         return message
