@@ -13,9 +13,8 @@ from random import Random
 from typing import Any, ClassVar
 
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.shop.engine import Page, ShopState
 from turnwise.envs.shop.env import ShopEnv
-from turnwise.envs.shop.site import ShopSite
+from turnwise.envs.shop.site import Browsing, ShopSite
 from turnwise.envs.shop.text import read_page
 from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, say
 from turnwise.envs.web.env import WebEnv, WebState, show_view
@@ -47,17 +46,19 @@ class ShopBrowserEnv(WebEnv):
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
-        view = knobs.pop("view", None)
+        view, checkout = knobs.pop("view", None), knobs.pop("checkout", False)
         if view is not None and view not in _VIEWS:
             raise EnvError(f"There is no view {view!r}.", f"Views: {', '.join(_VIEWS)}.")
-        return in_browser(ShopEnv.generate(rng, split, **knobs), view)
+        if checkout and view == "text":
+            raise EnvError("The text mode has no cart.", "Leave checkout out, or choose another view.")
+        return in_browser(ShopEnv.generate(rng, split, **knobs), view, checkout=checkout)
 
     def begin_visit(self, task: Task) -> Visit:
         return ShopSite.shared().begin(task)
 
-    def server_state(self, visit: Visit) -> ShopState:
+    def server_state(self, visit: Visit) -> Browsing:
         assert isinstance(visit, SessionVisit)
-        return visit.state.shop
+        return visit.state
 
     # --- what is told ----------------------------------------------------------------------------
 
@@ -93,12 +94,12 @@ class ShopBrowserEnv(WebEnv):
             self._click_named(session, arguments["target"])
 
     def verdict(self, state: WebState) -> float | None:
-        shop: ShopState = state.server
-        return shop.score().total if shop.page is Page.BOUGHT else None
+        score = _browsing(state).score
+        return None if score is None else score.total
 
     def details(self, state: WebState) -> Mapping[str, Json]:
-        shop: ShopState = state.server
-        return shop.score()._asdict() if shop.page is Page.BOUGHT else {}
+        score = _browsing(state).score
+        return {} if score is None else score._asdict()
 
     def check(self, state: WebState) -> float:
         return self.verdict(state) or 0.0
@@ -106,23 +107,33 @@ class ShopBrowserEnv(WebEnv):
     # --- scripts ---------------------------------------------------------------------------------
 
     def gold(self, state: WebState) -> Message | str:
-        return self._translated(self._text_mode.gold(state.server))
+        browsing = _browsing(state)
+        if browsing.cart:
+            return (
+                say("click", target="Place Order")
+                if state.page.address == "/cart"
+                else say("goto", address="/cart")
+            )
+        return self._translated(self._text_mode.gold(browsing.shop))
 
     def demonstrate(self, state: WebState, rng: Random) -> Message | str:
-        return self._translated(self._text_mode.demonstrate(state.server, rng))
+        browsing = _browsing(state)
+        if browsing.cart:
+            return self.gold(state)
+        return self._translated(self._text_mode.demonstrate(browsing.shop, rng))
 
     def potential(self, state: WebState) -> float | None:
-        return self._text_mode.potential(state.server)
+        return self._text_mode.potential(_browsing(state).shop)
 
     def admissible(self, state: WebState) -> Sequence[str]:
-        offered = self._text_mode.admissible(state.server)
+        offered = self._text_mode.admissible(_browsing(state).shop)
         if self._as_text:
             return offered
         searches = [self._translated(action) for action in offered if action.startswith("search[")]
         return [*searches, *super().admissible(state)]
 
     def state_key(self, state: WebState) -> str:
-        key = self._text_mode.state_key(state.server)
+        key = self._text_mode.state_key(_browsing(state).shop)
         if self._as_text:
             return key
         page = state.page
@@ -151,10 +162,19 @@ class ShopBrowserEnv(WebEnv):
         verb, _, argument = action.removesuffix("]").partition("[")
         if verb == "search":
             return say("fill", target="Search products", text=argument, submit=True)
-        return say("click", target=argument)
+        in_cart = self.task.options.get("checkout") and argument.startswith("buy")
+        return say("click", target="Add to Cart" if in_cart else argument)
 
 
-def in_browser(task: Task, view: Look | None = None) -> Task:
-    """A task of Shop-v0 for the browser: the same catalogue, goal and pages."""
-    options = {**task.options} if view is None else {**task.options, "view": view}
+def _browsing(state: WebState) -> Browsing:
+    return state.server
+
+
+def in_browser(task: Task, view: Look | None = None, *, checkout: bool = False) -> Task:
+    """A task of Shop-v0 for the browser: the same catalogue, goal and pages; with ``checkout``, a cart."""
+    options = {**task.options}
+    if view is not None:
+        options["view"] = view
+    if checkout:
+        options["checkout"] = True
     return dataclasses.replace(task, env=ENV, options=options)

@@ -18,19 +18,35 @@ from turnwise.envs.shop import engine
 from turnwise.envs.shop.engine import Page, ShopState, World, clickables, labels
 from turnwise.envs.shop.goals import world_of
 from turnwise.envs.shop.pages import sub_page
+from turnwise.envs.shop.reward import Score
 from turnwise.envs.web.sessions import Reply, Request, SessionSite
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 _SUB_PAGES = (Page.DESCRIPTION, Page.FEATURES, Page.REVIEWS, Page.ATTRIBUTES)
+_CART = 20  # things
 _FULL_TEXTS = engine.Buttons("Back to Search", "< Prev", "Next >", "Buy Now")
 
 
 class Browsing(NamedTuple):
-    """A visit: where in the shop it is, and whether an option was just chosen there."""
+    """A visit: where in the shop it is, whether an option was just chosen there, and the cart.
+
+    ``cart`` is None where Buy Now buys at once, as in WebShop; with a cart it holds item pages that were put there.
+    """
 
     shop: ShopState
     just_chosen: bool = False
+    cart: tuple[ShopState, ...] | None = None
+
+    @property
+    def score(self) -> Score | None:
+        """What was bought is worth; None before. Of several things, the best counts, shared among them."""
+        if self.shop.page is not Page.BOUGHT:
+            return None
+        if not self.cart:
+            return self.shop.score()
+        best = max((line.score() for line in self.cart), key=lambda score: score.total)
+        return best._replace(total=best.total / len(self.cart))
 
 
 class ShopSite(SessionSite[Browsing]):
@@ -39,13 +55,15 @@ class ShopSite(SessionSite[Browsing]):
     package = "turnwise.envs.shop"
 
     def initial(self, task: Task) -> Browsing:
-        return Browsing(ShopState(world_of(task)))
+        return Browsing(ShopState(world_of(task)), cart=() if task.options.get("checkout") else None)
 
     def answer(self, state: Browsing, request: Request) -> Reply[Browsing]:
         if state.shop.page is Page.BOUGHT:
             return Reply(state, render_page(state))
         if request.method == "POST":
             return _posted(state, request)
+        if request.path == ("cart",) and state.cart is not None:
+            return Reply(state, _render(state, "cart", "Cart – WebShop", {"lines": state.cart}))
         try:
             shop = _opened(state.shop, request)
         except ToolError as error:  # a search without words
@@ -53,7 +71,7 @@ class ShopSite(SessionSite[Browsing]):
         if shop is None:
             return Reply(state, _missing(state), status=404)
         if shop != state.shop:
-            state = Browsing(shop)
+            state = state._replace(shop=shop, just_chosen=False)
         return Reply(state, render_page(state))
 
 
@@ -132,12 +150,29 @@ def _on_item(shop: ShopState, asin: str, query: Mapping[str, str]) -> ShopState 
 
 def _posted(state: Browsing, request: Request) -> Reply[Browsing]:
     shop, names = state.shop, state.shop.world.layout.buttons
+    if state.cart is not None and request.path in (("buy",), ("remove",), ("order",)):
+        return _with_cart(state, state.cart, request)
     wanted = names.buy if request.path == ("buy",) else request.form.get("option", "").lower()
     found = clickables(shop).get(" ".join(wanted.split()))
     if shop.page is not Page.ITEM or found is None or found.kind not in ("option", "buy"):
         return Reply(state, redirect=url_of(shop))
     after = engine.click(shop, wanted)
-    return Reply(Browsing(after, just_chosen=after.chosen != shop.chosen), redirect=url_of(after))
+    state = state._replace(shop=after, just_chosen=after.chosen != shop.chosen)
+    return Reply(state, redirect=url_of(after))
+
+
+def _with_cart(state: Browsing, cart: tuple[ShopState, ...], request: Request) -> Reply[Browsing]:
+    match request.path[0]:
+        case "buy" if state.shop.page is Page.ITEM and len(cart) < _CART:
+            cart = (*cart, state.shop)
+        case "remove":
+            number = request.form.get("line", "")
+            cart = tuple(line for place, line in enumerate(cart) if str(place) != number)
+        case "order" if cart:
+            return Reply(state._replace(shop=cart[-1]._replace(page=Page.BOUGHT)), redirect="/bought")
+        case _:
+            pass
+    return Reply(state._replace(cart=cart, just_chosen=False), redirect="/cart")
 
 
 # --- what templates are given --------------------------------------------------------------------
@@ -222,6 +257,7 @@ def _render(state: Browsing, page: str, title: str, parts: Mapping[str, Any], al
         texts=layout.buttons if layout.compact else _FULL_TEXTS,
         rank={name: place for place, name in enumerate(clickables(state.shop))},
         alert=alert,
+        cart=state.cart,
         just_chosen=state.just_chosen,
         **parts,
     )

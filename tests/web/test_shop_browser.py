@@ -18,6 +18,7 @@ from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.shop.browser import in_browser
 from turnwise.envs.shop.site import ShopSite
 from turnwise.envs.walks import walk
+from turnwise.envs.web.acts import say
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.browser.pool import chromium
 
@@ -59,7 +60,7 @@ def twin_walk(task, script, seed):
             two.info["end"],
             two.info["details"],
         )
-        assert text.state[1:] == browser.state.server[1:], action
+        assert text.state[1:] == browser.state.server.shop[1:], action
         end, steps = one.info["end"], steps + 1
     browser.close()
     return steps
@@ -85,6 +86,25 @@ def test_gold_buys_the_right_thing_in_every_view():
         env.close()
         assert walked.success
         assert bool(walked.first[-1].images) == (view == "screenshot")
+
+
+def test_a_cart_holds_what_is_bought_and_shares_the_score():
+    env, task = make(NAME), in_browser(tasks("shop/easy", 1)[0], checkout=True)
+    assert walk(env, task, "gold").success
+    env.reset(seed=0, options={"task": task})
+    while not env.state.server.cart:
+        env.step(env.gold(env.state))
+    full = env.snapshot()
+    env.step("back[]")
+    env.step(say("click", target="Add to Cart"))
+    assert len(env.state.server.cart) == 2
+    bought = env.step(say("click", target="Place Order"))
+    assert (bought.reward, bought.info["end"]) == (0.5, "failed")
+    env.restore(full)
+    env.step("click[Remove " + env.state.server.cart[0].product.title + " (1)]")
+    assert env.state.server.cart == ()
+    assert env.step(say("click", target="Place Order")).info["bad_action"]
+    env.close()
 
 
 @pytest.mark.slow
@@ -155,7 +175,7 @@ def test_all_pages_pass_axe():
             "axe.run(document).then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))"
         )
         assert found == [], session.address
-        looked.append(env.state.server.page)
+        looked.append(env.state.server.shop.page)
         end = env.step(env.gold(env.state)).info["end"]
     env.close()
     assert {"index", "results", "item"} <= set(looked)
