@@ -92,8 +92,11 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return self._thought(state, write(state.house, plans.gold(state)))
 
     def demonstrate(self, state: HouseState, rng: Random) -> str:
-        """Looks about at random, takes the wrong thing at times, forgets to clean, heat or cool it."""
-        return self._thought(state, write(state.house, plans.wander(state, rng)))
+        """Searches place after place, takes the wrong thing at times, forgets to clean, heat or cool it."""
+        end = (
+            "" if state.house.full else " ."
+        )  # so that a number stands before a space, as in all that is told
+        return self._thought(state, write(state.house, plans.wander(state, rng)) + end)
 
     def _thought(self, state: HouseState, command: str) -> str:
         """A command, after a tag that suits it where such tags are paid for."""

@@ -117,7 +117,8 @@ def _far(state: HouseState, place: int) -> int:
 
 
 def wander(state: HouseState, rng: Random) -> Act:
-    """An imperfect agent: looks about at random, often takes the wrong thing, forgets to prepare it.
+    """An imperfect agent: searches one receptacle after the other, sometimes at random, takes the wrong thing,
+    forgets to prepare it.
 
     It acts on what can be seen where it stands, so that what it shows can be imitated.
     """
@@ -127,19 +128,28 @@ def wander(state: HouseState, rng: Random) -> Act:
     if held != NOTHING:
         goal = next((goal for goal in todo if goal.thing == house.types[held]), None)
         if goal is None:
-            return next((act for act in options if act.verb == "put"), None) or _stroll(options, rng)
+            return next((act for act in options if act.verb == "put"), None) or _stroll(state, options, rng)
         if goal.flag and rng.random() < 0.3:
             goal = goal._replace(kind="place")  # forgotten
         return _serve(state, goal, held)
-    if not state.is_open(state.place) and rng.random() < 0.8:
+    if not state.is_open(state.place):
         return Act("open", place=state.place)
     wanted = {goal.thing for goal in todo}
     takes = [act for act in options if act.verb == "take"]
     right = [act for act in takes if house.types[act.object] in wanted]
     if takes and rng.random() < (0.9 if right else 0.1):
         return rng.choice(right if right and rng.random() < 0.8 else takes)
-    return _stroll(options, rng)
+    if house.known and rng.random() < 0.4:
+        return gold(state)
+    return _stroll(state, options, rng)
 
 
-def _stroll(options: Sequence[Act], rng: Random) -> Act:
-    return rng.choice([act for act in options if act.verb == "go"])
+def _stroll(state: HouseState, options: Sequence[Act], rng: Random) -> Act:
+    """On to the next receptacle of the room, after the last one through a door; one time in five anywhere."""
+    ways = [act for act in options if act.verb == "go"]
+    if rng.random() < 0.2:
+        return rng.choice(ways)
+    doors = [act for act in ways if act.place >= state.house.receptacles]
+    inside = [act for act in ways if act.place < state.house.receptacles]
+    onward = [act for act in inside if act.place > state.place or state.place >= state.house.receptacles]
+    return (onward or doors or inside)[0]

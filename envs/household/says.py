@@ -67,8 +67,15 @@ def opening(state: HouseState) -> str:
     """The first observation: the task, and what is to be seen."""
     house, lines = state.house, [state.house.task.prompt]
     lines.append(describe(state))
-    if house.known:
+    if house.known and house.full:
         lines += (_contents(state, place) for place in range(house.receptacles))
+    elif house.known:
+        lines += (f"{lamp} {house.places[place]} ." for place, lamp in house.lamps.items())
+        lines += (
+            f"{_named(state, thing)} {house.places[place]} ."
+            for place in range(house.receptacles)
+            for thing in state.inside(place)
+        )
     return "\n".join(lines)
 
 
