@@ -18,7 +18,7 @@ from turnwise.tools.sandbox.bench import leftovers
 from turnwise.tools.sandbox.core import Backend, Ended, Image, Limits, PathError, Root, Sandbox, SandboxError
 from turnwise.tools.sandbox.pool import Pool
 from turnwise.tools.sandbox.process import ProcessBackend
-from turnwise.tools.sandbox.registry import get_backend, isolated_backend
+from turnwise.tools.sandbox.registry import BACKENDS, get_backend, isolated_backend
 
 NAMES = st.sampled_from(["a", "b", "d/a", "d/e/f", "$HOME/h", "odd name", "-x"])
 STEPS = st.one_of(
@@ -80,20 +80,20 @@ def test_forgotten_sandboxes_are_closed(backend: Backend) -> None:
 _DYING = """
 import os, sys
 from turnwise.tools.sandbox.core import Image
-from turnwise.tools.sandbox.registry import get_backend
+from turnwise.tools.sandbox.registry import BACKENDS, get_backend
 sandboxes = [get_backend(sys.argv[1]).start(Image()) for _ in range(2)]
 print(os.getpid(), flush=True)
 os.kill(os.getpid(), 9)
 """
 
 
-def test_what_a_killed_owner_left_is_swept(isolated: Backend) -> None:
-    command = [sys.executable, "-c", _DYING, isolated.name]
+def test_what_a_killed_owner_left_is_swept(backend: Backend) -> None:
+    command = [sys.executable, "-c", _DYING, backend.name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -9
-    fresh = type(isolated)()
+    fresh = BACKENDS[backend.name]()
     fresh.start(Image()).close()  # a back end's first start sweeps
-    assert leftovers(isolated, int(done.stdout)) == set()
+    assert leftovers(backend, int(done.stdout)) == set()
 
 
 def test_sandboxes_at_once_do_not_meet(backend: Backend) -> None:

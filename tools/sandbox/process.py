@@ -62,6 +62,7 @@ class ProcessBackend(Backend):
 
     def __init__(self, *, trusted: bool = False) -> None:
         self.trusted = trusted
+        self._swept = False
 
     def status(self) -> Status:
         if sys.platform != "linux":
@@ -74,6 +75,9 @@ class ProcessBackend(Backend):
                 "The process back end isolates nothing: what runs in it can do whatever you can.",
                 "Use bubblewrap or docker for a model's code; for your own, ProcessBackend(trusted=True).",
             )
+        if not self._swept:
+            self._swept = True
+            _sweep()
         chosen = limits or Limits()
         return start_live(self, image, chosen, lambda: self._make(image, chosen))
 
@@ -135,13 +139,27 @@ def end_process(process: subprocess.Popen[bytes], *, patience: float = 2.0) -> N
     process.wait()
 
 
+def _sweep() -> None:
+    """Remove the folders of owners that no longer live."""
+    for folder in Path(tempfile.gettempdir()).glob("turnwise-process-*-*"):
+        owner = folder.name.split("-")[2]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            _remove_folder(folder)
+
+
+def _remove_folder(base: Path) -> None:
+    for here, names, _ in os.walk(base):
+        for name in names:
+            path = os.path.join(here, name)
+            with contextlib.suppress(OSError):
+                if not os.path.islink(path):
+                    os.chmod(path, 0o700)
+    shutil.rmtree(base, ignore_errors=True)
+
+
 def _destroyer(process: subprocess.Popen[bytes], base: Path) -> Callable[[], None]:
     def destroy() -> None:
         end_process(process)
-        for here, names, _ in os.walk(base):
-            for name in names:
-                with contextlib.suppress(OSError):
-                    os.chmod(os.path.join(here, name), 0o700, follow_symlinks=True)
-        shutil.rmtree(base, ignore_errors=True)
+        _remove_folder(base)
 
     return destroy
