@@ -59,7 +59,7 @@ def check(group: str, claim: str, *rows: int) -> Callable[[Callable[[Lab], None]
 
 SMALL = Limits(
     memory=96 * MIB, processes=24, disk=16 * MIB, scratch=4 * MIB, inodes=2000, file_size=12 * MIB,
-    seconds=10, output=8 * 1024, flood=4 * MIB,
+    seconds=30, output=8 * 1024, flood=4 * MIB,
 )  # fmt: skip
 """The limits of checks: small, so that reaching them is quick."""
 
