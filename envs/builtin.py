@@ -15,6 +15,18 @@ ENVS = {
         "turnwise.envs.shop.browser:ShopBrowserEnv",
         "The shop as a web site in a real browser: accessibility tree, HTML, text or screenshots.",
     ),
+    "turnwise/ShopHuman-v0": (
+        "turnwise.envs.shop.human.env:ShopHumanEnv",
+        "Predicting what a described person does next in the shop: Shop-R1's task and hierarchical reward.",
+    ),
+    "turnwise/Tracker-v0": (
+        "turnwise.envs.tracker.env:TrackerEnv",
+        "An issue tracker in a real browser: create, edit, find, moderate; twenty templates, procedural projects.",
+    ),
+    "turnwise/Code-v0": (
+        "turnwise.envs.code.env:CodeEnv",
+        "Programming to a specification: test, run, submit; hidden tests by an answer-blind kernel in a sandbox.",
+    ),
     "turnwise/Craft-v0": (
         "turnwise.envs.craft.env:CraftEnv",
         "Making things from recipe trees of chosen depth (TextCraft's kind), procedural recipes.",

@@ -1,0 +1,1 @@
+"""Families of programming exercises: templates whose parameters make each one endless enough."""

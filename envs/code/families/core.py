@@ -1,0 +1,193 @@
+"""What a template is, and how an exercise becomes a problem with tests."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import string
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from random import Random
+from typing import Any, NamedTuple, TypeAlias
+
+from turnwise.envs.code.problem import Case, Problem
+from turnwise.errors import NotFoundError
+from turnwise.tasks.core import Json, derive_rng
+
+Arguments: TypeAlias = tuple[Any, ...]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_TRIES = 40
+
+
+class Exercise(NamedTuple):
+    """One draw of a template.
+
+    ``solution`` is a right program in Python with a function ``entry``; ``draw`` makes random arguments, and
+    ``edges`` are those that matter most: empty, smallest, equal, at the boundaries of the parameters.
+    """
+
+    entry: str
+    signature: str
+    statement: str
+    solution: str
+    draw: Callable[[Random], Arguments]
+    edges: tuple[Arguments, ...] = ()
+
+
+Builder: TypeAlias = Callable[..., Exercise]
+
+
+class Template(NamedTuple):
+    """A kind of exercise. ``params`` are the values that each parameter may have; the builder takes one of each."""
+
+    name: str
+    family: str
+    level: int  # 1 short loops, 2 some state, 3 several rules at once
+    params: Mapping[str, tuple[Json, ...]]
+    build: Builder
+
+    def sample(self, rng: Random) -> dict[str, Json]:
+        """Values for the parameters."""
+        return {name: rng.choice(values) for name, values in self.params.items()}
+
+
+_templates: dict[str, Template] = {}
+FAMILIES = ("strings", "sequences", "parsing", "simulation", "graphs", "structures")
+
+
+def template(family: str, level: int, **params: tuple[Json, ...]) -> Callable[[Builder], Builder]:
+    """Declare a function of the parameters as a template of this family."""
+
+    def declare(build: Builder) -> Builder:
+        name = build.__name__
+        _templates[name] = Template(name, family, level, params, build)
+        return build
+
+    return declare
+
+
+@functools.cache
+def templates() -> Mapping[str, Template]:
+    """All templates by name."""
+    for family in FAMILIES:
+        import_module(f"turnwise.envs.code.families.{family}")
+    return dict(sorted(_templates.items()))
+
+
+def get_template(name: str) -> Template:
+    """The template of this name.
+
+    Raises:
+        NotFoundError: there is none; the nearest is named.
+    """
+    if name not in templates():
+        raise NotFoundError("code template", name, templates())
+    return templates()[name]
+
+
+def program(text: str, **values: Json) -> str:
+    """The source of a solution: a raw text without its indentation, ``$name`` replaced by the values' literals."""
+    return string.Template(inspect.cleandoc(text)).substitute({k: repr(v) for k, v in values.items()}) + "\n"
+
+
+def reference(source: str, entry: str) -> Callable[..., Any]:
+    """A solution of ours as a function. Only for sources of this package: they run in this process."""
+    space: dict[str, Any] = {}
+    exec(compile(source, f"<{entry}>", "exec"), space)
+    return space[entry]
+
+
+def expected(solve: Callable[..., Any], arguments: Arguments) -> Any:
+    """What the reference answers; it gets arguments of its own, since it may change them."""
+    return solve(*(_copy(argument) for argument in arguments))
+
+
+def _copy(value: Any) -> Any:
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def inputs(exercise: Exercise, rng: Random, count: int) -> list[Arguments]:
+    """``count`` different inputs: the edges, then random ones."""
+    found = {repr(edge): edge for edge in exercise.edges[:count]}
+    for _ in range(_TRIES * count):
+        if len(found) >= count:
+            break
+        drawn = exercise.draw(rng)
+        found.setdefault(repr(drawn), drawn)
+    return list(found.values())
+
+
+@functools.lru_cache(512)
+def _exercise(name: str, params: tuple[tuple[str, Json], ...]) -> Exercise:
+    return get_template(name).build(**dict(params))
+
+
+def exercise_of(name: str, params: Mapping[str, Json]) -> Exercise:
+    """The exercise of a template with these parameters."""
+    return _exercise(name, tuple(sorted(params.items())))
+
+
+def build_problem(
+    name: str, params: Mapping[str, Json], *, visible: int, hidden: int, variant: int = 0, batch: str = ""
+) -> Problem:
+    """The problem of a template with these parameters; its tests are a function of all that is given.
+
+    Visible tests are random ones, so that the edges are left to the hidden tests and to the statement.
+    ``batch`` names how it is applied to a list of inputs (:func:`batched`).
+    """
+    exercise = exercise_of(name, params)
+    if batch:
+        exercise = batched(exercise, batch)
+    solve = reference(exercise.solution, exercise.entry)
+    rng = derive_rng("code", name, dict(params), variant, batch)
+    shown = inputs(exercise._replace(edges=()), rng, visible)
+    seen = {repr(given) for given in shown}
+    unseen = [given for given in inputs(exercise, rng, hidden + visible) if repr(given) not in seen][:hidden]
+    return Problem(
+        f"Write {exercise.signature}. {exercise.statement}",
+        exercise.entry,
+        tuple(Case(given, expected(solve, given)) for given in shown),
+        tuple(Case(given, expected(solve, given)) for given in unseen),
+        exercise.solution,
+    )
+
+
+_BATCHES = {
+    "reverse": ("in the order from the last item to the first", "answers[::-1]"),
+    "second": ("for the first, third, fifth … item only", "answers[::2]"),
+    "fresh": (
+        "leaving out each that equals an earlier one",
+        "[a for i, a in enumerate(answers) if a not in answers[:i]]",
+    ),
+}
+
+
+def batched(exercise: Exercise, how: str) -> Exercise:
+    """An exercise about a list of inputs of another one."""
+    words, result = _BATCHES[how]
+    entry = f"{exercise.entry}_all"
+    solution = (
+        f"{exercise.solution}\n\ndef {entry}(items):\n"
+        f"    answers = [{exercise.entry}(*item) for item in items]\n    return {result}\n"
+    )
+    statement = (
+        f"Each item is a list of the arguments of {exercise.signature}, which is this: {exercise.statement} "
+        f"Return the list of what {exercise.entry} returns for the items, {words}."
+    )
+
+    def draw(rng: Random) -> Arguments:
+        made = [list(exercise.draw(rng)) for _ in range(rng.randint(1, 4))]
+        return ([*made, rng.choice(made)] if rng.random() < 0.4 else made,)
+
+    edges = (([],), *(([list(edge), list(edge)],) for edge in exercise.edges))
+    return Exercise(entry, f"{entry}(items: list) -> list", statement, solution, draw, edges)
+
+
+def word(rng: Random, low: int = 1, high: int = 7, letters: str = LETTERS) -> str:
+    """A random word."""
+    return "".join(rng.choice(letters) for _ in range(rng.randint(low, high)))
+
+
+def numbers(rng: Random, low: int, high: int, fewest: int = 0, most: int = 9) -> list[int]:
+    """A list of random whole numbers."""
+    return [rng.randint(low, high) for _ in range(rng.randint(fewest, most))]

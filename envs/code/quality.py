@@ -1,0 +1,177 @@
+"""How good the generated test suites are: ``python -m turnwise.envs.code.quality [--draws N] [--write]``.
+
+A bank of wrong programs is made of each reference by mutation; a mutant counts as wrong if it differs from the reference
+on any of many inputs that are drawn apart from the tests. Over this bank (SAGA/TCGBench):
+
+* detection rate: the share of wrong programs that some test exposes;
+* verifier accuracy: the share of problems all of whose wrong programs are exposed;
+* false alarms: right programs that a test fails (the references themselves).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from turnwise.envs.code.families.core import (
+    FAMILIES,
+    Exercise,
+    Template,
+    build_problem,
+    exercise_of,
+    expected,
+    inputs,
+    reference,
+    templates,
+)
+from turnwise.envs.code.mutants import bounded, mutants, ticker
+from turnwise.envs.code.problem import Case, same
+from turnwise.tasks.core import Json, derive_rng
+
+HIDDEN = 40
+_PROBES = 250
+_FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "code-quality.json"
+_FAILED = object()
+
+
+class Quality(NamedTuple):
+    """What a test suite of one exercise does to its wrong programs."""
+
+    name: str
+    family: str
+    mutants: int
+    wrong: int  # of them, differ from the reference somewhere
+    caught: int  # of the wrong ones, by the hidden tests
+    caught_visible: int  # of the wrong ones, by the visible tests alone
+    patterns: int  # distinct ways in which wrong programs fail (DEPC)
+    accepts: bool  # the reference passes
+
+    @property
+    def detection(self) -> float:
+        return self.caught / self.wrong if self.wrong else 1.0
+
+
+def measure(
+    template: Template, params: dict[str, Json], *, hidden: int = HIDDEN, visible: int = 3
+) -> Quality:
+    """The quality of the tests of one exercise."""
+    problem = build_problem(template.name, params, visible=visible, hidden=hidden)
+    exercise = exercise_of(template.name, params)
+    probes = _probes(exercise, template.name, params)
+    wrong, caught, by_visible, patterns, count = 0, 0, 0, set[tuple[bool, ...]](), 0
+    for source in mutants(exercise.solution):
+        count += 1
+        solve = _runnable(source, exercise.entry)
+        fails = tuple(not _passes(solve, case) for case in problem.hidden)
+        seen = any(not _passes(solve, case) for case in problem.visible)
+        if any(fails) or seen or any(not _passes(solve, case) for case in probes):
+            wrong += 1
+            caught += any(fails)
+            by_visible += seen
+            patterns.add(fails)
+    right = _runnable(exercise.solution, exercise.entry)
+    accepts = all(_passes(right, case) for case in (*problem.visible, *problem.hidden, *probes))
+    return Quality(template.name, template.family, count, wrong, caught, by_visible, len(patterns), accepts)
+
+
+def detection_rate(fails: Sequence[Sequence[bool]]) -> float:
+    """The share of wrong programs (rows) that any test (columns) exposes.
+
+    >>> detection_rate([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 1, 0]])
+    0.75
+    """
+    return sum(any(row) for row in fails) / len(fails)
+
+
+def verifier_accuracy(rates: Sequence[float]) -> float:
+    """The share of problems whose tests expose every wrong program.
+
+    >>> verifier_accuracy([1.0, 0.75])
+    0.5
+    """
+    return sum(rate == 1.0 for rate in rates) / len(rates)
+
+
+def survey(draws: int) -> list[Quality]:
+    """Every template with ``draws`` draws of its parameters."""
+    found: list[Quality] = []
+    for template in templates().values():
+        rng = derive_rng("quality", template.name)
+        found += [measure(template, template.sample(rng)) for _ in range(draws)]
+    return found
+
+
+def summary(found: Sequence[Quality]) -> dict[str, Json]:
+    """Rates over exercises, also by family."""
+    return {name: _rates([q for q in found if name in ("all", q.family)]) for name in ("all", *FAMILIES)}
+
+
+def _rates(found: Sequence[Quality]) -> dict[str, Json]:
+    wrong = sum(q.wrong for q in found)
+    rates = [q.detection for q in found]
+    return {
+        "exercises": len(found),
+        "mutants": sum(q.mutants for q in found),
+        "wrong": wrong,
+        "detection_rate": round(sum(q.caught for q in found) / wrong, 4),
+        "lowest_detection_rate": round(min(rates), 4),
+        "verifier_accuracy": round(verifier_accuracy(rates), 4),
+        "visible_detection_rate": round(sum(q.caught_visible for q in found) / wrong, 4),
+        "false_alarms": sum(not q.accepts for q in found),
+    }
+
+
+def _probes(exercise: Exercise, name: str, params: dict[str, Json]) -> list[Case]:
+    solve = reference(exercise.solution, exercise.entry)
+    rng = derive_rng("code probes", name, params)
+    return [Case(given, expected(solve, given)) for given in inputs(exercise, rng, _PROBES)]
+
+
+def _runnable(source: str, entry: str) -> Callable[..., Any]:
+    """A program of ours, which ends; a fresh one for each call, so that one endless call does not use up the others."""
+    code = compile(bounded(source), "<mutant>", "exec")
+
+    def call(*arguments: Any) -> Any:
+        space: dict[str, Any] = {"tick": ticker(5000)}
+        exec(code, space)
+        return space[entry](*arguments)
+
+    return call
+
+
+def _passes(solve: Callable[..., Any], case: Case) -> bool:
+    try:
+        given = case.given
+        assert isinstance(given, tuple)
+        return same(expected(solve, given), case.expected)
+    except Exception:  # noqa: BLE001 (a mutant may fail in any way)
+        return False
+
+
+def main() -> None:
+    """Measure, print a table, and write it down if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=3, help="draws of the parameters of each template")
+    parser.add_argument("--write", action="store_true", help=f"write {_FILE.name}")
+    options = parser.parse_args()
+    started = time.process_time()
+    found = survey(options.draws)
+    rates = summary(found)
+    for name, row in rates.items():
+        print(f"{name:12}", *(f"{key}={value}" for key, value in row.items()))
+    for q in sorted(found, key=lambda q: q.detection)[:8]:
+        print(f"  {q.name:16} {q.caught}/{q.wrong} wrong programs exposed, {q.patterns} patterns")
+    if options.write:
+        machine = {"machine": platform.machine(), "python": platform.python_version()}
+        data = {"command": f"python -m turnwise.envs.code.quality --draws {options.draws} --write", **machine}
+        data |= {"seconds": round(time.process_time() - started, 1), "rates": rates, "exercises": [{**q._asdict(), "detection": round(q.detection, 4)} for q in found]}  # fmt: skip
+        _FILE.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
