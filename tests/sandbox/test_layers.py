@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import struct
+import tarfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.errors import TurnwiseError
-from turnwise.tools.sandbox.core import Image
+from turnwise.tools.sandbox.core import Backend, Image, Root
+from turnwise.tools.sandbox.docker import DockerBackend
 from turnwise.tools.sandbox.files import Entry, Layer, digest_of, encode
 from turnwise.tools.sandbox.live import _joined
 from turnwise.tools.sandbox.seccomp import compiled
@@ -42,6 +45,35 @@ def test_from_folder_copies_links_and_leaves_git_out(tmp_path) -> None:
     ]  # fmt: skip
     assert b"secret" not in layer.blob
     assert b"root:" not in layer.blob
+
+
+def test_from_tar_unpacks_nothing_and_stays_inside(tmp_path) -> None:
+    archive = tmp_path / "a.tar"
+    with tarfile.open(archive, "w") as made:
+        for name, kind, target in [
+            ("top", tarfile.DIRTYPE, ""), ("top/a", tarfile.REGTYPE, ""), ("top/l", tarfile.SYMTYPE, "/etc/passwd"),
+            ("top/h", tarfile.LNKTYPE, "top/a"), ("top/../../out", tarfile.REGTYPE, ""),
+            ("top/dev", tarfile.CHRTYPE, ""),
+        ]:  # fmt: skip
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname, member.size = kind, target, 2 if kind == tarfile.REGTYPE else 0
+            made.addfile(member, io.BytesIO(b"hi") if member.size else None)
+    with tarfile.open(archive) as opened:
+        layer = Layer.from_tar(opened)
+    assert [(entry.path, entry.kind) for entry in layer.entries] == [
+        ("work/a", "file"), ("work/h", "file"), ("work/l", "link"),
+    ]  # fmt: skip
+    assert (layer.read("a"), layer.read("h")) == (b"hi", b"hi")
+
+
+def test_files_of_an_image(isolated: Backend) -> None:
+    if not isinstance(isolated, DockerBackend):
+        return
+    docker = isolated
+    layer = docker.files_of(Root(), "/etc")
+    assert b"agent" in layer.read("passwd")
+    with docker.start(Image(layers=(layer,))) as sandbox:
+        assert b"agent" in sandbox.read("passwd")
 
 
 def test_digest_ignores_times_and_layering() -> None:

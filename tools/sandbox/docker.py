@@ -94,8 +94,7 @@ class DockerBackend(Backend):
                 with archive.open("wb") as file:
                     file.writelines(stream)
                 with tarfile.open(archive) as opened:
-                    opened.extractall(Path(temporary, "out"), filter="data")
-                return Layer.from_folder(Path(temporary, "out", Path(folder).name), leave_out=())
+                    return Layer.from_tar(opened)
         finally:
             _remove(container)
 

@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import struct
+import tarfile
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -84,6 +85,28 @@ class Layer:
                 if entry is not None and name not in skipped:
                     found.append(entry)
         return cls(encode(sorted(found, key=lambda item: item[0].path)))
+
+    @classmethod
+    def from_tar(cls, archive: tarfile.TarFile) -> Layer:
+        """What an archive of one folder holds, as a working folder. Nothing is unpacked on this machine.
+
+        Hard links become files; devices are left out, and so is what would lie outside of the folder.
+        """
+        found: dict[str, tuple[Entry, bytes]] = {}
+        for member in archive:
+            parts = member.name.split("/")[1:]
+            if not parts or {"", ".", ".."} & set(parts):
+                continue
+            name, mode, mtime = "/".join(["work", *parts]), member.mode & 0o777, int(member.mtime) * 10**9
+            if member.isdir():
+                found[name] = (Entry(name, "folder", mode | 0o700, mtime), b"")
+            elif member.issym():
+                found[name] = (Entry(name, "link", 0o777, mtime, target=member.linkname), b"")
+            elif (file := archive.extractfile(member)) is not None:
+                data = file.read()
+                segments = ((0, len(data)),) if data else ()
+                found[name] = (Entry(name, "file", mode | 0o600, mtime, len(data), segments), data)
+        return cls(encode(found[name] for name in sorted(found)))
 
     @cached_property
     def _decoded(self) -> tuple[tuple[Entry, ...], int]:
