@@ -97,6 +97,7 @@ def _livecodebench(row: Mapping[str, Any]) -> tuple[str, Problem | str]:
         return name, Problem(statement, "", shown, rest, "", mode, "text") if shown and rest else "no tests"
     about = row.get("metadata") or "{}"
     entry = (json.loads(about) if isinstance(about, str) else about)["func_name"]
+    entry = f"Solution.{entry}" if "class Solution" in start else entry
     shown = tuple(_json_case(test) for test in public)
     rest = tuple(_json_case(test) for test in private)
     problem = Problem(statement, entry, shown, rest, "", "calls", "close")
@@ -216,5 +217,20 @@ def _called(tests: str) -> str:
 
 
 _BUILTINS = frozenset(
-    "set tuple list dict frozenset float abs sorted len round str int isinstance math".split()
+    [
+        "set",
+        "tuple",
+        "list",
+        "dict",
+        "frozenset",
+        "float",
+        "abs",
+        "sorted",
+        "len",
+        "round",
+        "str",
+        "int",
+        "isinstance",
+        "math",
+    ]
 )

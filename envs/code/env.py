@@ -135,7 +135,7 @@ class CodeEnv(LiveEnv[CodeState]):
             tries = ("print(input())", "print(0)", "import sys\nprint(sys.stdin.read())")
         else:
             values = ("a[0]", "0", "''", "[]", "sorted(a[0])", "len(a[0])", "None")
-            tries = tuple(f"def {problem.entry}(*a):\n    return {value}" for value in values)
+            tries = tuple(f"def {_name(problem)}(*a):\n    return {value}" for value in values)
         verbs = ("test", "submit")
         return tuple(_said(problem, verb, code) for code in tries for verb in verbs)
 
@@ -192,16 +192,19 @@ class CodeEnv(LiveEnv[CodeState]):
     def _for_compiling(self, state: CodeState, ran: Ran) -> dict[str, float]:
         return {"compiles": self.compiles} if self.compiles and ran.compiled and not state.compiled else {}
 
+    def _wish(self) -> Wish:
+        take, change, by, choose, bound = self.task.options["origin"]["wish"]
+        return Wish(take, change, by, choose, bound)
+
     def _attempt(self, problem: Problem, rng: Random) -> str:
         """A program that is right half of the time."""
         if problem.mode == "expression":
-            take, change, by, choose, bound = self.task.options["origin"]["wish"]
-            wish = Wish(take, change, by, choose, bound)
+            wish = self._wish()
             wish = wish.turned() if rng.random() < 0.5 else wish
             return (slipped(wish, rng) if rng.random() < 0.5 else wish).expression
         if not problem.solution:
             return rng.choice(
-                [f"def {problem.entry}(*a):\n    return {value}" for value in ("a[0]", "0", "[]")]
+                [f"def {_name(problem)}(*a):\n    return {value}" for value in ("a[0]", "0", "[]")]
             )
         wrong = _mutants(problem.solution) if rng.random() < 0.5 else ()
         return rng.choice(wrong) if wrong else problem.solution.strip()
@@ -228,6 +231,10 @@ def _right(problem: Problem, case: Case, answer: Answer) -> bool:
     return not answer.error and same(answer.value, case.expected, problem.compare)
 
 
+def _name(problem: Problem) -> str:
+    return problem.entry.rpartition(".")[2]
+
+
 def _said(problem: Problem, verb: str, code: str = "") -> str:
     """An action in words: one line in the small language, a block of Python else."""
     if problem.mode == "expression":
@@ -244,7 +251,7 @@ def _told(problem: Problem, case: Case) -> str:
 
 def _call(problem: Problem, case: Case) -> str:
     assert isinstance(case.given, tuple)
-    return f"{problem.entry}({', '.join(_cut(repr(item), 1000) for item in case.given)})"  # pyright: ignore
+    return f"{_name(problem)}({', '.join(_cut(repr(item), 1000) for item in case.given)})"  # pyright: ignore
 
 
 def _feedback(problem: Problem, ran: Ran, passed: Sequence[bool]) -> str:
