@@ -22,6 +22,7 @@ class Thing(NamedTuple):
     role: str
     name: str
     value: str
+    states: tuple[str, ...] = ()  # such as checked
 
 
 class View(NamedTuple):

@@ -246,7 +246,7 @@ class Session:
         things: tuple[Thing, ...] = ()
         if seen.nodes is not None:
             self._nodes = {node.id: node for node in seen.nodes if node.id}
-            things = tuple(Thing(node.id, node.role, node.name, node.value) for node in self._nodes.values())
+            things = tuple(Thing(n.id, n.role, n.name, n.value, n.states) for n in self._nodes.values())
         notes = tuple(dict.fromkeys((*window.notes, *tab.notes)))
         window.notes, tab.notes = [], []
         tabs = tuple(self._window.path(other.address) for other in window.tabs)
