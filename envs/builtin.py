@@ -59,6 +59,10 @@ ENVS = {
         "turnwise.envs.functioncall.env:FunctionCallEnv",
         "Function calling: parallel calls, several requests, nothing that fits, what must be asked for, failures.",
     ),
+    "turnwise/SWE-v0": (
+        "turnwise.envs.swe.env:SweEnv",
+        "Repairing bugs in repositories: a shell, an editor, hidden tests run where the agent never was.",
+    ),
     "turnwise/Calc-v0": (
         "turnwise.envs.small.calc:CalcEnv",
         "Arithmetic of any difficulty with a calculator, exact (RandomCalculation).",

@@ -1,0 +1,1 @@
+"""Bug fixing in repositories: turnwise/SWE-v0 (docs/swe.md)."""

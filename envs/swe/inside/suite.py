@@ -1,0 +1,130 @@
+"""Runs pytest and says what each test did, line by line, through a pipe (in the sandbox, as ``python3 -I -c``)."""
+
+import json
+import os
+import sys
+
+_DETAIL = 4000
+
+
+def functions_of(prefixes):
+    """The code of every function of these modules, to see at the end whether somebody replaced one."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if module is None or not name.startswith(prefixes):
+            continue
+        for key, value in list(vars(module).items()):
+            if hasattr(value, "__code__"):
+                found[name, key] = value.__code__
+            elif isinstance(value, type) and value.__module__ == name:
+                for inner, method in list(vars(value).items()):
+                    method = getattr(method, "__func__", method)
+                    if hasattr(method, "__code__"):
+                        found[name, key, inner] = method.__code__
+                    if isinstance(method, property) and method.fget is not None:
+                        found[name, key, inner] = getattr(method.fget, "__code__", None)
+    return found
+
+
+class Suite:
+    """A pytest plugin: keeps the tests that were asked for, and reports."""
+
+    def __init__(self, spec):
+        self.spec, self.wanted = spec, set(spec["only"])
+        self.outcome, self.detail = {}, {}
+        self.coverage = None
+        if spec["cover"]:
+            import coverage
+
+            self.coverage = coverage.Coverage(data_file=None, source=spec["cover"], messages=False)
+            self.coverage.start()
+
+    def say(self, **row):
+        os.write(self.spec["channel"], (self.spec["mark"] + json.dumps(row) + "\n").encode())
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.say(kind="collect", id=report.nodeid, detail=str(report.longrepr)[-_DETAIL:])
+
+    def pytest_collection_modifyitems(self, session, config, items):
+        if self.wanted:
+            kept = [item for item in items if item.nodeid in self.wanted]
+            config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in self.wanted])
+            items[:] = kept
+        places = self.spec["places"]
+        moved = [item for item in items if item.nodeid in places]
+        rest = [item for item in items if item.nodeid not in places]
+        for item in sorted(moved, key=lambda item: places[item.nodeid]):
+            rest.insert(int(places[item.nodeid] * (len(rest) + 1)), item)
+        items[:] = rest
+        self.say(kind="collected", count=len(items))
+
+    def pytest_runtest_logstart(self, nodeid, location):
+        self.outcome[nodeid], self.detail[nodeid] = "", ""
+        if self.coverage:
+            self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        name, xfail = report.nodeid, hasattr(report, "wasxfail")
+        if report.failed:
+            status = "fail" if report.when == "call" else "error"
+            crash = getattr(report.longrepr, "reprcrash", None)
+            self.detail[name] = (
+                self.detail[name] or (crash.message if crash else str(report.longrepr))[:_DETAIL]
+            )
+        elif report.skipped:
+            status = "xfail" if xfail else "skip"
+        else:
+            status = ("xpass" if xfail else "pass") if report.when == "call" else ""
+        worse = self.outcome[name] in ("fail", "error")
+        if status and not worse:
+            self.outcome[name] = status
+
+    def pytest_runtest_logfinish(self, nodeid, location):
+        self.say(
+            kind="test", id=nodeid, status=self.outcome.get(nodeid, ""), detail=self.detail.get(nodeid, "")
+        )
+
+    def finish(self, code, changed):
+        row = {"kind": "done", "code": int(code), "changed": changed[:5]}
+        if self.coverage:
+            self.coverage.stop()
+            data = self.coverage.get_data()
+            row["lines"] = {}
+            for file in data.measured_files():
+                name = os.path.relpath(file)
+                row["lines"][name] = {
+                    str(line): sorted(test for test in tests if test)
+                    for line, tests in data.contexts_by_lineno(file).items()
+                }
+        self.say(**row)
+
+
+def main():
+    spec = json.loads(sys.stdin.buffer.read())
+    sys.stdin = open(os.devnull)
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [os.path.abspath(part) for part in spec["path"]]
+    import pytest
+
+    options = [
+        "-c",
+        os.devnull,
+        "--rootdir",
+        os.getcwd(),
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+    ]
+    options += ["--continue-on-collection-errors", "-o", "addopts=", "-o", "python_files=" + spec["pattern"]]
+    options += ["-o", "markers=", "-W", "ignore", "--tb=short"]
+    before = functions_of(("_pytest", "pluggy"))
+    suite = Suite(spec)
+    code = pytest.main([*options, *spec["targets"]], plugins=[suite])
+    after = functions_of(("_pytest", "pluggy"))
+    changed = sorted(".".join(key) for key, value in before.items() if after.get(key) is not value)
+    suite.finish(code, changed)
+
+
+main()

@@ -1,0 +1,185 @@
+"""Running a repository's test suite in a sandbox, with an answer that the code under test cannot write.
+
+A *warden* in the sandbox starts pytest in a process of its own and answers with a nonce that only it knows; what
+is printed is never read. Tests that must fail are put between the others (*canaries*): who makes failing tests
+pass makes them pass too.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from random import SystemRandom
+from typing import Any, NamedTuple
+
+from turnwise.envs.swe.packages import ROOT, Package
+from turnwise.tools.sandbox.core import MIB, Backend, Image, Limits, Sandbox
+
+LIMITS = Limits(memory=768 * MIB, processes=64, disk=96 * MIB, seconds=120.0, output=32 * 1024)
+
+_CANARIES = (
+    ("assert 1 == 2", "fail"),
+    ("assert [1, 2] == [1]", "fail"),
+    ("raise ValueError('no')", "fail"),
+    ("assert sorted([2, 1]) == [1, 2]", "pass"),
+)
+
+
+class TestResult(NamedTuple):
+    """What one test did: pass, fail, error, skip, xfail, xpass; ``detail`` is the exception's message."""
+
+    __test__ = False
+    status: str
+    detail: str = ""
+
+
+class Run(NamedTuple):
+    """One run of a suite. ``answered`` is false where the warden did not answer: nothing is known then.
+
+    ``complete``: pytest came to its end and said so. ``tampered`` says why the results cannot be believed.
+    ``lines`` (with coverage): file → line → tests that run it.
+    """
+
+    answered: bool
+    complete: bool
+    tests: Mapping[str, TestResult]
+    uncollected: Mapping[str, str]
+    tampered: str = ""
+    timed_out: bool = False
+    lines: Mapping[str, Mapping[int, Sequence[str]]] = {}
+    seconds: float = 0.0
+
+    def passing(self) -> frozenset[str]:
+        return frozenset(name for name, result in self.tests.items() if result.status == "pass")
+
+
+NO_ANSWER = Run(False, False, {}, {})
+
+
+class Canaries(NamedTuple):
+    """Tests of our own in files of their own: path → text, and what each test must do."""
+
+    files: Mapping[str, str]
+    expected: Mapping[str, str]
+
+
+def run_suite(
+    sandbox: Sandbox,
+    package: Package,
+    *,
+    only: Iterable[str] = (),
+    cover: bool = False,
+    canaries: bool = True,
+    seconds: float = 60.0,
+    hash_seed: int = 0,
+) -> Run:
+    """Run the suite (or these tests) in a sandbox that holds the repository.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    chosen = sorted(set(only))
+    traps = _make_canaries(package) if canaries else Canaries({}, {})
+    targets = sorted({name.partition("::")[0] for name in chosen}) or [package.tests]
+    nonce, mark = secrets.token_hex(16), secrets.token_hex(8)
+    chance = SystemRandom()
+    spec = {
+        "mark": mark,
+        "only": [*chosen, *traps.expected] if chosen else [],
+        "places": {name: chance.random() for name in traps.expected},
+        # A folder is searched, so that naming files in it as well would have pytest leave the rest out.
+        "targets": targets if not chosen and not package.tests.endswith(".py") else [*targets, *traps.files],
+        "path": [".", *([package.path] if package.path else [])],
+        "pattern": package.pattern,
+        "cover": [package.source.removesuffix(".py")] if cover else [],
+    }
+    asked = {
+        "nonce": nonce,
+        "child": _program("suite"),
+        "files": traps.files,
+        "spec": spec,
+        "seconds": seconds,
+        "env": {
+            "PYTHONHASHSEED": str(hash_seed),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TZ": "UTC",
+            "LC_ALL": "C.UTF-8",
+        },
+    }
+    result = sandbox.exec(
+        ["python3", "-I", "-c", _program("warden")],
+        stdin=json.dumps(asked).encode(),
+        timeout=seconds + 10,
+        output=32 * MIB,
+    )
+    head, _, text = result.out.partition("{")
+    if head != nonce or not result.ok:
+        return NO_ANSWER._replace(seconds=result.seconds, timed_out=result.timed_out)
+    return _read(json.loads("{" + text), mark, traps)._replace(seconds=result.seconds)
+
+
+def start(backend: Backend, contents: Mapping[str, bytes], limits: Limits = LIMITS) -> Sandbox:
+    """A sandbox with these files and nothing else."""
+    return backend.start(Image.of(dict(contents), root=ROOT), limits)
+
+
+def _read(answer: Mapping[str, Any], mark: str, traps: Canaries) -> Run:
+    tests: dict[str, TestResult] = {}
+    uncollected: dict[str, str] = {}
+    done: Mapping[str, Any] = {}
+    tampered = ""
+    for line in answer["said"].splitlines():
+        if not line.startswith(mark):
+            tampered = "something else than the suite wrote to its channel"
+            continue
+        row = json.loads(line[len(mark) :])
+        if done:
+            tampered = "results came after the end"
+        match row["kind"]:
+            case "test":
+                if row["id"] in tests:
+                    tampered = f"{row['id']} was reported twice"
+                tests[row["id"]] = TestResult(row["status"], row["detail"])
+            case "collect":
+                uncollected[row["id"]] = row["detail"]
+            case "done":
+                done = row
+            case _:
+                pass
+    seen = {name: tests.pop(name).status if name in tests else "missing" for name in traps.expected}
+    wrong = [name for name, status in traps.expected.items() if seen[name] not in (status, "missing")]
+    if done and (wrong or "missing" in seen.values()):
+        tampered = "tests that must fail did not" if wrong else "tests of ours were left out"
+    if done.get("changed"):
+        tampered = f"pytest was changed: {', '.join(done['changed'])}"
+    lines = {
+        path: {int(line): names for line, names in rows.items()}
+        for path, rows in done.get("lines", {}).items()
+    }
+    complete = bool(done) and answer["ended"] == "exit"
+    return Run(True, complete, tests, uncollected, tampered, answer["ended"] == "timeout", lines)
+
+
+def _make_canaries(package: Package) -> Canaries:
+    """Two files of tests under names that nobody can foresee, next to the others."""
+    folder = "" if package.tests.endswith(".py") else f"{package.tests}/"
+    pattern = package.pattern if "*" in package.pattern else "test_*.py"
+    texts: dict[str, str] = {}
+    expected: dict[str, str] = {}
+    for half in (_CANARIES[:2], _CANARIES[2:]):
+        path = folder + pattern.replace("*", secrets.token_hex(4))
+        functions: list[str] = []
+        for body, status in half:
+            name = f"test_{secrets.token_hex(4)}"
+            functions.append(f"def {name}():\n    {body}\n")
+            expected[f"{path}::{name}"] = status
+        texts[path] = "\n\n".join(functions)
+    return Canaries(texts, expected)
+
+
+@cache
+def _program(name: str) -> str:
+    return files(__package__).joinpath("inside", f"{name}.py").read_text("utf-8")
