@@ -124,6 +124,7 @@ class _Evaluation:
             raise ExpressionError("it takes too long")
         found = self._value(node)
         if isinstance(found, list):
+            self.left -= len(found)  # so that lists of lists are bounded too
             if len(found) > _MOST:
                 raise ExpressionError(f"a list has at most {_MOST} items")
         elif abs(found) > _LARGEST:

@@ -108,7 +108,8 @@ def survey(draws: int) -> list[Quality]:
 
 def summary(found: Sequence[Quality]) -> dict[str, Json]:
     """Rates over exercises, also by family."""
-    return {name: _rates([q for q in found if name in ("all", q.family)]) for name in ("all", *FAMILIES)}
+    measured = [family for family in FAMILIES if any(q.family == family for q in found)]
+    return {name: _rates([q for q in found if name in ("all", q.family)]) for name in ("all", *measured)}
 
 
 def _rates(found: Sequence[Quality]) -> dict[str, Json]:

@@ -80,7 +80,9 @@ class Runner:
         """
         given = [[encode(item) for item in _arguments(one)] if mode == "calls" else one for one in inputs]
         asked = {"mode": mode, "source": source, "entry": entry, "inputs": given}
-        found = self._recall(digest(asked, seconds), lambda: self._answers(asked, len(given), seconds))
+        found = self._recall(
+            digest(json.dumps(asked), seconds), lambda: self._answers(asked, len(given), seconds)
+        )
         return cast(Ran, found)
 
     def script(self, source: str, seconds: float) -> Printed:
@@ -90,7 +92,9 @@ class Runner:
             InfraError: the sandbox failed, twice.
         """
         asked = {"mode": "script", "source": source}
-        return cast(Printed, self._recall(digest(asked, seconds), lambda: self._script(asked, seconds)))
+        return cast(
+            Printed, self._recall(digest(json.dumps(asked), seconds), lambda: self._script(asked, seconds))
+        )
 
     def close(self) -> None:
         """Close the sandboxes that wait; later runs start others."""

@@ -86,11 +86,9 @@ def test_a_draft_is_tested_and_handed_in() -> None:
     assert "2 of 2 pass" in str(tested.observation)
     assert env.potential(env.state) == 1.0
     ended = env.step("submit .")
-    assert (
-        ended.reward == 1.0
-        and ended.terminated
-        and ended.info["details"] == {"hidden_passed": 8, "hidden": 8}
-    )
+    assert ended.reward == 1.0
+    assert ended.terminated
+    assert ended.info["details"] == {"hidden_passed": 8, "hidden": 8}
 
 
 def test_nothing_is_submitted_without_a_draft() -> None:
@@ -114,10 +112,10 @@ def test_compiling_is_paid_once_and_progress_telescopes() -> None:
 def test_the_bound_of_a_quick_task_is_told_by_its_tests_only() -> None:
     tasks = [
         t
-        for t in suite_tasks(get_suite("code/quick"), Split.TRAIN, 60)
-        if t.options["origin"]["wish"][3] in (">", "<=")
+        for t in suite_tasks(get_suite("code/quick"), Split.TRAIN, 200)
+        if t.options["origin"]["wish"][0] == "len" and t.options["origin"]["wish"][3] in (">", "<=")
     ]
-    assert len(tasks) > 5
+    assert len(tasks) >= 4
     for task in tasks:
         *_, choose, bound = task.options["origin"]["wish"]
         other = {">": ">=", "<=": "<"}[choose]
