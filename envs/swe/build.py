@@ -204,7 +204,7 @@ def build(
             mine = [instance for instance in known if instance.package == name]
             tally = Tally()
             try:
-                for made, tally in make_tasks(
+                for made, tally in make_tasks(  # noqa: B007 (its last value is told)
                     backend, get_package(name), each - len(mine), seed=seed, known=mine
                 ):
                     if made:

@@ -11,18 +11,102 @@ import ast
 from collections.abc import Iterator, Mapping
 
 _MODULES = frozenset(
-    "_pytest pytest pluggy unittest gc ctypes atexit signal builtins importlib sysconfig site faulthandler "
-    "multiprocessing subprocess threading _thread marshal pickle tracemalloc pdb bdb code codeop mmap resource".split()
+    [
+        "_pytest",
+        "pytest",
+        "pluggy",
+        "unittest",
+        "gc",
+        "ctypes",
+        "atexit",
+        "signal",
+        "builtins",
+        "importlib",
+        "sysconfig",
+        "site",
+        "faulthandler",
+        "multiprocessing",
+        "subprocess",
+        "threading",
+        "_thread",
+        "marshal",
+        "pickle",
+        "tracemalloc",
+        "pdb",
+        "bdb",
+        "code",
+        "codeop",
+        "mmap",
+        "resource",
+    ]
 )
 _NAMES = frozenset(
-    "_getframe _current_frames settrace setprofile _exit abort kill killpg execv execve fork forkpty getsource stack "
-    "currentframe exc_info get_objects get_referrers __subclasses__ __globals__ __code__ __builtins__ "
-    "tb_frame f_locals f_globals f_back gi_frame modules meta_path path_hooks excepthook addaudithook SkipTest "
-    "exec eval compile __import__ globals vars breakpoint exit quit SystemExit KeyboardInterrupt GeneratorExit "
-    "PYTEST_CURRENT_TEST environ argv dup2 memfd_create".split()
+    [
+        "_getframe",
+        "_current_frames",
+        "settrace",
+        "setprofile",
+        "_exit",
+        "abort",
+        "kill",
+        "killpg",
+        "execv",
+        "execve",
+        "fork",
+        "forkpty",
+        "getsource",
+        "stack",
+        "currentframe",
+        "exc_info",
+        "get_objects",
+        "get_referrers",
+        "__subclasses__",
+        "__globals__",
+        "__code__",
+        "__builtins__",
+        "tb_frame",
+        "f_locals",
+        "f_globals",
+        "f_back",
+        "gi_frame",
+        "modules",
+        "meta_path",
+        "path_hooks",
+        "excepthook",
+        "addaudithook",
+        "SkipTest",
+        "exec",
+        "eval",
+        "compile",
+        "__import__",
+        "globals",
+        "vars",
+        "breakpoint",
+        "exit",
+        "quit",
+        "SystemExit",
+        "KeyboardInterrupt",
+        "GeneratorExit",
+        "PYTEST_CURRENT_TEST",
+        "environ",
+        "argv",
+        "dup2",
+        "memfd_create",
+    ]
 )
 _COMPARING = frozenset(
-    "__eq__ __ne__ __bool__ __lt__ __gt__ __le__ __ge__ __hash__ __contains__ __instancecheck__".split()
+    [
+        "__eq__",
+        "__ne__",
+        "__bool__",
+        "__lt__",
+        "__gt__",
+        "__le__",
+        "__ge__",
+        "__hash__",
+        "__contains__",
+        "__instancecheck__",
+    ]
 )
 
 

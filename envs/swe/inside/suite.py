@@ -1,3 +1,4 @@
+# ruff: noqa: ANN001, ANN003, ANN201, ANN204 (runs in sandboxes, alone)
 """Runs pytest and says what each test did, line by line, through a pipe (in the sandbox, as ``python3 -I -c``)."""
 
 import json
@@ -102,7 +103,7 @@ class Suite:
 
 def main():
     spec = json.loads(sys.stdin.buffer.read())
-    sys.stdin = open(os.devnull)
+    sys.stdin = open(os.devnull)  # noqa: SIM115 (to the end)
     sys.dont_write_bytecode = True
     sys.path[:0] = [os.path.abspath(part) for part in spec["path"]]
     import pytest

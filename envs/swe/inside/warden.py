@@ -1,9 +1,11 @@
+# ruff: noqa: ANN001, ANN201 (runs in sandboxes, alone)
 """Runs a test suite in a process of its own and answers for it (in the sandbox, as ``python3 -I -c``).
 
 It alone knows the nonce that makes an answer count: the tests' process never has it, cannot trace this one, and
 its output goes nowhere. What that process says about tests comes through a pipe, as lines that begin with its own mark.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -37,10 +39,8 @@ def main():
         said, ended = listen(child, reading, time.monotonic() + asked["seconds"])
     except BrokenPipeError:
         pass
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     answer = {"ended": ended, "code": child.wait(), "said": said.decode("utf-8", "replace")}
     sys.stdout.write(asked["nonce"] + json.dumps(answer))
     sys.stdout.flush()

@@ -1,0 +1,174 @@
+"""Tasks of others: SWE-bench, SWE-Gym and SWE-smith instances (JSONL), Harbor and terminal-bench folders.
+
+What is read here is data; to play it, the machine needs the Docker image that it names. SWE-bench's instances and
+these folders keep their own tests, which run in that image (:func:`judge_script`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import yaml
+
+from turnwise.errors import TurnwiseError
+
+_DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
+
+
+class Foreign(pydantic.BaseModel):
+    """A SWE-bench, SWE-Gym or SWE-smith instance. ``patch`` is the repair; for SWE-smith, whose patches make the bug,
+    ``reverse`` is true. Lists that were saved as JSON texts are read."""
+
+    model_config = pydantic.ConfigDict(extra="ignore", frozen=True)
+
+    instance_id: str
+    repo: str
+    issue: str = pydantic.Field(validation_alias="problem_statement")
+    patch: str
+    base_commit: str = ""
+    test_patch: str = ""
+    image: str = ""
+    reverse: bool = False
+    fail_to_pass: tuple[str, ...] = pydantic.Field(
+        validation_alias=pydantic.AliasChoices("FAIL_TO_PASS", "fail_to_pass")
+    )
+    pass_to_pass: tuple[str, ...] = pydantic.Field(
+        validation_alias=pydantic.AliasChoices("PASS_TO_PASS", "pass_to_pass")
+    )
+
+    @pydantic.field_validator("fail_to_pass", "pass_to_pass", mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        return json.loads(value) if isinstance(value, str) else value
+
+    @property
+    def test_files(self) -> tuple[str, ...]:
+        """The files that are put back before judging: those of the test patch, and of the tests that are named."""
+        patched = {match.group(2) for match in _DIFF.finditer(self.test_patch)}
+        named = {name.partition("::")[0] for name in self.fail_to_pass if "::" in name}
+        return tuple(sorted(patched | named))
+
+
+def read_instances(path: Path) -> Iterator[Foreign]:
+    """The instances of a JSONL file.
+
+    Raises:
+        TurnwiseError: a line is not one; says which and why.
+    """
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield _instance(json.loads(line))
+        except (ValueError, pydantic.ValidationError) as error:
+            told = " ".join(str(error).split())[:200]
+            raise TurnwiseError(
+                f"{path.name}, line {number} is no instance: {told}.",
+                "Give JSONL as SWE-bench publishes it: instance_id, repo, patch, problem_statement, FAIL_TO_PASS, PASS_TO_PASS.",
+            ) from None
+
+
+def _instance(row: Mapping[str, Any]) -> Foreign:
+    smith = "image_name" in row and not row.get("test_patch")
+    name = str(row.get("instance_id", ""))
+    # Published images: https://hub.docker.com/u/swebench; a "__" may not be in a name there.
+    default = f"swebench/sweb.eval.x86_64.{name.replace('__', '_1776_').lower()}:latest"
+    image = row.get("image_name") or row.get("docker_image") or default
+    return Foreign.model_validate({**row, "image": image, "reverse": smith})
+
+
+@dataclass(frozen=True)
+class FolderTask:
+    """A task of Harbor or terminal-bench: an instruction, a Dockerfile, a test script that judges, a solution."""
+
+    name: str
+    instruction: str
+    dockerfile: str
+    tests: Mapping[str, bytes]
+    script: str
+    solution: str
+    seconds: float
+    agent_seconds: float
+
+
+def read_folder(folder: Path) -> FolderTask:
+    """A task folder: ``task.toml`` with ``instruction.md`` (Harbor) or ``task.yaml`` (terminal-bench).
+
+    Raises:
+        TurnwiseError: it is neither.
+    """
+    if (folder / "task.toml").is_file():
+        return _harbor(folder)
+    if (folder / "task.yaml").is_file():
+        return _terminal_bench(folder)
+    raise TurnwiseError(
+        f"{folder} is no task: it has neither task.toml nor task.yaml.",
+        "Name one task's folder, not the folder of all.",
+    )
+
+
+def judge_script(task: FolderTask) -> str:
+    """Bash that judges in the task's image, with its tests at /tests: the last line it prints is the reward.
+
+    Harbor's tests write ``/logs/verifier/reward.txt``; terminal-bench's are judged by their exit code.
+    """
+    return "\n".join(
+        (
+            "rm -rf /logs/verifier; mkdir -p /logs/verifier",
+            f"bash /tests/{task.script} >/dev/null 2>&1; code=$?",
+            "if [ -f /logs/verifier/reward.txt ]; then head -c 32 /logs/verifier/reward.txt",
+            "elif [ $code = 0 ]; then echo 1; else echo 0; fi",
+        )
+    )
+
+
+def _harbor(folder: Path) -> FolderTask:
+    about = tomllib.loads(_read(folder / "task.toml"))
+    return FolderTask(
+        folder.name,
+        _read(folder / "instruction.md"),
+        _read(folder / "environment" / "Dockerfile"),
+        _files(folder / "tests"),
+        "test.sh",
+        _read(folder / "solution" / "solve.sh", ""),
+        float(about.get("verifier", {}).get("timeout_sec", 600)),
+        float(about.get("agent", {}).get("timeout_sec", 600)),
+    )
+
+
+def _terminal_bench(folder: Path) -> FolderTask:
+    about = yaml.safe_load(_read(folder / "task.yaml"))
+    tests = {**_files(folder / "tests"), "run-tests.sh": _read(folder / "run-tests.sh").encode()}
+    return FolderTask(
+        folder.name,
+        about["instruction"],
+        _read(folder / "Dockerfile"),
+        tests,
+        "run-tests.sh",
+        _read(folder / "solution.sh", ""),
+        float(about.get("max_test_timeout_sec", 600)),
+        float(about.get("max_agent_timeout_sec", 600)),
+    )
+
+
+def _read(path: Path, missing: str | None = None) -> str:
+    if not path.is_file():
+        if missing is not None:
+            return missing
+        raise TurnwiseError(f"The task has no {path.name} ({path}).", "Copy the whole folder of the task.")
+    return path.read_text("utf-8")
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
