@@ -25,7 +25,7 @@ from turnwise.envs.code.env import CodeEnv
 from turnwise.envs.code.families.core import build_problem
 from turnwise.envs.code.tasks import CodeKnobs, task_of
 from turnwise.envs.messages import Message
-from turnwise.tasks.core import Task
+from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall
 from turnwise.tools.sandbox.registry import get_backend
 
@@ -78,7 +78,7 @@ def traps() -> Iterator[Traps]:
 
 def subject() -> Task:
     """The task that is attacked: one that no constant answers."""
-    params = {"apart": 2, "modulus": 3, "how": "sum"}
+    params: dict[str, Json] = {"apart": 2, "modulus": 3, "how": "sum"}
     problem = build_problem("count_pairs", params, visible=3, hidden=40)
     return task_of(problem, CodeKnobs(turn_limit=8))
 

@@ -174,7 +174,7 @@ def _read_assert(test: ast.expr, names: tuple[str, ...]) -> tuple[Case, bool] | 
         return None
     try:
         case = Case(tuple(_plain(item) for item in call.args), _plain(value))
-        encode(case.given), encode(case.expected)
+        encode((case.given, case.expected))  # raises where it is not plain
     except (ValueError, TypeError, NotPlain, RecursionError, MemoryError):
         return None
     return case, near

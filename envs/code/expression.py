@@ -12,7 +12,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 Value: TypeAlias = "int | bool | list[Value]"
 _LONGEST = 300  # characters
@@ -76,7 +76,7 @@ _NODES = frozenset(
      ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub, ast.Not, ast.And, ast.Or,
      ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn}
 )  # fmt: skip
-_BINARY: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = MappingProxyType(
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = MappingProxyType(
     {ast.Add: operator.add, ast.Sub: operator.sub, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
 )
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = MappingProxyType(
@@ -97,7 +97,7 @@ def _reversed(value: Value) -> Value:
     return list(reversed(cast("list[Value]", value)))
 
 
-FUNCTIONS: Mapping[str, Callable[..., Value]] = MappingProxyType(
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "sum": sum,
         "len": len,

@@ -144,7 +144,8 @@ def _change(node: ast.AST, number: int) -> None:
         case ast.Return():
             node.value = ast.Constant(None)
         case _:
-            node.__class__ = ast.Continue if isinstance(node, ast.Break) else ast.Break
+            other = ast.Continue if isinstance(node, ast.Break) else ast.Break
+            node.__class__ = other  # type: ignore[assignment]
 
 
 def _change_constant(node: ast.Constant, number: int) -> None:
