@@ -27,6 +27,7 @@ NOWHERE = "http://127.0.0.1:9"
 """The proxy of everything that is not a session's origin; nothing listens there."""
 
 _LONGEST = 60.0  # seconds for any one request to the browser
+_STARTING = 180.0  # and for its start, which on a busy machine takes long
 _IDLE = 16  # cleaned contexts that are kept for each origin
 
 Result = TypeVar("Result")
@@ -43,14 +44,14 @@ class Chromium:
         self._browser: Browser | None = None
         self._idle: defaultdict[str, list[BrowserContext]] = defaultdict(list)
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def run(self, work: Coroutine[Any, Any, Result], seconds: float = _LONGEST) -> Result:
         """Do something on the browser's thread.
 
         Raises:
             InfraError: the browser is gone or does not answer.
         """
         try:
-            return self._thread.run(work, _LONGEST)
+            return self._thread.run(work, seconds)
         except TimeoutError as error:
             raise InfraError(
                 f"The browser does not answer: {error}.", "Nothing to do: it is started again."
@@ -75,6 +76,7 @@ class Chromium:
         """
         from turnwise.tools.browser.session import Session
 
+        self.run(self._connected(), _STARTING)
         session = Session(self, origin)
         session.begin()
         return session
@@ -140,7 +142,10 @@ class Chromium:
             self._playwright = await async_playwright().start()
             try:
                 self._browser = await self._playwright.chromium.launch(
-                    executable_path=path, args=list(FLAGS), ignore_default_args=list(UNWANTED)
+                    executable_path=path,
+                    args=list(FLAGS),
+                    ignore_default_args=list(UNWANTED),
+                    timeout=1000 * _STARTING,
                 )
             except Error as error:
                 cause = str(error).partition("\n")[0]
