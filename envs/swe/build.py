@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -240,7 +241,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     backend = get_backend(asked.backend) if asked.backend else isolated_backend()
     since = time.monotonic()
     made = build(backend, names, asked.tasks, asked.out, seed=asked.seed, workers=asked.workers)
-    print(f"{made} tasks of {len(names)} packages in {asked.out} ({time.monotonic() - since:.0f} s)")
+    spent = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    took = f"{time.monotonic() - since:.0f} s, {spent:.0f} s of CPU"
+    print(f"{made} tasks of {len(names)} packages in {asked.out} ({took})")
     return 0 if made else 1
 
 

@@ -89,7 +89,7 @@ def _verdict(instance: Instance, run: Run) -> Verdict:
 
 def _run(backend: Backend, instance: Instance, files: Mapping[str, bytes]) -> Run:
     with start(backend, files) as sandbox:
-        return run_suite(sandbox, instance.source, seconds=30 + 15 * instance.seconds)
+        return run_suite(sandbox, instance.source, seconds=10 + 10 * instance.seconds)
 
 
 def _is_taken(instance: Instance, path: str) -> bool:

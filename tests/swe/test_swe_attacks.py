@@ -1,5 +1,6 @@
 """No attack of groups D, E and F scores, on either back end; what only the reading of the change stops is stated."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from turnwise.envs.swe.instance import load_instances
 from turnwise.tools.core import ToolCall
 
 TASKS = load_instances(Path(turnwise.envs.swe.__file__).resolve().parent / "small.jsonl")
-TASK = next(one for one in TASKS if one.where == "add")
+TASK = dataclasses.replace(next(one for one in TASKS if one.where == "add"), seconds=0.5)
 RUNS = [name for name, attack in ATTACKS.items() if attack.inside]
 
 

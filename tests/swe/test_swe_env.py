@@ -1,0 +1,189 @@
+"""The environment through its real tools: gold, step rewards, forks, guidance, and what is not the agent's fault."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import turnwise.envs.swe
+from turnwise.envs.check import check_env
+from turnwise.envs.messages import Message
+from turnwise.envs.swe.build import build, tasks_file
+from turnwise.envs.swe.env import SweEnv
+from turnwise.envs.swe.grade import grade
+from turnwise.envs.swe.guidance import without_guidance
+from turnwise.envs.swe.instance import in_split, load_instances
+from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages
+from turnwise.envs.walks import walk
+from turnwise.errors import InfraError, VerifierError
+from turnwise.tasks.core import Split
+from turnwise.tools.core import ToolCall
+from turnwise.tools.sandbox.registry import get_backend, isolated_backend
+
+HERE = Path(turnwise.envs.swe.__file__).resolve().parent
+SMALL = load_instances(HERE / "small.jsonl")
+TASK = next(one for one in SMALL if one.where == "add")
+SCRIPT = (
+    "from purse import add\nassert add(['1.10', '2', '-0.60']) == 250\nassert add(['1', ' ', '2']) == 300\n"
+)
+
+
+def call(name, **arguments):
+    return Message("assistant", "", (ToolCall(name, arguments, "call_0"),))
+
+
+def repair(env):
+    return env.step(call("create", path=TASK.edit.path, text=TASK.fixed()[TASK.edit.path].decode()))
+
+
+@pytest.fixture
+def playing():
+    made = []
+
+    def start(**options):
+        made.append(SweEnv(**options))
+        made[-1].reset(seed=0, options={"task": TASK.task()})
+        return made[-1]
+
+    yield start
+    for env in made:
+        env.close()
+
+
+def test_gold_solves_five_tasks_through_the_tools(backend):
+    env = SweEnv(backend=backend.name)
+    for task in SMALL[:5]:
+        walked = walk(env, task.task(), "gold")
+        assert walked.success, walked.steps[-1]
+        assert [action.tool_calls[0].name for action in walked.actions] == ["view", "edit", "submit"]
+    env.close()
+
+
+@pytest.mark.slow
+def test_the_contract():
+    report = check_env("turnwise/SWE-v0", tasks=1, only=["E1", "E4", "E5", "E6", "E7", "E8"])
+    assert report.ok, str(report)
+
+
+def test_step_rewards_wait_behind_the_gate(playing):
+    env = playing()
+    env.step(call("create", path="reproduce.py", text=SCRIPT))
+    repair(env)
+    before = env.fork()
+    assert env.step(call("submit")).info["rewards"] == {"outcome": 1.0, "located": 0.1, "reproduced": 0.1}
+    before.step(call("shell", command=f"echo >> {TASK.edit.path}; echo 'x = (' >> {TASK.edit.path}"))
+    assert before.step(call("submit")).info["rewards"] == {"outcome": 0.0}
+    before.close()
+
+
+def test_a_script_that_only_says_so_reproduces_nothing(playing):
+    env = playing(rewards="direct")
+    env.step(call("create", path="reproduce.py", text="raise AssertionError('assert 22 == 20')"))
+    assert env.step(call("submit")).info["rewards"] == {"outcome": 0.0, "located": 0.0, "reproduced": 0.0}
+
+
+def test_the_potential_is_the_share_of_tests_that_pass(playing):
+    env = playing(shaping=1.0)
+    step = repair(env)
+    assert env.state.progress == 1.0
+    assert step.info["rewards"]["progress"] == 1.0
+    assert env.step(call("submit")).info["rewards"]["progress"] == -1.0
+
+
+def test_a_fork_has_files_of_its_own(playing):
+    env = playing()
+    twin = env.fork()
+    repair(twin)
+    assert twin.state_key(twin.state) != env.state_key(env.state)
+    assert env.step(call("submit")).info["end"] == "failed"
+    assert twin.step(call("submit")).info["end"] == "solved"
+    twin.close()
+
+
+def test_feedback_gives_one_more_attempt(playing):
+    env = playing(guidance="feedback")
+    said = env.step(call("submit"))
+    assert said.info["end"] is None
+    assert "<guidance>" in said.observation[-1].content
+    assert without_guidance(said.observation[-1].content) == ""
+    assert env.step(call("submit")).info["end"] == "failed"
+
+
+def test_a_plan_says_where_not_what():
+    env = SweEnv(guidance="plan")
+    first, _ = env.reset(seed=0, options={"task": TASK.task()})
+    assert f"`{TASK.where}` in {TASK.edit.path}" in str(first)
+    assert TASK.edit.old not in str(first)
+    env.close()
+
+
+def test_a_missing_test_has_failed():
+    asked = dataclasses.replace(TASK, pass_to_pass=(*TASK.pass_to_pass, "tests/test_amounts.py::test_gone"))
+    verdict = grade(isolated_backend(), asked, asked.fixed())
+    assert not verdict.resolved
+    assert verdict.broken == ("tests/test_amounts.py::test_gone",)
+
+
+def test_what_is_not_the_agents_fault_is_no_zero():
+    hurried = dataclasses.replace(TASK, seconds=-0.999)  # 10 ms for the tests: nobody passes
+    with pytest.raises(VerifierError, match="could not be judged"):
+        grade(isolated_backend(), hurried, hurried.fixed())
+    other = {**hurried.fixed(), TASK.edit.path: hurried.fixed()[TASK.edit.path] + b"\n"}
+    with pytest.raises(VerifierError, match="nor do they with the true repair"):
+        grade(isolated_backend(), hurried, other)
+
+
+def test_splits_share_no_function():
+    of = {split: {(one.package, one.where) for one in in_split(SMALL, split)} for split in Split}
+    assert all(of.values())
+    assert not of[Split.TRAIN] & of[Split.TEST]
+    assert not of[Split.TRAIN] & of[Split.DEV]
+
+
+def test_what_is_fetched_must_be_what_was_pinned(tmp_path, monkeypatch):
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
+    package = get_package("jsonpointer")
+    assert len(fetch(package)) > 10_000
+    with pytest.raises(InfraError, match="another file"):
+        fetch(package._replace(sha256="0" * 64))
+
+
+def test_the_manifest_has_more_than_twelve_packages():
+    assert sum(bool(package.file) for package in packages().values()) >= 12
+
+
+@pytest.mark.slow
+def test_tasks_are_made_and_solved_and_making_goes_on(tmp_path):
+    out = tmp_path / "tasks.jsonl"
+    assert build(isolated_backend(), ["purse"], 1, out, seed=5) == 1
+    with out.open("a") as file:
+        file.write('{"package": "pur')  # interrupted here
+    assert build(isolated_backend(), ["purse"], 1, out, seed=5) == 1
+    (made,) = load_instances(out)
+    assert grade(isolated_backend(), made, made.fixed()).resolved
+    assert not grade(isolated_backend(), made, made.broken()).resolved
+
+
+@pytest.mark.parametrize(
+    "task", load_instances(HERE / "sample.jsonl"), ids=lambda task: f"{task.package}-{task.where}"
+)
+def test_tasks_of_real_packages_are_solved_by_gold(task):
+    env = SweEnv()
+    assert walk(env, task.task(), "gold").success
+    env.close()
+
+
+def test_where_things_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path / "swe"
+    assert tasks_file() == tmp_path / "swe" / "tasks.jsonl"
+
+
+def test_back_ends_agree():
+    if not get_backend("docker").status().ok:
+        pytest.skip("no Docker daemon")
+    verdicts = [
+        grade(get_backend(name), TASK, TASK.broken() | {"purse/new.py": b"x = 1\n"})
+        for name in ("bubblewrap", "docker")
+    ]
+    assert verdicts[0][:4] == verdicts[1][:4]
