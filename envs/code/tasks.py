@@ -28,11 +28,11 @@ class CodeKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     )
     levels: tuple[int, ...] = (1, 2, 3)  # of the templates: 1 short loops, 3 several rules at once
     batch: bool = False  # the function is applied to a list of inputs, by a rule of its own
-    visible: int = pydantic.Field(3, ge=1, le=20)  # tests that are shown
-    hidden: int = pydantic.Field(40, ge=4, le=200)  # tests that decide
+    visible: int = pydantic.Field(default=3, ge=1, le=20)  # tests that are shown
+    hidden: int = pydantic.Field(default=40, ge=4, le=200)  # tests that decide
     dataset: str = ""  # a JSONL file of problems instead of generated ones
     form: Form = "humaneval"  # of that file
-    turn_limit: int = pydantic.Field(8, ge=1)
+    turn_limit: int = pydantic.Field(default=8, ge=1)
 
 
 def generate_task(rng: Random, split: Split, knobs: dict[str, Json]) -> Task:
