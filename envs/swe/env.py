@@ -82,30 +82,9 @@ class SweEnv(LiveEnv[SweState]):
         self._box: Sandbox | None = None
 
     @classmethod
-    def generate(
-        cls,
-        rng: Random,
-        split: Split,
-        *,
-        tasks: str = "small",
-        packages: Sequence[str] = (),
-        operators: Sequence[str] = (),
-        failing: Sequence[int] = (1, 1_000_000),
-    ) -> Task:
-        """A task of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built`` or a path.
-
-        ``failing``: how many tests fail, at least and at most: few are harder to find.
-        """
-        own = {"small": _HERE / "small.jsonl", "sample": _HERE / "sample.jsonl", "built": tasks_file()}
-        found = [
-            one
-            for one in in_split(load_instances(own.get(tasks) or Path(tasks)), split)
-            if (not packages or one.package in packages) and (not operators or one.operator in operators)
-            and failing[0] <= len(one.fail_to_pass) <= failing[1]
-        ]  # fmt: skip
-        if not found:
-            raise EnvError(f"No task of {tasks!r} fits, in {split.value}.", "Build more, or ask for less.")
-        return rng.choice(found).task()
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        """A task of a file; the knobs are those of :func:`draw`."""
+        return draw(rng, split, **knobs)
 
     # --- the contract ----------------------------------------------------------------------------
 
@@ -283,6 +262,35 @@ class SweEnv(LiveEnv[SweState]):
             with self._backend().start(_image(instance, {**shown, "reproduce.py": script}), LIMITS) as box:
                 codes.append(box.exec(["python3", "reproduce.py"], timeout=30).ok)
         return codes == [False, True]
+
+
+def draw(
+    rng: Random,
+    split: Split,
+    *,
+    tasks: str = "small",
+    packages: Sequence[str] = (),
+    operators: Sequence[str] = (),
+    failing: Sequence[int] = (1, 1_000_000),
+) -> Task:
+    """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, or a path.
+
+    ``failing``: how many tests fail, at least and at most: few are harder to find.
+
+    Raises:
+        EnvError: none is as it should be.
+    """
+    own = {"small": _HERE / "small.jsonl", "sample": _HERE / "sample.jsonl", "built": tasks_file()}
+    found = [
+        one
+        for one in in_split(load_instances(own.get(tasks) or Path(tasks)), split)
+        if (not packages or one.package in packages)
+        and (not operators or one.operator in operators)
+        and failing[0] <= len(one.fail_to_pass) <= failing[1]
+    ]
+    if not found:
+        raise EnvError(f"No task of {tasks!r} fits, in {split.value}.", "Build more, or ask for less.")
+    return rng.choice(found).task()
 
 
 def _image(instance: Instance, files: Mapping[str, bytes] | None = None) -> Image:

@@ -63,7 +63,7 @@ class Package(NamedTuple):
 @cache
 def packages() -> Mapping[str, Package]:
     """All packages by name: those of packages.yaml and the small ones."""
-    listed = yaml.safe_load(files(__package__).joinpath("packages.yaml").read_text("utf-8"))
+    listed = yaml.safe_load(files("turnwise.envs.swe").joinpath("packages.yaml").read_text("utf-8"))
     real = {
         name: Package(name, **{key: str(value) for key, value in row.items()}) for name, row in listed.items()
     }
@@ -89,7 +89,7 @@ def repository(package: Package) -> Mapping[str, bytes]:
         InfraError: it cannot be fetched.
     """
     if not package.file:
-        text = files(__package__).joinpath("small", f"{package.name}.yaml").read_text("utf-8")
+        text = files("turnwise.envs.swe").joinpath("small", f"{package.name}.yaml").read_text("utf-8")
         return {path: content.encode() for path, content in yaml.safe_load(text).items()}
     found = _unpacked(fetch(package))
     return {path: data for path, data in sorted(found.items()) if _belongs(package, path)}
@@ -157,7 +157,7 @@ def _unpacked(sdist: bytes) -> dict[str, bytes]:
 def _belongs(package: Package, path: str) -> bool:
     if "/.git" in f"/{path}" or "__pycache__" in path or path.endswith((".c", ".so", ".pyc", ".go")):
         return False
-    top = _under(path, package.source) or _under(path, package.tests)
+    top = any(_under(path, folder) for folder in (package.source, package.tests, "bin"))
     return top or ("/" not in path and bool(_KEEP.match(path)))
 
 
@@ -166,5 +166,5 @@ def _under(path: str, folder: str) -> bool:
 
 
 def _small_names() -> list[str]:
-    names = (item.name for item in files(__package__).joinpath("small").iterdir())
+    names = (item.name for item in files("turnwise.envs.swe").joinpath("small").iterdir())
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))

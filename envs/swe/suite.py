@@ -182,4 +182,4 @@ def _make_canaries(package: Package) -> Canaries:
 
 @cache
 def _program(name: str) -> str:
-    return files(__package__).joinpath("inside", f"{name}.py").read_text("utf-8")
+    return files("turnwise.envs.swe").joinpath("inside", f"{name}.py").read_text("utf-8")

@@ -35,7 +35,7 @@ class Suite:
         self.outcome, self.detail = {}, {}
         self.coverage = None
         if spec["cover"]:
-            import coverage
+            import coverage  # pyright: ignore[reportMissingImports] (in the sandbox only)
 
             self.coverage = coverage.Coverage(data_file=None, source=spec["cover"], messages=False)
             self.coverage.start()

@@ -33,6 +33,7 @@ def main():
     os.close(writing)
     spec = dict(asked["spec"], channel=writing)
     said, ended = b"", "exit"
+    assert child.stdin is not None
     try:
         child.stdin.write(json.dumps(spec).encode())
         child.stdin.close()
