@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -13,21 +11,18 @@ from turnwise.envs.core import End, Kind, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
 from turnwise.envs.swe import desk
-from turnwise.envs.swe.build import tasks_file
 from turnwise.envs.swe.grade import Verdict, accepted, grade
 from turnwise.envs.swe.guidance import feedback, plan
-from turnwise.envs.swe.instance import Instance, in_split, instance_of, load_instances
-from turnwise.envs.swe.packages import ROOT
+from turnwise.envs.swe.instance import Instance, instance_of
+from turnwise.envs.swe.place import definition, draw, image_of, narrowed
 from turnwise.envs.swe.suite import LIMITS
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolCall, find_tool
 from turnwise.tools.sandbox.core import MIB, Backend, Image, PathError, Sandbox
-from turnwise.tools.sandbox.files import Layer
 from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
-_HERE = Path(__file__).parent
 _REPRODUCED, _LOCATED = 0.1, 0.1  # what the steps pay
 
 
@@ -91,7 +86,7 @@ class SweEnv(LiveEnv[SweState]):
     def initial(self, task: Task) -> tuple[SweState, str]:
         instance = instance_of(task)
         self.close()
-        self._box = self._backend().start(_image(instance), LIMITS)
+        self._box = self._backend().start(image_of(instance), LIMITS)
         told = f"{task.prompt}\n\n{plan(instance)}" if self._guidance == "plan" else task.prompt
         return SweState(task.id, self._box.snapshot().digest), told
 
@@ -131,7 +126,7 @@ class SweEnv(LiveEnv[SweState]):
         if not state.looked:
             return self._call(state, "view", path=path, first=max(line - 10, 1), last=line + 30)
         if text == instance.broken()[path].decode():
-            old, new = _unique(instance, text)
+            old, new = narrowed(instance, text)
             return self._call(state, "edit", path=path, old=old, new=new)
         return self._call(state, "create", path=path, text=right)
 
@@ -225,7 +220,7 @@ class SweEnv(LiveEnv[SweState]):
         broken = instance.broken()[path].decode()
         if self._place == "file":
             return text != broken
-        return _function(text, instance.where) != _function(broken, instance.where)
+        return definition(text, instance.where) != definition(broken, instance.where)
 
     def _submit(self, state: SweState) -> Transition[SweState]:
         instance = instance_of(self.task)
@@ -259,77 +254,6 @@ class SweEnv(LiveEnv[SweState]):
         codes: list[bool] = []
         for files in (instance.broken(), dict(instance.fixed())):
             shown = {path: data for path, data in files.items() if path not in instance.hidden}
-            with self._backend().start(_image(instance, {**shown, "reproduce.py": script}), LIMITS) as box:
+            with self._backend().start(image_of(instance, {**shown, "reproduce.py": script}), LIMITS) as box:
                 codes.append(box.exec(["python3", "reproduce.py"], timeout=30).ok)
         return codes == [False, True]
-
-
-def draw(
-    rng: Random,
-    split: Split,
-    *,
-    tasks: str = "small",
-    packages: Sequence[str] = (),
-    operators: Sequence[str] = (),
-    failing: Sequence[int] = (1, 1_000_000),
-) -> Task:
-    """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, or a path.
-
-    ``failing``: how many tests fail, at least and at most: few are harder to find.
-
-    Raises:
-        EnvError: none is as it should be.
-    """
-    own = {"small": _HERE / "small.jsonl", "sample": _HERE / "sample.jsonl", "built": tasks_file()}
-    found = [
-        one
-        for one in in_split(load_instances(own.get(tasks) or Path(tasks)), split)
-        if (not packages or one.package in packages)
-        and (not operators or one.operator in operators)
-        and failing[0] <= len(one.fail_to_pass) <= failing[1]
-    ]
-    if not found:
-        raise EnvError(f"No task of {tasks!r} fits, in {split.value}.", "Build more, or ask for less.")
-    return rng.choice(found).task()
-
-
-def _image(instance: Instance, files: Mapping[str, bytes] | None = None) -> Image:
-    """The repository as it is shown (or these files), without any history; the package can be imported."""
-    folders = ["/work", *([f"/work/{instance.source.path}"] if instance.source.path else [])]
-    variables = {
-        "PYTHONPATH": ":".join(folders),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
-        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:hypothesispytest -c /dev/null --rootdir=/work",
-    }
-    return Image(ROOT, (Layer.of(dict(instance.shown() if files is None else files)),), variables)
-
-
-def _unique(instance: Instance, text: str) -> tuple[str, str]:
-    """The repair as text that occurs once in the broken file: whole lines, as many around it as that takes."""
-    edit = instance.edit
-    start, end = edit.start, edit.start + len(edit.new)
-    while True:
-        start = text.rfind("\n", 0, max(start - 1, 0)) + 1
-        after = text.find("\n", end)
-        end = len(text) if after < 0 else after + 1
-        old = text[start:end]
-        if text.count(old) == 1 or len(old) == len(text):
-            at = edit.start - start
-            return old, old[:at] + edit.old + old[at + len(edit.new) :]
-
-
-def _function(text: str, name: str) -> str:
-    """A function's or class's text by its dotted name; the whole text outside of functions, nothing where it is gone."""
-    try:
-        node: ast.AST = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
-    for part in name.split(".") if name else ():
-        found = [
-            item for item in ast.walk(node) if getattr(item, "name", "") == part and hasattr(item, "body")
-        ]
-        if not found:
-            return ""
-        node = found[0]
-    return ast.dump(node)
