@@ -26,12 +26,14 @@ agent would, and a place outside of its origin notes every packet. tests/web/tes
 
 
 def play_all() -> dict[Attack, Outcome]:
-    """The outcome of each attack, all in one session."""
+    """The outcome of each attack, all in one session; told on stderr as they come."""
     found: dict[Attack, Outcome] = {}
     with hostile_site() as site:
         session = chromium().lease(site.origin)
         for attack in ATTACKS:
-            found[attack] = play(site, session, attack)
+            found[attack] = outcome = play(site, session, attack)
+            said = f"{outcome.seconds:5.1f} s  {attack.name}: {outcome.problem or 'holds'}"
+            print(said, file=sys.stderr, flush=True)
         session.close()
     return found
 
@@ -58,8 +60,6 @@ def main() -> int:
     found = play_all()
     target = Path(__file__).resolve().parents[3] / "docs" / "web-attacks.md"
     target.write_text(page(found), "utf-8")
-    for attack, outcome in found.items():
-        print(f"{outcome.seconds:5.1f} s  {attack.name}: {outcome.problem or 'holds'}", file=sys.stderr)
     return 1 if any(outcome.problem for outcome in found.values()) else 0
 
 
