@@ -130,17 +130,18 @@ def _validate(backend: Backend, package: Package, base: Baseline, bug: Bug) -> t
             return None, "survived"
         if not quick.complete or quick.uncollected:
             return None, "dull"
-    runs = [_run(backend, package, files, limit=_limit(base), hash_seed=seed) for seed in (1, 2)]
-    if not all(run.complete and not run.uncollected and not run.tampered for run in runs):
+    whole = _run(backend, package, files, limit=_limit(base), hash_seed=1)
+    if not whole.complete or whole.uncollected or whole.tampered:
         return None, "dull"
-    failing = [base.passing - run.passing() for run in runs]
-    if failing[0] != failing[1]:
-        return None, "unstable"
-    if not failing[0]:
+    failing = base.passing - whole.passing()
+    if not failing:
         return None, "survived"
-    if len(failing[0]) > max(_MOST_FAILING * len(base.passing), 3):
+    if len(failing) > max(_MOST_FAILING * len(base.passing), 3):
         return None, "dull"
-    instance = _instance(package, base, bug, failing[0], runs[0])
+    again = _run(backend, package, files, only=failing, limit=_limit(base), hash_seed=2)
+    if not again.complete or failing & again.passing():
+        return None, "unstable"
+    instance = _instance(package, base, bug, failing, whole)
     return (instance, "kept") if instance else (None, "leaking")
 
 
