@@ -39,7 +39,7 @@ class Hostile:
     async def start(self) -> None:
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         self._open.push_async_callback(runner.cleanup)
         site = web.TCPSite(runner, "127.0.0.1", 0)
