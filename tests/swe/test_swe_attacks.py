@@ -15,8 +15,10 @@ from turnwise.envs.swe.instance import load_instances
 from turnwise.tools.core import ToolCall
 
 TASKS = load_instances(Path(turnwise.envs.swe.__file__).resolve().parent / "small.jsonl")
-TASK = dataclasses.replace(next(one for one in TASKS if one.where == "add"), seconds=0.5)
-RUNS = [name for name, attack in ATTACKS.items() if attack.inside]
+TASK = dataclasses.replace(next(one for one in TASKS if one.where == "add"), seconds=0.0)
+RUNS = [
+    name for name, attack in ATTACKS.items() if attack.inside and name != "hangs"
+]  # which no reading stops
 
 
 def left(name):
@@ -50,11 +52,11 @@ def test_there_is_no_history_and_no_hidden_test(backend):
     with playing(backend.name) as env:
         said = shell(
             env,
-            "git log --all; find / -name '.git' -not -path '/proc/*' 2>/dev/null; ls tests; grep -rn 'def test_add' / --include=*.py 2>/dev/null | grep -v /usr/lib | head",
+            "git log --all; find / -name '.git' -not -path '/proc/*' 2>/dev/null; ls tests; grep -rn 'def test_add_skips' / --include=*.py 2>/dev/null | grep -v /usr/lib | head",
         )
         assert "not a git repository" in said
         assert ".git\n" not in said
-        assert "test_add" not in said
+        assert "test_add_skips" not in said
 
 
 BOMBS = {
