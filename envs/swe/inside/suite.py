@@ -128,4 +128,5 @@ def main():
     suite.finish(code, changed)
 
 
-main()
+if __name__ == "__main__":
+    main()

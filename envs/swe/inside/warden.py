@@ -68,4 +68,5 @@ def listen(child, reading, deadline):
             return b"".join(parts), "timeout"
 
 
-main()
+if __name__ == "__main__":
+    main()
