@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from turnwise.envs.check import check_env
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.shop.human.env import session_of, write_act
@@ -136,6 +137,13 @@ def test_gold_is_exact_and_the_layers_are_paid_at_each_turn():
         best = layers(moment.act, moment.act, 1.0)
         assert {name: step.info["rewards"][name] for name in Layers._fields} == best._asdict()
     assert walked.steps[-1].info["details"]["exact"] == 1.0
+
+
+def test_it_keeps_the_contract_with_and_without_the_layers():
+    report = check_env(NAME, tasks=3, only=["E1", "E2", "E4", "E5", "E6", "E7", "E8"])
+    assert report.ok, str(report)
+    walked = walk(make(NAME, hierarchy=0.0), tasks(1)[0], "gold")
+    assert sum(step.reward for step in walked.steps) == 1.0
 
 
 def test_the_average_shopper_predicts_some_but_not_all():

@@ -77,6 +77,7 @@ class ShopHumanEnv(AgentEnv[Watching]):
         "Then you see what the person did, and the next page."
     )
     tools = (tool(click), tool(type_and_submit), tool(terminate))
+    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, **dict.fromkeys(Layers._fields, Kind.STEP)}
     turn_limit = LONGEST + 5
     floor: ClassVar[float] = 0.02
     blocking: ClassVar[bool] = False
@@ -91,8 +92,6 @@ class ShopHumanEnv(AgentEnv[Watching]):
     ) -> None:
         super().__init__(shaping=shaping, render_mode=render_mode)
         self.hierarchy, self.scale = hierarchy, scale
-        if hierarchy:
-            self.ledger = {**self.ledger, **dict.fromkeys(Layers._fields, Kind.STEP)}
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
