@@ -33,7 +33,20 @@ _MONTHS = [
 _SPOKEN = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?::\d\d)?\s*([ap]\.?m\b)?", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w-])#?((?=[\w-]*\d)[A-Za-z][\w-]*)(?![\w-])")
-_NUMBERS = ["zero", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_NUMBERS = [
+    "zero",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 _WORDS = {word: str(number + (number > 0)) for number, word in enumerate(_NUMBERS)}
 # "One" is mostly a pronoun: "the red one".
 _ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly ))one"

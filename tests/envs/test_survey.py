@@ -63,5 +63,9 @@ def test_what_is_refused():
         suites_of(["lab/eazy"])
     with pytest.raises(TurnwiseError, match="every split"):
         survey(suites_of(["lab/easy"])[0], gold=2)
-    assert [suite.name for suite in suites_of(["turnwise/Lab-v0"])] == ["lab/easy", "lab/long", "lab/standard"]
+    assert [suite.name for suite in suites_of(["turnwise/Lab-v0"])] == [
+        "lab/easy",
+        "lab/long",
+        "lab/standard",
+    ]
     assert len(Split) == 3

@@ -191,6 +191,7 @@ def test_logged_episodes_replay_though_rewards_were_replaced(runs: Runs) -> None
 
 def test_an_update_from_which_nothing_can_be_learned(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """All groups dropped, or no episode with a single turn: the run goes on, and says so."""
+
     def nothing(parts: Parts, played: Sequence[Group], cost: Cost, opponents: Collection[str]) -> Sample:
         return Sample(played, [Side(n, "agent", None, False) for n in range(len(played))], cost)
 
