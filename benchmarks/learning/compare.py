@@ -4,7 +4,7 @@
     python benchmarks/learning/summary.py OUT
 
 The recipe's warm start is made once; every method goes on from it with every seed, for the recipe's updates. What is
-done already is not done again. ``tree`` plays fewer steps in an update, so it is given more updates.
+done already is not done again. ``tree`` plays fewer steps in an update than the others, which the summary accounts for.
 """
 
 from __future__ import annotations

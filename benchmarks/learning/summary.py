@@ -105,15 +105,16 @@ def table(
     lines = [
         (
             f"| rule | seeds | dev at {budget['steps']:,.0f} steps | dev at {budget['tokens']:,.0f} tokens "
-            "| test, sampled: before | after | test, greedy: after |"
+            "| test, sampled: before | after | test, greedy: after | after, sampled, minus `grpo` |"
         ),
-        "|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|",
     ]
     data: dict[str, Any] = {"budget": budget, "rules": {}}
     for method, several in curves.items():
         cells = [mean_of([curve.at(cost, budget[cost]) for curve in several]) for cost in budget]
         for name in ("before, sampled", "after RL, sampled", "after RL, greedy"):
             cells.append(mean_of([result[name] for result in judged[method]]))
+        cells.append(mean_of(differences(judged[method], judged["grpo"])))
         lines.append(f"| `{method}` | {len(several)} | " + " | ".join(map(str, cells)) + " |")
         data["rules"][method] = {
             "curves": [curve._asdict() for curve in several],
@@ -121,6 +122,12 @@ def table(
             "cells": [cell._asdict() for cell in cells],
         }
     return "\n".join(lines) + "\n", data
+
+
+def differences(ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str, float]]) -> list[float]:
+    """After training, sampled, seed by seed: equal seeds play equal tasks."""
+    name = "after RL, sampled"
+    return [a[name] - b[name] for a, b in zip(ours, theirs, strict=False)]
 
 
 def plot(curves: Mapping[str, Sequence[Curve]], path: Path) -> None:

@@ -18,7 +18,7 @@ VERBS = [
     "survey",
     "doctor",
 ]
-SEAMS = ["strategy", "reward", "filter", "credit", "correction", "loss", "reduce"]
+SEAMS = ["strategy", "judge", "reward", "filter", "credit", "correction", "loss", "reduce"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
