@@ -58,6 +58,14 @@ class Failed(Exception):
 
 def main() -> int:
     reexec_if_old()
+    failed = install()
+    if not failed and "--browser" in sys.argv:
+        install_chromium()
+    return failed
+
+
+def install() -> int:
+    """Make the environment if it is not as wanted; the exit status."""
     gpu = has_gpu()
     wanted = fingerprint(gpu)
     if STAMP.is_file() and STAMP.read_text() == wanted and (VENV / "bin" / "turnwise").exists():
@@ -68,7 +76,6 @@ def main() -> int:
         step("installer (uv)", [*PIP, "uv", "packaging"])
         requirements = install_gpu() if gpu else install_cpu()
         install_rest(requirements)
-        install_chromium()
         step("first start", [str(VENV / "bin" / "turnwise"), "--version"])
     except Failed as failed:
         say(f"✗ {failed}\n→ {failed.remedy}\n  Everything that was printed is in {LOG}.")
@@ -206,9 +213,12 @@ def install_chromium() -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         say("· no Chromium (web environments need it): sudo apt-get install chromium-headless-shell")
         return
-    install = ["apt-get", "install", "-y", "--no-install-recommends", "fonts-dejavu-core"]
-    step("apt-get update", ["apt-get", "update"])
-    step("chromium", [*install, "chromium-headless-shell"], [*install, "chromium"])
+    apt = ["apt-get", "install", "-y", "--no-install-recommends", "fonts-dejavu-core"]
+    try:
+        step("apt-get update", ["apt-get", "update"])
+        step("chromium", [*apt, "chromium-headless-shell"], [*apt, "chromium"])
+    except Failed as failed:
+        say(f"· no Chromium (web environments need it): {failed}\n→ {failed.remedy}")
 
 
 def step(title: str, *ways: list[str], log: bool = True) -> None:
