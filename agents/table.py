@@ -36,7 +36,7 @@ def player(cast: Cast, agent: str) -> Policy:
 
 
 class Table:
-    """An episode in the making: one history for each agent that was spoken to so far."""
+    """An episode in the making: one history for each of its agents."""
 
     def __init__(self, env: AgentEnv[Any], task: Task, seed: int) -> None:
         self.env, self.task, self.seed = env, task, seed
