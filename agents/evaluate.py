@@ -12,19 +12,20 @@ import functools
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from turnwise.agents.comparison import Comparison, compare
 from turnwise.agents.core import Episode, Outcome, Policy
 from turnwise.agents.log import EpisodeLog
 from turnwise.agents.rollout import Limits, Request, rollout
-from turnwise.agents.statistics import Comparison, Interval, clustered_mean, compare, proportion
+from turnwise.agents.statistics import Interval, clustered_mean, proportion
 from turnwise.agents.statistics import pass_at_k as at_k
 from turnwise.agents.statistics import pass_hat_k as hat_k
-from turnwise.agents.table import cast
+from turnwise.agents.table import cast, check_opponents
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Json, Split, Suite, derive_rng
@@ -134,21 +135,13 @@ async def evaluate_async(
         opponents: who plays the other agents; ``policy`` plays those that are not named.
 
     Raises:
-        TurnwiseError: suite or split is unknown, or not a single episode counts.
+        TurnwiseError: suite, split or an opponent's name is unknown, or not a single episode counts.
     """
     suite = get_suite(suite) if isinstance(suite, str) else suite
     requests = requests_for(suite, split, episodes=episodes, k=k, seed=seed)
+    check_opponents(suite, opponents or ())
     started = time.monotonic()
-    with ExitStack() as stack:
-        if isinstance(log, (str, Path)):
-            log = stack.enter_context(EpisodeLog(log, policy=policy.name, env_options=env_options))
-
-        def heard(index: int, episode: Episode) -> None:
-            if isinstance(log, EpisodeLog):
-                log.append(episode)
-            if on_episode is not None:
-                on_episode(index, episode)
-
+    with _heard(log, policy.name, env_options, on_episode) as heard:
         played = await rollout(
             requests,
             cast(policy, opponents or {}),
@@ -157,8 +150,6 @@ async def evaluate_async(
             env_options=env_options,
             on_episode=heard,
         )
-        if isinstance(log, EpisodeLog):
-            log.flush()
     return summarize(
         played,
         suite=suite.name,
@@ -168,6 +159,31 @@ async def evaluate_async(
         seed=seed,
         seconds=time.monotonic() - started,
     )
+
+
+@contextmanager
+def _heard(
+    log: EpisodeLog | Path | str | None,
+    policy: str,
+    env_options: Mapping[str, Json] | None,
+    on_episode: Callable[[int, Episode], None] | None,
+) -> Iterator[Callable[[int, Episode], None]]:
+    """Who is told of each finished episode: the log, and whoever asked. A log of our own is closed in the end."""
+    with ExitStack() as stack:
+        if isinstance(log, (str, Path)):
+            book = stack.enter_context(EpisodeLog(log, policy=policy, env_options=env_options))
+        else:
+            book = log
+
+        def heard(index: int, episode: Episode) -> None:
+            if book is not None:
+                book.append(episode)
+            if on_episode is not None:
+                on_episode(index, episode)
+
+        yield heard
+        if book is not None:
+            book.flush()
 
 
 def _blocking(function: Callable[Args, Coroutine[Any, Any, Result]]) -> Callable[Args, Result]:

@@ -9,8 +9,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from turnwise.agents.comparison import Comparison
 from turnwise.agents.evaluate import Evaluation
-from turnwise.agents.statistics import Comparison, Interval
+from turnwise.agents.statistics import Interval
 
 
 def percent(share: float | None) -> str:

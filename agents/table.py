@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from turnwise.agents.core import History, Policy, Reply, Trajectory
 from turnwise.envs.core import AgentEnv, Step
 from turnwise.envs.messages import Messages
-from turnwise.errors import NotFoundError
-from turnwise.tasks.core import Task, derive_rng
+from turnwise.envs.registry import env_class, make, suite_tasks
+from turnwise.errors import NotFoundError, TurnwiseError
+from turnwise.tasks.core import Split, Suite, Task, derive_rng
 
 Cast: TypeAlias = Policy | Mapping[str, Policy]
 """One policy for every agent, or a mapping from agents to policies; ``"*"`` is every agent not named."""
 
 EVERYONE_ELSE = "*"
+_LOOKED_AT = 8
 
 
 def cast(policy: Policy, others: Mapping[str, Policy]) -> Cast:
@@ -33,6 +35,40 @@ def player(cast: Cast, agent: str) -> Policy:
     if agent not in cast and EVERYONE_ELSE not in cast:
         raise NotFoundError("policy for agent", agent, cast)
     return cast[agent] if agent in cast else cast[EVERYONE_ELSE]
+
+
+def agents_of(suite: Suite) -> tuple[str, ...]:
+    """The agents of a suite's environment; where they depend on the task, those of its first eight tasks."""
+    declared: Any = env_class(suite.env).agents
+    if isinstance(declared, tuple):
+        return declared
+    env, found = make(suite.env), dict[str, None]()
+    try:
+        for task in suite_tasks(suite, Split.TRAIN, _LOOKED_AT):
+            env.reset(seed=0, options={"task": task})
+            found |= dict.fromkeys(env.agents)
+    finally:
+        env.close()
+    return tuple(found)
+
+
+def check_opponents(suite: Suite, names: Iterable[str]) -> None:
+    """Refuse opponents who are no agents of the suite, and those who leave nobody for the policy.
+
+    Raises:
+        TurnwiseError: with the nearest name, or the remedy.
+    """
+    if not (wanted := {*names}):
+        return
+    agents = agents_of(suite)
+    for name in wanted:
+        if name not in agents:
+            raise NotFoundError(f"agent of {suite.name} called", name, agents)
+    if wanted >= {*agents}:
+        raise TurnwiseError(
+            f"Opponents play every agent of {suite.name}, so that the policy plays nobody.",
+            f"Leave one of {', '.join(agents)} to it.",
+        )
 
 
 class Table:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from turnwise.agents.policies.registry import check_spec
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.policies.small import HEAD_DIMS
 from turnwise.agents.rollout import Request
+from turnwise.agents.table import check_opponents
 from turnwise.envs.registry import env_class, get_suite
-from turnwise.errors import NotFoundError, RecipeError
-from turnwise.tasks.core import Task
+from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
+from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.measure import MEASURED
 from turnwise.trainers.play import DryPlayer, Strategy
 from turnwise.trainers.registry import Component, components
@@ -38,12 +40,26 @@ def check_fit(recipe: Recipe) -> None:
         _check_options("environment", env_class(suite.env), recipe.rollout.env_options)
     if recipe.warm_start is not None:
         scripted(recipe.warm_start.demonstrator)
+    for key, opponents in (
+        ("rollout.opponents", recipe.rollout.opponents),
+        ("evaluate.opponents", recipe.evaluate.opponents),
+    ):
+        _check_opponents(suite, key, opponents)
     _check_parts(recipe)
     _check_model(recipe)
     if recipe.engine.options:
         module, name = ENGINES[recipe.engine.kind]
         engine = getattr(importlib.import_module(module), name)
         _check_options(f"engine {recipe.engine.kind!r}", engine, recipe.engine.options)
+
+
+def _check_opponents(suite: Suite, key: str, opponents: Mapping[str, str]) -> None:
+    try:
+        check_opponents(suite, opponents)
+        for spec in opponents.values():
+            check_spec(spec)
+    except TurnwiseError as error:
+        raise RecipeError(f"{key}: {error.cause}", error.remedy) from None
 
 
 def _check_parts(recipe: Recipe) -> None:

@@ -29,7 +29,8 @@ from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
 import turnwise
-from turnwise.agents.statistics import Estimate, difference_interval
+from turnwise.agents.comparison import difference_interval
+from turnwise.agents.statistics import Estimate
 from turnwise.agents.summary import percent, percent_interval
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report_credit import group_view

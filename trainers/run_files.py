@@ -13,9 +13,10 @@ from typing import Any
 
 import yaml
 
+from turnwise.agents.comparison import Comparison, compare
 from turnwise.agents.log import LogReader
 from turnwise.agents.records import Record
-from turnwise.agents.statistics import Comparison, Interval, compare
+from turnwise.agents.statistics import Interval
 from turnwise.errors import TurnwiseError
 
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"

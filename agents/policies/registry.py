@@ -34,6 +34,7 @@ class PolicyKind(NamedTuple):
     spec: str
     about: str
     make: Callable[[str, Options], Policy]
+    scripts: bool = False  # made of scripts, so that making it costs nothing
 
 
 def make_policy(spec: str, **options: object) -> Policy:
@@ -46,13 +47,29 @@ def make_policy(spec: str, **options: object) -> Policy:
         NotFoundError: no such kind of policy, or no such script.
         TurnwiseError: the model is not there or cannot be loaded.
     """
+    entry, target = _parsed(spec)
+    return entry.make(target, Options(**options))  # pyright: ignore[reportArgumentType]
+
+
+def check_spec(spec: str) -> None:
+    """Refuse a spec that names no kind of policy, or no script; models are not looked for.
+
+    Raises:
+        TurnwiseError: with the nearest name, or the remedy.
+    """
+    entry, target = _parsed(spec)
+    if entry.scripts:
+        entry.make(target, Options())
+
+
+def _parsed(spec: str) -> tuple[PolicyKind, str]:
     kind, _, target = spec.partition(":")
     if kind not in POLICIES:
         raise NotFoundError("kind of policy", kind, POLICIES)
     entry = POLICIES[kind]
     if ":" in entry.spec and not target:
         raise TurnwiseError(f"The policy {spec!r} is not complete.", f"Write {entry.spec}.")
-    return entry.make(target, Options(**options))  # pyright: ignore[reportArgumentType]
+    return entry, target
 
 
 def find_model(name: str) -> str:
@@ -158,8 +175,10 @@ def _vllm(name: str, options: Options) -> Policy:
 
 
 POLICIES: Mapping[str, PolicyKind] = {
-    "scripted": PolicyKind("scripted:NAME", "gold, or a floor: null, constant, echo, random, ...", _scripted),
-    "mix": PolicyKind("mix:NAME=W,NAME=W", "Scripts drawn anew before each turn, by weight.", _mixture),
+    "scripted": PolicyKind(
+        "scripted:NAME", "gold, or a floor: null, constant, echo, random, ...", _scripted, True
+    ),
+    "mix": PolicyKind("mix:NAME=W,NAME=W", "Scripts drawn anew before each turn, by weight.", _mixture, True),
     "vllm": PolicyKind("vllm:PATH_OR_ID", "A language model sampled by vLLM in this process.", _vllm),
     "torch": PolicyKind("torch:PATH_OR_ID", "A language model sampled by plain PyTorch.", _torch),
     "openai": PolicyKind("openai:MODEL@URL", "Any OpenAI-compatible server (OPENAI_API_KEY).", _openai),

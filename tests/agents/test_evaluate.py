@@ -12,7 +12,7 @@ from turnwise.agents.log import read_episodes
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.statistics import wilson
 from turnwise.agents.summary import comparison_table, evaluation_table
-from turnwise.errors import TurnwiseError
+from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split
 
 
@@ -146,3 +146,11 @@ def test_tables_say_whether_a_difference_is_significant(suite, player):
     one = printed(evaluation_table(evaluate(suite, player(0.5), episodes=40, k=4)))
     assert "pass^4" in one
     assert "10 tasks × 4 runs" in one
+
+
+def test_opponents_must_be_agents_of_the_suite():
+    with pytest.raises(NotFoundError, match="Did you mean 'opponent'"):
+        evaluate("games/kuhn-self", scripted("gold"), episodes=4, opponents={"oponent": scripted("rival")})
+    both = {name: scripted("rival") for name in ("agent", "opponent")}
+    with pytest.raises(TurnwiseError, match="plays nobody"):
+        evaluate("games/kuhn-self", scripted("gold"), episodes=4, opponents=both)

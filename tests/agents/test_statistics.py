@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.agents.statistics import (
-    clustered_mean,
-    compare,
-    pass_at_k,
-    pass_hat_k,
-    proportion,
-    wilson,
-)
+from turnwise.agents.comparison import compare
+from turnwise.agents.statistics import clustered_mean, pass_at_k, pass_hat_k, proportion, wilson
 from turnwise.errors import TurnwiseError
 
 counts = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))

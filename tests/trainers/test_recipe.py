@@ -10,7 +10,7 @@ import yaml
 
 pytest.importorskip("torch")
 
-from turnwise.errors import TurnwiseError
+from turnwise.errors import RecipeError, TurnwiseError
 from turnwise.trainers.effects import drops_everything, gives_nothing_alone, idle_options
 from turnwise.trainers.fit import MEASURED
 from turnwise.trainers.recipe import check_recipe, load_recipe, recipe_names
@@ -36,6 +36,31 @@ def test_shipped_recipes_are_right_and_survive_being_frozen(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.about
     assert check_recipe(yaml.safe_load(recipe.to_yaml())) == recipe
+
+
+@pytest.mark.parametrize("key", ["rollout.opponents", "evaluate.opponents"])
+@pytest.mark.parametrize(
+    ("opponents", "cause", "remedy"),
+    [
+        ({"oponent": "scripted:rival"}, "games/kuhn-self called 'oponent'", "Did you mean 'opponent'?"),
+        ({"opponent": "scripted:rivl"}, "'rivl'", "Did you mean 'rival'?"),
+        ({"opponent": "script:rival"}, "no kind of policy 'script'", "Did you mean 'scripted'?"),
+        ({"opponent": "scripted"}, "'scripted' is not complete", "scripted:NAME"),
+        ({"agent": "scripted:gold", "opponent": "scripted:gold"}, "every agent", "Leave one of"),
+    ],
+)
+def test_opponents_who_are_not_there_are_refused(
+    key: str, opponents: dict[str, str], cause: str, remedy: str
+) -> None:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("kuhn-self", {key: opponents})
+    assert caught.value.cause.startswith(f"{key}: ")
+    assert cause in caught.value.cause
+    assert remedy in caught.value.remedy
+
+
+def test_where_one_agent_plays_there_are_no_opponents() -> None:
+    assert "'user'" in refused({"rollout.opponents": {"user": "scripted:gold"}}).cause
 
 
 def test_options_that_are_null_survive_being_frozen() -> None:

@@ -81,20 +81,22 @@ def credit_bench(
 
     def show(console: Console) -> None:
         for source in report.sources:
-            console.print(f"\n{source}", style="bold", markup=False)
-            rows = _rows(report, source)
-            table(rows, [column for column in rows[0] if column not in PAGE_ONLY])(console)
-            if by_stage := _stage_rows(report, source):
-                console.print(f"\n{source}, by stage: correlation", style="bold", markup=False)
-                table(by_stage)(console)
-            for name, missing in report.left_out.get(source, {}).items():
-                console.print(
-                    f"{name} is left out: {', '.join(missing)} cannot be measured here", style="dim"
-                )
+            _show_source(console, report, source)
         for path in written:
             console.print(f"wrote {path}", markup=False)
 
     return Answer(report.to_json() | {"files": [str(path) for path in written]}, show)
+
+
+def _show_source(console: Console, report: Report, source: str) -> None:
+    console.print(f"\n{source}", style="bold", markup=False)
+    rows = _rows(report, source)
+    table(rows, [column for column in rows[0] if column not in PAGE_ONLY])(console)
+    if by_stage := _stage_rows(report, source):
+        console.print(f"\n{source}, by stage: correlation", style="bold", markup=False)
+        table(by_stage)(console)
+    for name, missing in report.left_out.get(source, {}).items():
+        console.print(f"{name} is left out: {', '.join(missing)} cannot be measured here", style="dim")
 
 
 def _rows(report: Report, source: str) -> list[dict[str, Json]]:
