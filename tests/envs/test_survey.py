@@ -1,4 +1,4 @@
-"""What is claimed of the worlds' suites, on a sample: gold solves, splits share nothing (benchmarks/suites.json)."""
+"""What is claimed of suites, on a sample: gold solves, floors do not, splits share nothing (benchmarks/suites.json)."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from turnwise.envs.core import AgentEnv, End, Transition
-from turnwise.envs.registry import register, register_suite
+from turnwise.envs.floors import FLOORS
+from turnwise.envs.registry import register, register_suite, suites
 from turnwise.envs.survey import suites_of, survey
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split, Suite, Task
@@ -17,7 +18,7 @@ COMMITTED = Path(__file__).parents[2] / "benchmarks" / "suites.json"
 
 @pytest.mark.parametrize("suite", suites_of(WORLDS), ids=lambda suite: suite.name)
 def test_gold_solves_and_splits_share_nothing(suite):
-    found = survey(suite, gold=15, tasks=60)
+    found = survey(suite, gold=15, floors=6, tasks=60)
     assert (found.played, found.gold, found.worst, found.compared, found.shared) == (15, 1.0, 1.0, 60, 0)
     assert found.different > 50
 
@@ -25,9 +26,12 @@ def test_gold_solves_and_splits_share_nothing(suite):
 def test_the_committed_survey_is_about_the_suites_that_there_are():
     committed = json.loads(COMMITTED.read_text("utf-8"))
     assert committed["ok"]
-    assert {row["suite"] for row in committed["suites"]} <= {suite.name for suite in suites_of(WORLDS)}
+    assert {row["suite"] for row in committed["suites"]} <= {suite.name for suite in suites()}
     for row in committed["suites"]:
         assert (row["played"], row["worst"], row["compared"], row["shared"]) == (1000, 1.0, 10_000, 0)
+    for row in (row for row in committed["suites"] if "floors" in row):
+        assert (row["floor_tasks"], row["floors"].keys()) == (1000, FLOORS.keys())
+        assert max(got["success"] for got in row["floors"].values()) == row["floor"] <= row["bound"]
 
 
 class Leaky(AgentEnv[int]):
@@ -51,9 +55,12 @@ class Leaky(AgentEnv[int]):
 def test_a_survey_sees_what_is_wrong():
     register("leaky/Leaky-v0", f"{__name__}:Leaky", "Leaks.")
     register_suite(Suite("leaky/some", "leaky/Leaky-v0", "Four tasks in all."))
-    found = survey(suites_of(["leaky"])[0], gold=30, tasks=30)
+    found = survey(suites_of(["leaky"])[0], gold=30, floors=9, tasks=30)
     assert (found.worst, found.different, found.shared) == (0.0, 4, 8)
     assert 0 < found.gold < 1
+    assert found.floor == found.floors["null"].success > found.bound == 0.1
+    assert [bad.ok for bad in (found, found._replace(worst=1.0, shared=0))] == [False, False]
+    assert found._replace(worst=1.0, shared=0, floor=0.1).ok
 
 
 def test_what_is_refused():

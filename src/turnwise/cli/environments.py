@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from turnwise.agents.core import Episode
     from turnwise.envs.check import CheckReport
+    from turnwise.envs.survey import Survey
     from turnwise.tasks.core import Task
 
 
@@ -108,21 +109,41 @@ def _show_card(console: Console, report: CheckReport) -> None:
     console.print(Panel(card, title=f"{escape(report.env)} {verdict}", title_align="left"))
 
 
-def survey(*names: str, gold: int = 1000, tasks: int = 10_000) -> Answer:
-    """Play the scripted solution on many tasks of suites, and see that their splits share none.
+def survey(*names: str, gold: int = 1000, floors: int = 1000, tasks: int = 10_000) -> Answer:
+    """Play the scripted solution and agents without a mind on many tasks of suites, and see that splits share none.
 
     Args:
         names: Suites (lab/easy), environments (turnwise/Lab-v0) or families (lab).
-        gold: How many tasks of each suite are played.
+        gold: How many tasks of each suite the scripted solution plays.
+        floors: How many each agent without a mind plays.
         tasks: How many tasks of each suite are compared.
     """
     from turnwise.envs.survey import suites_of
     from turnwise.envs.survey import survey as survey_suite
 
-    found = [survey_suite(suite, gold=gold, tasks=tasks) for suite in suites_of(names)]
-    rows: list[dict[str, Json]] = [row._asdict() for row in found]
-    ok = all(row.worst >= 1.0 and not row.shared for row in found)
-    return Answer({"ok": ok, "suites": rows}, table(rows), code=0 if ok else 1)
+    found = [survey_suite(suite, gold=gold, floors=floors, tasks=tasks) for suite in suites_of(names)]
+    ok = all(row.ok for row in found)
+    return Answer(
+        {"ok": ok, "suites": [row.to_json() for row in found]},
+        lambda console: _show_survey(console, found),
+        code=0 if ok else 1,
+    )
+
+
+def _show_survey(console: Console, found: Sequence[Survey]) -> None:
+    columns = ("gold", "worst", "turns", "compared", "different", "shared", "seconds")
+    rows = [{"name": row.suite} | {key: row.to_json()[key] for key in columns} for row in found]
+    table(rows)(console)
+    console.print("\nAgents without a mind: share of tasks solved (mean score)")
+    floors = [
+        {"name": row.suite, "bound": row.bound}
+        | {agent: f"{got.success:.3f} ({got.score:.2f})" for agent, got in row.floors.items()}
+        for row in found
+    ]
+    table(floors)(console)
+    for row in found:
+        if not row.ok:
+            console.print(f"[red]✗[/red] {row.suite}")
 
 
 def play(
