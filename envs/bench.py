@@ -16,8 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
-from turnwise.envs.bench_live import UNITS as LIVE_UNITS
-from turnwise.envs.bench_live import measure_live
+from turnwise.envs import bench_live
 from turnwise.envs.core import AgentEnv, End
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.registry import env_class
@@ -37,7 +36,7 @@ class Figure(NamedTuple):
     spread: float
 
 
-def bench_env(name: str, *, repeats: int = _REPEATS, tasks: int = _TASKS) -> dict[str, Figure]:
+def bench_env(name: str, *, repeats: int = 0, tasks: int = 0) -> dict[str, Figure]:
     """Measure an environment on each of the workloads that its class names in ``benchmarks``.
 
     Figures, each with the workload's name appended where there is one:
@@ -48,10 +47,13 @@ def bench_env(name: str, *, repeats: int = _REPEATS, tasks: int = _TASKS) -> dic
     * ``fork``: one ``fork()`` in mid-episode.
     * ``memory_1000``: what a thousand environments, each in an episode, add to one.
 
-    Environments with a live world have the figures of :data:`turnwise.envs.bench_live.UNITS`.
+    Environments with a live world have the figures of :data:`turnwise.envs.bench_live.UNITS`. Without ``repeats``
+    and ``tasks`` there are as many as keep the whole to a few minutes.
     """
     live = issubclass(env_class(name), LiveEnv)
-    measure, units = (measure_live, LIVE_UNITS) if live else (_measure, _UNITS)
+    measure, units = (bench_live.measure_live, bench_live.UNITS) if live else (_measure, _UNITS)
+    repeats = repeats or (bench_live.REPEATS if live else _REPEATS)
+    tasks = tasks or (bench_live.TASKS if live else _TASKS)
     figures: dict[str, Figure] = {}
     for workload, knobs in env_class(name).benchmarks.items():
         generate = env_class(name).generate
@@ -61,10 +63,10 @@ def bench_env(name: str, *, repeats: int = _REPEATS, tasks: int = _TASKS) -> dic
         ]
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
             runs = [pool.submit(measure, name, data).result() for _ in range(repeats)]
-        for figure, unit in units.items():
+        for figure in runs[0]:
             values = [run[figure] for run in runs]
             key = f"{figure}_{workload}" if workload else figure
-            figures[key] = Figure(statistics.median(values), unit, max(values) - min(values))
+            figures[key] = Figure(statistics.median(values), units[figure], max(values) - min(values))
     return figures
 
 

@@ -5,6 +5,7 @@ Each repetition runs in a fresh process; several environments are stepped at onc
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Sequence
@@ -12,42 +13,64 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from turnwise.envs.core import AgentEnv
+from turnwise.envs.live import LiveEnv
 from turnwise.envs.registry import env_class
 from turnwise.tasks.core import Json, Task
 
-AT_ONCE = (1, 4, 16)
-_EPISODES = 6  # per environment, at least
+REPEATS = 3
+TASKS = 48
+
+_ALONE = 12  # episodes
+_CROWDS = {4: 5, 16: 2}  # environments at once → episodes of each
 _FORKS = 5
 
 UNITS = {
     "reset": "ms",
     "step": "ms",
     "fork": "ms",
-    **{f"gold_steps_{n}_at_once": "steps/s" for n in AT_ONCE},
+    **{f"gold_steps_{n}_at_once": "steps/s" for n in (1, *_CROWDS)},
     "memory_each": "MiB",
+    "twin_gold_steps": "steps/s",
+    "twin_times": "×",
 }
 """``reset`` and ``step`` are medians of one environment alone; ``memory_each`` is what a further one adds to all
-processes together (proportional set size)."""
+processes together (proportional set size). ``twin_gold_steps`` is the speed of the class's ``twin`` on the same
+tasks, and ``twin_times`` how often that contains the highest speed here."""
 
 
 def measure_live(name: str, data: Sequence[dict[str, Json]]) -> dict[str, float]:
     """All figures once; runs in a process of its own."""
     tasks = [Task.from_json(item) for item in data]
+    figures = _alone(name, tasks)
+    crowd, figures["memory_each"] = _crowd(name, tasks, max(_CROWDS))
+    for n, each in sorted(_CROWDS.items(), reverse=True):
+        for env in crowd[n:]:
+            env.close()
+        figures[f"gold_steps_{n}_at_once"] = _steps_per_second(crowd[:n], tasks, each)
+    for env in crowd:
+        env.close()
+    best = max(figures[f"gold_steps_{n}_at_once"] for n in (1, *_CROWDS))
+    return figures | _twin(name, tasks, best)
+
+
+def _alone(name: str, tasks: Sequence[Task]) -> dict[str, float]:
+    """One environment after another episode, and its forks."""
     env = env_class(name)()
     _play(env, tasks[0], [], [])  # builds what all episodes share
     resets: list[float] = []
     steps: list[float] = []
-    for task in tasks[:12]:
-        _play(env, task, resets, steps)
+    started = time.perf_counter()
+    for i in range(_ALONE):
+        _play(env, tasks[i % len(tasks)], resets, steps)
+    seconds = time.perf_counter() - started
     figures = {
         "reset": 1e3 * statistics.median(resets),
         "step": 1e3 * statistics.median(steps),
         "fork": _fork_ms(env, tasks[0]),
+        "gold_steps_1_at_once": len(steps) / seconds,
     }
     env.close()
-    for n in AT_ONCE:
-        figures[f"gold_steps_{n}_at_once"] = _steps_per_second(name, tasks, n)
-    return {**figures, "memory_each": _memory_mebibytes(name, tasks, max(AT_ONCE))}
+    return figures
 
 
 def _play(env: AgentEnv[Any], task: Task, resets: list[float], steps: list[float]) -> int:
@@ -65,24 +88,17 @@ def _play(env: AgentEnv[Any], task: Task, resets: list[float], steps: list[float
     return turns
 
 
-def _steps_per_second(name: str, tasks: Sequence[Task], n: int) -> float:
-    """Whole episodes, resets included, of ``n`` environments that are there already."""
-    envs = [env_class(name)() for _ in range(n)]
-    for env in envs:
-        env.reset(seed=0, options={"task": tasks[0]})
-    each = max(_EPISODES, 24 // n)
+def _steps_per_second(envs: Sequence[AgentEnv[Any]], tasks: Sequence[Task], each: int) -> float:
+    """Whole episodes, resets included, of environments that are there already."""
 
     def play(place: int) -> int:
         chosen = [tasks[(place * each + i) % len(tasks)] for i in range(each)]
         return sum(_play(envs[place], task, [], []) for task in chosen)
 
-    with ThreadPoolExecutor(n) as pool:
+    with ThreadPoolExecutor(len(envs)) as pool:
         started = time.perf_counter()
-        turns = sum(pool.map(play, range(n)))
-        seconds = time.perf_counter() - started
-    for env in envs:
-        env.close()
-    return turns / seconds
+        turns = sum(pool.map(play, range(len(envs))))
+        return turns / (time.perf_counter() - started)
 
 
 def _fork_ms(env: AgentEnv[Any], task: Task) -> float:
@@ -97,7 +113,8 @@ def _fork_ms(env: AgentEnv[Any], task: Task) -> float:
     return 1e3 * statistics.median(times)
 
 
-def _memory_mebibytes(name: str, tasks: Sequence[Task], n: int) -> float:
+def _crowd(name: str, tasks: Sequence[Task], n: int) -> tuple[list[AgentEnv[Any]], float]:
+    """``n`` environments in mid-episode, and the MiB that each after the first has added."""
     envs: list[AgentEnv[Any]] = []
     sizes: list[float] = []
     for place in range(n):
@@ -106,9 +123,19 @@ def _memory_mebibytes(name: str, tasks: Sequence[Task], n: int) -> float:
         env.step(env.gold(env.state))
         envs.append(env)
         sizes.append(_all_memory())
-    for env in envs:
-        env.close()
-    return (sizes[-1] - sizes[0]) / (n - 1) / 2**20
+    return envs, (sizes[-1] - sizes[0]) / (n - 1) / 2**20
+
+
+def _twin(name: str, tasks: Sequence[Task], best: float) -> dict[str, float]:
+    """The same tasks without a live world, each for the first time, where the class names such a twin."""
+    kind = env_class(name)
+    if not issubclass(kind, LiveEnv) or not kind.twin:
+        return {}
+    env = env_class(kind.twin)()
+    started = time.perf_counter()
+    turns = sum(_play(env, dataclasses.replace(task, env=kind.twin), [], []) for task in tasks)
+    speed = turns / (time.perf_counter() - started)
+    return {"twin_gold_steps": speed, "twin_times": speed / best}
 
 
 def _all_memory() -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from typing import ClassVar
 
 from turnwise.envs.core import AgentEnv, Snapshot
 from turnwise.envs.steps import State
@@ -20,6 +21,9 @@ class LiveEnv(AgentEnv[State]):
     live world runs on may fail; raise :class:`turnwise.errors.InfraError` then, and the episode is played
     again in a fresh environment.
     """
+
+    twin: ClassVar[str] = ""
+    """An environment that plays the same tasks without a live world; the benchmark compares both."""
 
     @abstractmethod
     def capture(self) -> object:

@@ -35,6 +35,7 @@ class ShopBrowserEnv(WebEnv):
     """Shop-v0's tasks, states and score on real pages."""
 
     floor: ClassVar[float] = ShopEnv.floor
+    twin: ClassVar[str] = "turnwise/Shop-v0"
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         view: {"products": 1000, "catalogues": 1, "option_groups": 2, "price_cap": True, "view": view}
         for view in ("text", "tree")

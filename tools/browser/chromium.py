@@ -23,6 +23,9 @@ FLAGS = (
     "--mute-audio",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",  # no look-up leaves
+    # A context's tabs share one process, also with the tab of the next episode. Contexts never share one.
+    "--renderer-process-limit=1",
+    "--disable-site-isolation-trials",
     "--js-flags=--max-old-space-size=256",  # MiB; a greedy page crashes itself, not the machine
 )
 

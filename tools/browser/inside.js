@@ -6,9 +6,14 @@
   const FIELDS = "input, textarea, select";
   const FOCUSABLE = "a[href], button, input, textarea, select, summary, [tabindex], [contenteditable]";
 
-  // Two turns of the event loop later: [changes so far, number of elements].
-  const tick = () => new Promise(done => setTimeout(() => setTimeout(() =>
-    done([state.changes, document.getElementsByTagName("*").length]), 0), 0));
+  // Two looks, each after two turns of the event loop: [whether they saw the same, number of elements].
+  const turns = () => new Promise(done => setTimeout(() => setTimeout(done, 0), 0));
+  const still = async () => {
+    await turns();
+    const before = state.changes;
+    await turns();
+    return [state.changes === before, document.getElementsByTagName("*").length];
+  };
 
   // Where to click on an element, and why that would not work.
   const place = element => {
@@ -130,5 +135,5 @@
   };
 
   const text = () => document.body ? document.body.innerText : "";
-  globalThis.turnwise = {tick, place, ready, choose, forms, refill, keep, scroll, text};
+  globalThis.turnwise = {still, place, ready, choose, forms, refill, keep, scroll, text};
 })()

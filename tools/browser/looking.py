@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -49,12 +50,13 @@ class Seen(NamedTuple):
 
 async def look_at(tab: Tab, kind: Look, ids: Ids) -> Seen:
     """Look at a tab; new things are entered in ``ids``. A screenshot comes with a list of what can be used."""
-    title = await tab.ask("document.title")
     if kind == "text":
-        return Seen(title, (await tab.ask("turnwise.text()")).strip())
+        title, text = await tab.ask("[document.title, turnwise.text()]")
+        return Seen(title, text.strip())
     if tab.elements > ELEMENTS:
+        title = await tab.ask("document.title")
         return Seen(title, f"[The page has {tab.elements} elements, too many to show.]")
-    ax, nodes = await read_nodes(tab, ids)
+    title, (ax, nodes) = await asyncio.gather(tab.ask("document.title"), read_nodes(tab, ids))
     if kind == "html":
         document = await tab.send("DOM.getDocument", {"depth": -1})
         return Seen(title, show_html(document["root"], ax, nodes), nodes=nodes)

@@ -8,13 +8,14 @@ import contextlib
 import os
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Error, Playwright, async_playwright
 
 from turnwise.errors import InfraError
 from turnwise.tools.browser.chromium import FLAGS, UNWANTED, require_chromium
+from turnwise.tools.browser.tab import Hung, Tab
 from turnwise.tools.browser.threads import LoopThread
 
 if TYPE_CHECKING:
@@ -28,9 +29,17 @@ NOWHERE = "http://127.0.0.1:9"
 
 _LONGEST = 60.0  # seconds for any one request to the browser
 _STARTING = 180.0  # and for its start, which on a busy machine takes long
+_CLEANING = 5.0  # and for the cleaning of a context, whose page may hang
 _IDLE = 16  # cleaned contexts that are kept for each origin
 
 Result = TypeVar("Result")
+
+
+class Clean(NamedTuple):
+    """A browser context in which nobody has been, or of which nothing is left, with one empty tab."""
+
+    context: BrowserContext
+    tab: Tab
 
 
 class Chromium:
@@ -42,7 +51,7 @@ class Chromium:
         self._starting = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
-        self._idle: defaultdict[str, list[BrowserContext]] = defaultdict(list)
+        self._idle: defaultdict[str, list[Clean]] = defaultdict(list)
 
     def run(self, work: Coroutine[Any, Any, Result], seconds: float = _LONGEST) -> Result:
         """Do something on the browser's thread.
@@ -101,13 +110,16 @@ class Chromium:
 
     # --- on the browser's thread -----------------------------------------------------------------
 
-    async def context(self, origin: str) -> BrowserContext:
+    async def context(self, origin: str) -> Clean:
         """A clean context whose traffic goes to ``origin`` only."""
         browser = await self._connected()
         idle = self._idle[origin]
-        if idle:
-            return idle.pop()
-        return await browser.new_context(
+        while idle:
+            kept = idle.pop()
+            if not kept.tab.crashed:
+                return kept
+            await self.discard(kept.context)
+        context = await browser.new_context(
             viewport=VIEWPORT,  # pyright: ignore[reportArgumentType]
             locale="en-US",
             timezone_id="UTC",
@@ -117,21 +129,32 @@ class Chromium:
             # `<-loopback>` takes back that loopback bypasses the proxy; the origin is then excepted again.
             proxy={"server": NOWHERE, "bypass": f"<-loopback>,{urlsplit(origin).netloc}"},
         )
+        return Clean(context, await Tab(await context.new_page()).attach())
 
-    async def give_back(self, context: BrowserContext, origin: str, *, clean: bool) -> None:
+    async def give_back(self, context: BrowserContext, origin: str) -> None:
         """Clean a context for the next episode, or throw it away."""
-        idle = self._idle[origin]
-        browser = context.browser
-        if browser is None or browser is not self._browser or not browser.is_connected():
+        if not self._runs(context):
             return
-        if clean and len(idle) < _IDLE:
-            idle.append(context)
+        idle = self._idle[origin]
+        try:
+            async with asyncio.timeout(_CLEANING if len(idle) < _IDLE else 0):
+                idle.append(await _cleaned(context, origin))
+        except (TimeoutError, Error, Hung):
+            await self.discard(context)
+
+    async def discard(self, context: BrowserContext) -> None:
+        """Throw a context away."""
+        if not self._runs(context):
             return
         try:
             async with asyncio.timeout(10):
                 await context.close()
         except (TimeoutError, Error):
             await self._stop_browser()  # it holds on to a page that cannot be closed
+
+    def _runs(self, context: BrowserContext) -> bool:
+        browser = context.browser
+        return browser is not None and browser is self._browser and browser.is_connected()
 
     async def _connected(self) -> Browser:
         async with self._starting:
@@ -170,6 +193,21 @@ class Chromium:
         if playwright is not None:
             with contextlib.suppress(Exception):  # its process may be gone
                 await playwright.stop()
+
+
+async def _cleaned(context: BrowserContext, origin: str) -> Clean:
+    """The context with nothing but a new tab.
+
+    The new tab is there before the old ones go, so that it shares their process, which is slow to start; storage
+    is erased when they are gone, for a page that is closed may still write.
+    """
+    old = list(context.pages)
+    tab = await Tab(await context.new_page()).attach()
+    for page in old:
+        await page.close()
+    await tab.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+    await context.clear_cookies()
+    return Clean(context, tab)
 
 
 async def _process(browser: Browser) -> int:

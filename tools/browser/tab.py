@@ -50,7 +50,7 @@ class Tab:
         self._requests: dict[str, bool] = {}  # in flight → whether it is the page itself
         self._event = asyncio.Event()
         self._dialogs = 0
-        self._crashed = False
+        self.crashed = False
 
     async def attach(self) -> Tab:
         """Listen to the page."""
@@ -85,7 +85,7 @@ class Tab:
         Raises:
             Hung: no answer.
         """
-        if self._crashed:
+        if self.crashed:
             raise Hung("the page crashed")
         try:
             async with asyncio.timeout(HANG):
@@ -153,18 +153,13 @@ class Tab:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
-        before = -1
         while loop.time() < deadline:
             if self._loading or self._requests:
                 await self._wait(deadline - loop.time())
-                before = -1
                 continue
-            changes, self.elements = await self.ask("turnwise.tick()")
-            if self._loading or self._requests:
-                continue
-            if changes == before:
+            still, self.elements = await self.ask("turnwise.still()")
+            if still and not self._loading and not self._requests:
                 break
-            before = changes
         else:
             self.notes.append("The page has not come to rest.")
             self._requests.clear()
@@ -173,7 +168,7 @@ class Tab:
 
     async def _wait(self, seconds: float) -> None:
         self._event.clear()
-        if self._crashed:
+        if self.crashed:
             raise Hung("the page crashed")
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
@@ -235,7 +230,7 @@ class Tab:
         self._event.set()
 
     def _crash(self) -> None:
-        self._crashed = True
+        self.crashed = True
         self._event.set()
 
     def _on_request(self, event: Mapping[str, Any]) -> None:

@@ -62,8 +62,8 @@ class Window:
 
     async def begin(self) -> None:
         """Take a clean context and open its first tab."""
-        self._context = await self._browser.context(self.origin)
-        await self._first_tab()
+        self._context, tab = await self._browser.context(self.origin)
+        self._only(tab)
 
     async def open(self, address: str) -> None:
         """Load an address in the open tab."""
@@ -106,20 +106,22 @@ class Window:
         old, trail = self._context, self.tab.trail
         cookies: Any = await old.cookies()
         old.remove_listener("page", self._on_page)
-        self._context = await self._browser.context(self.origin)
-        await self._browser.give_back(old, self.origin, clean=False)
+        await self._browser.discard(old)
+        self._context, tab = await self._browser.context(self.origin)
         if cookies:
             await self._context.add_cookies(cookies)
         for back in range(min(len(trail), 2)):
-            await self._first_tab()
+            self._only(tab)
             self.tab.trail = trail[: len(trail) - 1 - back]
             try:
                 await self.open(trail[-1 - back])
             except Hung:
+                self._context.remove_listener("page", self._on_page)
                 await self.tab.page.close()
+                tab = await Tab(await self._context.new_page()).attach()
                 continue
             return self.tab.address
-        await self._first_tab()
+        self._only(tab)
         return "an empty page"
 
     async def cookie(self, name: str, value: str) -> None:
@@ -128,20 +130,10 @@ class Window:
         await self._context.add_cookies(cookies)
 
     async def end(self) -> None:
-        """Clean the context for the next episode, and give it back."""
+        """Give the context back, to be cleaned for the next episode."""
         self._context.remove_listener("page", self._on_page)
-        try:
-            async with asyncio.timeout(10):
-                erase = {"origin": self.origin, "storageTypes": "all"}
-                await self.tab.send("Storage.clearDataForOrigin", erase)
-                await self._context.clear_cookies()
-                for page in self._context.pages:
-                    await page.close()
-            clean = True
-        except (Hung, Error, TimeoutError):
-            clean = False
         self.tabs = []
-        await self._browser.give_back(self._context, self.origin, clean=clean)
+        await self._browser.give_back(self._context, self.origin)
 
     def allowed(self, address: str) -> bool:
         """Whether an address lies within the origin."""
@@ -200,9 +192,9 @@ class Window:
 
     # --- tabs ------------------------------------------------------------------------------------
 
-    async def _first_tab(self) -> None:
-        self._context.remove_listener("page", self._on_page)
-        self.tabs, self.active = [await Tab(await self._context.new_page()).attach()], 0
+    def _only(self, tab: Tab) -> None:
+        """Begin with one tab."""
+        self.tabs, self.active = [tab], 0
         self._context.on("page", self._on_page)
 
     def _on_page(self, page: Page) -> None:

@@ -1,0 +1,74 @@
+"""Sessions of the real browser: what one leaves behind, and whether one can hold up another."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from turnwise.tools.browser.checks.server import hostile_site
+from turnwise.tools.browser.pool import chromium
+from turnwise.tools.core import ToolError
+
+LEAVES = """<h1>Leaves things</h1><script>
+const leave = () => {
+  localStorage.left = sessionStorage.left = window.name = "left";
+  document.cookie = "left=1; path=/; max-age=9999";
+};
+leave();
+addEventListener("pagehide", leave);
+addEventListener("unload", leave);
+new BroadcastChannel("left").onmessage = leave;
+caches?.open("left");
+indexedDB.open("left");
+history.pushState("left", "", "?left");
+</script>"""
+
+FOUND = """(async () => ({
+  local: localStorage.length, session: sessionStorage.length, name: window.name, cookies: document.cookie,
+  caches: globalThis.caches ? await caches.keys() : [], databases: await indexedDB.databases(),
+  history: history.length, came: document.referrer,
+}))()"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    with hostile_site() as site:
+        site.pages["leaves"] = LEAVES
+        site.pages["loop"] = "<h1>Loop</h1><script>setTimeout(() => { while (true) {} }, 100)</script>"
+        yield site
+
+
+def lease(site):
+    return closing(chromium().lease(site.origin))
+
+
+def test_nothing_of_a_session_is_left_for_the_next_in_its_context(site):
+    first = chromium().lease(site.origin)
+    first.goto("/safe")
+    clean = first.ask(FOUND)
+    first.goto("/attack/leaves")
+    dirty = first.ask(FOUND)
+    first.close()
+    contexts = chromium().contexts
+    second = chromium().lease(site.origin)
+    assert chromium().contexts == contexts  # the same one again
+    second.goto("/safe")
+    found = second.ask(FOUND)
+    second.close()
+    assert dirty["local"] and dirty["session"] and dirty["cookies"] and dirty["databases"] and dirty["name"]
+    assert found == clean
+
+
+def test_a_page_that_hangs_holds_up_no_other_session(site):
+    with lease(site) as hung, lease(site) as other, ThreadPoolExecutor(1) as pool:
+        other.goto("/safe")
+        waiting = pool.submit(hung.goto, "/attack/loop")
+        begun = time.monotonic()
+        while not waiting.done():
+            started = time.monotonic()
+            other.goto("/safe")
+            assert time.monotonic() - started < 5
+        assert time.monotonic() - begun > 2  # it did hang
+        with pytest.raises(ToolError, match="stopped working"):
+            waiting.result()
