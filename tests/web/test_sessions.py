@@ -56,7 +56,7 @@ def test_nothing_of_a_session_is_left_for_the_next_in_its_context(site):
     second.goto("/safe")
     found = second.ask(FOUND)
     second.close()
-    assert dirty["local"] and dirty["session"] and dirty["cookies"] and dirty["databases"] and dirty["name"]
+    assert all(dirty[what] for what in ("local", "session", "cookies", "databases", "name"))
     assert found == clean
 
 
