@@ -148,7 +148,7 @@ class ShopBrowserEnv(WebEnv):
         return (self._view if self._snapshot is None else self.view_of(self.task)) == "text"
 
     def _click_named(self, session: Session, target: str) -> None:
-        things = read_page(session).things
+        things = self.state.page.things  # the page rested when it was looked at
         wanted = " ".join(target.lower().split())
         for thing in things:
             if thing.name == wanted:

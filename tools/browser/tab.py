@@ -23,10 +23,15 @@ HANG = 10.0
 """Seconds without an answer after which a page counts as hanging."""
 
 _DIALOGS = 20
+_WORLD = "turnwise"
 
 
 class Hung(Exception):
     """The page does not answer, or crashed; it must be thrown away."""
+
+
+class _NotThere(Hung):
+    """The document has no inside.js yet."""
 
 
 @functools.cache
@@ -69,6 +74,7 @@ class Tab:
             cdp.send("Page.getFrameTree"),
             cdp.send("Page.enable"),
             cdp.send("Network.enable", {"maxTotalBufferSize": 1, "maxResourceBufferSize": 1}),
+            cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": _inside(), "worldName": _WORLD}),
         )
         self._frame = tree["frameTree"]["frame"]["id"]
         return self
@@ -98,12 +104,13 @@ class Tab:
         for attempt in range(5):
             try:
                 if self._world is None:
-                    made = await self.send(
-                        "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "turnwise"}
-                    )
-                    self._world = made["executionContextId"]
+                    where = {"frameId": self._frame, "worldName": _WORLD}
+                    self._world = (await self.send("Page.createIsolatedWorld", where))["executionContextId"]
+                try:
+                    return await self._evaluate(expression)
+                except _NotThere:  # a document from before `attach`
                     await self._evaluate(_inside())
-                return await self._evaluate(expression)
+                    return await self._evaluate(expression)
             except Error as error:  # the document was replaced meanwhile
                 self._world = None
                 if attempt == 4 or self.page.is_closed():
@@ -116,7 +123,7 @@ class Tab:
         Raises:
             ToolError: it is gone.
         """
-        await self.ask("0")
+        await self.ask("void turnwise")
         try:
             where = {"backendNodeId": backend, "executionContextId": self._world}
             found = await self.send("DOM.resolveNode", where)
@@ -139,8 +146,9 @@ class Tab:
             "returnByValue": True,
         }
         done = await self.send("Runtime.evaluate", arguments)
-        if "exceptionDetails" in done:
-            raise Hung(json.dumps(done["exceptionDetails"])[:300])
+        if wrong := done.get("exceptionDetails"):
+            said = json.dumps(wrong)[:300]
+            raise _NotThere(said) if "turnwise is not defined" in said else Hung(said)
         return done["result"].get("value")
 
     # --- resting ---------------------------------------------------------------------------------
