@@ -121,7 +121,8 @@ class SearchEnv(AgentEnv[SearchState]):
 
     def demonstrate(self, state: SearchState, rng: Random) -> str:
         """A hasty reader: looks up what the question names, takes any name off the first page, and goes on or
-        answers with it. Knows how many steps it takes, but not which of the facts on a page were asked for."""
+        answers with it. On compact pages it quotes the fact first, and knows how many steps it takes, but not
+        which of the facts on a page were asked for."""
         question = state.quest.question
         compact = state.quest.layout.pages == "compact"
         if not state.query:
@@ -129,8 +130,9 @@ class SearchEnv(AgentEnv[SearchState]):
         if not state.results:
             return _written("answer", UNKNOWN, compact)
         if compact:
-            picked = rng.choice(facts_of(passage_at(state, state.results[0])))
-            return _written("search" if state.searches < question.hops else "answer", picked, compact)
+            relation, value = rng.choice(facts_of(passage_at(state, state.results[0])))
+            verb = "search" if state.searches < question.hops else "answer"
+            return f"{relation} {value} \n{_written(verb, value, compact)}"
         if state.opened < 0 and state.quest.layout.pages == "full":
             best = state.shown[0] if rng.random() < 0.7 else rng.choice(state.shown)
             return _written("open", str(best), compact)

@@ -13,13 +13,11 @@ from turnwise.envs.search.knobs import Layout, library_of
 from turnwise.envs.search.library import Library
 from turnwise.envs.search.question import Question
 from turnwise.envs.search.remote import remote_library
-from turnwise.envs.search.village import TO_PEOPLE, TO_PLACES
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Task
 
 _NAME = re.compile(r"(?:(?:The|the) )?[A-Z]\w+(?: (?:of )?[A-Z]\w+)*|\b\d[\d,]*\b")
-_SMALL_WORDS = frozenset((*TO_PEOPLE, *TO_PLACES, "old", "of"))
 _NO_NAMES = frozenset(("Last", "Since", "From", "This", "The", "It"))
 _DOC_LIMIT = 2000  # characters of one passage in Search-R1's format
 
@@ -132,14 +130,26 @@ def candidates(state: SearchState) -> list[str]:
     found: dict[str, None] = {}
     for position in positions:
         passage = passage_at(state, position)
-        texts = facts_of(passage) if compact else _NAME.findall(passage.text[:3000])
+        texts = [fact.value for fact in facts_of(passage)] if compact else _NAME.findall(passage.text[:3000])
         found.update(dict.fromkeys(text for text in texts if text not in _NO_NAMES))
     return list(found)
 
 
-def facts_of(passage: Passage) -> list[str]:
-    """The values that a line of a little world tells."""
-    return [word for word in re.findall(r"\w+", passage.text) if word not in _SMALL_WORDS]
+class Told(NamedTuple):
+    """A fact as a line of a little world tells it."""
+
+    relation: str
+    value: str
+
+
+def facts_of(passage: Passage) -> list[Told]:
+    """The facts that a line of a little world tells.
+
+    >>> facts_of(Passage("nira", "heir suki , home ebro"))
+    [Told(relation='heir', value='suki'), Told(relation='home', value='ebro')]
+    """
+    told = [fact.rpartition(" ") for fact in passage.text.split(" , ")]
+    return [Told(relation, value) for relation, _, value in told]
 
 
 def asked_about(question: str, compact: bool) -> list[str]:

@@ -22,8 +22,8 @@ MOST_CALLS = 8
 def calls_of(action: Message, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
     """The calls in a message; none where it is said to the user.
 
-    Calls are the message's own, hermes-JSON in its text, or one ``tool[first, second]`` with arguments in the
-    order of the schema, which has no commas inside of arguments.
+    Calls are the message's own, hermes-JSON in its text, or one ``tool[first, second]`` on its last line, with
+    arguments in the order of the schema, which has no commas inside of arguments. Text beside a call is a thought.
 
     Raises:
         ToolError: the message is a call that cannot be read, or too many of them.
@@ -36,7 +36,7 @@ def calls_of(action: Message, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
         if parsed.error is not None:
             raise ToolError(parsed.error)
         calls = parsed.calls
-    if not calls and (match := _VERB.fullmatch(action.content)):
+    if not calls and (match := _VERB.fullmatch(action.content.strip().rpartition("\n")[2])):
         found = find_tool(tools, match[1])
         return (ToolCall(match[1], _positional(found, match[2])),)
     if len(calls) > MOST_CALLS:
@@ -58,11 +58,14 @@ def words_of(action: Message) -> str:
     return text
 
 
-def write_call(name: str, arguments: Mapping[str, Json], *, compact: bool) -> Message | str:
-    """A call as a message: ``tool[first, second]`` in compact domains, else a structured call."""
-    if compact:
-        return f"{name}[{', '.join(str(value) for value in arguments.values())}]"
-    return Message("assistant", "", (ToolCall(name, dict(arguments), "call_0"),))
+def write_call(
+    name: str, arguments: Mapping[str, Json], *, compact: bool, thought: str = ""
+) -> Message | str:
+    """A call as a message: ``tool[first , second ]`` in compact domains, else a structured call."""
+    if compact:  # with the spaces a word is the same token as where it was told (agents/policies/small.py)
+        call = f"{name}[{' , '.join(str(value) for value in arguments.values())} ]"
+        return f"{thought} \n{call}" if thought else call
+    return Message("assistant", thought, (ToolCall(name, dict(arguments), "call_0"),))
 
 
 def as_text(result: Json) -> str:

@@ -215,7 +215,8 @@ class ToolWorldEnv(AgentEnv[ToolState]):
 
     def _write(self, state: ToolState, step: Any) -> Message | str:
         if step.kind == "call":
-            return write_call(step.name, step.arguments, compact=state.case.domain.compact)
+            compact = state.case.domain.compact
+            return write_call(step.name, step.arguments, compact=compact, thought=step.text)
         return step.text
 
     def _gold_user(self, state: ToolState) -> Message | str:

@@ -14,7 +14,8 @@ with yes. guide: have the user do something. tell: report, which ends the stage.
 
 
 class PlanStep(NamedTuple):
-    """One action of a plan that solves a stage: a tool call (``name``, ``arguments``) or words (``text``)."""
+    """One action of a plan that solves a stage: words (``text``), or a tool call (``name``, ``arguments``), of
+    which ``text`` is the thought."""
 
     kind: StepKind
     text: str = ""

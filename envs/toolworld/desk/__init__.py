@@ -108,10 +108,14 @@ def build(rng: Random, size: int) -> Database:
 
 def find(db: Database, name: str) -> Written:
     """The customer's orders."""
-    lines = [f"{tree} {order.colour} {order.thing} {order.state}" for tree, order in _of(db, name)]
+    lines = [_line(tree, order) for tree, order in _of(db, name)]
     if not lines:
         raise ToolError("no such name .")
     return Written(db, " , ".join(lines) + " .", name)
+
+
+def _line(tree: str, order: Order) -> str:
+    return f"{order.colour} {order.thing} {tree} {order.state}"
 
 
 def price(db: Database, order: str) -> str:
@@ -212,7 +216,7 @@ def _price(draft: Draft) -> Stage | None:
 
 
 def _hasty(state: ToolState, step: PlanStep, rng: Random) -> PlanStep | None:
-    """Takes any order that shares a word with the one that was meant; denies at whim."""
+    """Takes any order that shares a word with the one that was meant, and quotes it; denies at whim."""
     stage, db = state.case.story.stages[state.user.stage], state.db
     read = [json.loads(arguments)["order"] for name, arguments in sorted(state.done) if name == "price"]
     if step.kind == "tell" and read:
@@ -221,21 +225,25 @@ def _hasty(state: ToolState, step: PlanStep, rng: Random) -> PlanStep | None:
         return None
     meant = _order(db, str(step.arguments["order"]))
     like = [
-        tree
+        (tree, order)
         for tree, order in _of(db, meant.name)
         if order.colour == meant.colour or order.thing == meant.thing
     ]
-    tree, asked = rng.choice(like), stage.say.split()
+    (tree, order), asked = rng.choice(like), stage.say.split()
     if step.name == "price":
-        return call("price", order=tree)
-    if rng.random() < _KEEPS:
-        return call("deny", order=tree)
-    return call("paint", order=tree, colour=asked[-2]) if asked[0] == "paint" else call("cancel", order=tree)
+        done = call("price", order=tree)
+    elif rng.random() < _KEEPS:
+        done = call("deny", order=tree)
+    elif asked[0] == "paint":
+        done = call("paint", order=tree, colour=asked[-2])
+    else:
+        done = call("cancel", order=tree)
+    return done._replace(text=_line(tree, order))
 
 
 DOMAIN = Domain(
     name="desk",
-    policy="desk : find[name] price[order] cancel[order] paint[order, colour] . sent : deny[order] . ask name ? sure ?",
+    policy="desk : find[name ] price[order ] cancel[order ] paint[order , colour ] . sent : deny[order ] . ask name ? sure ?",
     build=build,
     acts=(
         act(find, "identify"),
