@@ -19,6 +19,8 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.exam import Exam, process_exams, suite_exam
 from turnwise.trainers.grade import FIGURES, MEDIANS, Draws, Grade, bootstrap, grade
 from turnwise.trainers.registry import Component, components, get_component
+from turnwise.trainers.report_turns import TrueGroup
+from turnwise.trainers.true_turns import true_group
 
 STAGES = (
     "mix:demonstrator=0.2,random=0.8",
@@ -92,6 +94,7 @@ class Report:
     exams: list[dict[str, Json]]
     left_out: dict[str, dict[str, list[str]]]  # source → rule → missing signals
     seconds: float
+    shown: tuple[TrueGroup, ...] = ()  # one group of each suite and stage, turn by turn
 
     def of(self, source: str) -> list[Score]:
         """The scores of one source, best correlation first."""
@@ -140,10 +143,12 @@ def credit_bench(
     scores: list[Score] = []
     described: list[dict[str, Json]] = []
     left_out: dict[str, dict[str, list[str]]] = {}
+    shown: list[TrueGroup] = []
     for exams in _sources(suites, policies, processes, trees, scale, seed, say):
         source = exams[0].source
         described += [_describe(exam) for exam in exams]
         weights = [bootstrap(int(e.turns.group_B.max()) + 1, DRAWS, seed) for e in exams]
+        given: list[dict[str, Grade]] = [{} for _ in exams]
         for entry in entries:
             missing = sorted({*entry.needs} - exams[0].turns.measured)
             if missing:
@@ -152,8 +157,12 @@ def credit_bench(
             credit = entry.build({})
             grades = [grade(credit, exam, w) for exam, w in zip(exams, weights, strict=True)]
             scores.append(_score(entry, exams, grades))
+            for found, of_exam in zip(given, grades, strict=True):
+                found[entry.name] = of_exam
+        if source in suites:
+            shown += [_shown(exam, of_exam, scale.forks) for exam, of_exam in zip(exams, given, strict=True)]
         say(f"{source}: {len(exams)} exams graded after {time.monotonic() - began:.0f} s")
-    return Report(scores, described, left_out, time.monotonic() - began)
+    return Report(scores, described, left_out, time.monotonic() - began, tuple(shown))
 
 
 def _sources(
@@ -182,6 +191,15 @@ def _sources(
                 policy.close()
             say(f"{exams[-1].source}: {spec} played and forked")
         yield exams
+
+
+def _shown(exam: Exam, given: dict[str, Grade], forks: int) -> TrueGroup:
+    return true_group(
+        exam,
+        {name: found.given_BK for name, found in given.items()},
+        {name: float(found.figures["correlation"][0]) for name, found in given.items()},
+        forks,
+    )
 
 
 def _describe(exam: Exam) -> dict[str, Json]:

@@ -47,6 +47,7 @@ class Exam:
         fork_cost: of the forks that the signal ``fork_value`` took.
         exact: on a process, all its trajectories; else None.
         index_B: which of them each trajectory is.
+        episodes: in an environment, what was played, in the order of the batch.
     """
 
     source: str
@@ -58,6 +59,7 @@ class Exam:
     fork_cost: Cost
     exact: Paths | None = None
     index_B: Tensor | None = None
+    episodes: tuple[Episode, ...] = ()
 
     @property
     def reliability(self) -> float:
@@ -187,7 +189,8 @@ def suite_exam(
         turns = dataclasses.replace(batch, signals={**batch.signals, "fork_value": value_BK})
         truth_BK, error_BK = _one_step(*_on_turns(known, grown, batch), batch)
         source = f"{suite}, trees" if branch_at else suite
-        return Exam(source, policy.name, turns, truth_BK, error_BK, player.cost, vine.cost)
+        played = tuple(episode for group in episodes for episode in group)
+        return Exam(source, policy.name, turns, truth_BK, error_BK, player.cost, vine.cost, episodes=played)
 
     return asyncio.run(run())
 

@@ -44,6 +44,7 @@ class Grade(NamedTuple):
 
     figures: dict[str, Draws]
     seconds: float
+    given_BK: torch.Tensor
 
 
 def bootstrap(groups: int, draws: int, seed: int) -> NDArray[np.float64]:
@@ -71,7 +72,7 @@ def grade(credit: Credit, exam: Exam, weights: NDArray[np.float64]) -> Grade:
     }
     if exam.exact is not None:
         figures |= _gradients(credit, exam, advantage_BK, weights)
-    return Grade(figures, seconds)
+    return Grade(figures, seconds, advantage_BK)
 
 
 def _per_group(x_N: NDArray[np.float64], group_N: NDArray[np.int64], groups: int) -> NDArray[np.float64]:

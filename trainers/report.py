@@ -11,6 +11,7 @@ It is made from what the run directory holds; each file may be missing, and then
                          **Evaluation.to_json(results=True)}; with "results" comparisons are paired by task.
                          The first and the last of a (split, mode, suite) are before and after.
     episodes.jsonl.zst   training episodes (turnwise.agents.log), appended with update, group and advantages
+    true-turns.json      turns with their true advantages (`turnwise credit-bench --run`)
 
 The page has no script and loads nothing: observations are data, also for the reader's browser.
 """
@@ -35,6 +36,7 @@ from turnwise.agents.summary import percent, percent_interval
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report_credit import group_view
 from turnwise.trainers.report_plots import Marker, Series, learning_curve, small_curve
+from turnwise.trainers.report_turns import TRUE_TURNS, load_groups, section
 from turnwise.trainers.run_files import EvaluationRow, Metrics, Run, paired, read_run
 
 _MOST_PANELS = 30
@@ -123,6 +125,7 @@ def render(run: Run) -> str:
         warm=_figures(warm),
         figures=_figures(rl),
         groups=[group_view(sample) for sample in run.samples],
+        worth=section(known) if (known := load_groups(run.path / TRUE_TURNS)) else None,
         version=turnwise.__version__,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )

@@ -50,7 +50,8 @@ def credit_bench(
     Args:
         suite: Played beside the small exact processes; shop/easy if none is given.
         policy: One for each stage of training; scripts of rising skill if none is given.
-        run: A run whose checkpoints are the stages: the first, the last and two between.
+        run: A run whose checkpoints are the stages: the first, the last and two between. Its report then shows
+            turns with their true advantages and what each rule gave them.
         rule: Which rules; all if none is given.
         groups: Tasks per policy.
         size: Episodes per task; with trees a multiple of 4, at least 8.
@@ -59,7 +60,7 @@ def credit_bench(
         processes: Also score on the processes whose gradients are exact.
         trees: Also score on episodes that branch.
         seed: For all chance.
-        out: A folder for credit-bench.json, .svg and .md.
+        out: A folder for credit-bench.json, .svg and .md, and credit-bench-turns.html.
         episodes_log: Offline: give these saved episodes their credit by each rule instead.
     """
     if episodes_log is not None:
@@ -78,6 +79,8 @@ def credit_bench(
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )
     written = _write(report, out) if out is not None else []
+    if run is not None:
+        written.append(_into_report(report, run))
 
     def show(console: Console) -> None:
         for source in report.sources:
@@ -153,14 +156,29 @@ def _write(report: Report, out: Path) -> list[Path]:
 
     from turnwise.machine import describe
     from turnwise.trainers.credit_plot import draw, draw_stages
+    from turnwise.trainers.report_turns import page as turns_page
 
     out.mkdir(parents=True, exist_ok=True)
     data = out / "credit-bench.json"
     data.write_text(json.dumps({"machine": describe(), **report.to_json()}, allow_nan=False) + "\n")
     page = out / "credit-bench.md"
     page.write_text(_page(report))
-    stages = draw_stages(report, out / "credit-bench-stages.svg")
-    return [data, page, draw(report, out / "credit-bench.svg"), *([stages] if stages else [])]
+    written = [data, page, draw(report, out / "credit-bench.svg")]
+    if stages := draw_stages(report, out / "credit-bench-stages.svg"):
+        written.append(stages)
+    if report.shown:
+        written.append(out / "credit-bench-turns.html")
+        written[-1].write_text(turns_page(report.shown), "utf-8", errors="replace")
+    return written
+
+
+def _into_report(report: Report, run: Path) -> Path:
+    """Keep the turns that are shown in the run's directory, and write its report anew."""
+    from turnwise.trainers.report import write_report
+    from turnwise.trainers.report_turns import TRUE_TURNS, save_groups
+
+    save_groups(report.shown, run / TRUE_TURNS)
+    return write_report(run)
 
 
 def _page(report: Report) -> str:

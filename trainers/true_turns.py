@@ -1,0 +1,105 @@
+"""Pick the turns of an exam that are worth looking at (see :mod:`turnwise.trainers.report_turns`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from turnwise.agents.core import Turn
+from turnwise.trainers.exam import Exam
+from turnwise.trainers.report_credit import visible
+from turnwise.trainers.report_turns import RuleNote, TrueEpisode, TrueGroup, TrueTurn
+
+_EPISODES = 3  # of a group
+_COLUMNS = 9  # rules in the table of an episode
+_SEEN = 400  # characters of what the policy saw
+
+
+def true_group(
+    exam: Exam, given: Mapping[str, Tensor], correlations: Mapping[str, float], forks: int
+) -> TrueGroup:
+    """The group of an environment's exam whose turns differ most in worth, and three of its episodes.
+
+    ``given`` holds the advantages (B, K) of each rule. What differs is counted beyond the errors of measurement.
+    """
+    assert exam.episodes, "an exam on a process has no texts"
+    mask_BK = exam.turns.mask_BK
+    sure_B = ((exam.truth_BK**2 - exam.error_BK**2) * mask_BK).sum(-1)
+    per_group = torch.zeros(int(exam.turns.group_B.max()) + 1, dtype=sure_B.dtype)
+    per_group.index_add_(0, exam.turns.group_B, sure_B)
+    members = (exam.turns.group_B == int(per_group.argmax())).nonzero().flatten().tolist()
+    ranked = sorted(members, key=lambda b: -exam.episodes[b].trajectory.ret)
+    last, count = len(ranked) - 1, min(_EPISODES, len(ranked))
+    shown = [ranked[round(i * last / max(1, count - 1))] for i in range(count)]
+    first = exam.episodes[members[0]]
+    ranked_rules = sorted(given, key=lambda name: -correlations[name])
+    here = [b for b in shown if exam.episodes[b].trajectory.turns]
+    patterns = {name: torch.cat([given[name][b][mask_BK[b]] for b in here]) for name in ranked_rules}
+    columns = alike(patterns)
+    return TrueGroup(
+        source=exam.source,
+        stage=exam.stage,
+        task_id=first.task.id,
+        goal=visible(first.task.prompt),
+        forks=forks,
+        reliability=round(exam.reliability, 4),
+        rules=tuple(
+            RuleNote(
+                name=name,
+                correlation=round(correlations[name], 4),
+                column=name in columns,
+                like=tuple(columns.get(name, ())),
+            )
+            for name in ranked_rules
+        ),
+        episodes=tuple(_episode(exam, given, b, members.index(b) + 1) for b in shown),
+    )
+
+
+def alike(patterns: Mapping[str, Tensor], most: int = _COLUMNS, near: float = 0.97) -> dict[str, list[str]]:
+    """The first ``most`` patterns that are not multiples of one before them, each with those that nearly are; none that is zero.
+
+    >>> a, b = torch.tensor([1.0, -1.0, 0.0]), torch.tensor([0.0, 1.0, 1.0])
+    >>> alike({"first": a, "twice": 2 * a, "other": b, "against": -a})
+    {'first': ['twice'], 'other': [], 'against': []}
+    >>> alike({"first": a, "other": b, "twice": 2 * a}, most=1)
+    {'first': ['twice']}
+    """
+    chosen: dict[str, list[str]] = {}
+    for name, pattern in patterns.items():
+        if not pattern.any():
+            continue
+        same = (c for c in chosen if torch.cosine_similarity(patterns[c], pattern, dim=0) > near)
+        if found := next(same, None):
+            chosen[found].append(name)
+        elif len(chosen) < most:
+            chosen[name] = []
+    return chosen
+
+
+def _episode(exam: Exam, given: Mapping[str, Tensor], b: int, number: int) -> TrueEpisode:
+    episode = exam.episodes[b]
+    return TrueEpisode(
+        number=number,
+        ret=episode.trajectory.ret,
+        end=str(episode.end or episode.outcome).replace("_", " "),
+        turns=tuple(
+            TrueTurn(
+                saw=_last_line(turn),
+                action=visible(str(turn.action)) or "(said nothing)",
+                reward=turn.reward,
+                truth=round(exam.truth_BK[b, k].item(), 5),
+                error=round(exam.error_BK[b, k].item(), 5),
+                given={name: round(x_BK[b, k].item(), 5) for name, x_BK in given.items()},
+            )
+            for k, turn in enumerate(episode.trajectory.turns)
+        ),
+    )
+
+
+def _last_line(turn: Turn) -> str:
+    """What the policy read before it acted, cut to size."""
+    text = visible(str(turn.observation[-1])) if turn.observation else ""
+    return text if len(text) <= _SEEN else f"{text[:_SEEN]} …"
