@@ -10,7 +10,7 @@ is exact, by enumeration of the 6 deals and 5 ends.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 CARDS = ("jack", "queen", "king")
@@ -150,6 +150,37 @@ def exploitability(strategy: Strategy) -> float:
     0.458333
     """
     return (best_response(0, strategy)[1] + best_response(1, strategy)[1]) / 2
+
+
+def average(strategies: Sequence[Strategy]) -> dict[Knowledge, float]:
+    """One strategy that wins what a strategy drawn anew for each hand from several wins.
+
+    At an information set each weighs as likely as its own earlier moves are to lead there: what fictitious self-play
+    averages (Heinrich, Lanctot and Silver 2015), and counterfactual regret minimisation (Zinkevich et al. 2007).
+
+    >>> bold, meek = dict.fromkeys(information_sets(), 1.0), dict.fromkeys(information_sets(), 0.0)
+    >>> mixed = average([bold, meek])  # the bold one never checks, so after a check it is the meek one
+    >>> mixed[Knowledge(0)], mixed[Knowledge(0, ("check", "bet"))], mixed[Knowledge(0, ("bet",))]
+    (0.5, 0.0, 0.5)
+
+    Raises:
+        ZeroDivisionError: there is no strategy, or none ever comes to one of the information sets.
+    """
+    mixed: dict[Knowledge, float] = {}
+    for held in information_sets():
+        weights = [_own_reach(strategy, held) for strategy in strategies]
+        active = sum(w * strategy[held] for w, strategy in zip(weights, strategies, strict=True))
+        mixed[held] = active / sum(weights)
+    return mixed
+
+
+def _own_reach(strategy: Strategy, held: Knowledge) -> float:
+    """How likely a strategy's own moves on the way to an information set are."""
+    chance = 1.0
+    for turn in range(held.seat, len(held.history), 2):
+        active = strategy[Knowledge(held.card, held.history[:turn])]
+        chance *= active if held.history[turn] == OPTIONS[held.history[:turn]][1] else 1.0 - active
+    return chance
 
 
 def uniform() -> dict[Knowledge, float]:

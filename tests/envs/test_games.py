@@ -1,6 +1,7 @@
 """Games: rules and answers worked out by hand, exact poker, forced wins, what each side sees, stalling, floors."""
 
 import math
+from statistics import mean
 
 import pytest
 from hypothesis import given, settings
@@ -207,6 +208,17 @@ def test_no_pure_strategy_does_better_than_the_best_response(chances, pure, seat
     reply = {held: float(pure >> i & 1) for i, held in enumerate(information_sets())}
     won = kuhn.value(reply, strategy) if seat == 0 else -kuhn.value(strategy, reply)
     assert won <= best_response(seat, strategy)[1] + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.floats(0.01, 0.99), min_size=12, max_size=12), min_size=4, max_size=4))
+def test_the_average_strategy_wins_what_its_parts_win_on_average(chances):
+    *parts, other = [dict(zip(information_sets(), row, strict=True)) for row in chances]
+    mixed = kuhn.average(parts)
+    assert kuhn.value(mixed, other) == pytest.approx(mean([kuhn.value(part, other) for part in parts]))
+    assert kuhn.value(other, mixed) == pytest.approx(mean([kuhn.value(other, part) for part in parts]))
+    assert kuhn.average([other, other]) == pytest.approx(other)
+    assert exploitability(mixed) <= mean([exploitability(part) for part in parts]) + 1e-9
 
 
 def test_fictitious_play_finds_the_equilibrium():
