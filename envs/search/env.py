@@ -15,6 +15,7 @@ from turnwise.envs.search.knobs import draw_task, knobs_of
 from turnwise.envs.search.rewards import PARTS, check_parts, facts_at_answer, final_rewards, judgement
 from turnwise.envs.search.state import (
     SearchState,
+    Told,
     asked_about,
     candidates,
     entities_named,
@@ -39,6 +40,7 @@ _SYSTEM = {
         "dates. Answer as short as possible, and answer[unknown] if no page tells it."
     ),
 }
+_HEED = 0.35  # how often the hasty reader looks at which fact was asked for
 _MANY = 12  # answers and queries that `admissible` lists of each kind
 
 
@@ -121,8 +123,8 @@ class SearchEnv(AgentEnv[SearchState]):
 
     def demonstrate(self, state: SearchState, rng: Random) -> str:
         """A hasty reader: looks up what the question names, takes any name off the first page, and goes on or
-        answers with it. On compact pages it quotes the fact first, and knows how many steps it takes, but not
-        which of the facts on a page were asked for."""
+        answers with it. On compact pages it quotes the fact first, knows how many steps it takes, and heeds one
+        time in three which of the facts on a page was asked for."""
         question = state.quest.question
         compact = state.quest.layout.pages == "compact"
         if not state.query:
@@ -130,7 +132,7 @@ class SearchEnv(AgentEnv[SearchState]):
         if not state.results:
             return _written("answer", UNKNOWN, compact)
         if compact:
-            relation, value = rng.choice(facts_of(passage_at(state, state.results[0])))
+            relation, value = _fact_taken(state, rng)
             verb = "search" if state.searches < question.hops else "answer"
             return f"{relation} {value} \n{_written(verb, value, compact)}"
         if state.opened < 0 and state.quest.layout.pages == "full":
@@ -192,6 +194,14 @@ class SearchEnv(AgentEnv[SearchState]):
             "searches": facts.searches,
         }
         return Transition(state, "Noted.", rewards, End.SOLVED if score == 1.0 else End.FAILED, details)
+
+
+def _fact_taken(state: SearchState, rng: Random) -> Told:
+    """Any fact of the page; at times the reader heeds which one was asked for."""
+    facts = facts_of(passage_at(state, state.results[0]))
+    asked = set(sum(state.quest.question.entities[state.searches : state.searches + 1], ()))
+    heeded = [fact for fact in facts if fact.value in asked] if rng.random() < _HEED else []
+    return rng.choice(heeded or facts)
 
 
 def _written(verb: str, argument: str, compact: bool) -> str:
