@@ -94,12 +94,14 @@ def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
     schema = _without_titles(model.model_json_schema())
     spec = ToolSpec(function.__name__, inspect.cleandoc(function.__doc__ or ""), schema)
 
+    names = {info.alias or name: name for name, info in model.model_fields.items()}
+
     def check(arguments: Mapping[str, Json]) -> dict[str, Any]:
         try:
             checked = model.model_validate(dict(arguments))
         except pydantic.ValidationError as error:
             raise ToolError(_explain(spec, error)) from None
-        return {info.alias or field: getattr(checked, field) for field, info in model.model_fields.items()}
+        return {alias: getattr(checked, name) for alias, name in names.items()}
 
     return Tool(spec, function, check)
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError, validators
 from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from turnwise.tools.core import Json, Tool, ToolError, ToolSpec
 
 _MOST = 5  # problems of one call that are told
+_NOTHING: Registry[Any] = Registry()  # of other documents: nothing is looked up elsewhere
 
 
 def tool_of_schema(spec: ToolSpec, function: Callable[..., Any], *, own: bool = False) -> Tool:
@@ -25,18 +27,13 @@ def tool_of_schema(spec: ToolSpec, function: Callable[..., Any], *, own: bool = 
     >>> tool_of_schema(ToolSpec("f", "", schema), lambda n: n).check({"n": 3})
     {'n': 3}
     """
-    schema = dict(spec.parameters)
-    kind = validators.validator_for(schema, default=Draft202012Validator)
-    try:
-        if not own:
-            kind.check_schema(schema)
-    except SchemaError as error:
-        raise ValueError(
-            f"{spec.name}: the schema of its arguments is broken: {error.message[:200]}"
-        ) from None
-    judge = kind(schema, registry=Registry())  # an empty registry: nothing is looked up elsewhere
+    if not own:
+        _require_schema(spec)
+    judge: Validator | None = None  # many tools are offered and few called
 
     def check(arguments: Mapping[str, Json]) -> dict[str, Any]:
+        nonlocal judge
+        judge = judge or _kind(spec)(dict(spec.parameters), registry=_NOTHING)
         given = dict(arguments)
         try:
             problems = sorted(judge.iter_errors(given), key=lambda error: [str(part) for part in error.path])
@@ -48,6 +45,19 @@ def tool_of_schema(spec: ToolSpec, function: Callable[..., Any], *, own: bool = 
         return given
 
     return Tool(spec, function, check)
+
+
+def _kind(spec: ToolSpec) -> type[Validator]:
+    return validators.validator_for(spec.parameters, default=Draft202012Validator)
+
+
+def _require_schema(spec: ToolSpec) -> None:
+    try:
+        _kind(spec).check_schema(dict(spec.parameters))
+    except SchemaError as error:
+        raise ValueError(
+            f"{spec.name}: the schema of its arguments is broken: {error.message[:200]}"
+        ) from None
 
 
 def _problem(error: ValidationError) -> str:

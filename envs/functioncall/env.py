@@ -152,6 +152,8 @@ class FunctionCallEnv(AgentEnv[CallState]):
         self, before: CallState, after: CallState, calls: Sequence[ToolCall], valid: bool
     ) -> tuple[dict[str, float], CallState]:
         """ToolRL's parts of a message with calls, beyond the best of the round so far."""
+        if not self.toolrl:
+            return {}, after
         wanted = [one.call for one in talk_of(self.task).rounds[before.round].wanted]
         made = [wanted[n] for n in before.made]
         now = nearness([*made, *calls], wanted)
@@ -161,7 +163,7 @@ class FunctionCallEnv(AgentEnv[CallState]):
         }
         first = valid and bool(wanted) and not before.valid
         after = after._replace(best=best, valid=before.valid or first)
-        return ({"format": self.toolrl * first, **parts} if self.toolrl else {}), after
+        return {"format": self.toolrl * first, **parts}, after
 
     # --- words -----------------------------------------------------------------------------------
 

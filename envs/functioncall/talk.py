@@ -16,6 +16,9 @@ def renew_session() -> str:
     return "renewed"
 
 
+_RENEW = tool(renew_session)
+
+
 class Wanted(NamedTuple):
     """A call that a request wants."""
 
@@ -73,7 +76,7 @@ def _talk(task: Task) -> Talk:
         }
         for made in tools
     }
-    return Talk((*tools, tool(renew_session)), rounds, defaults)
+    return Talk((*tools, _RENEW), rounds, defaults)
 
 
 def _nothing(**_: Json) -> None:

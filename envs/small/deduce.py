@@ -16,7 +16,7 @@ import pydantic
 
 from turnwise.envs.core import End, Kind
 from turnwise.envs.small.base import Answer, CallEnv
-from turnwise.envs.small.graphs import COLOURS, Graph, draw_graph, graph_of, needed
+from turnwise.envs.small.graphs import COLOURS, Graph, draw_graph, draw_names, graph_of, needed
 from turnwise.envs.worlds.commands import Kept
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, digest
@@ -78,8 +78,10 @@ class DeduceEnv(CallEnv[DeduceState]):
         broken = rng.random() < chosen.unanswerable  # not drawn again, so that the share is exact
 
         def draw(rng: Random) -> Task | None:
-            data = draw_graph(rng, chosen.family, chosen.things, broken)
-            if data is None or not in_split(split, ENV, data["facts"], data["question"]):
+            names = draw_names(rng, chosen.things)
+            # Names are enough to tell splits apart, and most are refused: nothing is drawn for those.
+            data = draw_graph(rng, chosen.family, names, broken) if in_split(split, ENV, names[:-2]) else None
+            if data is None:
                 return None
             graph = graph_of(data)
             if not chosen.depth[0] <= graph.depth <= chosen.depth[1]:

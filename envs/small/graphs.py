@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
@@ -135,14 +135,18 @@ def graph_of(data: Mapping[str, Json]) -> Graph:
     return Graph(data["family"], data["question"], facts, tuple(facts), tuple(data["shown"]))
 
 
-def draw_graph(rng: Random, family: str, things: int, broken: bool) -> dict[str, Json] | None:
-    """A world with a question; ``broken``: one edge on the way to its answer is perturbed.
+def draw_names(rng: Random, things: int) -> list[str]:
+    """The names of a world's things, in their order, and after them of two gaps."""
+    return rng.sample(_NAMES, things + 2)
+
+
+def draw_graph(rng: Random, family: str, drawn: Sequence[str], broken: bool) -> dict[str, Json] | None:
+    """A world of these names with a question; ``broken``: one edge on the way to its answer is perturbed.
 
     There are two gaps in either case, one or both of them elsewhere, so that a gap alone does not tell. None
     where the drawn world has no place for that.
     """
-    names: list[str] = rng.sample(_NAMES, things + 2)
-    spare, names = names[:2], names[2:]
+    names, spare = [*drawn[:-2]], drawn[-2:]
     facts = (_equations if family == "equations" else _rules)(rng, names)
     question = rng.choice(names[len(names) // 2 :])
     behind = ancestors(facts, question)

@@ -29,6 +29,7 @@ class Cell(NamedTuple):
 
 
 _WIDTH = 2**128
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 class Database:
@@ -121,6 +122,8 @@ def changes(before: Database, after: Database) -> dict[Cell, str]:
 
 def plain(value: Any) -> Json:
     """A row or a part of one as JSON."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Map):
         return {key: plain(value[key]) for key in sorted(value)}  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
     if isinstance(value, tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -132,9 +133,13 @@ class Domain:
     compact: bool = False  # few words, for small models
     confuse: Callable[[ToolState, PlanStep, Random], PlanStep | None] | None = None  # a hasty clerk's error
 
-    @property
+    @functools.cached_property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(made.tool for made in self.acts)
 
     def act(self, name: str) -> Act | None:
-        return next((made for made in self.acts if made.name == name), None)
+        return self._by_name.get(name)
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, Act]:
+        return {made.name: made for made in self.acts}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from turnwise.envs.toolworld.database import Cell, Database, changes
 from turnwise.envs.toolworld.story import PlanStep
-from turnwise.tasks.core import Json, canonical
+from turnwise.tasks.core import Json
 
 
 class Verdict(NamedTuple):
@@ -55,7 +55,7 @@ def worth(
     gains = [
         (_share(step.arguments, given) - max(before, 0.0), before < 0, index)
         for index, (step, before) in enumerate(zip(planned, best, strict=True))
-        if step.name == name
+        if step.name == name and before < 1
     ]
     if not gains:
         return Worth(0.0, 0.0, best)
@@ -71,8 +71,18 @@ def _share(wanted: Mapping[str, Json], given: Mapping[str, Json]) -> float:
     names = {*wanted, *given}
     if not names:
         return 1.0
-    same = sum(
-        name in wanted and name in given and canonical(wanted[name]) == canonical(given[name])
-        for name in names
-    )
+    same = sum(name in wanted and name in given and _same(wanted[name], given[name]) for name in names)
     return same / len(names)
+
+
+def _same(first: Json, second: Json) -> bool:
+    """Equal as JSON texts are: 1 is neither true nor 1.0."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(
+            _same(value, second[key]) for key, value in first.items()
+        )  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(_same, first, second))  # pyright: ignore[reportUnknownArgumentType]
+    return first == second

@@ -62,9 +62,9 @@ def use(state: ToolState, call: ToolCall, earned: dict[str, float]) -> tuple[Too
         ToolError: it cannot be carried out; nothing has changed.
     """
     case, domain = state.case, state.case.domain
-    arguments = find_tool(domain.tools, call.name).validate(call)
     made = domain.act(call.name)
-    assert made is not None
+    arguments = (made.tool if made else find_tool(domain.tools, call.name)).validate(call)
+    assert made is not None  # else find_tool raised
     broken: list[str] = []
     if made.kind in ("write", "note", "end"):
         owner = made.owner(state.db, **arguments) if made.owner else None

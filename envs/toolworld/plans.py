@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from turnwise.envs.toolworld.facts import Fact, say
 from turnwise.envs.toolworld.story import PlanStep
-from turnwise.tasks.core import Json, canonical, digest
+from turnwise.tasks.core import Json, digest
 
 if TYPE_CHECKING:
     from turnwise.envs.toolworld.moments import ToolState
@@ -21,8 +21,8 @@ _OTHERS = 6  # that an offer has beside each planned call
 def next_step(state: ToolState) -> PlanStep:
     """The first step of the stage's plan that is not done."""
     stage = state.case.story.stages[state.user.stage]
-    for step in stage.plan:
-        if not _is_done(state, step):
+    for place, step in enumerate(stage.plan):
+        if not _is_done(state, step, place):
             return step
     return stage.plan[-1]  # the report, again
 
@@ -32,12 +32,12 @@ def hasty_step(state: ToolState, rng: Random) -> PlanStep:
     domain, story = state.case.domain, state.case.story
     stage = story.stages[state.user.stage]
     made = sum(step.kind == "call" for earlier in story.stages[: state.user.stage] for step in earlier.plan)
-    for step in stage.plan:
+    for place, step in enumerate(stage.plan):
         if step.kind == "call":
             made += 1
             if state.calls >= made:  # whatever the calls were
                 continue
-        elif (step.kind != "tell" and _is_done(state, step)) or (
+        elif (step.kind != "tell" and _is_done(state, step, place)) or (
             step.kind == "confirm" and domain.asks_consent and rng.random() < _FORGETS
         ):
             continue
@@ -106,13 +106,14 @@ def _unlike(fact: Fact) -> list[str]:
     return [choice for choice in fact.choices if choice != fact.value][:_OTHERS]
 
 
-def _is_done(state: ToolState, step: PlanStep) -> bool:
+def _is_done(state: ToolState, step: PlanStep, place: int) -> bool:
+    """Whether the step in this place of the stage's plan is done."""
     user = state.user
     match step.kind:
         case "ask":
             return user.revealed.issuperset(step.slots)
         case "call":
-            return (step.name, canonical(step.arguments)) in state.done
+            return state.case.records[user.stage][place] in state.done
         case "propose":
             return user.twisted
         case "confirm":

@@ -104,7 +104,9 @@ def world(name: str, seed: str, size: int) -> Database:
 class Case:
     """What stays the same during an episode: the domain, the story, the first and the last database."""
 
-    __slots__ = ("base", "domain", "goal", "marks", "name", "planned", "played", "story", "target", "task_id")
+    __slots__ = (
+        "base", "domain", "goal", "marks", "name", "planned", "played", "records", "story", "target", "task_id",
+    )  # fmt: skip
 
     def __init__(self, name: str, story: Story, base: Database, task_id: str, played: bool) -> None:
         self.name, self.base, self.task_id = name, base, task_id
@@ -120,6 +122,10 @@ class Case:
             for stage in story.stages
         )
         self.story = story._replace(stages=stages)
+        # how each planned call is recorded when it was made (ToolState.done)
+        self.records = tuple(
+            tuple((step.name, canonical(step.arguments)) for step in stage.plan) for stage in stages
+        )
         steps = (step for stage in stages for step in stage.plan)
         self.planned: tuple[PlanStep, ...] = tuple(step for step in steps if step.kind == "call")
         tells = sum(len(stage.tells) for stage in story.stages)

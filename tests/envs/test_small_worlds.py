@@ -12,7 +12,7 @@ from turnwise.envs.core import End
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.small.calc import closeness
 from turnwise.envs.small.deduce import DeduceEnv
-from turnwise.envs.small.graphs import draw_graph, graph_of
+from turnwise.envs.small.graphs import draw_graph, draw_names, graph_of
 from turnwise.envs.walks import walk
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.calculator import calculate, read_number, work_out
@@ -41,7 +41,7 @@ def say(env, *lines):
 
 @pytest.mark.parametrize("name", ["Calc", "Deduce", "Sort"])
 def test_the_contract_is_kept(name):
-    report = check_env(f"turnwise/{name}-v0", tasks=4)
+    report = check_env(f"turnwise/{name}-v0", tasks=40)  # with few, three lucky guesses are above the bound
     assert report.ok, str(report)
 
 
@@ -141,7 +141,8 @@ def test_what_cannot_be_known_must_be_named():
 
 @pytest.mark.parametrize("family", ["equations", "rules"])
 def test_half_of_the_questions_have_no_answer_and_one_thing_is_why(family):
-    found = [draw_graph(derive_rng(family, n), family, 10, bool(n % 2)) for n in range(400)]
+    chances = [derive_rng(family, n) for n in range(400)]
+    found = [draw_graph(rng, family, draw_names(rng, 10), bool(n % 2)) for n, rng in enumerate(chances)]
     worlds = [(n % 2, graph_of(data)) for n, data in enumerate(found) if data]
     assert len(worlds) > 60
     for broken, graph in worlds:

@@ -5,6 +5,7 @@ import pytest
 from turnwise.envs.core import End
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
+from turnwise.envs.toolworld import plans
 from turnwise.envs.toolworld.facts import Fact, stated
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
@@ -123,10 +124,10 @@ def test_collateral_damage_fails():
     env = find("desk", lambda s: "cancel" in calls(s), requests=1, traps=0, changes=0)
     while not env.state.user.consent:
         env.step(env.gold(env.state))
-    meant = env.gold(env.state)
+    meant = plans.next_step(env.state).arguments["order"]
     own = [
         tree for tree in env.state.db.keys("orders")
-        if env.state.db.get("orders", tree)[0] == env.state.case.story.customer and f"cancel[{tree}]" != meant
+        if env.state.db.get("orders", tree)[0] == env.state.case.story.customer and tree != meant
     ]  # fmt: skip
     target = next(tree for tree in own if env.state.db.get("orders", tree).state == "open")
     env.step(f"cancel[{target}]")

@@ -6,6 +6,7 @@ values are read and written as ``&lt;``, ``&gt;`` and ``&amp;``; a bare one is r
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -26,10 +27,10 @@ def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     >>> parse("I look. <search>red scarf</search>", [search]).calls
     (ToolCall(name='search', arguments={'query': 'red scarf'}, id='call_0'),)
     """
-    by_name = {spec.name: spec for spec in specs}
-    if not by_name:
+    if not specs or "<" not in text:
         return ParsedText(text, ())
-    opens = re.compile("<(" + "|".join(map(re.escape, by_name)) + ")>")
+    by_name = {spec.name: spec for spec in specs}
+    opens = _opening(tuple(by_name))
     said: list[str] = []
     calls: list[ToolCall] = []
     done = 0
@@ -55,6 +56,11 @@ def render(calls: Sequence[ToolCall]) -> str:
         + f"</{call.name}>"
         for call in calls
     )
+
+
+@functools.lru_cache(256)  # worlds draw names for their tools: too many for the cache of re
+def _opening(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("<(" + "|".join(map(re.escape, names)) + ")>")
 
 
 def _arguments(body: str, spec: ToolSpec) -> dict[str, Json]:

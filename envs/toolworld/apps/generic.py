@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -68,5 +69,10 @@ def generic(table: str, thing: str, *, deletable: bool = True) -> list[Callable[
 
 
 def holds(row: Any, words: list[str]) -> bool:
-    text = " ".join(str(value) for value in plain(row).values()).lower()
+    text = _text(row)
     return all(word in text for word in words)
+
+
+@functools.lru_cache(maxsize=65536)  # rows are immutable, and most are those of a few shared worlds
+def _text(row: Any) -> str:
+    return " ".join(str(value) for value in plain(row).values()).lower()
