@@ -42,8 +42,9 @@ class House:
         try:
             doors: list[tuple[int, int]] = options["doors"]
             self.goals = tuple([Goal(*goal) for goal in options["goals"]])
-            self.types: Sequence[str] = [kind for kind, _ in options["objects"]]
-            self.start = bytes([at for _, at in options["objects"]])
+            types, start = zip(*options["objects"], strict=True)
+            self.types: Sequence[str] = types
+            self.start = bytes(start)
             self.full, self.known = options["text"] == "full", bool(options["known"])
             self.irreversible, self.slip = bool(options["irreversible"]), float(options["slip"])
             rooms: list[tuple[str, list[str]]] = options["rooms"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -56,10 +57,15 @@ def spoken(action: Message, fillers: frozenset[str] = _FILLERS) -> tuple[str, ..
             raise ToolError("One command per turn: make one call.")
     if len(line) > _LONGEST:
         raise ToolError(f"A command has at most {_LONGEST} characters.")
-    words = tuple(word for word in _WORD.findall(line.lower()) if word not in fillers)
+    words = _words(line, fillers)
     if not words:
         raise ToolError("No command found. Write one, such as: look.")
     return words
+
+
+@functools.lru_cache(maxsize=4096)  # the same commands are said again and again
+def _words(line: str, fillers: frozenset[str]) -> tuple[str, ...]:
+    return tuple([word for word in _WORD.findall(line.lower()) if word not in fillers])
 
 
 def _argument(call: ToolCall) -> str:
