@@ -11,7 +11,7 @@ from torch import Tensor
 from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.core import End
 from turnwise.envs.messages import Message, Messages
-from turnwise.tasks.core import Task
+from turnwise.tasks.core import Json, Task
 from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch
 
 Rows: TypeAlias = Sequence[Sequence[float]]
@@ -99,14 +99,19 @@ def row_mask(turns: Sequence[Sequence[int]], trajectory: Sequence[int] | None = 
 
 
 def episode(
-    outcome: Sequence[float], *, parts: Mapping[str, Sequence[float]] | None = None, end: End = End.FAILED
+    outcome: Sequence[float],
+    *,
+    parts: Mapping[str, Sequence[float]] | None = None,
+    details: Sequence[Mapping[str, Json]] | None = None,
+    end: End = End.FAILED,
 ) -> Episode:
-    """An episode whose turns earned these outcomes, and these other parts of the ledger."""
+    """An episode whose turns earned these outcomes, and these other parts of the ledger; with these details."""
     observation, reply = Messages((Message("user", "?"),)), Reply(Message("assistant", "!"))
     turns: list[Turn] = []
     for k, score in enumerate(outcome):
         ledger = {"outcome": float(score), **{name: paid[k] for name, paid in (parts or {}).items()}}
-        turns.append(Turn(observation, reply, sum(ledger.values()), ledger, f"s{k}"))
+        told = details[k] if details else {}
+        turns.append(Turn(observation, reply, sum(ledger.values()), ledger, f"s{k}", details=told))
     cut = Outcome.LIMIT if end.truncated else Outcome.OK
     return Episode(Task("by_hand", "?"), 0, {"agent": Trajectory(tuple(turns))}, cut, end)
 

@@ -192,6 +192,7 @@ class SearchEnv(AgentEnv[SearchState]):
             "entities": facts.entities,
             "rubric": facts.rubric,
             "searches": facts.searches,
+            "malformed": facts.malformed,
         }
         return Transition(state, "Noted.", rewards, End.SOLVED if score == 1.0 else End.FAILED, details)
 

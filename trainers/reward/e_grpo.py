@@ -1,0 +1,44 @@
+"""E-GRPO: a failure that came across what was asked for is a near miss, measured by the group's best."""
+
+from turnwise.agents.core import Episode
+from turnwise.trainers.core import Group
+from turnwise.trainers.registry import component
+from turnwise.trainers.rewards import Turns, part_total, replace_turns, with_part
+
+
+@component("reward", "e_grpo", paper="2510.24694")
+def e_grpo(group: Group, *, alpha: float = 0.3, part: str = "entity", detail: str = "entities") -> Group:
+    """A failure is paid α·γ/max_g γ on its last turn, where γ is its share of the question's gold entities.
+
+    R = 1 if right; α·γ̂ if wrong; 0 if malformed, or if a limit came before the answer (Zhao et al. 2025, eq. 4
+    and 5). The best γ of the group may be that of a success. γ is ``detail`` of ``info["details"]``, as
+    turnwise/Search-v0 reports it at the answer, and ``part`` of the ledger becomes what is paid here. Left out: the
+    exclusion of over-long rollouts from the loss. Ours: γ counts what the agent writes, not only its thoughts.
+
+    Worked by hand: four entities, 3 named in the success, then 1, 2 and 0: R = 1, 0.1, 0.2, 0.
+
+    >>> from turnwise.trainers.by_hand import episode
+    >>> named = [{"entities": n / 4} for n in (3, 1, 2, 0)]
+    >>> group = [episode([0, int(n == 0)], details=[{}, said]) for n, said in enumerate(named)]
+    >>> [round(e.trajectory.ret, 6) for e in e_grpo(group)]
+    [1.0, 0.1, 0.2, 0.0]
+    >>> group[1] = episode([0, 0], details=[{}, {"entities": 0.25, "malformed": True}])
+    >>> [round(e.trajectory.ret, 6) for e in e_grpo(group)]
+    [1.0, 0.0, 0.2, 0.0]
+    """
+    best = max((_share(episode.trajectory.turns, detail) for episode in group), default=0.0)
+
+    def pay(episode: Episode, turns: Turns) -> Turns:
+        share = _share(turns, detail)
+        missed = episode.outcome.counts and part_total(turns, "outcome") < 1.0
+        paid = alpha * share / best if share and missed and not turns[-1].details.get("malformed") else 0.0
+        turns = [with_part(turn, part, 0.0) if part in turn.rewards else turn for turn in turns]
+        return [*turns[:-1], with_part(turns[-1], part, paid)] if paid else turns
+
+    return [replace_turns(episode, lambda turns, episode=episode: pay(episode, turns)) for episode in group]
+
+
+def _share(turns: Turns, detail: str) -> float:
+    """γ: what the last turn's details say, or 0."""
+    told = turns[-1].details.get(detail, 0.0) if turns else 0.0
+    return float(told) if isinstance(told, (int, float)) else 0.0
