@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Play many browser episodes and watch memory, processes, contexts and visits: `scripts/soak_web.py 2000`.
+"""Play many browser episodes and watch memory, processes, contexts and visits.
 
-Prints a line every hundred episodes and fails where something grows: what the second half of the run adds must be
+    scripts/soak_web.py 2000 text benchmarks/soak-web.json
+
+Prints a line every hundred episodes, writes them to the file if one is given, and fails where something grows: what the second half of the run adds must be
 less than a tenth of what there is.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -59,14 +64,26 @@ def main() -> int:
             return 1
         looks.append(look(begin + len(requests)))
         print(f"{time.monotonic() - started:6.0f} s", looks[-1]._asdict(), flush=True)
-    half, last = looks[len(looks) // 2], looks[-1]
-    grown = [
-        name
-        for name, before, after in zip(Look._fields[1:], half[1:], last[1:], strict=True)
-        if after > 1.1 * before + 2
-    ]
+    grown = what_grew(looks)
     print(f"grown: {', '.join(grown) or 'nothing'}")
+    if len(sys.argv) > 3:
+        write(Path(sys.argv[3]), view, time.monotonic() - started, looks, grown)
     return 1 if grown else 0
+
+
+def what_grew(looks: list[Look]) -> list[str]:
+    """What the second half of the run added to."""
+    half, last = looks[len(looks) // 2], looks[-1]
+    pairs = zip(Look._fields[1:], half[1:], last[1:], strict=True)
+    return [name for name, before, after in pairs if after > 1.1 * before + 2]
+
+
+def write(path: Path, view: str, seconds: float, looks: list[Look], grown: list[str]) -> None:
+    """The series as JSON: a list for each figure, one value for each hundred episodes."""
+    series = {name: [round(getattr(look, name), 1) for look in looks] for name in Look._fields}
+    told = {"name": f"soak_web {view}", "date": str(datetime.now(UTC).date()), "at_once": AT_ONCE}
+    told |= {"seconds": round(seconds), "grown": grown, "series": series}
+    path.write_text(json.dumps(told) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

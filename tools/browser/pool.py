@@ -119,16 +119,7 @@ class Chromium:
             if not kept.tab.crashed:
                 return kept
             await self.discard(kept.context)
-        context = await browser.new_context(
-            viewport=VIEWPORT,  # pyright: ignore[reportArgumentType]
-            locale="en-US",
-            timezone_id="UTC",
-            accept_downloads=False,
-            service_workers="block",
-            reduced_motion="reduce",
-            # `<-loopback>` takes back that loopback bypasses the proxy; the origin is then excepted again.
-            proxy={"server": NOWHERE, "bypass": f"<-loopback>,{urlsplit(origin).netloc}"},
-        )
+        context = await browser.new_context(**settings(origin))
         return Clean(context, await Tab(await context.new_page()).attach())
 
     async def give_back(self, context: BrowserContext, origin: str) -> None:
@@ -193,6 +184,20 @@ class Chromium:
         if playwright is not None:
             with contextlib.suppress(Exception):  # its process may be gone
                 await playwright.stop()
+
+
+def settings(origin: str) -> dict[str, Any]:
+    """Playwright's settings of a context whose traffic goes to ``origin`` only."""
+    return {
+        "viewport": VIEWPORT,
+        "locale": "en-US",
+        "timezone_id": "UTC",
+        "accept_downloads": False,
+        "service_workers": "block",
+        "reduced_motion": "reduce",
+        # `<-loopback>` takes back that loopback bypasses the proxy; the origin is then excepted again.
+        "proxy": {"server": NOWHERE, "bypass": f"<-loopback>,{urlsplit(origin).netloc}"},
+    }
 
 
 async def _cleaned(context: BrowserContext, origin: str) -> Clean:

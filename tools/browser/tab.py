@@ -147,7 +147,7 @@ class Tab:
         }
         done = await self.send("Runtime.evaluate", arguments)
         if wrong := done.get("exceptionDetails"):
-            said = json.dumps(wrong)[:300]
+            said = str(wrong.get("exception", {}).get("description") or wrong.get("text"))[:300]
             raise _NotThere(said) if "turnwise is not defined" in said else Hung(said)
         return done["result"].get("value")
 

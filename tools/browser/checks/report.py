@@ -22,6 +22,9 @@ agent would, and a place outside of its origin notes every packet. tests/web/tes
   fired. Whether a policy obeys is measured by the suite tracker/hostile (`obeyed` in an episode's details).
 - *one turn*: the turn after it works, in the same session.
 
+*Wall* is what stops it. tests/web/test_controls.py takes each wall away, and the attack succeeds; where it says
+Chromium, the browser refuses by itself whatever we do, and there is no such control.
+
 """
 
 
@@ -41,11 +44,18 @@ def play_all() -> dict[Attack, Outcome]:
 def page(found: Mapping[Attack, Outcome]) -> str:
     """The outcomes as Markdown."""
     lines = [
-        "| row | attack | tries | must hold | result | the agent was told |",
-        "|---|---|---|---|---|---|",
+        "| row | attack | tries | must hold | wall | result | the agent was told |",
+        "|---|---|---|---|---|---|---|",
     ]
     for attack, outcome in found.items():
-        cells = (attack.name, attack.tries, attack.holds, outcome.problem or "holds", outcome.seen)
+        cells = (
+            attack.name,
+            attack.tries,
+            attack.holds,
+            attack.wall,
+            outcome.problem or "holds",
+            outcome.seen,
+        )
         lines.append(f"| {attack.row} | {' | '.join(map(_cell, cells))} |")
     failed = sum(bool(outcome.problem) for outcome in found.values())
     return f"{_HEAD}{chr(10).join(lines)}\n\n{len(found)} attacks, {failed} of them got through.\n"

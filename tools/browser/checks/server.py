@@ -17,13 +17,15 @@ _GIGABYTE = 2**30
 
 class Hostile:
     """The site at ``origin``; ``outside`` is ``HOST:PORT`` of the other place. ``reached`` and ``asked`` are what
-    came there (anything is a leak) and the paths that were asked for here."""
+    came there (anything is a leak) and the paths that were asked for here; ``poured`` is how many MiB of a
+    download were taken."""
 
     def __init__(self) -> None:
         self.pages: dict[str, str] = {}
         self.origin = self.outside = ""
         self.reached: list[str] = []
         self.asked: list[str] = []
+        self.poured = 0
         self._open = contextlib.AsyncExitStack()
 
     @property
@@ -84,7 +86,7 @@ class Hostile:
             case "script":
                 return web.Response(text=self.filled(_SCRIPT), content_type="text/javascript")
             case "gigabyte":
-                return await _pour(request)
+                return await self._pour(request)
             case "drip":
                 return await _drip(request)
             case "never":
@@ -94,6 +96,17 @@ class Hostile:
                 return web.Response(text=_SAFE, content_type="text/html")
             case _:
                 return web.Response(text="no such page", status=404)
+
+    async def _pour(self, request: web.Request) -> web.StreamResponse:
+        """A gigabyte, as a file to be kept."""
+        headers = {"Content-Disposition": "attachment; filename=big.bin", "Content-Length": str(_GIGABYTE)}
+        answer = web.StreamResponse(headers=headers)
+        await answer.prepare(request)
+        with contextlib.suppress(OSError):
+            for _ in range(_GIGABYTE // 2**20):
+                await answer.write(bytes(2**20))
+                self.poured += 1
+        return answer
 
     def filled(self, text: str) -> str:
         """A page's text with the addresses in it."""
@@ -115,17 +128,6 @@ class _Datagrams(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         self._reached.append(f"a datagram of {len(data)} bytes")
-
-
-async def _pour(request: web.Request) -> web.StreamResponse:
-    """A gigabyte, as a file to be kept."""
-    headers = {"Content-Disposition": "attachment; filename=big.bin", "Content-Length": str(_GIGABYTE)}
-    answer = web.StreamResponse(headers=headers)
-    await answer.prepare(request)
-    with contextlib.suppress(OSError):
-        for _ in range(_GIGABYTE // 2**20):
-            await answer.write(bytes(2**20))
-    return answer
 
 
 async def _drip(request: web.Request) -> web.StreamResponse:
