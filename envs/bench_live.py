@@ -1,6 +1,7 @@
 """``turnwise bench env`` for environments with a live world: what counts is time on the clock.
 
-Each repetition runs in a fresh process; several environments are stepped at once in threads, as rollouts do.
+Each repetition runs in a fresh process and plays every task once, so that nothing is remembered of an earlier
+episode; several environments are stepped at once in threads, as rollouts do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from turnwise.envs.registry import env_class
 from turnwise.tasks.core import Json, Task
 
 REPEATS = 3
-TASKS = 48
+TASKS = 80
 
 _ALONE = 12  # episodes
 _CROWDS = {4: 5, 16: 2}  # environments at once → episodes of each
@@ -27,13 +28,16 @@ _FORKS = 5
 UNITS = {
     "reset": "ms",
     "step": "ms",
+    "step_processor": "ms",
     "fork": "ms",
     **{f"gold_steps_{n}_at_once": "steps/s" for n in (1, *_CROWDS)},
     "memory_each": "MiB",
     "twin_gold_steps": "steps/s",
     "twin_times": "×",
 }
-"""``reset`` and ``step`` are medians of one environment alone; ``memory_each`` is what a further one adds to all
+"""``reset`` and ``step`` are medians of one environment alone. ``step_processor`` is the processor time of all
+processes together, divided by the steps, resets included: on a busy machine it tells more than the clock does, and
+cores divided by it is the most steps per second that can be had. ``memory_each`` is what a further one adds to all
 processes together (proportional set size). ``twin_gold_steps`` is the speed of the class's ``twin`` on the same
 tasks, and ``twin_times`` how often that contains the highest speed here."""
 
@@ -42,11 +46,13 @@ def measure_live(name: str, data: Sequence[dict[str, Json]]) -> dict[str, float]
     """All figures once; runs in a process of its own."""
     tasks = [Task.from_json(item) for item in data]
     figures = _alone(name, tasks)
-    crowd, figures["memory_each"] = _crowd(name, tasks, max(_CROWDS))
+    crowd, figures["memory_each"] = _crowd(name, tasks[_ALONE:], max(_CROWDS))
+    fresh = [*tasks[_ALONE + max(_CROWDS) :], *tasks]
     for n, each in sorted(_CROWDS.items(), reverse=True):
         for env in crowd[n:]:
             env.close()
-        figures[f"gold_steps_{n}_at_once"] = _steps_per_second(crowd[:n], tasks, each)
+        figures[f"gold_steps_{n}_at_once"] = _steps_per_second(crowd[:n], fresh, each)
+        fresh = fresh[n * each :]
     for env in crowd:
         env.close()
     best = max(figures[f"gold_steps_{n}_at_once"] for n in (1, *_CROWDS))
@@ -59,13 +65,14 @@ def _alone(name: str, tasks: Sequence[Task]) -> dict[str, float]:
     _play(env, tasks[0], [], [])  # builds what all episodes share
     resets: list[float] = []
     steps: list[float] = []
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), _all_processor_time()
     for i in range(_ALONE):
         _play(env, tasks[i % len(tasks)], resets, steps)
-    seconds = time.perf_counter() - started
+    seconds, worked = time.perf_counter() - started, _all_processor_time() - worked
     figures = {
         "reset": 1e3 * statistics.median(resets),
         "step": 1e3 * statistics.median(steps),
+        "step_processor": 1e3 * worked / len(steps),
         "fork": _fork_ms(env, tasks[0]),
         "gold_steps_1_at_once": len(steps) / seconds,
     }
@@ -136,6 +143,20 @@ def _twin(name: str, tasks: Sequence[Task], best: float) -> dict[str, float]:
     turns = sum(_play(env, dataclasses.replace(task, env=kind.twin), [], []) for task in tasks)
     speed = turns / (time.perf_counter() - started)
     return {"twin_gold_steps": speed, "twin_times": speed / best}
+
+
+def _all_processor_time() -> float:
+    """Seconds that this process and all that it started have worked, also those that have ended since."""
+    import psutil
+
+    own = psutil.Process()
+    total = 0.0
+    for process in (own, *own.children(recursive=True)):
+        try:
+            total += sum(process.cpu_times()[:4])  # with those of children that have ended
+        except psutil.Error:
+            continue
+    return total
 
 
 def _all_memory() -> float:
