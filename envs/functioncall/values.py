@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
+from turnwise.envs.worlds.spoken import MONTHS, NUMBERS
 from turnwise.tasks.core import Json
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -38,23 +39,6 @@ _THINGS = (
     "rice",
 )
 _ABOUT = {"date": "as YYYY-MM-DD", "time": "as HH:MM", "currency": "as a code of three letters"}
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-           "December")  # fmt: skip
-_NUMBERS = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
 
 
 def draw_value(rng: Random, kind: str) -> Json:
@@ -111,9 +95,9 @@ def said(kind: str, value: Json, *, spoken: bool) -> str:
         return value[0] if len(value) == 1 else f"{', '.join(value[:-1])} and {value[-1]}"
     if spoken and kind == "date":
         year, month, day = str(value).split("-")
-        return f"{int(day)} {_MONTHS[int(month) - 1]} {year}"
-    if spoken and isinstance(value, int) and value < len(_NUMBERS):
-        return _NUMBERS[value]
+        return f"{int(day)} {MONTHS[int(month) - 1]} {year}"
+    if spoken and isinstance(value, int) and value < len(NUMBERS):
+        return NUMBERS[value]
     return str(value)
 
 

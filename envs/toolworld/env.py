@@ -50,6 +50,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     blocking: ClassVar[bool] = False
     ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, "violation": Kind.COST}
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
+        "quick": {"domains": ["desk"], "requests": 1, "paraphrase": False, "brief": 0, "size": 6},
         "retail": {"domains": ["retail"]},
         "telecom": {"domains": ["telecom"]},
         "apps": {"domains": ["apps"], "requests": 1},

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from turnwise.envs.worlds.spoken import MONTHS, NUMBERS
+
 FactKind: TypeAlias = Literal["money", "count", "date", "time", "code", "word"]
 MOST = 3
 """So many different values of a kind may stand in a message that communicates one of them."""
@@ -16,38 +18,11 @@ MOST = 3
 _MONEY = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)|(?<![\w.$-])(\d[\d,]*\.\d\d)(?![\w]|[.,]\d)")
 _COUNT = re.compile(r"(?<![\w.,$:/-])\d+(?![\w%:/-]|[.,]\d)")
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+_MONTHS = [month.lower() for month in MONTHS]
 _SPOKEN = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?::\d\d)?\s*([ap]\.?m\b)?", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w-])#?((?=[\w-]*\d)[A-Za-z][\w-]*)(?![\w-])")
-_NUMBERS = [
-    "zero",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-_WORDS = {word: str(number + (number > 0)) for number, word in enumerate(_NUMBERS)}
+_WORDS = {word: str(number) for number, word in enumerate(NUMBERS) if word != "one"}
 # "One" is mostly a pronoun: "the red one".
 _ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly ))one"
 _NUMBER_WORD = re.compile(rf"(?<!\w)({_ONE}|{'|'.join(_WORDS)})\b", re.IGNORECASE)

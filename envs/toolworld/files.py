@@ -15,7 +15,8 @@ Operations, with ``$name`` standing for an argument: ``{"get": table, "key": …
 …}}``, ``{"set": table, "key": …, "fields": {…}, "require": {field: value}}``, ``{"add": table, "prefix": …,
 "fields": {…}}``. Tools whose behaviour needs code are written in Python instead, as in the domains beside this file.
 
-Not copied from tau-bench: a task that doing nothing would solve is refused, a planned action that fails is an error
+A folder of tau-bench's own layout (``wiki.md``, ``data/``, ``tools/``, ``tasks_*.py``) is read by
+:mod:`turnwise.envs.toolworld.taubench`. Not copied from tau-bench: a task that doing nothing would solve is refused, a planned action that fails is an error
 when the task is loaded, and outputs are matched by type and value.
 """
 
@@ -25,23 +26,21 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
 import pydantic
-from immutables import Map
 
-from turnwise.envs.toolworld.database import Database, fresh_key, frozen, plain
-from turnwise.envs.toolworld.domain import Act, Domain, Written
+from turnwise.envs.toolworld import taubench
+from turnwise.envs.toolworld.database import Database, frozen
+from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.operations import act_of
 from turnwise.envs.toolworld.story import PlanStep, Stage, Story, ask, call, tell
 from turnwise.envs.worlds.knobs import in_split
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task
-from turnwise.tools.core import ToolError, ToolSpec
-from turnwise.tools.schema import tool_of_schema
 
 ENV = "turnwise/ToolWorld-v0"
 _FILES = ("db.json", "policy.md", "tools.json", "tasks.json", "slots.json")
@@ -51,6 +50,8 @@ class FileKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     """A suite over a folder of files."""
 
     data: str
+    code: bool = False  # run the tools of tau-bench's own folders: as trusted as a package that you install
+    skip: bool = False  # leave out tasks that cannot be used, instead of refusing the folder
     user: Literal["scripted", "agent"] = "scripted"
     patience: int = pydantic.Field(4, ge=2, le=20)
     turn_limit: int = pydantic.Field(40, ge=4)
@@ -92,35 +93,61 @@ class FileTask(pydantic.BaseModel):
         return self.outputs or list(self.evaluation_criteria.get("communicate_info") or [])
 
 
-def load_domain(folder: str) -> Domain:
-    """The domain of a folder.
+def folder_of(name: str) -> str:
+    """The folder of a domain from files: ``files:PATH``, or ``code:PATH`` whose tools are run; else ""."""
+    kind, _, folder = name.partition(":")
+    return folder if kind in ("files", "code") else ""
+
+
+def load_domain(name: str) -> Domain:
+    """The domain of a folder (``files:PATH`` or ``code:PATH``).
 
     Raises:
-        EnvError: a file is missing or cannot be read.
+        EnvError: a file is missing or cannot be read, or its tools are code that was not allowed.
     """
+    folder = folder_of(name)
+    original = taubench.is_original(folder)
+    if original and not name.startswith("code:"):
+        raise EnvError(
+            f"The tools of {folder} are Python code.",
+            "Read them, then set the knob `code: true` to run them here.",
+        )
     slots = _read(folder, "slots.json", optional=True) or {}
-    tables = _read(folder, "db.json")
-    if not isinstance(tables, dict) or not all(isinstance(rows, dict) for rows in tables.values()):
-        raise EnvError(f"{folder}/db.json is no database.", "It is an object {table: {key: row}}.")
+    tables = _tables(folder, original)
     base = Database.of(
         {table: {key: frozen(row) for key, row in rows.items()} for table, rows in tables.items()}
     )
+    if original:
+        acts = taubench.acts_of(folder, fingerprint(folder))
+    else:
+        acts = tuple(act_of(folder, entry, set(tables)) for entry in _read(folder, "tools.json"))
     return Domain(
-        name=f"files:{folder}",
-        policy=_text(folder, "policy.md"),
+        name=name,
+        policy=_text(folder, "wiki.md" if original else "policy.md"),
         build=lambda rng, size: base,
-        acts=tuple(_act(folder, entry, set(tables)) for entry in _read(folder, "tools.json")),
+        acts=acts,
         slots={slot: tuple(words) for slot, words in slots.items()},
     )
 
 
+def _tables(folder: str, original: bool) -> dict[str, dict[str, Any]]:
+    if original:
+        names = sorted(path.name for path in (Path(folder) / "data").glob("*.json"))
+        tables = {name.removesuffix(".json"): _read(folder, f"data/{name}") for name in names}
+    else:
+        tables = _read(folder, "db.json")
+    if not isinstance(tables, dict) or not all(isinstance(rows, dict) for rows in tables.values()):
+        raise EnvError(f"{folder} holds no database.", "It is an object {table: {key: row}}.")
+    return tables
+
+
 def draw_file_task(rng: Random, split: Split, knobs: FileKnobs) -> Task:
-    """One of the folder's tasks; a task belongs to one split by the hash of what it says.
+    """One of the folder's tasks; where its file does not name its split, the hash of what it says does.
 
     Raises:
         EnvError: the split has none, or a task cannot be played.
     """
-    found = [task for task in file_tasks(knobs) if in_split(split, ENV, task.prompt, task.options["story"])]
+    found = [task for task in file_tasks(knobs) if _split_of(task) is split]
     if not found:
         raise EnvError(f"{knobs.data} has no task of the {split} split.", "Add tasks, or use file_tasks().")
     return rng.choice(found)
@@ -139,17 +166,17 @@ def file_tasks(knobs: FileKnobs) -> tuple[Task, ...]:
 def _file_tasks(knobs: FileKnobs, stamp: str) -> tuple[Task, ...]:
     from turnwise.envs.toolworld.tasks import case_of, domain_of
 
-    name = f"files:{knobs.data}"
+    name = f"{'code' if knobs.code else 'files'}:{knobs.data}"
     domain = domain_of(name)
     made: list[Task] = []
     broken: list[str] = []
-    for place, entry in enumerate(_read(knobs.data, "tasks.json")):
+    for place, (split, entry) in enumerate(_entries(knobs.data)):
         try:
             found = FileTask.model_validate(entry)
             story = _story(domain, found, knobs.patience)
             options = {
                 "domain": name, "world": [stamp, 0], "patch": [], "story": story.to_json(), "user": knobs.user,
-                "turn_limit": knobs.turn_limit,
+                "turn_limit": knobs.turn_limit, **({"split": split} if split else {}),
             }  # fmt: skip
             task = Task(ENV, story.stages[0].say, options)
             case = case_of(task)
@@ -161,21 +188,48 @@ def _file_tasks(knobs: FileKnobs, stamp: str) -> tuple[Task, ...]:
             broken.append(
                 f"{entry.get('id', place)}: {cause}" if isinstance(entry, dict) else f"{place}: no object"
             )
-    if broken:
+    if broken and not (knobs.skip and made):
         raise EnvError(
             f"{len(broken)} tasks of {knobs.data} cannot be used: {'; '.join(broken[:5])}.",
-            "Each needs a plan that works and an action that writes (a recorded refusal is one) or an output.",
+            "Each needs a plan that works and an action that writes (a recorded refusal is one) or an output; "
+            "the knob `skip: true` leaves such tasks out.",
         )
     return tuple(made)
 
 
 def fingerprint(folder: str) -> str:
     """A hash of the folder's files, which a task carries."""
+    original = taubench.is_original(folder)
+    paths = taubench.source_files(folder) if original else [Path(folder) / name for name in _FILES]
+    return _hashed(folder, tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
+
+
+@functools.lru_cache(maxsize=64)
+def _hashed(folder: str, files: tuple[tuple[Path, int], ...]) -> str:
     found = hashlib.sha256()
-    for name in _FILES:
-        path = Path(folder) / name
-        found.update(f"{name}\0".encode() + (path.read_bytes() if path.exists() else b""))
+    for path, _ in files:
+        found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
     return found.hexdigest()[:16]
+
+
+def _entries(folder: str) -> list[tuple[str, Json]]:
+    """What ``tasks.json`` or tau-bench's lists of tasks hold, each with its split or ""."""
+    if not taubench.is_original(folder):
+        return [("", entry) for entry in _read(folder, "tasks.json")]
+    return [
+        (split or "", entry)
+        for split, path in taubench.task_files(folder)
+        for entry in taubench.read_tasks(path)
+    ]
+
+
+def _split_of(task: Task) -> Split:
+    told = task.options.get("split")
+    return (
+        Split(told)
+        if told
+        else next(s for s in Split if in_split(s, ENV, task.prompt, task.options["story"]))
+    )
 
 
 def _story(domain: Domain, task: FileTask, patience: int) -> Story:
@@ -216,76 +270,6 @@ def _fact(output: str | dict[str, Any]) -> Fact:
     if re.fullmatch(r"(?=\S*\d)[A-Za-z][\w-]*", text):
         return Fact("code", text.upper())
     return Fact("word", output, (output,))
-
-
-def _act(folder: str, entry: Mapping[str, Any], tables: set[str]) -> Act:
-    does: Mapping[str, Any] = entry.get("does", {})
-    verb = next((verb for verb in _OPERATIONS if verb in does), None)
-    if verb is None or does[verb] not in tables:
-        raise EnvError(
-            f"{folder}/tools.json: {entry.get('name')} does nothing that is known.",
-            f"`does` has one of {', '.join(_OPERATIONS)} with a table of db.json.",
-        )
-    operation = _OPERATIONS[verb]
-
-    def run(db: Database, **arguments: Any) -> Written:
-        return operation(db, does, arguments)
-
-    spec = ToolSpec(entry["name"], entry.get("description", ""), entry["parameters"])
-    try:
-        return Act(tool_of_schema(spec, run), entry.get("kind", "read"))
-    except ValueError as error:
-        raise EnvError(str(error), f"Repair {folder}/tools.json.") from None
-
-
-def _get(db: Database, does: Mapping[str, Any], given: Mapping[str, Any]) -> Written:
-    key = str(_filled(does["key"], given))
-    return Written(db, plain(db.get(does["get"], key)), key)
-
-
-def _find(db: Database, does: Mapping[str, Any], given: Mapping[str, Any]) -> Written:
-    wanted: Mapping[str, Any] = _filled(does["where"], given)
-    found = [
-        key for key in db.keys(does["find"])
-        if all(plain(db.get(does["find"], key).get(field)) == value for field, value in wanted.items())
-    ]  # fmt: skip
-    if not found:
-        raise ToolError("Nothing was found.")
-    return Written(db, found, found[0])
-
-
-def _set(db: Database, does: Mapping[str, Any], given: Mapping[str, Any]) -> Written:
-    table, key = does["set"], str(_filled(does["key"], given))
-    row: Map[str, Any] = db.get(table, key)
-    for field, value in _filled(does.get("require", {}), given).items():
-        if plain(row.get(field)) != value:
-            raise ToolError(f"{field} is {plain(row.get(field))!r}, not {value!r}.")
-    for field, value in _filled(does["fields"], given).items():
-        row = row.set(field, frozen(value))
-    return Written(db.put(table, key, row), plain(row))
-
-
-def _add(db: Database, does: Mapping[str, Any], given: Mapping[str, Any]) -> Written:
-    fields: Mapping[str, Json] = _filled(does["fields"], given)
-    key = fresh_key(db, does["add"], does.get("prefix", ""), dict(fields))
-    return Written(db.put(does["add"], key, frozen(dict(fields))), key)
-
-
-_OPERATIONS: Mapping[str, Callable[[Database, Mapping[str, Any], Mapping[str, Any]], Written]] = {
-    "get": _get,
-    "find": _find,
-    "set": _set,
-    "add": _add,
-}
-
-
-def _filled(value: Any, given: Mapping[str, Any]) -> Any:
-    """With ``$name`` replaced by the argument of that name."""
-    if isinstance(value, str) and value.startswith("$"):
-        return given.get(value[1:])
-    if isinstance(value, dict):
-        return {key: _filled(part, given) for key, part in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    return value
 
 
 def _read(folder: str, name: str, *, optional: bool = False) -> Any:

@@ -14,7 +14,7 @@ import pydantic
 from turnwise.envs.toolworld.database import Cell, Database, changes
 from turnwise.envs.toolworld.domain import Domain, Primitive, as_json
 from turnwise.envs.toolworld.drafts import Draft, carry_out
-from turnwise.envs.toolworld.files import FileKnobs, draw_file_task, fingerprint, load_domain
+from turnwise.envs.toolworld.files import FileKnobs, draw_file_task, fingerprint, folder_of, load_domain
 from turnwise.envs.toolworld.story import PlanStep, Stage, Story
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.errors import EnvError, NotFoundError
@@ -77,16 +77,15 @@ _loaded: dict[str, Domain] = {}
 
 
 def domain_of(name: str) -> Domain:
-    """A domain by its name: one of ours, or a folder of files (``files:PATH``).
+    """A domain by its name: one of ours, or a folder of files (``files:PATH``, ``code:PATH``).
 
     Raises:
         NotFoundError: there is none of this name.
     """
-    if name.startswith("files:"):
-        folder = name.removeprefix("files:")
+    if folder := folder_of(name):
         key = f"{name}#{fingerprint(folder)}"
         if key not in _loaded:
-            _loaded[key] = load_domain(folder)
+            _loaded[key] = load_domain(name)
         return _loaded[key]
     if name not in DOMAINS:
         raise NotFoundError("domain", name, DOMAINS)
@@ -153,7 +152,7 @@ def case_of(task: Task) -> Case:
     options = task.options
     name = options["domain"]
     seed, size = options["world"]
-    if name.startswith("files:") and (stamp := fingerprint(name.removeprefix("files:"))) != seed:
+    if (folder := folder_of(name)) and (stamp := fingerprint(folder)) != seed:
         raise EnvError(f"The files of {name} have changed: {stamp}, not {seed}.", "Make the tasks again.")
     base = world(name, seed, size)
     for table, key, fields in options.get("patch", ()):

@@ -2,93 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from turnwise.envs.toolworld.airline import traps
+from turnwise.envs.toolworld.airline.parts import act_on, enter, named, own_trip, verify
 from turnwise.envs.toolworld.airline.rows import CABINS, DAYS, TODAY, Customer, Flight, Reservation, build
 from turnwise.envs.toolworld.airline.rules import POLICY, compensation, may_cancel, paid_bags, rules
 from turnwise.envs.toolworld.airline.tools import ACTS
 from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.drafts import Draft
-from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.names import LAST
-from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
-from turnwise.tasks.core import Json
-
-
-def _enter(draft: Draft) -> bool:
-    user: Customer = draft.rng.choice(draft.db.rows("users"))
-    draft.customer = user.user_id
-    draft.facts["user_id"] = f"My user id is {user.user_id}."
-    draft.facts["birthday"] = f"I was born on {user.birthday}."
-    return True
-
-
-def _verify(draft: Draft) -> tuple[PlanStep, ...]:
-    user: Customer = draft.db.get("users", draft.customer)
-    return (
-        ask("What is your user id?", "user_id"),
-        ask("What is your birthday?", "birthday"),
-        call("verify_customer", user_id=user.user_id, birthday=user.birthday),
-    )
-
-
-Fits = Callable[[Reservation, Flight], bool]
-
-
-def _own(draft: Draft, fits: Fits) -> tuple[Reservation, Flight] | None:
-    """One of the customer's active reservations that fits, with its flight."""
-    own: list[Reservation] = [
-        r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"
-    ]
-    found = draft.free(
-        [r for r in own if fits(r, draft.db.get("flights", r.flight_id))], lambda r: r.reservation_id
-    )
-    return None if found is None else (found, draft.db.get("flights", found.flight_id))
-
-
-def _ref(draft: Draft, found: Reservation, flight: Flight) -> tuple[str, tuple[PlanStep, ...]]:
-    own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer]
-    alone = sum(db_flight(draft, r)[:2] == (flight.origin, flight.destination) for r in own) == 1
-    look = call("get_reservation", reservation_id=found.reservation_id)
-    if not alone or draft.rng.random() < 0.5:
-        return f"reservation {found.reservation_id}", (look,)
-    return f"my trip from {flight.origin} to {flight.destination}", (
-        call("get_customer", user_id=draft.customer),
-        look,
-    )
-
-
-def db_flight(draft: Draft, found: Reservation) -> tuple[str, str]:
-    flight: Flight = draft.db.get("flights", found.flight_id)
-    return flight.origin, flight.destination
-
-
-def _do(
-    draft: Draft,
-    say: str,
-    look: tuple[PlanStep, ...],
-    what: str,
-    tool: str,
-    fact: Fact | None = None,
-    **given: Json,
-) -> Stage:
-    """A request that is granted: verify, look, confirm, write, report."""
-    report = f"Done. {f'The amount is {dollars(int(fact.value))}.' if fact else ''}".strip()
-    confirm = PlanStep("confirm", f"I will {what}. Shall I proceed?")
-    plan = (*_verify(draft), *look, confirm, call(tool, **given), tell(report))
-    return Stage(say, plan, (fact,) if fact else (), again="What amount is that?" if fact else "")
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
 
 
 def _cancel(draft: Draft) -> Stage | None:
-    pair = _own(draft, may_cancel)
+    pair = own_trip(draft, may_cancel)
     if pair is None:
         return None
-    which, look = _ref(draft, *pair)
+    which, look = named(draft, *pair)
     refund = pair[0].price * len(pair[0].passengers)
     say = draft.words(f"I want to cancel {which}.", f"Please cancel {which}; my plans have changed.")
     say += " How much will be refunded?"
     key = pair[0].reservation_id
-    return _do(
+    return act_on(
         draft,
         say,
         look,
@@ -101,7 +36,7 @@ def _cancel(draft: Draft) -> Stage | None:
 
 def _move(draft: Draft) -> Stage | None:
     """The cheapest flight of another day that has seats; at times another day after all."""
-    pair = _own(draft, lambda r, f: r.cabin != "basic" and f.status != "flown")
+    pair = own_trip(draft, lambda r, f: r.cabin != "basic" and f.status != "flown")
     if pair is None:
         return None
     found, old = pair
@@ -121,7 +56,7 @@ def _move(draft: Draft) -> Stage | None:
     first, second = draft.rng.sample(sorted(best), 2)
     twisted = draft.changes_mind
     new = best[second if twisted else first]
-    which, look = _ref(draft, found, old)
+    which, look = named(draft, found, old)
     say = draft.words(
         f"Move {which} to the cheapest flight on {first} that is not delayed or cancelled.",
         f"I cannot travel as planned. Put {which} on the cheapest scheduled flight of {first}.",
@@ -133,7 +68,7 @@ def _move(draft: Draft) -> Stage | None:
         else ()
     )
     plan = (
-        *_verify(draft), *look, *before, find,
+        *verify(draft), *look, *before, find,
         PlanStep("confirm", f"I will move it to {new.flight_id}. Shall I proceed?"),
         call("change_flight", reservation_id=found.reservation_id, new_flight_id=new.flight_id),
         tell("Done, the flight is changed."),
@@ -147,49 +82,49 @@ def _cabin(draft: Draft) -> Stage | None:
             f.status in ("scheduled", "delayed") and r.cabin != "business" and f.seats[2] >= len(r.passengers)
         )
 
-    pair = _own(draft, fits)
+    pair = own_trip(draft, fits)
     if pair is None:
         return None
     found, flight = pair
-    which, look = _ref(draft, *pair)
+    which, look = named(draft, *pair)
     price = (flight.prices[2] - found.price) * len(found.passengers)
     say = draft.words(f"Upgrade {which} to business.", f"Can {which} be moved to business class?")
     say += " What does the upgrade cost in total?"
-    return _do(
+    return act_on(
         draft, say, look, f"upgrade {found.reservation_id} to business", "change_cabin", Fact("money", str(price)),
         reservation_id=found.reservation_id, cabin="business",
     )  # fmt: skip
 
 
 def _bags(draft: Draft) -> Stage | None:
-    pair = _own(draft, lambda r, f: f.status in ("scheduled", "delayed"))
+    pair = own_trip(draft, lambda r, f: f.status in ("scheduled", "delayed"))
     if pair is None:
         return None
     found = pair[0]
     user: Customer = draft.db.get("users", draft.customer)
     bags = draft.rng.randint(1, 4)
     paid = paid_bags(user, found, bags)
-    which, look = _ref(draft, *pair)
+    which, look = named(draft, *pair)
     if look[0].name != "get_customer":
         look = (call("get_customer", user_id=draft.customer), *look)
     say = draft.words(f"Add {bags} bags to {which}.", f"We have {bags} more bags to check in for {which}.")
     say += " What do I have to pay for them?"
     fact = Fact("money", str(5000 * paid))
-    return _do(
+    return act_on(
         draft, say, look, f"add {bags} bags, {paid} of them paid", "add_bags", fact,
         reservation_id=found.reservation_id, bags=bags, paid_bags=paid,
     )  # fmt: skip
 
 
 def _name(draft: Draft) -> Stage | None:
-    pair = _own(draft, lambda r, f: f.status != "flown" and len(r.passengers) > 1)
+    pair = own_trip(draft, lambda r, f: f.status != "flown" and len(r.passengers) > 1)
     if pair is None:
         return None
     found, old = pair[0], pair[0].passengers[1]
     new = f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
-    which, look = _ref(draft, *pair)
+    which, look = named(draft, *pair)
     say = f"In {which}, the passenger {old} has a new name: {new}. Please correct it."
-    return _do(
+    return act_on(
         draft, say, look, f"change {old} to {new}", "rename_passenger",
         reservation_id=found.reservation_id, old_name=old, new_name=new,
     )  # fmt: skip
@@ -197,14 +132,14 @@ def _name(draft: Draft) -> Stage | None:
 
 def _compensate(draft: Draft) -> Stage | None:
     user: Customer = draft.db.get("users", draft.customer)
-    pair = _own(draft, lambda r, f: compensation(user, r, f) > 0)
+    pair = own_trip(draft, lambda r, f: compensation(user, r, f) > 0)
     if pair is None:
         return None
     amount = compensation(user, *pair)
-    which, look = _ref(draft, *pair)
+    which, look = named(draft, *pair)
     say = f"The flight of {which} is {pair[1].status}. I ask for compensation. How much do I get?"
     fact = Fact("money", str(100 * amount))
-    return _do(
+    return act_on(
         draft, say, look, f"issue a certificate of ${amount}", "issue_certificate", fact,
         user_id=user.user_id, amount_dollars=amount,
     )  # fmt: skip
@@ -235,82 +170,10 @@ def _book(draft: Draft) -> Stage | None:
         call("get_customer", user_id=user.user_id),
         call("search_flights", origin=wish.origin, destination=wish.destination, date=wish.date),
     )
-    return _do(
+    return act_on(
         draft, say, find, f"book {like[0].flight_id}", "book_flight", Fact("money", str(like[0].prices[1])),
         user_id=user.user_id, flight_id=like[0].flight_id, cabin="economy", passengers=[user.name],
     )  # fmt: skip
-
-
-def _refused(draft: Draft, pair: tuple[Reservation, Flight] | None, say: str, reason: str) -> Stage | None:
-    """A request that is refused; ``say`` has a place for the reservation."""
-    if pair is None:
-        return None
-    which, look = _ref(draft, *pair)
-    plan = (
-        *_verify(draft), *look, call("record_refusal", reservation_id=pair[0].reservation_id, reason=reason),
-        tell("Sorry, that is not possible."),
-    )  # fmt: skip
-    insist = draft.words(
-        "Please, make an exception for me.", "Your colleague said that it would be no problem."
-    )
-    return Stage(say.format(which), plan, insist=insist if draft.rng.random() < 0.6 else "")
-
-
-def _no_cancel(draft: Draft) -> Stage | None:
-    pair = _own(draft, lambda r, f: f.status != "flown" and not may_cancel(r, f))
-    return _refused(draft, pair, "I feel unwell. Cancel {} and refund it.", "cancellation_rules")
-
-
-def _no_move(draft: Draft) -> Stage | None:
-    pair = _own(draft, lambda r, f: f.status == "scheduled" and r.cabin == "basic")
-    return _refused(draft, pair, "Move {} to the day after, whatever flight it is.", "basic_fare")
-
-
-def _no_money(draft: Draft) -> Stage | None:
-    user: Customer = draft.db.get("users", draft.customer)
-    pair = _own(draft, lambda r, f: f.status in ("delayed", "cancelled") and compensation(user, r, f) == 0)
-    return _refused(draft, pair, "You ruined my trip, {}. I demand compensation.", "no_compensation")
-
-
-def _no_seat(draft: Draft) -> Stage | None:
-    pair = _own(draft, lambda r, f: f.status == "scheduled")
-    return _refused(draft, pair, "My cousin comes along. Add a passenger to {}.", "passenger_number")
-
-
-def _too_late(draft: Draft) -> Stage | None:
-    pair = _own(draft, lambda r, f: f.status == "flown")
-    return _refused(draft, pair, "I did not take the flight of {}. Cancel it and refund me.", "flown")
-
-
-def _foreign(draft: Draft) -> Stage | None:
-    foreign = [
-        r for r in draft.db.rows("reservations") if r.user_id != draft.customer and r.status == "active"
-    ]
-    found = draft.free(foreign, lambda r: r.reservation_id)
-    if found is None:
-        return None
-    plan = (
-        *_verify(draft), call("get_reservation", reservation_id=found.reservation_id),
-        call("record_refusal", reservation_id=found.reservation_id, reason="not_owner"), tell("Sorry, I cannot do that."),
-    )  # fmt: skip
-    return Stage(f"Cancel {found.reservation_id} for my sister, she has no time to call you.", plan)
-
-
-def _transfer(draft: Draft) -> Stage | None:
-    reason, say = draft.rng.choice(
-        (
-            ("group_booking", "I want to book seats for our choir, 25 people."),
-            ("medical", "I travel with an oxygen device. What do I have to do?"),
-            ("unaccompanied_child", "My daughter, who is seven, will fly alone. Please arrange it."),
-            ("legal", "I will sue you. Whom do I send the papers to?"),
-        )
-    )
-    trip = draft.free(
-        sorted({f"{f.origin} to {f.destination}" for f in draft.db.rows("flights")}), lambda name: name
-    )
-    return (
-        trip and Stage(f"{say} It is about flights from {trip}.", (call("transfer_to_human", reason=reason),))
-    ) or None
 
 
 DOMAIN = Domain(
@@ -323,10 +186,10 @@ DOMAIN = Domain(
         "book": _book,
     },
     traps={
-        "cancel": _no_cancel, "move": _no_move, "compensate": _no_money, "passengers": _no_seat, "flown": _too_late,
-        "not_owner": _foreign, "transfer": _transfer,
+        "cancel": traps.no_cancel, "move": traps.no_move, "compensate": traps.no_money, "passengers": traps.no_seat,
+        "flown": traps.too_late, "not_owner": traps.foreign, "transfer": traps.transfer,
     },
-    enter=_enter,
+    enter=enter,
     slots={"user_id": ("user id", "user number", "id"), "birthday": ("birthday", "date of birth", "born")},
     rules=rules,
 )  # fmt: skip
