@@ -12,213 +12,156 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
+from turnwise.envs.swe.draw import Drawing, Tally
 from turnwise.envs.swe.instance import Instance
-from turnwise.envs.swe.issue import leaks, write_issue
-from turnwise.envs.swe.mutate import Bug, bugs_of
-from turnwise.envs.swe.packages import Package, cache_folder, get_package, packages, repository
-from turnwise.envs.swe.suite import Run, run_suite, start
+from turnwise.envs.swe.packages import cache_folder, get_package, packages
 from turnwise.errors import InfraError, TurnwiseError
-from turnwise.tasks.core import derive_rng
+from turnwise.tasks.core import Json
 from turnwise.tools.sandbox.core import Backend
 from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
-_MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
-_PER_FUNCTION = 4
 
+class Made(NamedTuple):
+    """What a command did for one package: how many tests count, seconds and CPU seconds of a run, what became of bugs.
 
-class Baseline(NamedTuple):
-    """A healthy package: tests that pass each time, files of source → line → tests that run it, seconds of a run."""
-
-    passing: frozenset[str]
-    lines: dict[str, dict[int, frozenset[str]]]
-    seconds: float
-
-
-class Tally(NamedTuple):
-    """What became of the bugs that were tried."""
-
-    tried: int = 0
-    survived: int = 0
-    dull: int = 0
-    unstable: int = 0
-    leaking: int = 0
-    kept: int = 0
-
-
-def measure(backend: Backend, package: Package, *, repeats: int = 3) -> Baseline:
-    """Run the healthy suite ``repeats`` times under different hash seeds, and once with coverage.
-
-    Raises:
-        TurnwiseError: it does not run, or nothing in it passes.
+    ``total`` counts tasks of earlier commands as well; ``problem`` says why there are none.
     """
-    stable: frozenset[str] | None = None
-    seconds = 0.0
-    for seed in range(repeats):
-        run = _run(backend, package, dict(repository(package)), hash_seed=seed)
-        if not run.complete or run.tampered:
-            why = run.tampered or ("it took too long" if run.timed_out else "it did not end")
-            raise TurnwiseError(
-                f"The suite of {package.name} does not run: {why}.", "Leave it out with --packages."
-            )
-        stable = run.passing() if stable is None else stable & run.passing()
-        seconds = max(seconds, run.seconds)
-    with start(backend, repository(package)) as sandbox:
-        covered = run_suite(sandbox, package, cover=True, canaries=False, seconds=110)
-    if not stable:
-        raise TurnwiseError(f"No test of {package.name} passes.", "Leave it out with --packages.")
-    lines = {
-        path: {line: frozenset(tests) & stable for line, tests in rows.items()}
-        for path, rows in covered.lines.items()
-        if package.is_source(path)
-    }
-    return Baseline(stable, lines, seconds)
+
+    package: str
+    tests: int = 0
+    suite_seconds: float = 0.0
+    suite_cpu: float = 0.0
+    tally: Tally = Tally()
+    total: int = 0
+    problem: str = ""
 
 
-def make_tasks(
-    backend: Backend, package: Package, count: int, *, seed: int = 0, known: Sequence[Instance] = ()
-) -> Iterator[tuple[Instance | None, Tally]]:
-    """Validated tasks of a package, each with the tally so far; None for a bug that was not kept."""
-    base = measure(backend, package)
-    rng = derive_rng("swe", package.name, package.version, seed, len(known))
-    tally, taken = Tally(), [one.where for one in known]
-    for bug in _candidates(package, base, rng):
-        if tally.kept >= count or tally.tried >= 12 * count + 20:
+class Built(NamedTuple):
+    """What a command did: ``cpu`` of all its processes, ``seconds`` of wall time."""
+
+    packages: tuple[Made, ...]
+    seconds: float
+    cpu: float
+
+    @property
+    def total(self) -> int:
+        return sum(made.total for made in self.packages)
+
+    def to_json(self) -> dict[str, Json]:
+        """As ``--json`` prints it."""
+        rows: dict[str, Json] = {}
+        for made in self.packages:
+            row: dict[str, Json] = {**made._asdict(), "tally": dict(made.tally._asdict())}
+            rows[str(row.pop("package"))] = row
+        real = sum(made.total > 0 for made in self.packages)
+        return {
+            "tasks": self.total,
+            "packages_with_tasks": real,
+            "seconds": round(self.seconds),
+            "cpu": round(self.cpu),
+        } | {"packages": rows}
+
+
+class _Package:
+    """The tasks of one package, and their file."""
+
+    def __init__(self, name: str, known: Sequence[Instance], out: Path) -> None:
+        self.name, self.known, self.out = name, list(known), out
+        self.drawing: Drawing | None = None
+        self.problem = ""
+        self.is_done = False
+
+    def work(self, backend: Backend, count: int, seed: int, deadline: float) -> None:
+        """Have ``count`` tasks, if that can be."""
+        missing = count - len(self.known)
+        if missing <= 0 or self.is_done or time.monotonic() > deadline:
             return
-        if taken.count(bug.where) >= _PER_FUNCTION or any(one.edit == bug.edit for one in known):
-            continue
-        made, fate = _validate(backend, package, base, bug)
-        tally = tally._replace(tried=tally.tried + 1, **{fate: getattr(tally, fate) + 1})
-        if made:
-            taken.append(bug.where)
-        yield made, tally
-
-
-def _candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:
-    """Bugs of all files, a file at random each time."""
-    of: dict[str, Iterator[Bug]] = {}
-    for path, rows in base.lines.items():
-        lines = frozenset(
-            line for line, tests in rows.items() if 0 < len(tests) <= _MOST_FAILING * len(base.passing)
+        since, before = time.monotonic(), len(self.known)
+        try:
+            if self.drawing is None:
+                self.drawing = Drawing(backend, get_package(self.name), seed=seed, known=self.known)
+            for made in self.drawing.draw(missing):
+                self.known.append(made)
+                with self.out.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(made.to_json()) + "\n")
+                if time.monotonic() > deadline:
+                    return
+        except (TurnwiseError, InfraError) as error:
+            self.problem = str(error)
+        self.is_done = len(self.known) < count
+        told = self.problem or _told(self.drawing.tally if self.drawing else Tally())
+        gained = len(self.known) - before
+        print(
+            f"✓ {self.name} +{gained} in {time.monotonic() - since:.0f} s: {told}",
+            file=sys.stderr,
+            flush=True,
         )
-        if lines:
-            of[path] = bugs_of(path, repository(package)[path].decode("utf-8", "replace"), rng, lines=lines)
-    weights = {path: len(base.lines[path]) for path in of}
-    while of:
-        path = rng.choices(sorted(of), [weights[name] for name in sorted(of)])[0]
-        bug = next(of[path], None)
-        if bug is None:
-            del of[path]
-        else:
-            yield bug
 
-
-def _validate(backend: Backend, package: Package, base: Baseline, bug: Bug) -> tuple[Instance | None, str]:
-    """A task of a bug, or what is wrong with it."""
-    files = dict(repository(package))
-    files[bug.edit.path] = bug.edit.apply(files[bug.edit.path].decode()).encode()
-    rows = base.lines[bug.edit.path]
-    near = frozenset[str]().union(*(rows.get(line, ()) for line in range(bug.line, bug.last_line + 1)))
-    if near:
-        quick = _run(backend, package, files, only=near, limit=_limit(base))
-        if quick.complete and near <= quick.passing():
-            return None, "survived"
-        if not quick.complete or quick.uncollected:
-            return None, "dull"
-    whole = _run(backend, package, files, limit=_limit(base), hash_seed=1)
-    if not whole.complete or whole.uncollected or whole.tampered:
-        return None, "dull"
-    failing = base.passing - whole.passing()
-    if not failing:
-        return None, "survived"
-    if len(failing) > max(_MOST_FAILING * len(base.passing), 3):
-        return None, "dull"
-    again = _run(backend, package, files, only=failing, limit=_limit(base), hash_seed=2)
-    if not again.complete or failing & again.passing():
-        return None, "unstable"
-    instance = _instance(package, base, bug, failing, whole)
-    return (instance, "kept") if instance else (None, "leaking")
-
-
-def _instance(
-    package: Package, base: Baseline, bug: Bug, failing: frozenset[str], run: Run
-) -> Instance | None:
-    removed = bug.where if bug.operator in ("remove_feature", "drop_method") else ""
-    files = repository(package)
-    issue = write_issue(
-        package, files, {name: run.tests[name] for name in failing & set(run.tests)}, removed=removed
-    )
-    if leaks(issue, [bug.edit.old]):
-        return None
-    hidden = sorted({name.partition("::")[0] for name in failing})
-    kept = tuple(sorted(base.passing - failing))
-    made = (
-        package.name,
-        package.version,
-        bug.edit,
-        bug.operator,
-        bug.where,
-        issue,
-        tuple(sorted(failing)),
-        kept,
-    )
-    return Instance(*made, tuple(hidden), round(base.seconds, 1))
-
-
-def _limit(base: Baseline) -> float:
-    return 10 + 5 * base.seconds
-
-
-def _run(
-    backend: Backend,
-    package: Package,
-    files: dict[str, bytes],
-    *,
-    only: frozenset[str] = frozenset(),
-    limit: float = 100.0,
-    hash_seed: int = 0,
-) -> Run:
-    with start(backend, files) as sandbox:
-        return run_suite(sandbox, package, only=only, seconds=min(limit, 110), hash_seed=hash_seed)
+    def made(self) -> Made:
+        if self.drawing is None:
+            return Made(self.name, total=len(self.known), problem=self.problem)
+        base = self.drawing.base
+        times = round(base.seconds, 2), round(base.cpu, 2)
+        tally = self.drawing.tally._replace(cpu=round(self.drawing.tally.cpu, 1))
+        return Made(self.name, len(base.passing), *times, tally, len(self.known), self.problem)
 
 
 def build(
-    backend: Backend, names: Sequence[str], tasks: int, out: Path, *, seed: int = 0, workers: int = 2
-) -> int:
-    """Write tasks of these packages to ``out``, as many of each as makes ``tasks``; how many there are then.
+    backend: Backend,
+    names: Sequence[str],
+    tasks: int,
+    out: Path,
+    *,
+    seed: int = 0,
+    workers: int = 2,
+    minutes: float = 1e9,
+) -> Built:
+    """Write tasks of these packages to ``out`` until it has ``tasks`` or the time is up, as many of each as can be.
 
-    What ``out`` holds already is kept and counted.
+    What ``out`` holds already is kept and counted. Where a package has not enough bugs, the others give more.
     """
+    since, spent = time.monotonic(), _cpu()
+    deadline = since + 60 * minutes
+    known = _known(out)
+    of = [_Package(name, [one for one in known if one.package == name], out) for name in names]
+    with ThreadPoolExecutor(workers) as pool:
+        while (missing := tasks - sum(len(one.known) for one in of)) > 0:
+            going = [one for one in of if not one.is_done]
+            if not going or time.monotonic() > deadline:
+                break
+            each = _level([len(one.known) for one in going], missing)
+            list(pool.map(lambda one: one.work(backend, each, seed, deadline), going))  # noqa: B023 (done when the next begins)
+    return Built(tuple(one.made() for one in of), time.monotonic() - since, _cpu() - spent)
+
+
+def _level(counts: Sequence[int], missing: int) -> int:
+    """To how many each is filled up, so that at least ``missing`` come in."""
+    level = min(counts)
+    while sum(max(level - count, 0) for count in counts) < missing:
+        level += 1
+    return level
+
+
+def _known(out: Path) -> list[Instance]:
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = out.read_text("utf-8").splitlines(keepends=True) if out.exists() else []
     whole = [line for line in lines if line.endswith("\n")]  # a last line that was cut short is made again
     out.write_text("".join(whole), "utf-8")
-    known = [Instance.from_json(json.loads(line)) for line in whole]
-    since, each = time.monotonic(), -(-tasks // len(names))
-    with out.open("a", encoding="utf-8") as file, ThreadPoolExecutor(workers) as pool:
+    return [Instance.from_json(json.loads(line)) for line in whole]
 
-        def one(name: str) -> int:
-            mine = [instance for instance in known if instance.package == name]
-            tally = Tally()
-            try:
-                for made, tally in make_tasks(  # noqa: B007 (its last value is told)
-                    backend, get_package(name), each - len(mine), seed=seed, known=mine
-                ):
-                    if made:
-                        file.write(json.dumps(made.to_json()) + "\n")
-                        file.flush()
-            except (TurnwiseError, InfraError) as error:
-                print(f"– {name}: {error}", file=sys.stderr, flush=True)
-            told = ", ".join(f"{count} {fate}" for fate, count in tally._asdict().items())
-            print(f"✓ {name} {time.monotonic() - since:.0f} s: {told}", file=sys.stderr, flush=True)
-            return tally.kept + len(mine)
 
-        return sum(pool.map(one, names))
+def _told(tally: Tally) -> str:
+    counts = {name: value for name, value in tally._asdict().items() if name != "cpu" and value}
+    return ", ".join(f"{value} {name}" for name, value in counts.items()) + f"; {tally.cpu:.0f} s of CPU"
+
+
+def _cpu() -> float:
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def tasks_file() -> Path:
@@ -237,15 +180,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--backend", choices=("bubblewrap", "docker"))
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop then; the same command goes on")
+    parser.add_argument("--json", action="store_true", help="say what was done for each package as JSON")
     asked = parser.parse_args(arguments)
     names = asked.packages or [name for name, package in packages().items() if package.file]
     backend = get_backend(asked.backend) if asked.backend else isolated_backend()
-    since = time.monotonic()
-    made = build(backend, names, asked.tasks, asked.out, seed=asked.seed, workers=asked.workers)
-    spent = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    took = f"{time.monotonic() - since:.0f} s, {spent:.0f} s of CPU"
-    print(f"{made} tasks of {len(names)} packages in {asked.out} ({took})")
-    return 0 if made else 1
+    options = {"seed": asked.seed, "workers": asked.workers, "minutes": asked.minutes}
+    built = build(backend, names, asked.tasks, asked.out, **options)
+    if asked.json:
+        print(json.dumps(built.to_json(), indent=2))
+    took = f"{built.seconds:.0f} s, {built.cpu:.0f} s of CPU"
+    print(f"{built.total} tasks of {len(names)} packages in {asked.out} ({took})", file=sys.stderr)
+    return 0 if built.total >= asked.tasks else 1
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+_MOST = 256 * 2**10
 _MODULES = frozenset(
     [
         "_pytest",
@@ -119,15 +120,26 @@ def suspicions(
         if data == before.get(path) or not path.endswith(".py"):
             continue
         known = _constructs(before.get(path, b"")) | _constructs(gold.get(path, b""))
-        found |= _constructs(data) - known
+        found |= _constructs(data, room=2 * len(before.get(path, b""))) - known
     return sorted(found)
 
 
-def _constructs(data: bytes) -> set[str]:
+def parse(text: str | bytes, *, room: int = 0) -> ast.Module | None:
+    """A program of anybody as a tree; None where it has none, or has more than 256 KiB (or ``room``).
+
+    Text that is nested deep or very long would take minutes or end this process otherwise.
+    """
+    if len(text) > max(_MOST, room):
+        return None
     try:
-        return set(_listed(ast.parse(data)))
-    except (SyntaxError, ValueError, RecursionError):
-        return set()
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _constructs(data: bytes, *, room: int = _MOST * 16) -> set[str]:
+    tree = parse(data, room=room)
+    return {"what cannot be read"} if tree is None else set(_listed(tree))
 
 
 def _listed(tree: ast.AST) -> Iterator[str]:

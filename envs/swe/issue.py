@@ -9,6 +9,8 @@ import ast
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
 
 from turnwise.envs.swe.packages import Package
 from turnwise.envs.swe.suite import TestResult
@@ -20,9 +22,14 @@ _HIDDEN = re.compile(r"0x[0-9a-f]{6,}|/work/[\w/.-]+")
 def write_issue(
     package: Package, files: Mapping[str, bytes], failures: Mapping[str, TestResult], *, removed: str = ""
 ) -> str:
-    """The text of an issue. ``removed`` is the function that was taken out, where it was."""
-    names = sorted(failures, key=lambda name: (len(failures[name].detail), name))
-    name = next((name for name in names if failures[name].detail), names[0])
+    """The text of an issue; empty where no failing test can be shown, for then nobody could say what is wrong.
+
+    ``removed`` is the function that was taken out, where it was.
+    """
+    names = sorted(failures, key=lambda name: (not failures[name].detail, len(failures[name].detail), name))
+    name, example = next(((name, text) for name in names if (text := _example(files, name))), ("", ""))
+    if not example:
+        return ""
     said = _said(failures[name].detail)
     headline = said.splitlines()[0][:100] if said else "wrong result"
     if removed:
@@ -31,9 +38,7 @@ def write_issue(
     else:
         title = f"{package.name}: {headline}"
         opening = f"Something that used to work in {package.name} {package.version} does not any more."
-    parts = [f"# {title}", opening]
-    if example := _example(files, name):
-        parts += ["To see it:", f"```python\n{example}\n```"]
+    parts = [f"# {title}", opening, "To see it:", f"```python\n{example}\n```"]
     if said:
         parts += ["What happens:", f"```\n{said}\n```"]
     if len(failures) > 1:
@@ -58,21 +63,48 @@ def _said(detail: str) -> str:
 
 
 def _example(files: Mapping[str, bytes], test: str) -> str:
-    """The body of a test, without its name; empty where that is long or cannot be found."""
+    """The body of a test, without its name; empty where it cannot be found."""
     path, *names = test.partition("[")[0].split("::")
-    try:
-        node: ast.AST = ast.parse(files[path])
-    except (KeyError, SyntaxError):
+    found = _find(files, path, names)
+    if found is None:
         return ""
-    for name in names:
-        inside = getattr(node, "body", [])
-        found = next((item for item in inside if getattr(item, "name", "") == name), None)
-        if found is None:
-            return ""
-        node = found
-    if not isinstance(node, ast.FunctionDef):
-        return ""
+    path, node = found
     lines = files[path].decode("utf-8", "replace").splitlines()[node.body[0].lineno - 1 : node.end_lineno]
     case = test.partition("[")[2].removesuffix("]")
     told = [f"# case: {case}"[:120]] if case else []
     return "\n".join([*told, *textwrap.dedent("\n".join(lines)).splitlines()[:_LINES]])
+
+
+def _find(files: Mapping[str, bytes], path: str, names: Sequence[str]) -> tuple[str, ast.FunctionDef] | None:
+    """The function of a test and the file it is in: of its class, or of one that this one inherits from by name."""
+    node: ast.AST | None = _tree(files.get(path, b""))
+    *classes, name = names
+    for part in classes:
+        node = _inside(node, part)
+    found = _inside(node, name)
+    if isinstance(found, ast.FunctionDef):
+        return path, found
+    if not isinstance(node, ast.ClassDef):
+        return None
+    bases = {getattr(base, "id", getattr(base, "attr", "")) for base in node.bases}
+    for other in [path, *sorted(files)]:
+        if PurePosixPath(other).parent != PurePosixPath(path).parent or not other.endswith(".py"):
+            continue
+        for item in ast.walk(_tree(files[other])):
+            if isinstance(item, ast.ClassDef) and item.name in bases:
+                found = _inside(item, name)
+                if isinstance(found, ast.FunctionDef):
+                    return other, found
+    return None
+
+
+def _inside(node: ast.AST | None, name: str) -> ast.AST | None:
+    return next((item for item in getattr(node, "body", []) if getattr(item, "name", "") == name), None)
+
+
+@lru_cache(maxsize=64)
+def _tree(data: bytes) -> ast.Module:
+    try:
+        return ast.parse(data)
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])

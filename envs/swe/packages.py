@@ -27,7 +27,7 @@ ROOT = Root(
         "pytest==8.4.2", "pytest-mock==3.15.1", "hypothesis==6.140.3", "coverage==7.10.7", "PyYAML==6.0.3",
         "python-dateutil==2.9.0.post0", "tzdata==2025.2", "pytz==2025.2", "simplejson==3.20.2", "boltons==25.0.0",
         "attrs==25.3.0", "face==24.0.0", "freezegun==1.5.5", "MarkupSafe==3.0.3", "trio==0.31.0",
-        "text-unidecode==1.3", "packaging==25.0",
+        "text-unidecode==1.3", "packaging==25.0", "whatever==0.7",
     )
 )  # fmt: skip
 """What the packages need and their tests need; built once (about 30 s) and cached."""

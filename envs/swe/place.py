@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from turnwise.envs.swe.build import tasks_file
+from turnwise.envs.swe.guard import parse
 from turnwise.envs.swe.instance import Instance, in_split, load_instances
 from turnwise.envs.swe.packages import ROOT
 from turnwise.errors import EnvError
@@ -75,9 +76,8 @@ def narrowed(instance: Instance, text: str) -> tuple[str, str]:
 
 def definition(text: str, name: str) -> str:
     """A function's or class's text by its dotted name; the whole text outside of functions, nothing where it is gone."""
-    try:
-        node: ast.AST = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    node: ast.AST | None = parse(text)
+    if node is None:
         return ""
     for part in name.split(".") if name else ():
         found = [
@@ -86,4 +86,7 @@ def definition(text: str, name: str) -> str:
         if not found:
             return ""
         node = found[0]
-    return ast.dump(node)
+    try:
+        return ast.dump(node)
+    except RecursionError:
+        return ""

@@ -40,7 +40,7 @@ class Run(NamedTuple):
     """One run of a suite. ``answered`` is false where the warden did not answer: nothing is known then.
 
     ``complete``: pytest came to its end and said so. ``tampered`` says why the results cannot be believed.
-    ``lines`` (with coverage): file → line → tests that run it.
+    ``lines`` (with coverage): file → line → tests that run it. ``seconds`` are of wall time, ``cpu`` of the processor.
     """
 
     answered: bool
@@ -51,6 +51,7 @@ class Run(NamedTuple):
     timed_out: bool = False
     lines: Mapping[str, Mapping[int, Sequence[str]]] = {}
     seconds: float = 0.0
+    cpu: float = 0.0
 
     def passing(self) -> frozenset[str]:
         return frozenset(name for name, result in self.tests.items() if result.status == "pass")
@@ -66,6 +67,9 @@ class Canaries(NamedTuple):
     expected: Mapping[str, str]
 
 
+_NO_TRAPS = Canaries({}, {})
+
+
 def run_suite(
     sandbox: Sandbox,
     package: Package,
@@ -73,33 +77,77 @@ def run_suite(
     only: Iterable[str] = (),
     cover: bool = False,
     canaries: bool = True,
+    collect_only: bool = False,
     seconds: float = 60.0,
     hash_seed: int = 0,
 ) -> Run:
     """Run the suite (or these tests) in a sandbox that holds the repository.
 
+    ``collect_only`` runs no test, and leaves what Python compiles of package and tests where it belongs.
+
     Raises:
         SandboxError: the sandbox failed.
     """
-    chosen = sorted(set(only))
-    traps = _make_canaries(package) if canaries else Canaries({}, {})
-    targets = sorted({name.partition("::")[0] for name in chosen}) or [package.tests]
-    nonce, mark = secrets.token_hex(16), secrets.token_hex(8)
-    chance = SystemRandom()
+    traps = make_canaries(package) if canaries else _NO_TRAPS
+    mark, chance = secrets.token_hex(8), SystemRandom()
+    chosen = frozenset(only)
     spec = {
-        "mark": mark,
-        "only": [*chosen, *traps.expected] if chosen else [],
+        **spec_of(package, mark, frozenset(chosen | {*traps.expected}) if chosen else chosen, traps.files),
         "places": {name: chance.random() for name in traps.expected},
-        # A folder is searched, so that naming files in it as well would have pytest leave the rest out.
-        "targets": targets if not chosen and not package.tests.endswith(".py") else [*targets, *traps.files],
+        "cover": [package.source.removesuffix(".py")] if cover else [],
+        "collect_only": collect_only,
+        "bytecode": collect_only,
+    }
+    answer = ask_warden(sandbox, "suite", spec, files=traps.files, seconds=seconds, hash_seed=hash_seed)
+    if answer is None:
+        return NO_ANSWER
+    run = read_run(answer["said"].splitlines(), mark, traps)
+    complete = run.complete and answer["ended"] == "exit"
+    timed_out = answer["ended"] == "timeout"
+    return run._replace(complete=complete, timed_out=timed_out, seconds=answer["seconds"], cpu=answer["cpu"])
+
+
+def spec_of(
+    package: Package, mark: str, only: frozenset[str] = frozenset(), more: Iterable[str] = ()
+) -> dict[str, Any]:
+    """What the program in the sandbox is told of a run of these tests (all if none is named) and of ``more`` files."""
+    targets = sorted({name.partition("::")[0] for name in only}) or [package.tests]
+    if not only and package.tests.endswith(".py"):
+        targets += (
+            more  # a folder is searched: naming files in it as well would have pytest leave the rest out
+        )
+    return {
+        "mark": mark,
+        "only": sorted(only),
+        "places": {},
+        "targets": targets,
         "path": [".", *([package.path] if package.path else [])],
         "pattern": package.pattern,
-        "cover": [package.source.removesuffix(".py")] if cover else [],
+        "cover": [],
+        "collect_only": False,
+        "bytecode": False,
+        "most_failing": 0,
     }
+
+
+def ask_warden(
+    sandbox: Sandbox,
+    program: str,
+    spec: Mapping[str, Any],
+    *,
+    files: Mapping[str, str],
+    seconds: float,
+    hash_seed: int,
+) -> dict[str, Any] | None:
+    """Have the warden run a program of ``inside/``: what it ``said``, how it ``ended``, its ``seconds`` and ``cpu``.
+
+    None where the warden did not answer.
+    """
+    nonce = secrets.token_hex(16)
     asked = {
         "nonce": nonce,
-        "child": _program("suite"),
-        "files": traps.files,
+        "child": read_program(program),
+        "files": files,
         "spec": spec,
         "seconds": seconds,
         "env": {
@@ -110,15 +158,15 @@ def run_suite(
         },
     }
     result = sandbox.exec(
-        ["python3", "-I", "-c", _program("warden")],
+        ["python3", "-I", "-c", read_program("warden")],
         stdin=json.dumps(asked).encode(),
         timeout=seconds + 10,
         output=32 * MIB,
     )
     head, _, text = result.out.partition("{")
     if head != nonce or not result.ok:
-        return NO_ANSWER._replace(seconds=result.seconds, timed_out=result.timed_out)
-    return _read(json.loads("{" + text), mark, traps)._replace(seconds=result.seconds)
+        return None
+    return {**json.loads("{" + text), "seconds": result.seconds}
 
 
 def start(backend: Backend, contents: Mapping[str, bytes], limits: Limits = LIMITS) -> Sandbox:
@@ -126,16 +174,17 @@ def start(backend: Backend, contents: Mapping[str, bytes], limits: Limits = LIMI
     return backend.start(Image.of(dict(contents), root=ROOT), limits)
 
 
-def _read(answer: Mapping[str, Any], mark: str, traps: Canaries) -> Run:
+def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> Run:
+    """What the lines of one run come to."""
     tests: dict[str, TestResult] = {}
     uncollected: dict[str, str] = {}
     done: Mapping[str, Any] = {}
     tampered = ""
-    for line in answer["said"].splitlines():
-        if not line.startswith(mark):
+    for line in said:
+        row = _row(line, mark)
+        if row is None:
             tampered = "something else than the suite wrote to its channel"
             continue
-        row = json.loads(line[len(mark) :])
         if done:
             tampered = "results came after the end"
         match row["kind"]:
@@ -155,15 +204,23 @@ def _read(answer: Mapping[str, Any], mark: str, traps: Canaries) -> Run:
         tampered = "tests that must fail did not" if wrong else "tests of ours were left out"
     if done.get("changed"):
         tampered = f"pytest was changed: {', '.join(done['changed'])}"
+    sets = [tuple(done["names"][number] for number in one) for one in done.get("sets", ())]
     lines = {
-        path: {int(line): names for line, names in rows.items()}
+        path: {int(line): sets[number] for line, number in rows.items()}
         for path, rows in done.get("lines", {}).items()
     }
-    complete = bool(done) and answer["ended"] == "exit"
-    return Run(True, complete, tests, uncollected, tampered, answer["ended"] == "timeout", lines)
+    return Run(True, bool(done), tests, uncollected, tampered, lines=lines)
 
 
-def _make_canaries(package: Package) -> Canaries:
+def _row(line: str, mark: str) -> dict[str, Any] | None:
+    """One line of the channel; None where it is not the suite's, or was cut short."""
+    try:
+        return json.loads(line[len(mark) :]) if line.startswith(mark) else None
+    except ValueError:
+        return None
+
+
+def make_canaries(package: Package) -> Canaries:
     """Two files of tests under names that nobody can foresee, next to the others."""
     folder = "" if package.tests.endswith(".py") else f"{package.tests}/"
     pattern = package.pattern if "*" in package.pattern else "test_*.py"
@@ -181,5 +238,5 @@ def _make_canaries(package: Package) -> Canaries:
 
 
 @cache
-def _program(name: str) -> str:
+def read_program(name: str) -> str:
     return files("turnwise.envs.swe").joinpath("inside", f"{name}.py").read_text("utf-8")

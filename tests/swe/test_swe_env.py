@@ -155,10 +155,10 @@ def test_the_manifest_has_more_than_twelve_packages():
 @pytest.mark.slow
 def test_tasks_are_made_and_solved_and_making_goes_on(tmp_path):
     out = tmp_path / "tasks.jsonl"
-    assert build(isolated_backend(), ["purse"], 1, out, seed=5) == 1
+    assert build(isolated_backend(), ["purse"], 1, out, seed=5).total == 1
     with out.open("a") as file:
         file.write('{"package": "pur')  # interrupted here
-    assert build(isolated_backend(), ["purse"], 1, out, seed=5) == 1
+    assert build(isolated_backend(), ["purse"], 1, out, seed=5).total == 1
     (made,) = load_instances(out)
     assert grade(isolated_backend(), made, made.fixed()).resolved
     assert not grade(isolated_backend(), made, made.broken()).resolved

@@ -84,6 +84,18 @@ def test_an_issue_shows_what_happens_and_not_the_repair():
     assert not leaks(issue, ["each, left = divmod(cents, people)"])
 
 
+def test_an_inherited_test_is_shown_and_one_that_cannot_be_makes_no_issue():
+    files = {
+        "tests/__init__.py": b"class Mixin:\n    def test_size(self):\n        assert len(self.made()) == 3\n",
+        "tests/test_a.py": b"from . import Mixin\nclass TestA(Mixin):\n    made = list\n",
+    }
+    failed = TestResult("fail", "assert 0 == 3")
+    assert "len(self.made()) == 3" in write_issue(
+        get_package("purse"), files, {"tests/test_a.py::TestA::test_size": failed}
+    )
+    assert write_issue(get_package("purse"), files, {"tests/test_a.py::TestA::test_other": failed}) == ""
+
+
 def test_instances_survive_json():
     edit = Edit("purse/sharing.py", 3, "a", "b")
     made = Instance("purse", "1", edit, "flip_operator", "share", "text", ("t::a",), ("t::b",), ("t",), 0.5)

@@ -45,20 +45,28 @@ def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[
     * ``start_repo``, ``snapshot``, ``restore``, ``fork``: with 500 files of 2 MB, one of them just changed.
     * ``start_warm``: taken from a warm pool.
     * ``episodes_N``: episodes per second with N at once.
-    * ``left_behind``: containers, processes, folders and control groups of this process after 1000 episodes.
+    * ``left_behind``: containers, processes, folders, mounts and control groups of this process, and networks, volumes
+      and images of the daemon, that are there after 1000 episodes and were not before.
     """
     figures: dict[str, Figure] = {}
     for name in names or _NAMES:
         backend = get_backend(name)
         backend.start(_SMALL).close()  # builds or imports the root
+        before = occupied(backend)
         found = {**_single(backend), **_files(backend), **_warm(backend)}
         share = episodes // len(_CONCURRENCY)
         for at_once in _CONCURRENCY:
             found[f"episodes_{at_once}"] = _episodes(backend, at_once, share)
         gc.collect()
-        found["left_behind"] = Figure(len(leftovers(backend)), f"after {share * len(_CONCURRENCY)}", 0)
+        left = occupied(backend) - before
+        found["left_behind"] = Figure(len(left), f"after {share * len(_CONCURRENCY)}", 0)
         figures.update({f"{name}_{key}": figure for key, figure in found.items()})
     return figures
+
+
+def occupied(backend: Backend) -> set[str]:
+    """:func:`leftovers`, and the networks, volumes and unnamed images of a daemon, whoever made them."""
+    return leftovers(backend) | (backend.resources() if isinstance(backend, DockerBackend) else set())
 
 
 def leftovers(backend: Backend, owner: int | None = None) -> set[str]:
@@ -71,6 +79,8 @@ def leftovers(backend: Backend, owner: int | None = None) -> set[str]:
         with contextlib.suppress(OSError):
             if f'"owner": {pid},'.encode() in path.read_bytes():
                 found.add(f"process {path.parent.name}")
+    mounts = Path("/proc/self/mounts").read_text("utf-8").splitlines()
+    found |= {f"mount {line.split()[1]}" for line in mounts if "turnwise-sandbox" in line}
     if isinstance(backend, DockerBackend):
         found |= {f"container {name}" for name in backend.leftovers() if name.startswith(f"turnwise-{pid}-")}
     return found

@@ -83,6 +83,13 @@ class DockerBackend(Backend):
         """The names of all sandboxes' containers that exist now, of whatever process."""
         return [item.name for item in self._connect().containers.list(all=True, filters={"label": LABEL})]
 
+    def resources(self) -> set[str]:
+        """Networks, volumes and unnamed images of the daemon, whoever made them."""
+        client = self._connect()
+        found = {f"network {one.name}" for one in client.networks.list()}
+        found |= {f"volume {one.name}" for one in client.volumes.list()}
+        return found | {f"image {one.id}" for one in client.images.list(filters={"dangling": True})}
+
     def files_of(self, root: Root, folder: str) -> Layer:
         """What an image has in a folder, as a layer for the working folder (``/testbed`` of SWE-bench)."""
         reference, _ = self._reference(root)

@@ -90,21 +90,30 @@ class Suite:
         row = {"kind": "done", "code": int(code), "changed": changed[:5]}
         if self.coverage:
             self.coverage.stop()
-            data = self.coverage.get_data()
-            row["lines"] = {}
-            for file in data.measured_files():
-                name = os.path.relpath(file)
-                row["lines"][name] = {
-                    str(line): sorted(test for test in tests if test)
-                    for line, tests in data.contexts_by_lineno(file).items()
-                }
+            row.update(self.covered(self.coverage.get_data()))
         self.say(**row)
 
+    def covered(self, data):
+        """Which tests run which line; lines that the same tests run share a number, for that is much shorter."""
+        numbers, sets, lines = {}, {}, {}
+        for file in data.measured_files():
+            rows = lines[os.path.relpath(file)] = {}
+            for line, tests in data.contexts_by_lineno(file).items():
+                chosen = tuple(sorted(numbers.setdefault(test, len(numbers)) for test in tests if test))
+                rows[str(line)] = sets.setdefault(chosen, len(sets))
+        return {"names": list(numbers), "sets": list(sets), "lines": lines}
 
-def main():
+
+def prepare():
+    """Take what is asked from stdin, and keep tests from it."""
     spec = json.loads(sys.stdin.buffer.read())
     sys.stdin = open(os.devnull)  # noqa: SIM115 (to the end)
-    sys.dont_write_bytecode = True
+    return spec
+
+
+def run(spec):
+    """Run the suite that ``spec`` describes; the plugin that saw it, and pytest's exit code."""
+    sys.dont_write_bytecode = not spec["bytecode"]
     sys.path[:0] = [os.path.abspath(part) for part in spec["path"]]
     import pytest
 
@@ -119,10 +128,18 @@ def main():
         "no:hypothesispytest",
     ]
     options += ["--continue-on-collection-errors", "-o", "addopts=", "-o", "python_files=" + spec["pattern"]]
-    options += ["-o", "markers=", "-W", "ignore", "--tb=short"]
-    before = functions_of(("_pytest", "pluggy"))
+    options += ["-o", "markers=", "-W", "ignore", "--tb=short", f"--maxfail={spec['most_failing']}"]
+    options += ["--collect-only"] * spec["collect_only"]
     suite = Suite(spec)
-    code = pytest.main([*options, *spec["targets"]], plugins=[suite])
+    return suite, pytest.main([*options, *spec["targets"]], plugins=[suite])
+
+
+def main():
+    spec = prepare()
+    import pytest  # noqa: F401 (before its functions are listed)
+
+    before = functions_of(("_pytest", "pluggy"))
+    suite, code = run(spec)
     after = functions_of(("_pytest", "pluggy"))
     changed = sorted(".".join(key) for key, value in before.items() if after.get(key) is not value)
     suite.finish(code, changed)

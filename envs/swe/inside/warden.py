@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -26,7 +27,8 @@ def main():
         with open(path, "w") as file:
             file.write(text)
     reading, writing = os.pipe()
-    program = [sys.executable, "-I", "-c", asked["child"]]
+    # Not -I: that would have Python ignore the hash seed.
+    program = [sys.executable, "-s", "-P", "-c", asked["child"]]
     environment = {**os.environ, **asked["env"]}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     child = subprocess.Popen(program, stdin=subprocess.PIPE, env=environment, pass_fds=(writing,), **quiet)
@@ -43,6 +45,9 @@ def main():
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     answer = {"ended": ended, "code": child.wait(), "said": said.decode("utf-8", "replace")}
+    answer["cpu"] = sum(
+        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     sys.stdout.write(asked["nonce"] + json.dumps(answer))
     sys.stdout.flush()
 

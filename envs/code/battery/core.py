@@ -1,0 +1,43 @@
+"""What an attack is, and three ways of writing one down.
+
+``ENTRY`` stands for the function that is asked for, ``SECRET_FILE`` and ``HOST_PORT`` for what lies on the host.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import NamedTuple
+
+
+class Attack(NamedTuple):
+    """``acts`` are (tool, program); ``absent`` is what no observation may show."""
+
+    name: str
+    rows: str
+    about: str
+    acts: tuple[tuple[str, str], ...]
+    absent: str = ""
+    seconds: float = 10.0
+
+
+def submit(name: str, rows: str, about: str, code: str, *, seconds: float = 10.0) -> Attack:
+    """An attack in what is submitted."""
+    return Attack(name, rows, about, (("submit", inspect.cleandoc(code)),), "", seconds)
+
+
+def look(name: str, rows: str, about: str, code: str, *, absent: str = "REACHED") -> Attack:
+    """An attack that looks for what it must not reach, by the tool ``run``."""
+    text = inspect.cleandoc(code)
+    return Attack(
+        name, rows, about, (("run", text), ("submit", f"def ENTRY(*a):\n    return {text[:0]!r}")), absent
+    )
+
+
+def plant(name: str, rows: str, about: str, plant: str, then: str, *, absent: str = "REACHED") -> Attack:
+    """An attack in two parts: what the first leaves behind, the second looks for."""
+    acts = (
+        ("run", inspect.cleandoc(plant)),
+        ("run", inspect.cleandoc(then)),
+        ("submit", "def ENTRY(*a):\n    return 0"),
+    )
+    return Attack(name, rows, about, acts, absent)

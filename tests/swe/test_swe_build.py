@@ -1,0 +1,123 @@
+"""Making tasks: the warm interpreter is as good as a fresh one, what runs leave is undone, and making goes on."""
+
+import json
+
+import pytest
+
+from turnwise.envs.swe import baseline, build
+from turnwise.envs.swe.baseline import baseline_of, measure
+from turnwise.envs.swe.instance import load_instances
+from turnwise.envs.swe.packages import ROOT, get_package, packages, repository
+from turnwise.envs.swe.suite import run_suite, start
+from turnwise.envs.swe.warm import Job, run_jobs
+from turnwise.tools.sandbox.registry import isolated_backend
+from turnwise.tools.sandbox.roots import build_root
+
+PURSE = get_package("purse")
+PATH = "purse/amounts.py"
+TEXT = repository(PURSE)[PATH].decode()
+
+
+@pytest.fixture(scope="module")
+def base():
+    return measure(isolated_backend(), PURSE, repeats=2)
+
+
+def jobs(base, *texts, **options):
+    return run_jobs(
+        isolated_backend(), base.image, PURSE, [Job(PATH if t else "", t, **options) for t in texts]
+    )
+
+
+def test_warm_runs_agree_with_fresh_ones(base):
+    broken = TEXT.replace("return total", "total")
+    (warm,) = jobs(base, broken)
+    with start(isolated_backend(), {**repository(PURSE), PATH: broken.encode()}) as sandbox:
+        fresh = run_suite(sandbox, PURSE)
+    assert warm.complete
+    assert warm.tests == fresh.tests
+    assert base.passing - warm.passing()
+
+
+def test_a_change_of_the_same_length_is_seen_and_undone(base):
+    assert "total += parse" in TEXT
+    changed, healthy = jobs(base, TEXT.replace("total += parse", "total -= parse"), "")
+    assert base.passing - changed.passing()
+    assert healthy.passing() == base.passing
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "import os; [os.remove(f'tests/{n}') for n in os.listdir('tests') if n.endswith('.py')]",
+        "import shutil; shutil.rmtree('purse', ignore_errors=True)",
+        "open('purse/parse.py', 'w').write('1 +'); open('conftest.py', 'w').write('1 +')",
+        "open('purse/sharing.py', 'w').write('')",
+        "import os; os.makedirs('/tmp/a/b'); os.symlink('/tmp', 'link'); os.mkfifo('pipe')",
+        "import os; os.fork() or [None for _ in iter(int, 1)]",
+        "while True: pass",
+        "import os; os.kill(os.getpid(), 9)",
+    ],
+)
+def test_what_a_run_leaves_does_not_reach_the_next(base, deed):
+    first, second = jobs(base, f"{deed}\n{TEXT}", "", cpu=1.0)
+    assert first.answered
+    assert second.complete
+    assert second.passing() == base.passing
+
+
+def test_a_run_stops_when_enough_has_failed(base):
+    (run,) = jobs(base, TEXT.replace("return", "1 and"), most_failing=1)
+    assert sum(result.status == "fail" for result in run.tests.values()) == 1
+
+
+def test_hash_seeds_are_what_was_asked_for():
+    test = b"def test_it():\n    assert hash('a') == 0\n"
+    told = []
+    for seed in (1, 1, 2):
+        with start(isolated_backend(), {**repository(PURSE), "tests/test_seed.py": test}) as sandbox:
+            run = run_suite(sandbox, PURSE, only=["tests/test_seed.py::test_it"], hash_seed=seed)
+        told.append(run.tests["tests/test_seed.py::test_it"].detail)
+    assert told[0] == told[1] != told[2]
+
+
+def test_a_baseline_is_measured_once(base, tmp_path, monkeypatch):
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(baseline, "measure", lambda *_: base)
+    baseline_of(isolated_backend(), PURSE)
+    monkeypatch.undo()
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(baseline, "measure", None)
+    again = baseline_of(isolated_backend(), PURSE)
+    assert again.spent == 0
+    assert again[:5] == base[:5]
+    assert again.image.digest == base.image.digest
+
+
+def test_levels_fill_the_lowest_first():
+    assert build._level([0, 3, 5], 3) == 3
+    assert build._level([2, 2], 1) == 3
+    assert build._level([0], 7) == 7
+
+
+def test_no_fixed_release_lies_in_the_root():
+    """Row 75: what the tests need must not bring a repaired copy of the package along."""
+    there = {item.name.lower() for item in build_root(ROOT).glob("usr/**/dist-packages/*")}
+    for package in packages().values():
+        top = package.source.rpartition("/")[2]
+        assert not {top.lower(), f"{top}.py".lower()} & there, package.name
+
+
+@pytest.mark.slow
+def test_time_that_is_up_ends_it_and_the_rest_comes_later(tmp_path):
+    out = tmp_path / "tasks.jsonl"
+    done = build.build(isolated_backend(), ["purse"], 3, out, seed=5, minutes=0)
+    assert done.total == 0
+    done = build.build(isolated_backend(), ["purse"], 2, out, seed=5)
+    row = json.loads(json.dumps(done.to_json()))["packages"]["purse"]
+    assert row["total"] == 2 == row["tally"]["kept"]
+    fates = sum(
+        row["tally"][name] for name in ("survived", "dull", "unstable", "vague", "leaking", "crowded", "kept")
+    )
+    assert row["tally"]["tried"] == fates
+    assert len(load_instances(out)) == 2
