@@ -31,13 +31,13 @@ def true_group(
     per_group.index_add_(0, exam.turns.group_B, sure_B)
     members = (exam.turns.group_B == int(per_group.argmax())).nonzero().flatten().tolist()
     ranked = sorted(members, key=lambda b: -exam.episodes[b].trajectory.ret)
-    last, count = len(ranked) - 1, min(_EPISODES, len(ranked))
-    shown = [ranked[round(i * last / max(1, count - 1))] for i in range(count)]
+    shown = [ranked[i] for i in _spread(len(ranked), _EPISODES)]
     first = exam.episodes[members[0]]
     ranked_rules = sorted(given, key=lambda name: -correlations[name])
     here = [b for b in shown if exam.episodes[b].trajectory.turns]
     patterns = {name: torch.cat([given[name][b][mask_BK[b]] for b in here]) for name in ranked_rules}
-    columns = alike(patterns)
+    distinct = alike(patterns)
+    columns = [[*distinct][i] for i in _spread(len(distinct), _COLUMNS)]
     return TrueGroup(
         source=exam.source,
         stage=exam.stage,
@@ -50,7 +50,7 @@ def true_group(
                 name=name,
                 correlation=round(correlations[name], 4),
                 column=name in columns,
-                like=tuple(columns.get(name, ())),
+                like=tuple(distinct[name]) if name in columns else (),
             )
             for name in ranked_rules
         ),
@@ -58,14 +58,12 @@ def true_group(
     )
 
 
-def alike(patterns: Mapping[str, Tensor], most: int = _COLUMNS, near: float = 0.97) -> dict[str, list[str]]:
-    """The first ``most`` patterns that are not multiples of one before them, each with those that nearly are; none that is zero.
+def alike(patterns: Mapping[str, Tensor], near: float = 0.995) -> dict[str, list[str]]:
+    """The patterns that are not multiples of one before them, each with those that nearly are; none that is zero.
 
     >>> a, b = torch.tensor([1.0, -1.0, 0.0]), torch.tensor([0.0, 1.0, 1.0])
-    >>> alike({"first": a, "twice": 2 * a, "other": b, "against": -a})
+    >>> alike({"first": a, "twice": 2 * a, "other": b, "nothing": 0 * a, "against": -a})
     {'first': ['twice'], 'other': [], 'against': []}
-    >>> alike({"first": a, "other": b, "twice": 2 * a}, most=1)
-    {'first': ['twice']}
     """
     chosen: dict[str, list[str]] = {}
     for name, pattern in patterns.items():
@@ -74,9 +72,15 @@ def alike(patterns: Mapping[str, Tensor], most: int = _COLUMNS, near: float = 0.
         same = (c for c in chosen if torch.cosine_similarity(patterns[c], pattern, dim=0) > near)
         if found := next(same, None):
             chosen[found].append(name)
-        elif len(chosen) < most:
+        else:
             chosen[name] = []
     return chosen
+
+
+def _spread(n: int, most: int) -> list[int]:
+    """At most ``most`` of ``n`` places, evenly from the first to the last."""
+    count = min(n, most)
+    return [round(i * (n - 1) / max(1, count - 1)) for i in range(count)]
 
 
 def _episode(exam: Exam, given: Mapping[str, Tensor], b: int, number: int) -> TrueEpisode:
