@@ -101,4 +101,15 @@ def register_all() -> None:
     for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             for name, suite in yaml.safe_load(file.read_text("utf-8")).items():
+                if "needs" in suite and not _cached(suite["needs"]):
+                    continue
                 register_suite(Suite(name, suite["env"], suite["about"], suite.get("knobs", {})))
+
+
+def _cached(path: str) -> bool:
+    """Whether a file is in the cache, where a command of ours has made it."""
+    import os
+    from pathlib import Path
+
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise"
+    return (Path(os.environ.get("TURNWISE_CACHE") or home) / path).is_file()

@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.envs.swe.baseline import baseline_of
-from turnwise.envs.swe.build import tasks_file
 from turnwise.envs.swe.diffs import DiffError, apply_diff, read_diff
 from turnwise.envs.swe.importers import Foreign, read_instances
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.mutate import Edit
-from turnwise.envs.swe.packages import Package, packages, repository
+from turnwise.envs.swe.packages import Package, packages, repository, tasks_file
 from turnwise.envs.swe.source import Source
 from turnwise.envs.swe.suite import run_suite, start
 from turnwise.errors import TurnwiseError
@@ -128,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "python -m turnwise.envs.swe.adopt", description="Make instances of others playable."
     )
     parser.add_argument("file", type=Path, help="JSONL as SWE-bench, SWE-Gym or SWE-smith publish it")
-    parser.add_argument("--out", type=Path, default=tasks_file().with_name("adopted.jsonl"))
+    parser.add_argument("--out", type=Path, default=tasks_file("adopted"))
     parser.add_argument("--backend", choices=("bubblewrap", "docker"))
     asked = parser.parse_args(arguments)
     backend = get_backend(asked.backend) if asked.backend else isolated_backend()

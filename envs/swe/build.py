@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from turnwise.envs.swe.draw import Drawing, Tally
 from turnwise.envs.swe.instance import Instance
-from turnwise.envs.swe.packages import cache_folder, get_package, packages
+from turnwise.envs.swe.packages import get_package, packages, tasks_file
 from turnwise.errors import InfraError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.tools.sandbox.core import Backend
@@ -83,9 +83,7 @@ class _Package:
             return
         since, before = time.monotonic(), len(self.known)
         try:
-            if self.drawing is None:
-                self.drawing = Drawing(backend, get_package(self.name), seed=seed, known=self.known)
-            for made in self.drawing.draw(missing):
+            for made in self.start(backend, seed).draw(missing):
                 self.known.append(made)
                 with self.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(made.to_json()) + "\n")
@@ -95,12 +93,22 @@ class _Package:
             self.problem = str(error)
         self.is_done = len(self.known) < count
         told = self.problem or _told(self.drawing.tally if self.drawing else Tally())
-        gained = len(self.known) - before
-        print(
-            f"✓ {self.name} +{gained} in {time.monotonic() - since:.0f} s: {told}",
-            file=sys.stderr,
-            flush=True,
-        )
+        took = f"+{len(self.known) - before} in {time.monotonic() - since:.0f} s"
+        print(f"✓ {self.name} {took}: {told}", file=sys.stderr, flush=True)
+
+    def start(self, backend: Backend, seed: int) -> Drawing:
+        """Measure the package, if that has not been done."""
+        if self.drawing is None:
+            self.drawing = Drawing(backend, get_package(self.name), seed=seed, known=self.known)
+        return self.drawing
+
+    def cost(self, backend: Backend, seed: int) -> float:
+        """CPU seconds of a run of its suite; without end where it does not run."""
+        try:
+            return self.start(backend, seed).base.cpu
+        except (TurnwiseError, InfraError) as error:
+            self.problem, self.is_done = str(error), True
+            return float("inf")
 
     def made(self) -> Made:
         if self.drawing is None:
@@ -123,19 +131,23 @@ def build(
 ) -> Built:
     """Write tasks of these packages to ``out`` until it has ``tasks`` or the time is up, as many of each as can be.
 
-    What ``out`` holds already is kept and counted. Where a package has not enough bugs, the others give more.
+    What ``out`` holds already is kept and counted. Each package gives half of an equal share, if it has so many bugs; the
+    rest comes from the half of them whose suites are quickest.
     """
     since, spent = time.monotonic(), _cpu()
     deadline = since + 60 * minutes
-    known = _known(out)
+    known, half = _known(out), -(-tasks // (2 * len(names)))
     of = [_Package(name, [one for one in known if one.package == name], out) for name in names]
     with ThreadPoolExecutor(workers) as pool:
         while (missing := tasks - sum(len(one.known) for one in of)) > 0:
             going = [one for one in of if not one.is_done]
             if not going or time.monotonic() > deadline:
                 break
-            each = _level([len(one.known) for one in going], missing)
-            list(pool.map(lambda one: one.work(backend, each, seed, deadline), going))  # noqa: B023 (done when the next begins)
+            each, group = half, [one for one in going if len(one.known) < half]
+            if not group:
+                group = sorted(going, key=lambda one: one.cost(backend, seed))[: max(len(of) // 2, 1)]
+                each = _level([len(one.known) for one in group], missing)
+            list(pool.map(lambda one: one.work(backend, each, seed, deadline), group))  # noqa: B023 (done when the next begins)
     return Built(tuple(one.made() for one in of), time.monotonic() - since, _cpu() - spent)
 
 
@@ -162,11 +174,6 @@ def _told(tally: Tally) -> str:
 
 def _cpu() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-
-
-def tasks_file() -> Path:
-    """Where built tasks are unless told otherwise."""
-    return cache_folder() / "tasks.jsonl"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

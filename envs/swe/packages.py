@@ -119,6 +119,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnwise" / "swe"
 
 
+def tasks_file(name: str = "tasks") -> Path:
+    """Where tasks are that a command made (``tasks``: built ones, ``adopted``), unless told otherwise."""
+    return cache_folder() / f"{name}.jsonl"
+
+
 def _download(package: Package) -> bytes:
     index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
     page = f"{index}/{package.name}/"

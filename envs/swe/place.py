@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from turnwise.envs.swe.build import tasks_file
 from turnwise.envs.swe.guard import parse
 from turnwise.envs.swe.instance import Instance, in_split, load_instances
-from turnwise.envs.swe.packages import ROOT
+from turnwise.envs.swe.packages import ROOT, tasks_file
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task
 from turnwise.tools.sandbox.core import Image
@@ -28,14 +27,20 @@ def draw(
     operators: Sequence[str] = (),
     failing: Sequence[int] = (1, 1_000_000),
 ) -> Task:
-    """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, or a path.
+    """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, ``adopted``,
+    or a path.
 
     ``failing``: how many tests fail, at least and at most: few are harder to find.
 
     Raises:
         EnvError: none is as it should be.
     """
-    own = {"small": _HERE / "small.jsonl", "sample": _HERE / "sample.jsonl", "built": tasks_file()}
+    own = {
+        "small": _HERE / "small.jsonl",
+        "sample": _HERE / "sample.jsonl",
+        "built": tasks_file(),
+        "adopted": tasks_file("adopted"),
+    }
     found = [
         one
         for one in in_split(load_instances(own.get(tasks) or Path(tasks)), split)

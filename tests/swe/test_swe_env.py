@@ -1,6 +1,9 @@
 """The environment through its real tools: gold, step rewards, forks, guidance, and what is not the agent's fault."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,12 +11,12 @@ import pytest
 import turnwise.envs.swe
 from turnwise.envs.check import check_env
 from turnwise.envs.messages import Message
-from turnwise.envs.swe.build import build, tasks_file
+from turnwise.envs.swe.build import build
 from turnwise.envs.swe.env import SweEnv
 from turnwise.envs.swe.grade import grade
 from turnwise.envs.swe.guidance import without_guidance
 from turnwise.envs.swe.instance import in_split, load_instances
-from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages
+from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages, tasks_file
 from turnwise.envs.walks import walk
 from turnwise.errors import InfraError, VerifierError
 from turnwise.tasks.core import Split
@@ -177,6 +180,19 @@ def test_where_things_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path / "swe"
     assert tasks_file() == tmp_path / "swe" / "tasks.jsonl"
+    assert tasks_file("adopted") == tmp_path / "swe" / "adopted.jsonl"
+
+
+def test_suites_of_made_tasks_are_there_when_the_tasks_are(tmp_path):
+    names = (
+        "import turnwise.envs.registry as r; print([s.name for s in r.suites() if s.name.startswith('swe/')])"
+    )
+    environment = {**os.environ, "TURNWISE_CACHE": str(tmp_path)}
+    told = [subprocess.check_output([sys.executable, "-c", names], env=environment, text=True)]
+    (tmp_path / "swe").mkdir()
+    (tmp_path / "swe" / "tasks.jsonl").touch()
+    told.append(subprocess.check_output([sys.executable, "-c", names], env=environment, text=True))
+    assert told == ["['swe/small']\n", "['swe/built', 'swe/hidden', 'swe/small']\n"]
 
 
 def test_back_ends_agree():
