@@ -104,15 +104,16 @@ class SearchEnv(AgentEnv[SearchState]):
         """Find and read every gold passage, cite it if that is paid for, and answer."""
         question, cite = state.quest.question, "citations" in self.parts
         compact = state.quest.layout.pages == "compact"
+        verb = "semantic_search" if state.quest.layout.semantic else "search"
         for at, position in enumerate(question.evidence):
             if position in state.seen:
                 continue
             query = question.queries[min(at, len(question.queries) - 1)]
-            if state.query != f"search: {query}":
-                return _written("search", query, compact)
+            if state.query != f"{verb}: {query}":
+                return _written(verb, query, compact)
             return _written("open", str(position), compact)
         if not question.evidence and not state.query:
-            return _written("search", question.queries[0] if question.queries else question.text, compact)
+            return _written(verb, question.queries[0] if question.queries else question.text, compact)
         if cite:
             for position in question.evidence:
                 if position not in state.cited:

