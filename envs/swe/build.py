@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from filelock import FileLock, Timeout
+
 from turnwise.envs.swe.draw import Drawing, Tally
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.packages import get_package, packages, tasks_file
@@ -133,7 +135,23 @@ def build(
 
     What ``out`` holds already is kept and counted. Each package gives half of an equal share, if it has so many bugs; the
     rest comes from the half of them whose suites are quickest.
+
+    Raises:
+        TurnwiseError: another command writes to ``out``.
     """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{out}.lock", timeout=0):
+            return _build(backend, names, tasks, out, seed, workers, minutes)
+    except Timeout:
+        raise TurnwiseError(
+            f"Another command writes tasks to {out}.", "Wait for it, or name another --out."
+        ) from None
+
+
+def _build(
+    backend: Backend, names: Sequence[str], tasks: int, out: Path, seed: int, workers: int, minutes: float
+) -> Built:
     since, spent = time.monotonic(), _cpu()
     deadline = since + 60 * minutes
     known, half = _known(out), -(-tasks // (2 * len(names)))
@@ -160,7 +178,6 @@ def _level(counts: Sequence[int], missing: int) -> int:
 
 
 def _known(out: Path) -> list[Instance]:
-    out.parent.mkdir(parents=True, exist_ok=True)
     lines = out.read_text("utf-8").splitlines(keepends=True) if out.exists() else []
     whole = [line for line in lines if line.endswith("\n")]  # a last line that was cut short is made again
     out.write_text("".join(whole), "utf-8")

@@ -62,8 +62,8 @@ class Drawing:
         kept, tried = 0, self.tally.tried
         while kept < count and self.tally.tried - tried < 12 * count + 20:
             fresh = (bug for bug in self._bugs if self._is_wanted(bug))
-            # A little more than is missing: about two thirds of the bugs are kept.
-            bugs = list(islice(fresh, min(_BATCH, 1 + 3 * (count - kept) // 2)))
+            # A little more than is missing: about four of five bugs are kept.
+            bugs = list(islice(fresh, min(_BATCH, 1 + 5 * (count - kept) // 4)))
             if not bugs:
                 return
             for bug, failing, whole in self._stable(self._shown(bugs)):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from filelock import FileLock
 
 from turnwise.envs.swe import baseline, build
 from turnwise.envs.swe.baseline import baseline_of, measure
@@ -10,6 +11,7 @@ from turnwise.envs.swe.instance import load_instances
 from turnwise.envs.swe.packages import ROOT, get_package, packages, repository
 from turnwise.envs.swe.suite import run_suite, start
 from turnwise.envs.swe.warm import Job, run_jobs
+from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.registry import isolated_backend
 from turnwise.tools.sandbox.roots import build_root
 
@@ -106,6 +108,12 @@ def test_no_fixed_release_lies_in_the_root():
     for package in packages().values():
         top = package.source.rpartition("/")[2]
         assert not {top.lower(), f"{top}.py".lower()} & there, package.name
+
+
+def test_two_commands_do_not_write_to_one_file(tmp_path):
+    out = tmp_path / "tasks.jsonl"
+    with FileLock(f"{out}.lock"), pytest.raises(TurnwiseError, match="Another command"):
+        build.build(isolated_backend(), ["purse"], 1, out)
 
 
 @pytest.mark.slow
