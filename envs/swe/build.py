@@ -85,15 +85,13 @@ class _Package:
             return
         since, before = time.monotonic(), len(self.known)
         try:
-            for made in self.start(backend, seed).draw(missing):
+            for made in self.start(backend, seed).draw(missing, deadline):
                 self.known.append(made)
                 with self.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(made.to_json()) + "\n")
-                if time.monotonic() > deadline:
-                    return
         except (TurnwiseError, InfraError) as error:
             self.problem = str(error)
-        self.is_done = len(self.known) < count
+        self.is_done = len(self.known) < count and time.monotonic() < deadline
         told = self.problem or _told(self.drawing.tally if self.drawing else Tally())
         took = f"+{len(self.known) - before} in {time.monotonic() - since:.0f} s"
         print(f"✓ {self.name} {took}: {told}", file=sys.stderr, flush=True)

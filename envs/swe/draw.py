@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from random import Random
@@ -19,7 +20,7 @@ from turnwise.tools.sandbox.core import Backend
 
 _MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
 _PER_FUNCTION = 4
-_BATCH = 24
+_BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU seconds of their whole suites
 
 
 class Tally(NamedTuple):
@@ -57,13 +58,17 @@ class Drawing:
         rng = derive_rng("swe", package.name, package.version, seed, len(known))
         self._bugs = _candidates(package, self.base, rng)
 
-    def draw(self, count: int) -> Iterator[Instance]:
-        """At most so many more tasks; fewer where there are no more bugs, or hardly any is one."""
+    def draw(self, count: int, deadline: float = float("inf")) -> Iterator[Instance]:
+        """At most so many more tasks; fewer where there are no more bugs, or hardly any is one.
+
+        None is begun after ``deadline`` (of ``time.monotonic``).
+        """
         kept, tried = 0, self.tally.tried
-        while kept < count and self.tally.tried - tried < 12 * count + 20:
+        most = max(min(_BATCH, int(_BATCH_SECONDS / self.base.cpu)), 4)
+        while kept < count and self.tally.tried - tried < 12 * count + 20 and time.monotonic() < deadline:
             fresh = (bug for bug in self._bugs if self._is_wanted(bug))
             # A little more than is missing: about four of five bugs are kept.
-            bugs = list(islice(fresh, min(_BATCH, 1 + 5 * (count - kept) // 4)))
+            bugs = list(islice(fresh, min(most, 1 + 5 * (count - kept) // 4)))
             if not bugs:
                 return
             for bug, failing, whole in self._stable(self._shown(bugs)):
