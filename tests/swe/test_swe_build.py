@@ -1,14 +1,16 @@
 """Making tasks: the warm interpreter is as good as a fresh one, what runs leave is undone, and making goes on."""
 
+import dataclasses
 import json
 
 import pytest
 from filelock import FileLock
 
-from turnwise.envs.swe import baseline, build
+from turnwise.envs.swe import baseline, build, verify
 from turnwise.envs.swe.baseline import baseline_of, measure
 from turnwise.envs.swe.instance import load_instances
 from turnwise.envs.swe.packages import ROOT, get_package, packages, repository
+from turnwise.envs.swe.redteam import HERE
 from turnwise.envs.swe.suite import run_suite, start
 from turnwise.envs.swe.warm import Job, run_jobs
 from turnwise.errors import TurnwiseError
@@ -129,3 +131,14 @@ def test_time_that_is_up_ends_it_and_the_rest_comes_later(tmp_path):
     )
     assert row["tally"]["tried"] == fates
     assert len(load_instances(out)) == 2
+
+
+def test_built_tasks_are_judged_as_episodes_are(tmp_path, capsys):
+    good = load_instances(HERE / "small.jsonl")[0]
+    wrong = dataclasses.replace(good, fail_to_pass=good.pass_to_pass[:1], pass_to_pass=())
+    for instance, passing in ((good, 0), (wrong, 1)):
+        path = tmp_path / f"{passing}.jsonl"
+        path.write_text(json.dumps(instance.to_json()) + "\n")
+        assert verify.main(["--file", str(path), "--json"]) == passing
+        told = json.loads(capsys.readouterr().out)
+        assert told == {"of": 1, "judged": 1, "repair_passes": 1, "bug_passes": passing}
