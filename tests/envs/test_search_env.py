@@ -87,7 +87,7 @@ def test_the_hasty_reader_leaves_something_to_be_learned():
     walks = [
         walk(env, task, "demonstrator", seed=i) for i, task in enumerate(suite_tasks(suite, Split.TRAIN, 200))
     ]
-    assert 0.15 < sum(w.success for w in walks) / 200 < 0.4
+    assert 0.15 < sum(w.success for w in walks) / 200 < 0.6
     assert not any(step.info["bad_action"] for w in walks for step in w.steps)  # it knows how to act
 
 
