@@ -1,5 +1,6 @@
 """Sessions of the real browser: what one leaves behind, and whether one can hold up another."""
 
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -7,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from turnwise.tools.browser.checks.server import hostile_site
-from turnwise.tools.browser.pool import chromium
+from turnwise.tools.browser.pool import Chromium, chromium
 from turnwise.tools.core import ToolError
 
 LEAVES = """<h1>Leaves things</h1><script>
@@ -58,6 +59,13 @@ def test_nothing_of_a_session_is_left_for_the_next_in_its_context(site):
     second.close()
     assert all(dirty[what] for what in ("local", "session", "cookies", "databases", "name"))
     assert found == clean
+
+
+def test_starting_a_browser_draws_no_random_numbers(site):
+    browser, before = Chromium(), random.getstate()
+    browser.lease(site.origin).close()
+    browser.close()
+    assert random.getstate() == before
 
 
 def test_a_page_that_hangs_holds_up_no_other_session(site):

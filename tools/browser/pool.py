@@ -8,6 +8,8 @@ import contextlib
 import os
 import threading
 from collections import defaultdict
+from importlib import import_module
+from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -153,6 +155,7 @@ class Chromium:
                 return self._browser
             path = require_chromium()
             await self._stop()  # also Playwright's driver, which may be what failed
+            _leave_random_alone()
             self._playwright = await async_playwright().start()
             try:
                 self._browser = await self._playwright.chromium.launch(
@@ -184,6 +187,12 @@ class Chromium:
         if playwright is not None:
             with contextlib.suppress(Exception):  # its process may be gone
                 await playwright.stop()
+
+
+def _leave_random_alone() -> None:
+    """Playwright 1.65 names its calls with letters from the global generator, which is the program's own."""
+    with contextlib.suppress(ImportError):
+        setattr(import_module("playwright._impl.isomorphic.trace_utils"), "random", Random())  # noqa: B010
 
 
 def settings(origin: str) -> dict[str, Any]:
