@@ -131,8 +131,8 @@ def build(
 ) -> Built:
     """Write tasks of these packages to ``out`` until it has ``tasks`` or the time is up, as many of each as can be.
 
-    What ``out`` holds already is kept and counted. Each package gives half of an equal share, if it has so many bugs; the
-    rest comes from the half of them whose suites are quickest.
+    What ``out`` holds already is kept and counted. Each package gives a quarter of an equal share, if it has so many
+    bugs; the rest comes from the half of them whose suites are quickest.
 
     Raises:
         TurnwiseError: another command writes to ``out``.
@@ -152,14 +152,14 @@ def _build(
 ) -> Built:
     since, spent = time.monotonic(), _cpu()
     deadline = since + 60 * minutes
-    known, half = _known(out), -(-tasks // (2 * len(names)))
+    known, least = _known(out), -(-tasks // (4 * len(names)))
     of = [_Package(name, [one for one in known if one.package == name], out) for name in names]
     with ThreadPoolExecutor(workers) as pool:
         while (missing := tasks - sum(len(one.known) for one in of)) > 0:
             going = [one for one in of if not one.is_done]
             if not going or time.monotonic() > deadline:
                 break
-            each, group = half, [one for one in going if len(one.known) < half]
+            each, group = least, [one for one in going if len(one.known) < least]
             if not group:
                 group = sorted(going, key=lambda one: one.cost(backend, seed))[: max(len(of) // 2, 1)]
                 each = _level([len(one.known) for one in group], missing)
