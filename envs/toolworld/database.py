@@ -128,7 +128,8 @@ def plain(value: Any) -> Json:
         return {key: plain(value[key]) for key in sorted(value)}  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
     if isinstance(value, tuple):
         fields = getattr(value, "_fields", None)  # pyright: ignore[reportUnknownArgumentType]
-        parts = [plain(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+        # most parts are scalars: a call saved for each
+        parts = [part if type(part) in _SCALARS else plain(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
         return dict(zip(fields, parts, strict=True)) if fields else parts
     return value
 
