@@ -126,6 +126,13 @@ def test_its_tasks_are_played_and_their_actions_solve_them(folder):
     assert not any(name.startswith("tau_bench") for name in sys.modules)
 
 
+def test_the_user_may_be_another_agent(folder):
+    task = file_tasks(FileKnobs(data=str(folder), code=True, user="agent"))[0]
+    walked = walk(make("turnwise/ToolWorld-v0"), task, "gold")
+    assert set(walked.movers) == {"agent", "user"}
+    assert walked.score == 1.0
+
+
 def test_code_runs_only_where_it_is_allowed(folder):
     (folder / "tools" / "__init__.py").write_text("raise SystemExit('it ran')")
     with pytest.raises(EnvError, match="Python code"):
