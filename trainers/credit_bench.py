@@ -124,6 +124,7 @@ def credit_bench(
     policies: Sequence[str] = STAGES,
     *,
     rules: Sequence[str] = (),
+    show: Sequence[str] = (),
     processes: bool = True,
     trees: bool = True,
     scale: Scale | None = None,
@@ -132,7 +133,8 @@ def credit_bench(
 ) -> Report:
     """Score the rules (all without ``rules``) on the processes and on ``suites`` played by ``policies``.
 
-    With ``trees`` each suite is also played in episodes that branch, which rules for trees are made for.
+    With ``trees`` each suite is also played in episodes that branch, which rules for trees are made for. ``show`` are
+    the rules that get columns where turns are shown.
 
     Raises:
         NotFoundError: a rule, suite or policy is unknown.
@@ -140,6 +142,8 @@ def credit_bench(
     """
     began, scale = time.monotonic(), scale or Scale()
     entries = [get_component("credit", name) for name in rules] or components("credit")
+    for name in show:
+        get_component("credit", name)
     scores: list[Score] = []
     described: list[dict[str, Json]] = []
     left_out: dict[str, dict[str, list[str]]] = {}
@@ -160,7 +164,8 @@ def credit_bench(
             for found, of_exam in zip(given, grades, strict=True):
                 found[entry.name] = of_exam
         if source in suites:
-            shown += [_shown(exam, of_exam, scale.forks) for exam, of_exam in zip(exams, given, strict=True)]
+            pairs = zip(exams, given, strict=True)
+            shown += [true_group(exam, grades, scale.forks, show) for exam, grades in pairs]
         say(f"{source}: {len(exams)} exams graded after {time.monotonic() - began:.0f} s")
     return Report(scores, described, left_out, time.monotonic() - began, tuple(shown))
 
@@ -191,15 +196,6 @@ def _sources(
                 policy.close()
             say(f"{exams[-1].source}: {spec} played and forked")
         yield exams
-
-
-def _shown(exam: Exam, given: dict[str, Grade], forks: int) -> TrueGroup:
-    return true_group(
-        exam,
-        {name: found.given_BK for name, found in given.items()},
-        {name: float(found.figures["correlation"][0]) for name, found in given.items()},
-        forks,
-    )
 
 
 def _describe(exam: Exam) -> dict[str, Json]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from turnwise.agents.core import Turn
 from turnwise.trainers.exam import Exam
+from turnwise.trainers.grade import Grade
 from turnwise.trainers.report_credit import visible
 from turnwise.trainers.report_turns import RuleNote, TrueEpisode, TrueGroup, TrueTurn
 
@@ -17,12 +18,11 @@ _COLUMNS = 9  # rules in the table of an episode
 _SEEN = 400  # characters of what the policy saw
 
 
-def true_group(
-    exam: Exam, given: Mapping[str, Tensor], correlations: Mapping[str, float], forks: int
-) -> TrueGroup:
+def true_group(exam: Exam, grades: Mapping[str, Grade], forks: int, show: Sequence[str] = ()) -> TrueGroup:
     """The group of an environment's exam whose turns differ most in worth, and three of its episodes.
 
-    ``given`` holds the advantages (B, K) of each rule. What differs is counted beyond the errors of measurement.
+    ``grades`` are what rules came to on the exam; those in ``show`` get columns, or without it a few whose patterns
+    differ. What turns differ in is counted beyond the errors of measurement.
     """
     assert exam.episodes, "an exam on a process has no texts"
     mask_BK = exam.turns.mask_BK
@@ -33,11 +33,9 @@ def true_group(
     ranked = sorted(members, key=lambda b: -exam.episodes[b].trajectory.ret)
     shown = [ranked[i] for i in _spread(len(ranked), _EPISODES)]
     first = exam.episodes[members[0]]
-    ranked_rules = sorted(given, key=lambda name: -correlations[name])
-    here = [b for b in shown if exam.episodes[b].trajectory.turns]
-    patterns = {name: torch.cat([given[name][b][mask_BK[b]] for b in here]) for name in ranked_rules}
-    distinct = alike(patterns)
-    columns = [[*distinct][i] for i in _spread(len(distinct), _COLUMNS)]
+    given = {name: grades[name].given_BK for name in sorted(grades, key=lambda n: -_correlation(grades[n]))}
+    distinct = alike({name: torch.cat([x_BK[b][mask_BK[b]] for b in shown]) for name, x_BK in given.items()})
+    columns = show or [[*distinct][i] for i in _spread(len(distinct), _COLUMNS)]
     return TrueGroup(
         source=exam.source,
         stage=exam.stage,
@@ -48,14 +46,18 @@ def true_group(
         rules=tuple(
             RuleNote(
                 name=name,
-                correlation=round(correlations[name], 4),
+                correlation=round(_correlation(grades[name]), 4),
                 column=name in columns,
-                like=tuple(distinct[name]) if name in columns else (),
+                like=() if show or name not in columns else tuple(distinct[name]),
             )
-            for name in ranked_rules
+            for name in given
         ),
         episodes=tuple(_episode(exam, given, b, members.index(b) + 1) for b in shown),
     )
+
+
+def _correlation(grade: Grade) -> float:
+    return float(grade.figures["correlation"][0])
 
 
 def alike(patterns: Mapping[str, Tensor], near: float = 0.995) -> dict[str, list[str]]:

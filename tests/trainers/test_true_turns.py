@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +15,7 @@ from turnwise.cli.credit import _into_report, _write
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.credit_bench import Report, Scale, credit_bench
 from turnwise.trainers.exam import Exam, suite_exam
+from turnwise.trainers.grade import Grade
 from turnwise.trainers.report_turns import TRUE_TURNS, TrueGroup, load_groups, save_groups, section
 from turnwise.trainers.true_turns import true_group
 
@@ -34,15 +36,20 @@ def report() -> Report:
     return credit_bench(["shop/quick"], stages, rules=RULES, processes=False, scale=scale)
 
 
-def shown(exam: Exam) -> TrueGroup:
-    given = {"truth": 2 * exam.truth_BK, "against": -exam.truth_BK, "nothing": 0 * exam.truth_BK}
-    return true_group(exam, given, {"truth": 1.0, "against": -1.0, "nothing": 0.0}, forks=12)
+def shown(exam: Exam, *show: str) -> TrueGroup:
+    factors = {"truth": (2, 1.0), "against": (-1, -1.0), "nothing": (0, 0.0)}
+    grades = {
+        name: Grade({"correlation": np.array([correlation])}, 0.0, factor * exam.truth_BK)
+        for name, (factor, correlation) in factors.items()
+    }
+    return true_group(exam, grades, 12, show)
 
 
 def test_turns_have_the_truth_of_the_exam(exam: Exam) -> None:
     group = shown(exam)
     assert [rule.name for rule in group.rules] == ["truth", "nothing", "against"]
     assert [rule.name for rule in group.columns] == ["truth", "against"], "nothing to be seen of the third"
+    assert [rule.name for rule in shown(exam, "against", "nothing").columns] == ["nothing", "against"]
     assert [e.ret for e in group.episodes] == sorted((e.ret for e in group.episodes), reverse=True)
     members = [b for b, e in enumerate(exam.episodes) if e.task.id == group.task_id]
     for found in group.episodes:

@@ -35,6 +35,7 @@ def credit_bench(
     policy: Words = None,
     run: Path | None = None,
     rule: Words = None,
+    show: Words = None,
     groups: int = 16,
     size: int = 8,
     forks: int = 24,
@@ -53,6 +54,7 @@ def credit_bench(
         run: A run whose checkpoints are the stages: the first, the last and two between. Its report then shows
             turns with their true advantages and what each rule gave them.
         rule: Which rules; all if none is given.
+        show: Rules with columns in credit-bench-turns.html; some that differ if none is given.
         groups: Tasks per policy.
         size: Episodes per task; with trees a multiple of 4, at least 8.
         forks: Rollouts from every state for the truth.
@@ -72,6 +74,7 @@ def credit_bench(
         suite or ["shop/easy"],
         [*(policy or ()), *(checkpoints(run) if run else ())] or STAGES,
         rules=rule or (),
+        show=show or (),
         processes=processes,
         trees=trees,
         scale=Scale(groups, size, forks, vine_forks),
@@ -81,14 +84,15 @@ def credit_bench(
     written = _write(report, out) if out is not None else []
     if run is not None:
         written.append(_into_report(report, run))
+    found = report.to_json() | {"files": [str(path) for path in written]}
+    return Answer(found, lambda console: _print(console, report, written))
 
-    def show(console: Console) -> None:
-        for source in report.sources:
-            _show_source(console, report, source)
-        for path in written:
-            console.print(f"wrote {path}", markup=False)
 
-    return Answer(report.to_json() | {"files": [str(path) for path in written]}, show)
+def _print(console: Console, report: Report, written: list[Path]) -> None:
+    for source in report.sources:
+        _show_source(console, report, source)
+    for path in written:
+        console.print(f"wrote {path}", markup=False)
 
 
 def _show_source(console: Console, report: Report, source: str) -> None:
