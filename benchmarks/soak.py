@@ -33,7 +33,7 @@ _SWE = (
 
 def episode(env: AgentEnv[Any], name: str, number: int) -> str:
     """Play one; how it ended."""
-    task = env_class(name).generate(derive_rng("soak", name, number % 200), Split.TRAIN)
+    task = env_class(name).generate(derive_rng("soak", name, number), Split.TRAIN)
     env.reset(seed=number, options={"task": task})
     for text in _SWE if "SWE" in name else itertools.repeat(None, 5):
         end = env.step(text if text is not None else env.gold(env.state)).info.get("end")
