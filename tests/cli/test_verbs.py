@@ -81,7 +81,8 @@ def test_credit_bench_scores_rules_and_writes_table_plot_and_numbers(turnwise, t
     assert found["rloo", "processes"]["figures"]["expected_cosine"][0] == 1.0
     assert done.json["left_out"]["shop/quick"] == {"igpo": ["information"]}
     assert {path.name for path in (tmp_path / "bench").iterdir()} == {
-        f"credit-bench.{kind}" for kind in ("json", "md", "svg")
+        *(f"credit-bench.{kind}" for kind in ("json", "md", "svg")),
+        "credit-bench-turns.html",
     }
     shown = turnwise("credit-bench", *few[:-2], "--no-processes").out
     assert "rloo" in shown
