@@ -135,12 +135,11 @@ def test_a_dialog_that_nobody_answers_holds_the_page(hostile, walled, attack, mo
 @pytest.mark.slow
 @those("patience")
 def test_only_patience_ends_the_turn(hostile, session, attack, monkeypatch):
-    spent = []
-    for patience in (1.0, 4.0):
-        monkeypatch.setattr(tab, "PATIENCE", patience)
-        monkeypatch.setattr(tab, "HANG", patience)
-        spent.append(play(hostile, session, attack).seconds)
-    assert spent[1] - spent[0] > 2
+    """No clock can fail this on a slow machine: a turn that something else ended would be shorter."""
+    patience = 4.0
+    monkeypatch.setattr(tab, "PATIENCE", patience)
+    monkeypatch.setattr(tab, "HANG", patience)
+    assert play(hostile, session, attack).seconds > 0.9 * patience
 
 
 @pytest.mark.slow

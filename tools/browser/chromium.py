@@ -29,8 +29,8 @@ FLAGS = (
     "--js-flags=--max-old-space-size=256",  # MiB; a greedy page crashes itself, not the machine
 )
 
-UNWANTED = ("--disable-popup-blocking",)
-"""Playwright's switches that are left out."""
+UNWANTED = ("--disable-popup-blocking", "--disable-ipc-flooding-protection")
+"""Playwright's switches that are left out: without the second, a page that writes a million addresses is throttled."""
 
 
 def find_chromium() -> Path | None:

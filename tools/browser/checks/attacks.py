@@ -248,8 +248,9 @@ _ENDLESS = (
     ),
     _endless(
         "history",
-        "ten thousand addresses",
-        "for(let i=0;i<10000;i++)try{history.pushState(0,'','?'+i)}catch{break}",
+        "a million addresses",
+        "for(let i=0;i<1000000;i++)try{history.pushState(0,'','?'+i)}catch{break}",
+        "Chromium",
     ),
     _endless("close", "the page closes itself", "window.close(); open('','_self').close()", "Chromium"),
     _endless(
