@@ -43,6 +43,7 @@ def bench_env(name: str, *, repeats: int = 0, tasks: int = 0) -> dict[str, Figur
 
     * ``gold_steps``: scripted solutions, every task for the first time (caches cold).
     * ``gold_steps_again``: the same tasks once more, as the later rollouts of a group play them.
+    * ``replayed_steps``: these from a list, without the time the script takes to find them.
     * ``random_steps``: random admissible actions, tasks seen before.
     * ``fork``: one ``fork()`` in mid-episode.
     * ``memory_1000``: what a thousand environments, each in an episode, add to one.
@@ -73,6 +74,7 @@ def bench_env(name: str, *, repeats: int = 0, tasks: int = 0) -> dict[str, Figur
 _UNITS = {
     "gold_steps": "steps/s",
     "gold_steps_again": "steps/s",
+    "replayed_steps": "steps/s",
     "random_steps": "steps/s",
     "fork": "µs",
     "memory_1000": "MiB",
@@ -89,10 +91,13 @@ def _measure(name: str, data: Sequence[dict[str, Json]]) -> dict[str, float]:
     rng = derive_rng("bench", name)
     first = _steps_per_second(env, tasks, lambda: env.gold(env.state))
     again = _steps_per_second(env, tasks, lambda: env.gold(env.state))
+    noted = iter(_gold_actions(env, tasks))
+    replayed = _steps_per_second(env, tasks, lambda: next(noted))
     random = _steps_per_second(env, tasks, lambda: rng.choice(env.admissible(env.state) or [""]))
     return {
         "gold_steps": first,
         "gold_steps_again": again,
+        "replayed_steps": replayed,
         "random_steps": random,
         "fork": _fork_microseconds(env, tasks[0]),
         "memory_1000": _memory_mebibytes(name, tasks),
@@ -109,6 +114,18 @@ def _steps_per_second(env: AgentEnv[Any], tasks: Sequence[Task], act: Callable[[
             end = env.step(act()).info.get("end")
             steps += 1
     return steps / (time.process_time() - start)
+
+
+def _gold_actions(env: AgentEnv[Any], tasks: Sequence[Task]) -> list[Any]:
+    """What the scripted solution does in all tasks, one after the other."""
+    actions: list[Any] = []
+
+    def act() -> Any:
+        actions.append(env.gold(env.state))
+        return actions[-1]
+
+    _steps_per_second(env, tasks, act)
+    return actions
 
 
 def _fork_microseconds(env: AgentEnv[Any], task: Task) -> float:

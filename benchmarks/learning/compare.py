@@ -1,6 +1,6 @@
 """Credit rules against each other: the same start, the same suite, several seeds, curves over steps and tokens.
 
-    python benchmarks/learning/compare.py household-easy OUT --seeds 5 --jobs 2
+    python benchmarks/learning/compare.py household-easy OUT --seeds 5 --jobs 2 --methods grpo return_to_go
     python benchmarks/learning/summary.py OUT
 
 The recipe's warm start is made once; every method goes on from it with every seed, for the recipe's updates. What is
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "grpo": {"credit": "grpo"},
     "return_to_go": {"credit": "return_to_go"},
+    "discounted": {"credit": {"name": "return_to_go", "discount": 0.9}},
     "gigpo": {"credit": "gigpo"},
     "salt": {"credit": "salt"},
     # Two roots of a group of eight, each branching twice: as many leaves as the others have episodes.
