@@ -7,11 +7,12 @@ Works on any registered environment, ours or a third party's. Each clause is a f
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.envs.clauses import core, laws, play
+from turnwise.envs.live import LiveEnv
 from turnwise.envs.registry import env_class
 from turnwise.tasks.core import Json
 
@@ -58,17 +59,25 @@ class CheckReport:
         return "\n".join([f"{self.env}: {'ok' if self.ok else 'BROKEN'}", *lines])
 
 
-def check_env(name: str, *, tasks: int = 50, only: Collection[str] = ()) -> CheckReport:
+def check_env(
+    name: str, *, tasks: int = 0, only: Collection[str] = (), on_clause: Callable[[], None] = lambda: None
+) -> CheckReport:
     """Test every clause of the contract on a registered environment, or ``only`` some.
 
-    ``tasks`` is how many tasks of each split the gold script and the floor agents play.
+    ``tasks`` is how many tasks of each split the gold script and the floor agents play; without it 50, or 10 where
+    a world outside of the process takes its time. ``on_clause`` is called after each clause.
 
     Raises:
         NotFoundError: no environment has this id.
     """
-    subject = core.Subject(name, env_class(name), tasks)
-    chosen = {clause: test for clause, (_, test) in CLAUSES.items() if clause in only or not only}
-    return CheckReport(name, {clause: _judge(test, subject) for clause, test in chosen.items()})
+    cls = env_class(name)
+    subject = core.Subject(name, cls, tasks or (10 if issubclass(cls, LiveEnv) else 50))
+    verdicts: dict[str, Clause] = {}
+    for clause, (_, test) in CLAUSES.items():
+        if clause in only or not only:
+            verdicts[clause] = _judge(test, subject)
+            on_clause()
+    return CheckReport(name, verdicts)
 
 
 def _judge(test: core.Clause, subject: core.Subject) -> Clause:

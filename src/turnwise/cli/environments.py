@@ -81,16 +81,19 @@ def _components(seam: str) -> list[dict[str, Json]]:
     ]
 
 
-def check(env: str, /, *, tasks: int = 50) -> Answer:
+def check(env: str, /, *, tasks: int = 0) -> Answer:
     """Test an environment against each clause of the contract (E1-E9).
 
     Args:
         env: Its id, such as turnwise/Shop-v0.
-        tasks: How many tasks of each split the gold script and the floor agents play.
+        tasks: How many tasks of each split the gold script and the floor agents play; without it 50, or 10
+            where a browser or a sandbox takes its time.
     """
-    from turnwise.envs.check import check_env
+    from turnwise.cli.progress import Progress
+    from turnwise.envs.check import CLAUSES, check_env
 
-    report = check_env(env, tasks=tasks)
+    with Progress(f"check {env}", len(CLAUSES)) as progress:
+        report = check_env(env, tasks=tasks, on_clause=progress.advance)
     return Answer(report.to_json(), lambda console: _show_card(console, report), code=0 if report.ok else 1)
 
 
