@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "grpo": {"credit": "grpo"},
-    "grpo_half": {"credit": "grpo", "optimizer.learning_rate": 2.0e-4},  # household-medium at half its rate
     "return_to_go": {"credit": "return_to_go"},
     "discounted": {"credit": {"name": "return_to_go", "discount": 0.9}},
     "gigpo": {"credit": "gigpo"},

@@ -61,23 +61,6 @@ def session(hostile, walled):
     session.close()
 
 
-@those("proxy")
-def test_without_the_proxy_it_leaves(hostile, bare, attack):
-    assert "something left" in play(hostile, bare, attack).problem
-
-
-@those("downloads")
-def test_a_browser_that_keeps_files_takes_it(hostile, bare, attack):
-    assert "MiB of a file" in play(hostile, bare, attack).problem
-
-
-@those("tab limit")
-def test_without_a_limit_all_windows_open(hostile, bare, attack, monkeypatch):
-    monkeypatch.setattr(window, "TABS", 1000)
-    play(hostile, bare, attack)
-    assert len(bare.look().tabs) > 20
-
-
 @those("address check")
 def test_without_the_check_of_addresses_it_is_opened(hostile, session, attack, monkeypatch):
     monkeypatch.setattr(Window, "allowed", lambda self, address: True)
@@ -161,3 +144,23 @@ def test_in_the_page_s_own_world_our_script_breaks(hostile, session, attack, mon
     monkeypatch.setattr(Tab, "send", without_world)
     outcome = play(hostile, session, attack)
     assert outcome.problem or "stopped working" in outcome.seen
+
+
+# Last, because these leave pages open that go on sending.
+
+
+@those("proxy")
+def test_without_the_proxy_it_leaves(hostile, bare, attack):
+    assert "something left" in play(hostile, bare, attack).problem
+
+
+@those("downloads")
+def test_a_browser_that_keeps_files_takes_it(hostile, bare, attack):
+    assert "MiB of a file" in play(hostile, bare, attack).problem
+
+
+@those("tab limit")
+def test_without_a_limit_all_windows_open(hostile, bare, attack, monkeypatch):
+    monkeypatch.setattr(window, "TABS", 1000)
+    play(hostile, bare, attack)
+    assert len(bare.look().tabs) > 20

@@ -28,9 +28,7 @@ class Outcome(NamedTuple):
 def play(site: Hostile, session: Session, attack: Attack) -> Outcome:
     """Open the page as an agent would, look at it, and go on to the next one."""
     site.pages[attack.name] = attack.page
-    site.reached.clear()
-    site.asked.clear()
-    site.poured = 0
+    site.begin()
     session.goto("/safe")
     begun = time.monotonic()
     told, shown = turn(site, session, attack)

@@ -26,6 +26,7 @@ class Hostile:
         self.reached: list[str] = []
         self.asked: list[str] = []
         self.poured = 0
+        self._attacks = 0
         self._open = contextlib.AsyncExitStack()
 
     @property
@@ -37,6 +38,13 @@ class Hostile:
             "{port}": self.outside.partition(":")[2],
             "{here}": f"{host}:{port}",
         }
+
+    def begin(self) -> None:
+        """Forget what was seen; a download that an earlier attack left under way is broken off."""
+        self.reached.clear()
+        self.asked.clear()
+        self.poured = 0
+        self._attacks += 1
 
     async def start(self) -> None:
         application = web.Application()
@@ -102,9 +110,14 @@ class Hostile:
         headers = {"Content-Disposition": "attachment; filename=big.bin", "Content-Length": str(_GIGABYTE)}
         answer = web.StreamResponse(headers=headers)
         await answer.prepare(request)
+        attack = self._attacks
         with contextlib.suppress(OSError):
             for _ in range(_GIGABYTE // 2**20):
                 await answer.write(bytes(2**20))
+                if attack != self._attacks:
+                    assert request.transport is not None
+                    request.transport.abort()
+                    break
                 self.poured += 1
         return answer
 
