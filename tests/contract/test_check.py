@@ -5,7 +5,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from turnwise.envs import registry
+from turnwise.envs import check, registry
 from turnwise.envs.check import CLAUSES, check_env
 from turnwise.envs.registry import env_entries, register
 
@@ -83,3 +83,11 @@ def test_the_card_as_json_and_as_text(broken):
     assert set(card["clauses"]["E6"]) == {"ok", "detail"}
     assert "BROKEN" in str(report)
     assert "✓ E2" in str(report)
+
+
+@pytest.mark.parametrize(("name", "tasks"), [("turnwise/Sort-v0", "50"), ("turnwise/Code-v0", "10")])
+def test_fewer_tasks_where_a_world_takes_its_time(name, tasks, monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr(check, "CLAUSES", {"E6": ("Gold and floor", lambda subject: str(subject.tasks))})
+    report = check_env(name, on_clause=lambda: told.append("one"))
+    assert (report.clauses["E6"].detail, told) == (tasks, ["one"])
