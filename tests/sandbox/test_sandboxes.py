@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tools.sandbox.bench import leftovers
 from turnwise.tools.sandbox.core import Backend, Ended, Image, Limits, PathError, Root, Sandbox, SandboxError
+from turnwise.tools.sandbox.docker import DockerBackend
 from turnwise.tools.sandbox.pool import Pool
 from turnwise.tools.sandbox.process import ProcessBackend
 from turnwise.tools.sandbox.registry import BACKENDS, get_backend, isolated_backend
@@ -94,6 +95,25 @@ def test_what_a_killed_owner_left_is_swept(backend: Backend) -> None:
     fresh = BACKENDS[backend.name]()
     fresh.start(Image()).close()  # a back end's first start sweeps
     assert leftovers(backend, int(done.stdout)) == set()
+
+
+@pytest.mark.parametrize("backend", ["docker"], indirect=True)
+def test_a_container_that_ends_between_two_looks_is_no_error(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = DockerBackend()
+    fresh.leftovers()  # the first look also sweeps
+    sandbox, api = backend.start(Image()), fresh._connect().api
+    look = api.containers
+
+    def listed(*args: object, **kwargs: object) -> object:
+        found = look(*args, **kwargs)
+        sandbox.close()
+        return found
+
+    monkeypatch.setattr(api, "containers", listed)
+    assert f"turnwise-{os.getpid()}-" not in str(fresh.leftovers())
+    assert fresh.sweep() == 0
 
 
 def test_sandboxes_at_once_do_not_meet(backend: Backend) -> None:

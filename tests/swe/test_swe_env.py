@@ -17,6 +17,7 @@ from turnwise.envs.swe.grade import grade
 from turnwise.envs.swe.guidance import without_guidance
 from turnwise.envs.swe.instance import in_split, load_instances
 from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages, tasks_file
+from turnwise.envs.swe.suite import run_suite
 from turnwise.envs.walks import walk
 from turnwise.errors import InfraError, VerifierError
 from turnwise.tasks.core import Split
@@ -134,6 +135,26 @@ def test_what_is_not_the_agents_fault_is_no_zero():
     other = {**hurried.fixed(), TASK.edit.path: hurried.fixed()[TASK.edit.path] + b"\n"}
     with pytest.raises(VerifierError, match="nor do they with the true repair"):
         grade(isolated_backend(), hurried, other)
+
+
+@pytest.mark.parametrize(("lost", "why"), [(1, "all tests pass"), (2, "the tests gave no answer")])
+def test_a_sandbox_that_fails_while_judging_is_replaced_once(monkeypatch, lost, why):
+    """After that it counts as the code's doing, unless the true repair fails as well."""
+    left = [lost]
+
+    def run(sandbox, *args, **kwargs):
+        if left[0]:
+            left[0] -= 1
+            sandbox.close()
+        return run_suite(sandbox, *args, **kwargs)
+
+    monkeypatch.setattr("turnwise.envs.swe.grade.run_suite", run)
+    right = {**TASK.fixed(), TASK.edit.path: TASK.fixed()[TASK.edit.path] + b"\n"}
+    verdict = grade(isolated_backend(), TASK, right)
+    assert (verdict.resolved, verdict.why) == (lost == 1, why)
+    left[0] = 4
+    with pytest.raises(VerifierError, match="nor do they with the true repair"):
+        grade(isolated_backend(), TASK, right)
 
 
 def test_splits_share_no_function():

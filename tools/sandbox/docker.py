@@ -72,7 +72,7 @@ class DockerBackend(Backend):
     def sweep(self) -> int:
         """Remove the containers whose owners are dead; how many there were."""
         count = 0
-        for container in self._connect().containers.list(all=True, filters={"label": LABEL}):
+        for container in _sandboxes(self._connect()):
             pid, _, born = container.labels.get(_OWNER, "").partition("-")
             if _born(pid) != born:
                 _remove(container)
@@ -81,7 +81,7 @@ class DockerBackend(Backend):
 
     def leftovers(self) -> list[str]:
         """The names of all sandboxes' containers that exist now, of whatever process."""
-        return [item.name for item in self._connect().containers.list(all=True, filters={"label": LABEL})]
+        return [container.name for container in _sandboxes(self._connect())]
 
     def resources(self) -> set[str]:
         """Networks, volumes and unnamed images of the daemon, whoever made them."""
@@ -178,6 +178,11 @@ class DockerBackend(Backend):
             workdir=FOLDERS["work"],
             destroy=destroy,
         )
+
+
+def _sandboxes(client: Any) -> list[Any]:
+    # Many end by themselves at any moment, also between being listed and being looked at.
+    return client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
 
 
 def _description(client: Any, limits: Limits) -> dict[str, Any]:
