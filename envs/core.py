@@ -267,7 +267,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     def _potential(self, state: State) -> float:
         value = self.potential(state)
         if value is None:
-            raise EnvError(f"{type(self).__name__} has no potential.", "Leave `shaping` and `partial` at 0.")
+            raise EnvError(f"{type(self).__name__} has no potential to shape with.", "Leave `shaping` at 0.")
         return value
 
     def _messages(self, observation: str | Messages, calls: Sequence[ToolCall]) -> Messages:

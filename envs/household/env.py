@@ -36,13 +36,12 @@ class HouseholdEnv(CommandEnv[HouseState]):
         self,
         *,
         shaping: float = 0.0,
-        partial: float = 0.0,
         grounding: float = 0.0,
         meta: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
         """``meta`` is paid for well-placed meta-reasoning tags, by RLVMR's rules (envs/worlds/mind.py)."""
-        super().__init__(shaping=shaping, partial=partial, grounding=grounding, render_mode=render_mode)
+        super().__init__(shaping=shaping, grounding=grounding, render_mode=render_mode)
         self.meta, self._said = meta, ""
         if meta:
             self.ledger = {**self.ledger, **dict.fromkeys(PAID, Kind.STEP)}

@@ -10,7 +10,6 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from turnwise.envs.core import AgentEnv, End, Kind, Transition
 from turnwise.envs.messages import Image, Message, Messages
-from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
 
@@ -115,29 +114,20 @@ class CommandEnv(AgentEnv[State]):
 
     Subclasses define :meth:`begin`, :meth:`opening`, :meth:`obey`, and the rest of ``AgentEnv``. The task
     option ``commands`` says who is told what can be done: nobody (``hidden``), ``info["details"]`` (``info``)
-    or the policy (``shown``). Two of the constructor's weights are of rewards that change what is optimal:
-
-    - ``grounding`` is paid for each command that can be carried out (SPA-RL, arXiv 2505.20732);
-    - ``partial`` is paid for what an episode comes to, Φ(s_T) − Φ(s₀), as Φ rises and falls: partial credit, as
-      ScienceWorld's score gives it. Shaping takes back at the end what it paid; this does not, so rules that see
-      no more than an episode's sum can tell failures apart.
+    or the policy (``shown``). The constructor's ``grounding`` is paid for each command that can be carried
+    out (SPA-RL, arXiv 2505.20732): a reward for steps as such, so it changes what is optimal.
     """
 
     tools = TOOLS
     blocking: ClassVar[bool] = False
 
     def __init__(
-        self,
-        *,
-        shaping: float = 0.0,
-        partial: float = 0.0,
-        grounding: float = 0.0,
-        render_mode: str | None = None,
+        self, *, shaping: float = 0.0, grounding: float = 0.0, render_mode: str | None = None
     ) -> None:
         super().__init__(shaping=shaping, render_mode=render_mode)
-        self.grounding, self.partial = grounding, partial
-        paid = {"grounding": grounding, "partial": partial}
-        self.ledger = {**self.ledger, **{name: Kind.STEP for name, weight in paid.items() if weight}}
+        self.grounding = grounding
+        if grounding:
+            self.ledger = {**self.ledger, "grounding": Kind.STEP}
 
     def begin(self, task: Task) -> State:
         """The first state."""
@@ -183,16 +173,6 @@ class CommandEnv(AgentEnv[State]):
         role, call = ("tool", action.tool_calls[0].id) if action.tool_calls else ("user", "")
         told = Messages((Message(role, text, tool_call_id=call, images=seen),))
         return Transition(after, told, rewards, end, details)
-
-    def _ledger(self, state: State, change: Transition[State], end: End | None) -> dict[str, float]:
-        rewards = super()._ledger(state, change, end)
-        if self.partial and len(self.agents) > 1:
-            raise EnvError(
-                "Partial credit is for one agent.", "Leave `partial` at 0 where several agents play."
-            )
-        if self.partial:
-            rewards["partial"] = self.partial * (self._potential(change.state) - self._potential(state))
-        return rewards
 
     def _hint(self, state: State) -> str:
         return "commands : " + " , ".join(list(self.admissible(state))[:_MOST_HINTS]) + " ."
