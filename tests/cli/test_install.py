@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -35,17 +34,15 @@ def run(checkout, **env):
     return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False)
 
 
-def test_the_second_time_is_quick(checkout):
+def test_the_second_time_does_nothing(checkout):
     program = (
         f"import sys; sys.path.insert(0, {str(checkout / 'scripts')!r}); import install\n"
         "(install.VENV / 'bin').mkdir(parents=True); (install.VENV / 'bin' / 'turnwise').touch()\n"
         "install.STAMP.write_text(install.fingerprint(install.has_gpu()))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-    started = time.monotonic()
     done = run(checkout)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - started < 3
 
 
 def test_no_network_is_said_with_a_remedy(checkout):
