@@ -67,7 +67,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """
         raise NotImplementedError
 
-    def refused(self, state: State, why: str) -> Transition[State]:
+    def refused(self, state: State, action: Message, why: str) -> Transition[State]:
         """What a bad action does: it is answered, and nothing else, unless a subclass remembers or charges it."""
         return Transition(state, why)
 
@@ -141,7 +141,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
                 raise ToolError(message.malformed)
             change = self.transition(now.state, message)
         except ToolError as error:
-            change, bad_action = self.refused(now.state, str(error)), True
+            change, bad_action = self.refused(now.state, message, str(error)), True
         end = change.end
         if end is None and now.turn + 1 >= self._turn_limit(now.task):
             end = End.TURN_LIMIT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -42,7 +43,7 @@ class HouseholdEnv(CommandEnv[HouseState]):
     ) -> None:
         """``meta`` is paid for well-placed meta-reasoning tags, by RLVMR's rules (envs/worlds/mind.py)."""
         super().__init__(shaping=shaping, grounding=grounding, render_mode=render_mode)
-        self.meta, self._said = meta, ""
+        self.meta = meta
         if meta:
             self.ledger = {**self.ledger, **dict.fromkeys(PAID, Kind.STEP)}
 
@@ -74,18 +75,20 @@ class HouseholdEnv(CommandEnv[HouseState]):
     def transition(self, state: HouseState, action: Message) -> Transition[HouseState]:
         if not self.meta:
             return super().transition(state, action)
-        self._said = ""  # for ``refused``, which is told why but not what
-        self._said = " ".join(spoken(action))
+        said = " ".join(spoken(action))
         change = super().transition(state, action)
         solves, tag = change.end is End.SOLVED, tag_of(action.content)
-        mind, earned = think(state.mind, tag, self._said, solved=solves, weight=self.meta)
+        mind, earned = think(state.mind, tag, said, solved=solves, weight=self.meta)
         after = change.state._replace(mind=mind)
         return change._replace(state=after, rewards={**change.rewards, **earned})
 
-    def refused(self, state: HouseState, why: str) -> Transition[HouseState]:
+    def refused(self, state: HouseState, action: Message, why: str) -> Transition[HouseState]:
         """An answer; where meta-reasoning is paid for, it is remembered what was refused."""
         if self.meta:
-            state = state._replace(mind=stumble(state.mind, self._said))
+            said = ""
+            with contextlib.suppress(ToolError):
+                said = " ".join(spoken(action))
+            state = state._replace(mind=stumble(state.mind, said))
         return Transition(state, why)
 
     def gold(self, state: HouseState) -> str:

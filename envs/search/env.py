@@ -96,7 +96,7 @@ class SearchEnv(AgentEnv[SearchState]):
         done = acts.perform(state, call)
         return Transition(done.state, done.text, self._step_rewards(state, done))
 
-    def refused(self, state: SearchState, why: str) -> Transition[SearchState]:
+    def refused(self, state: SearchState, action: Message, why: str) -> Transition[SearchState]:
         """Bad actions are remembered: some parts of the ledger ask for well-formed episodes."""
         return Transition(state._replace(malformed=state.malformed + 1), why)
 

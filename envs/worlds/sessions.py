@@ -165,7 +165,7 @@ class SessionEnv(CommandEnv[Session]):
         told = state.play.move(state.position, self.hear(action)._replace(chance=self.rng))
         return self._answer(state, self._in_time(told))
 
-    def refused(self, state: Session, why: str) -> Transition[Session]:
+    def refused(self, state: Session, action: Message, why: str) -> Transition[Session]:
         """A senseless message is answered; the last that a match bears forfeits it, lest stalling spare a loss."""
         play, position = state
         if play.two_sided and play.competitive and self.now.turn + 1 - play.moves(position) >= FAULTS:

@@ -261,6 +261,16 @@ def test_meta_reasoning_is_remembered_by_snapshots_and_by_nothing_else():
     assert plain.state == state
 
 
+def test_a_call_that_cannot_be_read_is_a_refusal_of_its_own():
+    env = HouseholdEnv(meta=1.0)
+    env.reset(seed=0, options={"task": start().task})
+    env.step("look")
+    env.step(Message("assistant", "", malformed="no JSON"))
+    # Looking again is not what was refused, so to reflect first is well placed.
+    earned = env.step("<reflection>write it plainly</reflection>look").info["rewards"]
+    assert earned == {"reflection": 1.0}
+
+
 def test_with_meta_reasoning_gold_thinks_aloud_and_still_solves():
     env = HouseholdEnv(meta=0.1)
     for task in suite_tasks(get_suite("household/easy"), Split.TRAIN, 5):
