@@ -27,7 +27,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from turnwise.agents.policies.model import write_habits
+from turnwise.agents.policies.model import Habits, write_habits
 from turnwise.errors import RunError
 from turnwise.tasks.core import Json
 from turnwise.trainers.learner import Learner
@@ -48,7 +48,7 @@ class Loaded(NamedTuple):
 
 
 def save_checkpoint(
-    folder: Path, step: int, learner: Learner, tokenizer: Any, tools_format: str, state: Mapping[str, Json]
+    folder: Path, step: int, learner: Learner, tokenizer: Any, habits: Habits, state: Mapping[str, Json]
 ) -> Path:
     """Write ``folder/step-…``; the old ones stay until :func:`prune`.
 
@@ -58,7 +58,7 @@ def save_checkpoint(
     final = folder / f"step-{step:06d}"
     with written_aside(final) as aside:
         (aside / "model").mkdir()
-        save_model(aside / "model", learner.model, tokenizer, tools_format)
+        save_model(aside / "model", learner.model, tokenizer, habits)
         save_file(_trainer_tensors(learner), aside / TRAINER)
         (aside / STATE).write_text(json.dumps({**state, "learner_steps": learner.steps}), "utf-8")
         (aside / MANIFEST).write_text(json.dumps(_hashes(aside), indent=1), "utf-8")
@@ -184,8 +184,8 @@ def remove_after(folder: Path, step: int) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def save_model(path: Path, model: nn.Module, tokenizer: Any, tools_format: str) -> None:
-    """Write a Hugging Face folder into ``path``, adapters merged, with a note of how tools were shown."""
+def save_model(path: Path, model: nn.Module, tokenizer: Any, habits: Habits) -> None:
+    """Write a Hugging Face folder into ``path``, adapters merged, with a note of how it was spoken to."""
     base = base_of(model)
     tokenizer.save_pretrained(path)
     base.config.save_pretrained(path)
@@ -193,7 +193,7 @@ def save_model(path: Path, model: nn.Module, tokenizer: Any, tools_format: str) 
     if getattr(base.config, "tie_word_embeddings", False):
         tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
     save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
-    write_habits(path, tools_format)
+    write_habits(path, habits)
 
 
 def _newest_first(folder: Path) -> list[Path]:

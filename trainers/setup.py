@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from turnwise.agents.core import Sampling
-from turnwise.agents.policies.model import ModelPolicy
+from turnwise.agents.policies.model import Habits, ModelPolicy
 from turnwise.agents.renderer import Renderer
-from turnwise.agents.template import ToolsFormat
 from turnwise.envs.registry import get_suite
 from turnwise.trainers.checkpoint import save_model, written_aside
 from turnwise.trainers.implicit import ImplicitReward
@@ -36,8 +35,8 @@ class Studio:
         made = run.model if recipe.model.scratch else recipe.model.path
         self.source = str(run.start if run.start.exists() else made)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(self.source)
-        self.tools_format: ToolsFormat = recipe.sampling.tools
-        self.renderer = Renderer(self.tokenizer, tools_format=self.tools_format)
+        self.habits = Habits(recipe.sampling.tools, recipe.sampling.max_tokens)
+        self.renderer = Renderer(self.tokenizer, tools_format=self.habits.tools_format)
         self.learner = self._learner()
         self._engine: TrainableEngine | None = None
         self._writer: Any = None
@@ -48,7 +47,7 @@ class Studio:
             self.learner.reset_optimizer()
             return
         with written_aside(self.run.start) as folder:
-            save_model(folder, self.learner.model, self.tokenizer, self.tools_format)
+            save_model(folder, self.learner.model, self.tokenizer, self.habits)
         self.source = str(self.run.start)
         del self.learner  # before the next one needs the memory
         self.learner = self._learner()

@@ -277,7 +277,7 @@ class Trainer:
             self.progress.update,
             self.studio.learner,
             self.studio.tokenizer,
-            self.studio.tools_format,
+            self.studio.habits,
             dataclasses.asdict(self.progress),
         )
         self.saved = self.progress.update

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 from turnwise.agents.core import Engine, History, Policy, Reply, Sampling
 from turnwise.agents.renderer import Renderer
@@ -16,15 +17,22 @@ HABITS = "turnwise.json"
 """Beside a model that Turnwise trained: how it was spoken to, so that it is evaluated in the same way."""
 
 
-def write_habits(folder: Path, tools_format: str) -> None:
-    """Note in a model's folder how tools were shown to it."""
-    (folder / HABITS).write_text(json.dumps({"tools_format": tools_format}) + "\n", "utf-8")
+class Habits(NamedTuple):
+    """How a model was spoken to in training; the defaults are for a model that is not ours."""
+
+    tools_format: ToolsFormat = "auto"
+    max_tokens: int = Sampling().max_tokens  # of one message
 
 
-def read_habits(folder: str | Path) -> ToolsFormat:
-    """How tools were shown to this model in training; ``auto`` for a model that is not ours."""
+def write_habits(folder: Path, habits: Habits) -> None:
+    """Note them in a model's folder."""
+    (folder / HABITS).write_text(json.dumps(habits._asdict()) + "\n", "utf-8")
+
+
+def read_habits(folder: str | Path) -> Habits:
+    """What a model's folder says of it."""
     path = Path(folder) / HABITS
-    return json.loads(path.read_text("utf-8"))["tools_format"] if path.is_file() else "auto"
+    return Habits(**json.loads(path.read_text("utf-8"))) if path.is_file() else Habits()
 
 
 class ModelPolicy:

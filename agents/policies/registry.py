@@ -21,11 +21,17 @@ _LONGEST_CONTEXT = 8192
 class Options(NamedTuple):
     """What a caller may ask of any policy; those that cannot use an option leave it."""
 
-    sampling: Sampling = Sampling()
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 0  # of one message; 0: as a model was trained, or 256
     context_length: int = 0  # tokens; 0: what the model was made for, at most 8192
     max_sequences: int = 64
     seed: int = 0
     tools: str = ""  # how tools are shown to a model (Renderer's tools_format); "": as it was trained
+
+    def sampling(self, trained: int = Sampling().max_tokens) -> Sampling:
+        """How tokens are drawn of a model that was trained with messages of at most ``trained`` tokens."""
+        return Sampling(self.temperature, self.top_p, self.max_tokens or trained)
 
 
 class PolicyKind(NamedTuple):
@@ -122,11 +128,13 @@ def model_policy(
         raise TurnwiseError(f"The model {name!r} cannot be loaded: {text}", remedy) from error
     most = getattr(config, "max_position_embeddings", _LONGEST_CONTEXT)
     context = options.context_length or min(most, _LONGEST_CONTEXT)
-    tools = options.tools or read_habits(model)
+    habits = read_habits(model)
+    tools = options.tools or habits.tools_format
     if tools not in get_args(ToolsFormat):
         raise NotFoundError("way to show tools", tools, get_args(ToolsFormat))
     renderer = Renderer(tokenizer, tools_format=cast(ToolsFormat, tools))
-    return ModelPolicy(make_engine(model, context), renderer, options.sampling, name=f"{kind}:{name}")
+    sampling = options.sampling(habits.max_tokens)
+    return ModelPolicy(make_engine(model, context), renderer, sampling, name=f"{kind}:{name}")
 
 
 def _scripted(name: str, options: Options) -> Policy:
@@ -151,7 +159,7 @@ def _openai(target: str, options: Options) -> Policy:
     from turnwise.agents.policies.openai import OpenAIPolicy
 
     model, _, url = target.partition("@")
-    return OpenAIPolicy(model, url, sampling=options.sampling)
+    return OpenAIPolicy(model, url, sampling=options.sampling())
 
 
 def _torch(name: str, options: Options) -> Policy:

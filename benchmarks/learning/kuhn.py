@@ -40,7 +40,7 @@ def curve(run: Path) -> dict[str, list[float]]:
     for step in sorted((run / "checkpoints").glob("step-*")):
         model = AutoModelForCausalLM.from_pretrained(step / "model").eval()
         tokenizer = AutoTokenizer.from_pretrained(step / "model")
-        renderer = Renderer(tokenizer, tools_format=read_habits(step / "model"))
+        renderer = Renderer(tokenizer, tools_format=read_habits(step / "model").tools_format)
         strategy = strategy_of(lambda situation, m=model, r=renderer: active(m, r, situation))
         strategies.append(strategy)
         found["update"].append(int(step.name.partition("-")[2]))

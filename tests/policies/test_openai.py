@@ -7,7 +7,7 @@ import time
 import pytest
 from chat_server import refused, said, serve
 
-from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.core import Outcome
 from turnwise.agents.policies.openai import OpenAIPolicy, conversation
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import Request, run_episodes
@@ -38,7 +38,7 @@ def golden(request):
 
 def test_it_plays_an_episode_over_http():
     with serve(golden) as server:
-        policy = make_policy(f"openai:tiny@{server.url}", sampling=Sampling(0.5, 0.9, 64))
+        policy = make_policy(f"openai:tiny@{server.url}", temperature=0.5, top_p=0.9, max_tokens=64)
         episode = play(policy)
     assert (episode.outcome, episode.end, episode.score) == (Outcome.OK, End.SOLVED, 1.0)
     first, last = server.requests[0], server.requests[-1]

@@ -19,6 +19,9 @@ torch = pytest.importorskip("torch")
 
 from transformers import AutoTokenizer
 
+from turnwise.agents.core import Sampling
+from turnwise.agents.policies.model import Habits, ModelPolicy
+from turnwise.agents.policies.registry import make_policy
 from turnwise.errors import RunError
 from turnwise.trainers import checkpoint
 from turnwise.trainers.checkpoint import (
@@ -71,7 +74,7 @@ def save(tmp_path: Path, small_model: Path, tokenizer: Any) -> Callable[..., Pat
 
     def one(step: int) -> Path:
         train(learner, 1)
-        return save_checkpoint(tmp_path / "c", step, learner, tokenizer, "none", {"update": step})
+        return save_checkpoint(tmp_path / "c", step, learner, tokenizer, Habits("none"), {"update": step})
 
     return one
 
@@ -82,7 +85,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(
 ) -> None:
     learner = learner_of(small_model, lora=lora)
     train(learner, 3)
-    saved = save_checkpoint(tmp_path, 7, learner, tokenizer, "text", {"update": 7, "note": "x"})
+    saved = save_checkpoint(tmp_path, 7, learner, tokenizer, Habits("text", 9), {"update": 7, "note": "x"})
     train(learner, 3)
 
     other = learner_of(small_model, lora=lora, seed=5)
@@ -100,7 +103,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(
 def test_it_is_a_model_folder_without_pickles(tmp_path: Path, small_model: Path, tokenizer: Any) -> None:
     learner = learner_of(small_model, lora=True)
     train(learner, 2)
-    path = save_checkpoint(tmp_path, 0, learner, tokenizer, "text", {})
+    path = save_checkpoint(tmp_path, 0, learner, tokenizer, Habits("text", 9), {})
     assert {file.suffix for file in path.rglob("*") if file.is_file()} <= {".safetensors", ".json", ".jinja"}
     merged = load_model(path / "model", CPU)
     tokens = torch.arange(20, 60)[None]
@@ -111,10 +114,24 @@ def test_it_is_a_model_folder_without_pickles(tmp_path: Path, small_model: Path,
         )
 
 
+def test_it_is_played_as_it_was_trained(tmp_path: Path, small_model: Path, tokenizer: Any) -> None:
+    path = save_checkpoint(tmp_path, 0, learner_of(small_model), tokenizer, Habits("none", 9), {})
+    for given, said in ({}, ("none", 9)), ({"max_tokens": 5, "tools": "text"}, ("text", 5)):
+        policy = make_policy(f"torch:{path / 'model'}", **given)
+        assert isinstance(policy, ModelPolicy)
+        assert (policy.renderer.template.tools_format, policy.sampling.max_tokens) == said
+        policy.close()
+    (path / "model" / "turnwise.json").unlink()  # a model from elsewhere
+    policy = make_policy(f"torch:{path / 'model'}")
+    assert isinstance(policy, ModelPolicy)
+    assert policy.sampling == Sampling(1.0, 1.0, 256)
+    policy.close()
+
+
 def test_the_checkpoint_of_another_model_is_refused(
     tmp_path: Path, small_model: Path, tokenizer: Any, tied_checkpoint: Path
 ) -> None:
-    path = save_checkpoint(tmp_path, 1, learner_of(small_model), tokenizer, "none", {})
+    path = save_checkpoint(tmp_path, 1, learner_of(small_model), tokenizer, Habits("none"), {})
     with pytest.raises(RunError, match="another model"):
         restore(path, learner_of(tied_checkpoint), read_state(path))
     with pytest.raises(RunError, match="another model"):
@@ -283,11 +300,11 @@ def test_a_full_disk(small_model: Path, tokenizer: Any, tmp_path: Path) -> None:
         pytest.skip("a disk can only be mounted by root")
     try:
         learner = learner_of(small_model)
-        saved = save_checkpoint(disk, 1, learner, tokenizer, "none", {})
+        saved = save_checkpoint(disk, 1, learner, tokenizer, Habits("none"), {})
         size = sum(file.stat().st_size for file in saved.rglob("*"))
         (disk / "other").write_bytes(bytes(shutil.disk_usage(disk).free - size // 2))
         with pytest.raises(RunError, match="No space left"):
-            save_checkpoint(disk, 2, learner, tokenizer, "none", {})
+            save_checkpoint(disk, 2, learner, tokenizer, Habits("none"), {})
         assert {path.name for path in disk.iterdir()} == {"step-000001", "other"}
         assert verify(saved) is None
     finally:
@@ -299,6 +316,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 import torch
 from transformers import AutoTokenizer
+from turnwise.agents.policies.model import Habits
 from turnwise.trainers.checkpoint import load_newest, prune, save_checkpoint
 from turnwise.trainers.learner import Learner
 from turnwise.trainers.model import load_model
@@ -313,7 +331,7 @@ for trial in range(25):
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         for step in range(newest + 1, 10**6):
-            save_checkpoint(folder, step, learner, tokenizer, "none", {"update": step})
+            save_checkpoint(folder, step, learner, tokenizer, Habits("none"), {"update": step})
             prune(folder, 2, None)
             os.write(write, f"{step} ".encode())
     time.sleep(random.uniform(0.005, 0.15))

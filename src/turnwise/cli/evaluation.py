@@ -25,7 +25,7 @@ def eval_(
     split: str = "test",
     seed: int = 0,
     temperature: float = 1.0,
-    max_tokens: int = 256,
+    max_tokens: int = 0,
     concurrency: int = 64,
     tools: str = "",
     out: Path | None = None,
@@ -40,19 +40,24 @@ def eval_(
         split: train, dev or test.
         seed: The episodes' seeds are derived from it.
         temperature: Of sampling; 0 is greedy.
-        max_tokens: Longest message of the policy.
+        max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
         concurrency: Episodes in flight.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
         out: A folder for the episode log and the summary.
     """
-    from turnwise.agents.core import Sampling
     from turnwise.agents.policies.registry import make_policy
     from turnwise.envs.registry import get_suite
 
     get_suite(suite)  # an unknown name shows before a model is loaded
     log = _log_path(out)
-    sampling = Sampling(temperature=temperature, max_tokens=max_tokens)
-    player = make_policy(policy, sampling=sampling, max_sequences=concurrency, seed=seed, tools=tools)
+    player = make_policy(
+        policy,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        max_sequences=concurrency,
+        seed=seed,
+        tools=tools,
+    )
     try:
         result, interrupted = _evaluate(
             player, suite, split=split, episodes=episodes, k=k, seed=seed, concurrency=concurrency, log=log
