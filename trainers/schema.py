@@ -114,7 +114,7 @@ class SamplingOptions(Section):
     temperature: Rate = 1.0
     """Log-probabilities are of the distribution at this temperature. Without chance nothing can be learned."""
     max_tokens: Count = 256
-    """Of one turn."""
+    """Of one turn; `turnwise eval` keeps to it too, unless told otherwise."""
     tools: Literal[
         "auto", "template", "text", "none", "hermes", "llama", "mistral", "python", "qwen-xml", "tags"
     ] = "auto"
