@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.log import EpisodeLog, LogReader
+from turnwise.agents.policies.model import Habits, read_habits
 from turnwise.agents.replay import replay
 from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.trainers import rollouts, sync, trainer, warm_start
@@ -140,6 +141,7 @@ def test_a_warm_start_alone(runs: Runs) -> None:
         j.evaluation.success for j in result.evaluations[2:]
     ]
     assert (runs.folder / "run/best/model/config.json").exists()
+    assert read_habits(runs.folder / "run/best/model") == Habits("none", 6)
     nll = [row["action_nll"] for row in runs.rows("warm_start")]
     assert len(nll) == 2
 
