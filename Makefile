@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart sandboxes browser test test-fast lint clean
+.PHONY: install quickstart sandboxes browser test test-fast test-full lint clean
 export OMP_WAIT_POLICY ?= passive
 
 install: ## make .venv with everything in it (quick when nothing changed)
@@ -14,12 +14,18 @@ sandboxes: install ## bubblewrap, Docker and a private daemon, where this is roo
 browser: install ## Chromium for the web environments, where this is root on Debian; else says what to do
 	@python3 scripts/install.py --browser
 
-test: sandboxes browser ## all tests, then linter and type checker
-	.venv/bin/pytest -q
+# docs/testing.md: the tiers, their times, and what `full` keeps beside what `test` runs.
+PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder
+
+test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: what the changes since main can reach
+	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(PYTEST) -m "not full"
 	@$(MAKE) --no-print-directory lint
 
-test-fast: sandboxes browser ## the tests that take less than ten seconds each
-	.venv/bin/pytest -q -m "not slow"
+test-fast: install ## what needs no sandbox, browser or vLLM and takes less than ten seconds each
+	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker)"
+
+test-full: sandboxes browser ## all tests and the soaks; what it came to is in benchmarks/tests.json, to be committed
+	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m ""
 
 lint: install
 	.venv/bin/ruff check .

@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
-from turnwise.envs.core import AgentEnv, End, Info, Step
+from turnwise.envs.core import AgentEnv, EndReason, Info, Step
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool
 
 
 class Outcome(enum.StrEnum):
-    """How an episode came to its end, as far as training is concerned (docs/architecture.md §6).
+    """How an episode ended, as far as training is concerned.
 
-    Only ``ok`` and ``limit`` enter baselines and advantages; the others are retried, then dropped with
-    their group and counted. They are never a reward of 0.
+    Only ``ok`` and ``limit`` enter baselines and advantages; the others are retried, then masked and counted.
+    They are never a reward of 0 (docs/architecture.md#the-episode-and-its-outcome).
     """
 
     OK = "ok"  #                          the environment ended it
@@ -78,14 +78,14 @@ class Reply(NamedTuple):
     logprobs: tuple[float, ...] = ()
     version: int = 0
     fresh: bool = False
-    end: End | None = None  # set when the policy cannot go on: its context is full
+    end: EndReason | None = None  # set when the policy cannot go on: its context is full
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One policy message and the environment's answer: a :class:`Reply` joined with a ``Step``."""
 
-    observation: Messages  # what the policy was told before it acted
+    observation: Messages  # what the policy observed before it acted
     reply: Reply
     reward: float
     rewards: Mapping[str, float]
@@ -101,20 +101,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One agent's turns, in order, and ``final``, what it was told after the last of them."""
+    """One agent's turns, in order, and ``final``, what it observed after the last of them."""
 
     turns: tuple[Turn, ...]
     agent: str = "agent"
     final: Messages = field(default_factory=Messages)
 
     @property
-    def ret(self) -> float:
+    def total_reward(self) -> float:
         """The return: the sum of the rewards."""
         return sum(turn.reward for turn in self.turns)
 
     @property
     def score(self) -> float:
-        """How well the task was done: the sum of the ledger's ``outcome`` part."""
+        """How well the task was done: the sum of the ``outcome`` reward component."""
         return sum(turn.rewards.get("outcome", 0.0) for turn in self.turns)
 
 
@@ -126,7 +126,7 @@ class Episode:
     seed: int
     trajectories: Mapping[str, Trajectory]
     outcome: Outcome
-    end: End | None = None
+    end: EndReason | None = None
     error: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -137,7 +137,7 @@ class Episode:
 
     @property
     def success(self) -> bool:
-        return self.end is End.SOLVED
+        return self.end is EndReason.SOLVED
 
     @property
     def score(self) -> float:
@@ -148,7 +148,7 @@ class Episode:
 class History:
     """An episode in the making, as the policy of one of its agents sees it.
 
-    ``env`` is privileged: scripted policies (gold, floors, people) use it, learned ones must not. ``seed`` is
+    ``env`` is privileged: scripted policies (gold, baselines, people) use it, learned ones must not. ``seed`` is
     what the policy's chance is derived from; each agent has its own.
     """
 
@@ -187,7 +187,7 @@ class History:
         )
         self.observation = Messages()
 
-    def owe(self, rewards: Mapping[str, float]) -> None:
+    def add_pending_reward(self, rewards: Mapping[str, float]) -> None:
         """Add what the last turn earned afterwards; what is earned before an agent's first turn is nobody's."""
         if rewards and self.turns:
             last = self.turns[-1]

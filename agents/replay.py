@@ -1,6 +1,6 @@
-"""Prove that logged episodes can be played again: same task, seed and actions, the same bytes.
+"""Replay logged episodes and check that the same task, seed and actions give the same bytes.
 
-The recorded replies are played by :func:`turnwise.agents.rollout.play`, the very loop that recorded them,
+The recorded replies are played by :func:`turnwise.agents.rollout.rollout_episode`, the very loop that recorded them,
 and what the environment answers is compared: observations as JSON bytes, rewards and their parts exactly,
 state keys, bad-action marks, details, and how it ended.
 """
@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.agents.core import Episode, History, Reply
-from turnwise.agents.log import LogReader
-from turnwise.agents.records import Record, env_version
-from turnwise.agents.rollout import play
+from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.log.episodes import LOG_NAME
+from turnwise.agents.log.records import Record, env_version
+from turnwise.agents.rollout import rollout_episode
+from turnwise.blocking import blocking
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
@@ -28,7 +30,7 @@ _CONTEXT = 80
 
 
 class Difference(NamedTuple):
-    """The first place where the replay departs from the record."""
+    """The first place where the replay differs from the record."""
 
     line: int  # of the log, from 1
     turn: int  # from 1; 0 is what the episode as a whole says
@@ -97,18 +99,32 @@ class RecordedPolicy:
         pass
 
 
-def replay(log: Path | str | Iterable[Record]) -> ReplayReport:
+async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
     """Play all episodes of a log again, in fresh environments.
+
+    >>> import turnwise
+    >>> played = turnwise.rollout("shop/easy", "scripted:random", episodes=3)
+    >>> turnwise.replay(played.records).ok
+    True
+
+    Args:
+        log: an episode log, the folder that holds one, or its records.
+
+    Returns:
+        How many episodes came out byte for byte the same, and the first difference.
 
     Raises:
         TurnwiseError: the log is missing, damaged or empty, or an environment is not installed.
     """
-    records = LogReader(log) if isinstance(log, (str, Path)) else log
+    if isinstance(log, (str, Path)):
+        log = Path(log)
+        log = LogReader(log / LOG_NAME if log.is_dir() else log)
     started = time.monotonic()
     episodes = turns = equal = 0
     first: Difference | None = None
-    for line, record in enumerate(records, 1):
-        difference = replay_one(record, line)
+    for line, record in enumerate(log, 1):
+        await asyncio.sleep(0)  # a pure environment never waits: let Ctrl-C come between
+        difference = await replay_one(record, line)
         episodes += 1
         turns += len(record.episode.trajectory.turns)
         equal += difference is None
@@ -118,13 +134,16 @@ def replay(log: Path | str | Iterable[Record]) -> ReplayReport:
     return ReplayReport(episodes, turns, equal, first, time.monotonic() - started)
 
 
-def replay_one(record: Record, line: int = 1) -> Difference | None:
+replay = blocking(replay_async)
+
+
+async def replay_one(record: Record, line: int = 1) -> Difference | None:
     """The first difference between a record and its replay, or None."""
     old = record.episode
-    cast = {agent: RecordedPolicy(old, agent) for agent in old.trajectories}
+    policy_map = {agent: RecordedPolicy(old, agent) for agent in old.trajectories}
     env = make(old.task.env, **record.env.options)
     try:
-        new = asyncio.run(play(env, cast, old.task, seed=old.seed))
+        new = await rollout_episode(env, policy_map, old.task, seed=old.seed)
     finally:
         env.close()
     for turn, what, expected, got in _all_pairs(old, new):

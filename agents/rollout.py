@@ -7,22 +7,28 @@ and nobody waits for the slowest (continuous batching across episodes, no lock-s
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from turnwise.agents.core import Episode, History, Outcome, Policy, Reply, Turn
-from turnwise.agents.table import Cast, Table, player
-from turnwise.envs.core import AgentEnv, End, Snapshot
-from turnwise.envs.messages import Messages
-from turnwise.envs.registry import make
-from turnwise.errors import InfraError, VerifierError
+from turnwise.agents.core import Episode, History, Outcome, Trajectory, Turn
+from turnwise.agents.execution.admission import Admission
+from turnwise.agents.execution.calls import Fault, in_env, in_policy
+from turnwise.agents.multi_agent import MultiAgentEpisode, PolicyMap, policy_for
+from turnwise.agents.workers.leases import Leases, Maker, here
+from turnwise.agents.workers.pool import WorkerPool, workers_for
+from turnwise.agents.workers.recovery import Deadlines, bring, checkpoint
+from turnwise.envs.core import AgentEnv, EndReason, Snapshot, Step
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.registry import env_class
+from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json, Task, derive_rng
+from turnwise.watchdog import guard, watch_loop
 
-Args = ParamSpec("Args")
-Result = TypeVar("Result")
+MOST_SPARED = 8
+"""How often an episode is played again for what other episodes did to its process."""
 
 
 class Limits(NamedTuple):
@@ -35,7 +41,7 @@ class Limits(NamedTuple):
     episode_tokens: float = float("inf")
 
 
-class Moment(NamedTuple):
+class BranchPoint(NamedTuple):
     """A point of an episode at which its policy is about to act, and from which others can go on (E4).
 
     What goes on from here starts with these turns and these tokens, so an engine that caches prefixes computes
@@ -52,195 +58,285 @@ class Moment(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One episode to play, from its beginning or from a moment of another one."""
+    """One episode to play, from its beginning or from a branch point of another one.
+
+    ``key`` is whose it is, such as (seed, update, group, member); no two in flight share one.
+    """
 
     task: Task
     seed: int
-    start: Moment | None = None
+    start: BranchPoint | None = None
+    key: tuple[int, ...] = ()
 
     @property
     def played(self) -> int:
-        """Turns that are there already."""
+        """The turns that were played before the branch point."""
         return len(self.start.turns) if self.start else 0
 
 
-def fork(moment: Moment, *names: Json) -> Request:
-    """Go on from ``moment`` with chance of its own, a function of the parent's seed and ``names``."""
-    seed = derive_rng("fork", moment.seed, len(moment.turns), *names).getrandbits(62)
-    return Request(moment.task, seed, moment)
+def fork(point: BranchPoint, *names: Json) -> Request:
+    """Continue from ``point`` with new randomness, a function of the parent's seed and ``names``."""
+    seed = derive_rng("fork", point.seed, len(point.turns), *names).getrandbits(62)
+    return Request(point.task, seed, point)
 
 
-class _Fault(Exception):
-    """What went wrong outside the policy's responsibility."""
+class _Episode:
+    """One episode in the making; its environment may be replaced by a fresh one on the way.
 
-    def __init__(self, outcome: Outcome, message: str) -> None:
-        super().__init__(message)
-        self.outcome = outcome
+    ``hopeless`` says that a step failed again when it was repeated from the same moment in a fresh environment, so
+    that playing the whole episode again would end in the same way.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        policy: PolicyMap,
+        limits: Limits,
+        renew: Callable[[Fault], Awaitable[AgentEnv[Any]]] | None = None,
+        on_branch_point: Callable[[BranchPoint], None] | None = None,
+    ) -> None:
+        self.request, self.policy, self.limits = request, policy, limits
+        self.renew, self.on_branch_point = renew, on_branch_point
+        self.repeated = 0
+        self.hopeless = False
+        self.fault: Fault | None = None
+
+    async def run(self, env: AgentEnv[Any]) -> Episode:
+        """Play it to its end; a fault becomes the episode's outcome, and what was said before it is kept."""
+        task, seed, limits = self.request.task, self.request.seed, self.limits
+        self.started = time.monotonic()
+        self.episode = episode = MultiAgentEpisode(env, task, seed)
+        end, outcome, error = None, Outcome.OK, ""
+        try:
+            state_key = await self._begin()
+            while end is None:
+                history = episode.current_history()
+                if self.on_branch_point is not None:
+                    self.on_branch_point(await _branch_point(history, seed, state_key, limits.step_s))
+                reply = await in_policy(policy_for(self.policy, history.agent), history, limits.generate_s)
+                if reply.end is None:
+                    step = await self._step(reply.message)
+                    episode.add(history, reply, step, state_key)
+                    state_key, end = step.info.get("state_key", ""), step.info.get("end")
+                cut = end is None
+                end = end or reply.end or _spent(episode, limits, self.started)
+                if cut and end is not None:
+                    history.add_pending_reward(await in_env(episode.env, limits.step_s, episode.env.cut, end))
+            outcome = Outcome.LIMIT if end.truncated else Outcome.OK
+        except Fault as fault:
+            self.fault, outcome, error = fault, fault.outcome, str(fault)
+        metrics = {"seconds": time.monotonic() - self.started}
+        if self.repeated:
+            metrics["repeated_steps"] = float(self.repeated)
+        return Episode(task, seed, episode.trajectories(), outcome, end, error, metrics)
+
+    async def _begin(self) -> str:
+        """Reset the environment, or bring it and the history to where they start; the state's key."""
+        episode, start, seconds = self.episode, self.request.start, self.limits.reset_s
+        if start is None:
+            options = {"task": episode.task}
+            reset = episode.env.reset
+            observation, info = await in_env(episode.env, seconds, reset, seed=episode.seed, options=options)
+            episode.reset(observation)
+            return info["state_key"]
+        await in_env(episode.env, seconds, episode.env.restore, start.snapshot._replace(seed=episode.seed))
+        history = episode.reset(start.observation)
+        history.turns.extend(start.turns)
+        history.token_ids.extend(start.token_ids)
+        return start.state_key
+
+    async def _step(self, action: Message) -> Step:
+        """Step; what fails for infrastructure reasons is repeated once, from the same moment elsewhere."""
+        episode, seconds = self.episode, self.limits.step_s
+        moment = checkpoint(episode.env) if self.renew is not None else None
+        try:
+            return await in_env(episode.env, seconds, episode.env.step, action)
+        except Fault as fault:
+            if self.renew is None or fault.outcome is not Outcome.INFRA_ERROR:
+                raise
+            self.repeated += 1
+            start = self.request.start.snapshot._replace(seed=episode.seed) if self.request.start else None
+            fresh = await self.renew(fault)
+            await bring(episode, fresh, moment, start, Deadlines(self.limits.reset_s, seconds))
+            try:
+                return await in_env(fresh, seconds, fresh.step, action)
+            except Fault as again:
+                self.hopeless = fault.late and again.late
+                raise
 
 
-async def play(
+async def rollout_episode(
     env: AgentEnv[Any],
-    policy: Cast,
+    policy: PolicyMap,
     task: Task,
     *,
     seed: int,
     limits: Limits | None = None,
-    start: Moment | None = None,
-    on_moment: Callable[[Moment], None] | None = None,
+    start: BranchPoint | None = None,
+    on_branch_point: Callable[[BranchPoint], None] | None = None,
 ) -> Episode:
     """Play one episode of ``task``. Never raises for a fault: the episode's ``outcome`` names it.
 
-    With ``start`` it goes on from there, and the turns so far are the episode's first ones. ``on_moment`` is
-    told each point at which the policy is about to act.
+    With ``start`` it goes on from there, and the turns so far are the episode's first ones. ``on_branch_point`` is
+    called with each point at which the policy is about to act.
     """
-    limits = limits or Limits()
-    started = time.monotonic()
-    table = Table(env, task, seed)
-    end, outcome, error = None, Outcome.OK, ""
-    try:
-        state_key = await _begin(table, start, limits.reset_s)
-        while end is None:
-            history = table.mover()
-            if on_moment is not None:
-                on_moment(await _moment(history, seed, state_key, limits.step_s))
-            reply = await _in_policy(player(policy, history.agent), history, limits.generate_s)
-            if reply.end is None:
-                step = await _in_env(env, limits.step_s, env.step, reply.message)
-                table.add(history, reply, step, state_key)
-                state_key, end = step.info.get("state_key", ""), step.info.get("end")
-            end = end or reply.end or _spent(table, limits, started)
-            if end is not None and env.now.end is None:
-                history.owe(env.cut(end))
-        outcome = Outcome.LIMIT if end.truncated else Outcome.OK
-    except _Fault as fault:
-        outcome, error = fault.outcome, str(fault)
-    seconds = {"seconds": time.monotonic() - started}
-    return Episode(task, seed, table.trajectories(), outcome, end, error, seconds)
+    episode = _Episode(
+        Request(task, seed, start), policy, limits or Limits(), on_branch_point=on_branch_point
+    )
+    return await episode.run(env)
 
 
-async def _begin(table: Table, start: Moment | None, seconds: float) -> str:
-    """Reset the environment, or bring it and the history to where they start; the state's key."""
-    env = table.env
-    if start is None:
-        options = {"task": table.task}
-        observation, info = await _in_env(env, seconds, env.reset, seed=table.seed, options=options)
-        table.seat(observation)
-        return info["state_key"]
-    await _in_env(env, seconds, env.restore, start.snapshot._replace(seed=table.seed))
-    history = table.seat(start.observation)
-    history.turns.extend(start.turns)
-    history.token_ids.extend(start.token_ids)
-    return start.state_key
-
-
-async def _moment(history: History, seed: int, state_key: str, seconds: float) -> Moment:
+async def _branch_point(history: History, seed: int, state_key: str, seconds: float) -> BranchPoint:
     env = history.env
     if len(env.agents) > 1:
-        raise _Fault(Outcome.ENV_ERROR, "episodes of several agents cannot be branched: use strategy `chain`")
-    snapshot = await _in_env(env, seconds, env.snapshot)
+        raise Fault(Outcome.ENV_ERROR, "episodes of several agents cannot be branched: use strategy `chain`")
+    snapshot = await in_env(env, seconds, env.snapshot)
     turns, tokens = tuple(history.turns), tuple(history.token_ids)
-    return Moment(history.task, seed, snapshot, history.observation, state_key, turns, tokens)
+    return BranchPoint(history.task, seed, snapshot, history.observation, state_key, turns, tokens)
 
 
 async def rollout(
     requests: Sequence[Request],
-    policy: Cast,
+    policy: PolicyMap,
     *,
     concurrency: int = 64,
     limits: Limits | None = None,
     retries: int = 1,
     env_options: Mapping[str, Any] | None = None,
+    env_workers: int | WorkerPool = 0,
     on_episode: Callable[[int, Episode], None] | None = None,
-    on_moment: Callable[[int, Moment], None] | None = None,
+    on_branch_point: Callable[[int, BranchPoint], None] | None = None,
 ) -> list[Episode]:
     """Play all requests, ``concurrency`` at a time, and return the episodes in the requests' order.
 
-    ``policy`` plays every agent, or a mapping names who plays whom (:data:`turnwise.agents.table.Cast`).
+    A step that fails for infrastructure reasons is repeated once, from the same moment in a fresh environment. An
+    episode that faults all the same is played again, ``retries`` times; what still faults is returned with its
+    outcome and its turns so far, for the caller to count.
 
-    An episode that faults is played again in a fresh environment, ``retries`` times; what still faults
-    is returned with its outcome, for the caller to count. ``on_episode(index, episode)`` is called as
-    each one finishes, ``on_moment(index, moment)`` before each turn (again from the first, when it is retried).
+    Args:
+        requests: the episodes.
+        policy: plays every agent, or a mapping names who plays whom (:data:`turnwise.agents.multi_agent.PolicyMap`).
+        concurrency: episodes in flight; fewer where memory or cores are short (:mod:`turnwise.agents.execution.admission`).
+        limits: deadlines and token budget of each episode.
+        retries: how often a faulted episode is played again.
+        env_options: what environments are made with.
+        env_workers: processes that the environments run in, or a pool of them; 0: in this process.
+        on_episode: called with (index, episode) as each one finishes.
+        on_branch_point: called with (index, point) before each turn, again from the first when an episode is retried.
+
+    Raises:
+        TurnwiseError: an environment is unknown or cannot be made, or too many calls hang.
     """
-    gate = asyncio.Semaphore(concurrency)
-    idle: dict[str, list[AgentEnv[Any]]] = defaultdict(list)
-    options = dict(env_options or {})
+    check_numbers(concurrency, retries)
+    limits = limits or Limits()
+    async with contextlib.AsyncExitStack() as stack:
+        maker = stack.enter_context(_maker(env_workers))
+        leases = Leases(maker, env_options or {}, limits.reset_s)
+        stack.push_async_callback(leases.close)
+        await stack.enter_async_context(watch_loop())
+        stack.enter_context(guard(max(limits.reset_s, limits.step_s)))
+        admission = Admission(concurrency, policy)
 
-    async def attempt(index: int, request: Request) -> Episode:
-        pool = idle[request.task.env]
-        env = pool.pop() if pool else make(request.task.env, **options)
-        tell = functools.partial(on_moment, index) if on_moment is not None else None
-        episode = await play(
-            env, policy, request.task, seed=request.seed, limits=limits, start=request.start, on_moment=tell
-        )
-        if episode.outcome.counts:
-            pool.append(env)
-        else:
-            env.close()  # what faulted is not used again
-        return episode
-
-    async def one(index: int, request: Request) -> Episode:
-        async with gate:
-            await asyncio.sleep(0)  # a script in a pure environment never waits: let Ctrl-C come between
-            episode = await attempt(index, request)
-            for _ in range(retries):
-                if episode.outcome.counts:
-                    break
-                episode = await attempt(index, request)
+        async def one(index: int, request: Request) -> Episode:
+            async with admission.place(blocking=env_class(request.task.env).blocking):
+                await asyncio.sleep(0)  # a script in a pure environment never waits: let Ctrl-C come between
+                tell = functools.partial(on_branch_point, index) if on_branch_point is not None else None
+                attempt = functools.partial(_attempt, leases, request, index, policy, limits, tell)
+                episode = await _persist(attempt, retries)
             if on_episode is not None:
                 on_episode(index, episode)
             return episode
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(index, request)) for index, request in enumerate(requests)]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(index, request)) for index, request in enumerate(requests)]
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
         return [task.result() for task in tasks]
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from None
+
+
+def check_numbers(concurrency: int, retries: int) -> None:
+    """Refuse numbers with which nothing would ever be played."""
+    if concurrency < 1:
+        raise TurnwiseError(f"concurrency is {concurrency}: nothing would ever be played.", "Give 1 or more.")
+    if retries < 0:
+        raise TurnwiseError(f"retries is {retries}.", "Give 0 (play nothing again) or more.")
+
+
+async def _persist(attempt: Callable[..., Awaitable[tuple[Episode, Fault | None]]], retries: int) -> Episode:
+    """Play an episode until it counts, or ``retries`` are used up; what others did to it costs none, up to a limit."""
+    spared, alone = 0, False
+    while True:
+        episode, fault = await attempt(alone=alone)
+        if fault is None:
+            return episode
+        if fault.innocent and spared < MOST_SPARED:
+            spared += 1
+        elif retries:
+            retries -= 1
+        else:
+            return episode
+        alone = fault.suspect
+
+
+async def _attempt(
+    leases: Leases,
+    request: Request,
+    index: int,
+    policy: PolicyMap,
+    limits: Limits,
+    on_branch_point: Callable[[BranchPoint], None] | None,
+    *,
+    alone: bool,
+) -> tuple[Episode, Fault | None]:
+    """Play an episode once; the fault that is worth playing it again."""
+    name, key = request.task.env, request.key or (index,)
+    held: list[AgentEnv[Any]] = []
+
+    async def renew(fault: Fault) -> AgentEnv[Any]:
+        leases.discard(held.pop())
+        held.append(await leases.take(name, key, alone=fault.suspect))
+        return held[-1]
+
+    playing = _Episode(request, policy, limits, renew, on_branch_point)
+    healthy = False
+    try:
+        held.append(await leases.take(name, key, alone=alone))
+        episode = await playing.run(held[-1])
+        healthy = episode.outcome.counts
+    except Fault as fault:  # no environment could be had
+        playing.fault = fault
+        episode = Episode(
+            request.task, request.seed, {"agent": Trajectory(())}, fault.outcome, error=str(fault)
+        )
     finally:
-        for pool in idle.values():
-            for env in pool:
-                env.close()
+        for env in held:
+            if healthy:
+                leases.give_back(env, name)
+            else:
+                leases.discard(env)  # what faulted or was cancelled is not used again
+    return episode, None if playing.hopeless else playing.fault
 
 
-def run_episodes(requests: Sequence[Request], policy: Cast, **options: Any) -> list[Episode]:
+@contextlib.contextmanager
+def _maker(env_workers: int | WorkerPool) -> Generator[Maker]:
+    """Who makes the environments; a pool of processes that was not given is closed in the end."""
+    if not isinstance(env_workers, int):
+        yield env_workers.make
+        return
+    with workers_for(env_workers) as pool:
+        yield pool.make if pool is not None else here
+
+
+def run_episodes(requests: Sequence[Request], policy: PolicyMap, **options: Any) -> list[Episode]:
     """:func:`rollout` for callers that have no event loop."""
     return asyncio.run(rollout(requests, policy, **options))
 
 
-async def _in_env(
-    env: AgentEnv[Any], seconds: float, call: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
-) -> Result:
-    """Call the environment: short pure ones on the event loop, blocking ones in a thread of their own."""
-    try:
-        if not env.blocking:
-            return call(*args, **kwargs)
-        async with asyncio.timeout(seconds):
-            return await asyncio.to_thread(call, *args, **kwargs)
-    except TimeoutError:
-        name = getattr(call, "__name__", "call")
-        raise _Fault(Outcome.INFRA_ERROR, f"{name}() took more than {seconds:g} s") from None
-    except VerifierError as error:
-        raise _Fault(Outcome.VERIFIER_ERROR, str(error)) from error
-    except InfraError as error:
-        raise _Fault(Outcome.INFRA_ERROR, str(error)) from error
-    except (Exception, SystemExit) as error:
-        raise _Fault(Outcome.ENV_ERROR, f"{type(error).__name__}: {error}") from error
-
-
-async def _in_policy(policy: Policy, history: History, seconds: float) -> Reply:
-    try:
-        async with asyncio.timeout(seconds):
-            return await policy.act(history)
-    except TimeoutError:
-        raise _Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s") from None
-    except Exception as error:
-        raise _Fault(Outcome.INFRA_ERROR, f"{type(error).__name__}: {error}") from error
-
-
-def _spent(table: Table, limits: Limits, started: float) -> End | None:
+def _spent(episode: MultiAgentEpisode, limits: Limits, started: float) -> EndReason | None:
     if time.monotonic() - started > limits.episode_s:
-        return End.TIME_LIMIT
-    turns = (turn for history in table.histories.values() for turn in history.turns)
+        return EndReason.TIME_LIMIT
+    turns = (turn for history in episode.histories.values() for turn in history.turns)
     if sum(len(turn.reply.action_ids) for turn in turns) >= limits.episode_tokens:
-        return End.TOKEN_LIMIT
+        return EndReason.TOKEN_LIMIT
     return None

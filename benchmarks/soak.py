@@ -21,7 +21,7 @@ from turnwise.envs.registry import env_class
 from turnwise.machine import describe
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.sandbox.bench import occupied
-from turnwise.tools.sandbox.registry import get_backend
+from turnwise.tools.sandbox.registry import get_backend, get_pool
 
 _SWE = (
     "shell[ls -R | head -n 20]",
@@ -62,6 +62,7 @@ def soak(name: str, backend: str, episodes: int, at_once: int) -> dict[str, obje
         from turnwise.envs.code.runner import get_runner
 
         get_runner(backend).close()
+    get_pool(backend).close()
     gc.collect()
     left = sorted(occupied(base) - before)
     return {

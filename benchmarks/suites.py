@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from turnwise.envs.survey import Survey, suites_of, survey
+from turnwise.envs.check.survey import Survey, suites_of, survey
 from turnwise.machine import describe
 
 FILE = Path(__file__).with_suffix(".json")

@@ -103,7 +103,9 @@ def register_all() -> None:
             for name, suite in yaml.safe_load(file.read_text("utf-8")).items():
                 if "needs" in suite and not _cached(suite["needs"]):
                     continue
-                register_suite(Suite(name, suite["env"], suite["about"], suite.get("knobs", {})))
+                register_suite(
+                    Suite(name, suite["env"], suite["about"], suite.get("knobs", {}), suite.get("size"))
+                )
 
 
 def _cached(path: str) -> bool:

@@ -1,9 +1,9 @@
-"""The environment contract: messages in, messages out, a ledger of rewards, ends with names.
+"""The environment contract: messages in, messages out, named reward components, ends with names.
 
 An environment is a :class:`gymnasium.Env` written as a pure function. Its author defines the first
 state (:meth:`AgentEnv.initial`) and what an action changes (:meth:`AgentEnv.transition`); states are
 immutable values, so a snapshot is a reference and a fork costs microseconds. The base class keeps the
-rest of the contract (E1–E9 in docs/architecture.md): the ledger sums to the reward, shaping is
+rest of the contract (E1–E9 in docs/architecture.md): the reward components sum to the reward, shaping is
 potential-based, bad actions become observations, chance is drawn from (task, seed, turn).
 """
 
@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Generic
 
 import gymnasium
 
+from turnwise.blame import AuthorError, written_at
+from turnwise.envs import returned
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.spaces import MessageSpace, MessagesSpace
-from turnwise.envs.steps import End, Info, Kind, Snapshot, State, Step, Transition
+from turnwise.envs.steps import EndReason, Info, RewardKind, Snapshot, State, Step, Transition
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.tools.core import Tool, ToolCall, ToolError
 
-__all__ = ["AgentEnv", "End", "Info", "Kind", "Snapshot", "Step", "Transition", "tool_specs"]
+__all__ = ["AgentEnv", "EndReason", "Info", "RewardKind", "Snapshot", "Step", "Transition", "tool_specs"]
 
 
 class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
@@ -37,11 +38,15 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     system: str = ""  # the system message: rules and how to act
     tools: tuple[Tool, ...] = ()
     agents: tuple[str, ...] = ("agent",)  # of the current task; the first is the one that is evaluated
-    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME}
+    reward_components: Mapping[str, RewardKind] = {"outcome": RewardKind.OUTCOME}
     turn_limit: int = 30
-    floor: ClassVar[float] = 0.1  # the most that any floor agent may succeed (E6)
-    floors: ClassVar[Mapping[str, float]] = {}  # of suites with another one: a match is won by one of two
-    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"": {}}  # workload → knobs (envs/bench.py)
+    max_trivial_score: ClassVar[float] = 0.1  # the most that any trivial baseline may succeed (E6)
+    # of suites with another one: a match is won by one of two
+    max_trivial_scores: ClassVar[Mapping[str, float]] = {}
+    copies: ClassVar[str] = ""  # why the prompt holds what must be said, where that is the task (E8)
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
+        "": {}
+    }  # workload → knobs (envs/bench/memory.py)
     blocking: ClassVar[bool] = True  # False: steps are short and pure, and run on the event loop
     observation_limit: int = 20_000  # characters; the rest is cut with a visible marker (E8)
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's declaration)
@@ -53,11 +58,11 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         """A new task. Tasks of different splits must differ whatever ``rng`` is."""
-        raise NotImplementedError(f"{cls.__name__}.generate(rng, split, **knobs) is not defined")
+        raise _missing(cls, "generate(rng, split, **knobs)", "Write it, a classmethod that returns a Task.")
 
     def initial(self, task: Task) -> tuple[State, str | Messages]:
         """The first state and the first observation."""
-        raise NotImplementedError
+        raise _missing(type(self), "initial(task)", "Write it: return state, observation.")
 
     def transition(self, state: State, action: Message) -> Transition[State]:
         """What ``action`` does in ``state``. Must not change ``state``; chance comes from :meth:`rng`.
@@ -65,7 +70,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         Raises:
             ToolError: the action means nothing here; its text becomes the observation (E7).
         """
-        raise NotImplementedError
+        raise _missing(type(self), "transition(state, action)", "Write it: return Transition(state, …).")
 
     def refused(self, state: State, action: Message, why: str) -> Transition[State]:
         """What a bad action does: it is answered, and nothing else, unless a subclass remembers or charges it."""
@@ -73,7 +78,8 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     def gold(self, state: State) -> Message | str:
         """The next action of a solution that scores 1, from any state where one exists (E6)."""
-        raise NotImplementedError(f"{type(self).__name__}.gold(state) is not defined")
+        remedy = "Write it: the next action of a solution that scores 1 (E6, and warm starts imitate it)."
+        raise _missing(type(self), "gold(state)", remedy)
 
     def demonstrate(self, state: State, rng: Random) -> Message | str:
         """The next action of a mediocre agent, for warm starts that leave something to be learned."""
@@ -93,7 +99,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     # --- several agents, who take turns (all methods above speak of the one who moves) ------------
 
-    def mover(self, state: State) -> str:
+    def current_agent(self, state: State) -> str:
         """Who moves in ``state``."""
         return self.agents[0]
 
@@ -111,7 +117,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         self.render_mode = render_mode
         self.shaping = shaping
         if shaping:
-            self.ledger = {**self.ledger, "progress": Kind.POTENTIAL}
+            self.reward_components = {**self.reward_components, "progress": RewardKind.POTENTIAL}
         self.observation_space = MessagesSpace()
         self.action_space = MessageSpace()
 
@@ -124,9 +130,11 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         task = (options or {}).get("task")
         if task is None:
             task = self.generate(derive_rng(type(self).__name__, "reset", seed), Split.TRAIN)
-        state, observation = self.initial(task)
+        task = returned.check_task(type(self), task)
+        state, observation = returned.check_start(self, self.initial(task))
         self._snapshot = Snapshot(task, seed, state, 0, None)
-        messages = self._address(self.mover(state), self._messages(observation, ()))
+        observation = returned.clean(self, observation, "initial")
+        messages = self._address(self.current_agent(state), self._messages(observation, ()))
         return messages, dict(self._info({}, None, False, {}))
 
     def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -135,28 +143,31 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         if now.end is not None:
             raise EnvError(f"step() after the episode ended ({now.end}).", "Call reset() first.")
         message = Message("assistant", action) if isinstance(action, str) else action
-        bad_action = False
+        bad_action, method = False, "transition"
         try:
             if message.malformed and self.tools:
                 raise ToolError(message.malformed)
             change = self.transition(now.state, message)
         except ToolError as error:
-            change, bad_action = self.refused(now.state, message, str(error)), True
+            bad_action, method = True, "refused"
+            change = self.refused(now.state, message, str(error))
+        returned.check_change(self, change, method)
+        said = returned.clean(self, change.observation, method, message)
         end = change.end
         if end is None and now.turn + 1 >= self._turn_limit(now.task):
-            end = End.TURN_LIMIT
-        rewards = self._ledger(now.state, change, end)
+            end = EndReason.TURN_LIMIT
+        rewards = self._components(now.state, change, end)
         self._snapshot = Snapshot(now.task, now.seed, change.state, now.turn + 1, end, now.addressed)
         ended, truncated = end is not None, end is not None and end.truncated
         info = self._info(rewards, end, bad_action, change.details)
         if len(self.agents) == 1:
-            observation = self._messages(change.observation, message.tool_calls)
+            observation = self._messages(said, message.tool_calls)
         else:
-            observation = self._to_others(now.state, change, message, info)
+            observation = self._to_others(now.state, change._replace(observation=said), message, info)
         return Step(observation, sum(rewards.values()), ended and not truncated, truncated, info)
 
-    def cut(self, end: End) -> Mapping[str, float]:
-        """End the episode from outside (a token or time limit); what the last turn's ledger still owes."""
+    def cut(self, end: EndReason) -> Mapping[str, float]:
+        """End the episode from outside (a token or time limit); what the last turn's reward still lacks."""
         now = self._require_episode()
         self._snapshot = now._replace(end=end)
         return {"progress": -self.shaping * self._potential(now.state)} if self.shaping else {}
@@ -169,7 +180,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     @property
     def agent(self) -> str:
         """Who moves now."""
-        return self.mover(self._require_episode().state)
+        return self.current_agent(self._require_episode().state)
 
     # --- fork contract (E4) ----------------------------------------------------------------------
 
@@ -210,18 +221,21 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
 
     def _to_others(self, state: State, change: Transition[State], action: Message, info: Info) -> Messages:
         """Address what was seen to the one who moves next, and tell the others what is theirs."""
-        moved, ended = self.mover(state), info.get("end") is not None
-        agent = moved if ended else self.mover(change.state)
+        moved, ended = self.current_agent(state), info.get("end") is not None
+        agent = moved if ended else self.current_agent(change.state)
         calls = action.tool_calls if agent == moved else ()
         observation = self._address(agent, self._messages(change.observation, calls))
-        told = {name: self._address(name, self._messages(said, ())) for name, said in change.told.items()}
-        for name, rewards in change.others.items():
-            self._require_declared(rewards)
+        messages_to: dict[str, Messages] = {}
+        for name, said in change.messages_to.items():
+            said = returned.clean(self, said, "transition", action)
+            messages_to[name] = self._address(name, self._messages(said, ()))
+        for name, rewards in change.rewards_to.items():
+            returned.check_rewards(self, rewards)
             if name not in self.agents or name == moved:
                 raise EnvError(
                     f"{type(self).__name__} paid {name!r} as another agent.", "Name one of `agents`."
                 )
-        info |= {"agent": agent, "others": change.others, "told": told}
+        info |= {"agent": agent, "rewards_to": dict(change.rewards_to), "messages_to": messages_to}
         return observation
 
     def _address(self, agent: str, messages: Messages) -> Messages:
@@ -241,7 +255,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     def _turn_limit(self, task: Task) -> int:
         return task.options.get("turn_limit", self.turn_limit)
 
-    def _ledger(self, state: State, change: Transition[State], end: End | None) -> dict[str, float]:
+    def _components(self, state: State, change: Transition[State], end: EndReason | None) -> dict[str, float]:
         rewards = dict(change.rewards)
         if self.shaping and len(self.agents) > 1:
             raise EnvError("Shaping is for one agent.", "Leave `shaping` at 0 where several agents play.")
@@ -249,26 +263,11 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
             # Φ is 0 at every end, else stopping early or stalling would earn what the task did not.
             after = 0.0 if end is not None else self._potential(change.state)
             rewards["progress"] = self.shaping * (after - self._potential(state))
-        self._require_declared(rewards)
+        returned.check_rewards(self, rewards)
         return rewards
 
-    def _require_declared(self, rewards: Mapping[str, float]) -> None:
-        for name, value in rewards.items():
-            if name not in self.ledger:
-                raise EnvError(
-                    f"{type(self).__name__} paid {name!r}, which its ledger does not declare.",
-                    f"Add {name!r} to `ledger` with its Kind.",
-                )
-            if not isinstance(value, (int, float)) or not math.isfinite(value):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise EnvError(
-                    f"{type(self).__name__} paid {name}={value!r}.", "Each reward must be a finite number."
-                )
-
     def _potential(self, state: State) -> float:
-        value = self.potential(state)
-        if value is None:
-            raise EnvError(f"{type(self).__name__} has no potential to shape with.", "Leave `shaping` at 0.")
-        return value
+        return returned.check_potential(self, self.potential(state))
 
     def _messages(self, observation: str | Messages, calls: Sequence[ToolCall]) -> Messages:
         if isinstance(observation, Messages):
@@ -281,18 +280,26 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         return Messages((Message("user", observation),))
 
     def _info(
-        self, rewards: Mapping[str, float], end: End | None, bad_action: bool, details: Mapping[str, Json]
+        self,
+        rewards: Mapping[str, float],
+        end: EndReason | None,
+        bad_action: bool,
+        details: Mapping[str, Json],
     ) -> Info:
         now = self._require_episode()
         return {
             "rewards": rewards,
             "end": end,
-            "state_key": self.state_key(now.state),
+            "state_key": returned.check_key(self, self.state_key(now.state)),
             "task_id": now.task.id,
             "turn": now.turn,
             "bad_action": bad_action,
             "details": dict(details),  # the default is one shared object
         }
+
+
+def _missing(cls: type, method: str, remedy: str) -> AuthorError:
+    return AuthorError(f"{cls.__name__} does not define {method}.", remedy, written_at(cls))
 
 
 def tool_specs(tools: Iterable[Tool]) -> list[dict[str, Json]]:

@@ -1,4 +1,4 @@
-"""Environments whose world lies outside of Python: a container with files, a browser with a page.
+"""Live environments, whose state lies outside of Python: a container with files, a browser with a page.
 
 The contract is that of :class:`turnwise.envs.core.AgentEnv`; the difference is that ``transition`` changes the
 live world and returns a description of it, and that returning to a moment needs a copy of that world.

@@ -24,7 +24,7 @@ class Image:
 class Message:
     """One chat message. A result of a tool carries the id of the call it answers.
 
-    ``malformed`` says why a tool call that the policy attempted could not be read; it is told so (E7).
+    ``malformed`` says why a tool call that the policy attempted could not be read; the policy is informed (E7).
     """
 
     role: Role

@@ -1,6 +1,6 @@
 """Find environments and suites by name: ours, and those of installed third-party packages.
 
-A package adds its own with one entry point whose target is a function that calls
+A package adds its own with one entry point (:mod:`turnwise.registry`) whose target is a function that calls
 :func:`register` and :func:`register_suite`::
 
     [project.entry-points."turnwise.plugins"]
@@ -11,29 +11,43 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
-from importlib.metadata import entry_points
+import inspect
+import os
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import gymnasium
 
+from turnwise.blame import AuthorError, authors_place, describe, shown
 from turnwise.envs.core import AgentEnv
+from turnwise.envs.returned import check_generate, check_task
+from turnwise.envs.sources import entry_point_of, is_source, load_class
 from turnwise.errors import EnvError, NotFoundError, TurnwiseError
-from turnwise.tasks.core import Split, Suite, Task
+from turnwise.registry import load_plugins, not_found, package_of
+from turnwise.secrets import resolve_options
+from turnwise.tasks.core import Split, Suite, Task, derive_rng
+from turnwise.watchdog import limited
 
-PLUGIN_GROUP = "turnwise.plugins"
+GENERATE_S = 300.0
+"""What making one task may take: some build a whole library first."""
 
 
 class EnvEntry(NamedTuple):
-    """A registered environment: its id and where its class is (``module:Class``)."""
+    """A registered environment: its id, where its class is (``module:Class``), and who said so (``file.py:LINE``)."""
 
     name: str
     entry_point: str
     about: str
+    said: str = ""
+
+    @property
+    def package(self) -> str:
+        """The package that it comes with, or where its class is."""
+        where = self.entry_point.rpartition(":")[0]
+        return package_of(where) or where
 
     def load(self) -> type[AgentEnv[Any]]:
-        module, _, attribute = self.entry_point.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return load_class(self.entry_point, self.said and f"registered as {self.name} at {self.said}")
 
 
 _envs: dict[str, EnvEntry] = {}
@@ -43,21 +57,48 @@ _suites: dict[str, Suite] = {}
 def register(name: str, entry_point: str, about: str) -> None:
     """Register an environment under a gymnasium id such as ``turnwise/Shop-v0``.
 
+    Args:
+        name: the id, ``family/Name-v0``.
+        entry_point: where its class is: ``module:Class``.
+        about: what it is, in a sentence.
+
     Raises:
-        EnvError: the id is taken by another class.
+        EnvError: the id is taken by another class, or one of the two is none.
     """
-    entry = EnvEntry(name, entry_point, about)
+    if not isinstance(entry_point, str) or ":" not in entry_point:  # pyright: ignore[reportUnnecessaryIsInstance]
+        cls: Any = entry_point
+        right = f"{cls.__module__}:{cls.__qualname__}" if isinstance(cls, type) else "package.module:Class"
+        raise EnvError(
+            f"{name} is registered with {entry_point!r}.", f"Say where its class is as text: {right!r}."
+        )
+    frame = inspect.currentframe()
+    caller = frame and frame.f_back
+    said = shown(caller.f_code.co_filename, caller.f_lineno) if caller else ""
+    entry = EnvEntry(name, entry_point, about, said)
     if _envs.get(name, entry).entry_point != entry_point:
         raise EnvError(
             f"The environment id {name!r} is taken by {_envs[name].entry_point}.", "Choose another id."
         )
-    _envs[name] = entry
-    if name not in gymnasium.registry:
-        gymnasium.register(name, entry_point=entry_point)  # pyright: ignore[reportUnknownMemberType]
+    _enter(entry)
+
+
+def _enter(entry: EnvEntry) -> None:
+    if entry.name not in gymnasium.registry:
+        maker: Any = functools.partial(make, entry.name) if ".py:" in entry.entry_point else entry.entry_point
+        try:
+            gymnasium.register(entry.name, entry_point=maker)  # pyright: ignore[reportUnknownMemberType]
+        except gymnasium.error.Error as error:
+            raise EnvError(
+                f"{entry.name!r} is no id of an environment.", "Write it as family/Name-v0."
+            ) from error
+    _envs[entry.name] = entry
 
 
 def register_suite(suite: Suite) -> None:
     """Register a suite of tasks.
+
+    Args:
+        suite: its name, its environment's id, what it is, and the knobs of its generator.
 
     Raises:
         EnvError: the name is taken by another suite.
@@ -87,8 +128,50 @@ def env_class(name: str) -> type[AgentEnv[Any]]:
     """
     _load_everything()
     if name not in _envs:
-        raise NotFoundError("environment", name, _envs)
+        raise _not_found("environment", name, _envs)
     return _envs[name].load()
+
+
+def resolve(name: str) -> str:
+    """The id of an environment. What is not installed is named by its place, and registered for this process.
+
+    >>> resolve("turnwise/Shop-v0")
+    'turnwise/Shop-v0'
+
+    Args:
+        name: An id, ``path/to/file.py``, ``path/to/file.py:Class`` or ``module:Class``.
+
+    Raises:
+        EnvError: there is no such file or class, or it makes no tasks.
+    """
+    if not is_source(name):
+        return name
+    _load_everything()
+    entry_point = entry_point_of(name)
+    cls = load_class(entry_point)
+    check_generate(cls, {})
+    try:
+        own = check_task(cls, cls.generate(derive_rng("resolve"), Split.TRAIN)).env
+    except AuthorError:
+        raise
+    except TurnwiseError as error:
+        raise AuthorError(error.cause, error.remedy, authors_place(error, cls)) from error
+    except Exception as error:
+        raise EnvError(f"{name} makes no task: {describe(error, cls)}", "Fix generate().") from error
+    if own not in _envs or not _is_at(_envs[own], cls):
+        gymnasium.registry.pop(own, None)
+        _enter(EnvEntry(own, entry_point, (cls.__doc__ or cls.__name__).strip().splitlines()[0]))
+    return own
+
+
+def _is_at(entry: EnvEntry, cls: type) -> bool:
+    """Whether a registered environment is this class, if under another module's name."""
+    try:
+        registered = entry.load()
+    except EnvError:
+        return False
+    files = (os.path.realpath(inspect.getfile(each)) for each in (registered, cls))
+    return registered.__qualname__ == cls.__qualname__ and len(set(files)) == 1
 
 
 def make(name: str, **options: Any) -> AgentEnv[Any]:
@@ -96,46 +179,99 @@ def make(name: str, **options: Any) -> AgentEnv[Any]:
 
     >>> make("turnwise/Shop-v0").turn_limit
     15
+
+    Args:
+        name: its id (`turnwise list envs`).
+        options: what its class takes. Keys are given as references: ``make(…, api_key="${MY_KEY}")``.
+
+    Returns:
+        The environment; close it where it holds a browser or a container.
+
+    Raises:
+        NotFoundError: no environment has this id; the nearest is named.
     """
-    return env_class(name)(**options)
+    return env_class(name)(**resolve_options(options))
 
 
 def get_suite(name: str) -> Suite:
     """The suite of this name.
 
+    >>> get_suite("shop/easy").env
+    'turnwise/Shop-v0'
+
+    Args:
+        name: as `turnwise list suites` has it, or where an environment is written (``path/to/file.py``).
+
+    Returns:
+        The suite: a name for generated tasks, in splits; ``size`` says where they repeat.
+
     Raises:
         NotFoundError: there is none; the nearest is named.
     """
     _load_everything()
+    if is_source(name):
+        return environment_suites(resolve(name))[0]
     if name not in _suites:
-        raise NotFoundError("suite", name, _suites)
+        raise _not_found("suite", name, _suites)
     return _suites[name]
 
 
+def environment_suites(name: str) -> list[Suite]:
+    """The suites of an environment, or one with the generator's own defaults if it has none."""
+    own = [suite for suite in suites() if suite.env == name]
+    return own or [Suite(name, name, "the generator's defaults")]
+
+
 def suite_task(suite: Suite, split: Split, index: int) -> Task:
-    """Task ``index`` of a split: a function of the names alone."""
-    return env_class(suite.env).generate(suite.rng(split, index), split, **suite.knobs)
+    """Task ``index`` of a split: a function of the names alone.
+
+    Args:
+        suite: whose task.
+        split: train, dev or test, which share no task.
+        index: from 0, without end.
+
+    Returns:
+        The task, the same wherever and whenever it is asked for.
+    """
+    return next(suite_tasks(suite, split, 1, start=index))
 
 
 def suite_tasks(suite: Suite, split: Split, n: int, *, start: int = 0) -> Iterator[Task]:
-    """Tasks ``start … start + n − 1`` of a split."""
-    generate = env_class(suite.env).generate
+    """Tasks ``start … start + n − 1`` of a split.
+
+    Args:
+        suite: whose tasks.
+        split: train, dev or test, which share no task.
+        n: how many.
+        start: the number of the first one.
+
+    Returns:
+        The tasks, each made when it is asked for.
+
+    Raises:
+        DeadlineError: making one takes more than ``GENERATE_S``.
+    """
+    cls, what = env_class(suite.env), f"generate() of {suite.env}"
     for index in range(start, start + n):
-        yield generate(suite.rng(split, index), split, **suite.knobs)
+        try:
+            task = limited(what, GENERATE_S, cls.generate, suite.rng(split, index), split, **suite.knobs)
+        except TypeError:
+            check_generate(cls, suite.knobs)
+            raise
+        yield check_task(cls, task)
+
+
+def _not_found(kind: str, name: str, known: Iterable[str]) -> NotFoundError:
+    return not_found(kind, name, known, "Or give its file: path/to/file.py.")
 
 
 @functools.cache
-def _load_everything() -> None:
-    from turnwise.envs.builtin import register_all
+def _load_ours() -> None:
+    importlib.import_module(
+        "turnwise.envs.builtin"
+    ).register_all()  # by name, as plugins are: it imports this module
 
-    register_all()
-    for entry in entry_points(group=PLUGIN_GROUP):
-        try:
-            entry.load()()
-        except TurnwiseError:
-            raise
-        except Exception as error:
-            raise EnvError(
-                f"The plugin {entry.name!r} ({entry.value}) failed to register: {error!r}.",
-                "Repair or uninstall that package.",
-            ) from error
+
+def _load_everything() -> None:
+    _load_ours()
+    load_plugins()

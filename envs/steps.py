@@ -12,7 +12,7 @@ from turnwise.tasks.core import Json, Task
 State = TypeVar("State")
 
 
-class End(enum.StrEnum):
+class EndReason(enum.StrEnum):
     """Why an episode ended. Truncated ends cut it short; the others end it."""
 
     SOLVED = "solved"  #            the task is done, fully
@@ -24,11 +24,11 @@ class End(enum.StrEnum):
 
     @property
     def truncated(self) -> bool:
-        return self in (End.TURN_LIMIT, End.TOKEN_LIMIT, End.TIME_LIMIT)
+        return self in (EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT, EndReason.TIME_LIMIT)
 
 
-class Kind(enum.StrEnum):
-    """What a part of the ledger stands for."""
+class RewardKind(enum.StrEnum):
+    """What a reward component stands for."""
 
     OUTCOME = "outcome"  #      how well the task was done: the score
     POTENTIAL = "potential"  #  γΦ(s′) − Φ(s): moves credit, never the optimal policy
@@ -40,15 +40,15 @@ class Info(TypedDict, total=False):
     """The fifth value of ``step``."""
 
     rewards: Mapping[str, float]
-    end: End | None
+    end: EndReason | None
     state_key: str
     task_id: str
     turn: int
     bad_action: bool
     details: Mapping[str, Json]
     agent: str  # who moves next, where an environment has several agents
-    others: Mapping[str, Mapping[str, float]]  # what this turn earned those who did not move
-    told: Mapping[str, Messages]  # what those are told who neither move next nor moved
+    rewards_to: Mapping[str, Mapping[str, float]]  # what this turn earned agents that did not act
+    messages_to: Mapping[str, Messages]  # for agents that neither acted nor act next
 
 
 class Step(NamedTuple):
@@ -62,19 +62,19 @@ class Step(NamedTuple):
 
 
 class Transition(NamedTuple, Generic[State]):
-    """What an action did: the next state, what the policy is told, what it earned, whether it is over.
+    """What an action did: the next state, what the policy observes, what it earned, whether it is over.
 
     With several agents ``observation`` is for the one who moves next (at the end: for the one who moved),
-    ``told`` is for others, and ``others`` is what they earned by this turn.
+    ``messages_to`` is for other agents, and ``rewards_to`` is what those earned by this turn.
     """
 
     state: State
     observation: str | Messages
     rewards: Mapping[str, float] = {}
-    end: End | None = None
+    end: EndReason | None = None
     details: Mapping[str, Json] = {}
-    others: Mapping[str, Mapping[str, float]] = {}
-    told: Mapping[str, str | Messages] = {}
+    rewards_to: Mapping[str, Mapping[str, float]] = {}
+    messages_to: Mapping[str, str | Messages] = {}
 
 
 class Snapshot(NamedTuple, Generic[State]):
@@ -84,6 +84,7 @@ class Snapshot(NamedTuple, Generic[State]):
     seed: int
     state: State
     turn: int
-    end: End | None
+    end: EndReason | None
     addressed: frozenset[str] = frozenset()  # the agents who were given their system message
+    seen: frozenset[str] = frozenset()  # keys of earlier states, where an environment must know them
     world: object = None  # what lies outside of ``state``: a container, a browser (envs/live.py)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox import daemon
-from turnwise.tools.sandbox.core import Image, Root
+from turnwise.tools.sandbox.core import Root, SandboxImage
 from turnwise.tools.sandbox.registry import get_backend
 from turnwise.tools.sandbox.roots import build_root
 
@@ -64,8 +64,8 @@ def install() -> str:
 
 
 def probe(name: str) -> str:
-    """Run a command in a sandbox of this back end."""
-    with get_backend(name).start(Image.of({"a.py": "print('works')"})) as sandbox:
+    """Run a command in a sandbox of this backend."""
+    with get_backend(name).start(SandboxImage.of({"a.py": "print('works')"})) as sandbox:
         result = sandbox.exec(["python3", "a.py"])
     if result.out != "works\n":
         raise TurnwiseError(f"A command failed in it: {result}"[:300], "Please report this.")

@@ -12,9 +12,11 @@ import functools
 import hashlib
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
+
+from turnwise.errors import EnvError
 
 Json: TypeAlias = Any
 """A value that ``json.dumps`` accepts: None, bool, int, float, str, list or dict of such."""
@@ -70,6 +72,20 @@ class Task:
     options: Mapping[str, Json] = field(default_factory=dict[str, Json])
     gold: Json = None
 
+    def __post_init__(self) -> None:
+        for name in ("env", "prompt"):
+            if not isinstance(getattr(self, name), str):
+                raise EnvError(
+                    f"A task's {name} is {getattr(self, name)!r:.60}, which is no text.",
+                    "Write Task(env_id, prompt, options, gold).",
+                )
+        try:
+            self.id  # noqa: B018 (computed here, where its author's line is still on the stack)
+        except (TypeError, ValueError) as error:
+            raise EnvError(
+                _no_json({"options": self.options, "gold": self.gold}) or f"{error}.", _AS_JSON
+            ) from None
+
     @functools.cached_property
     def id(self) -> str:
         """The hash of the content."""
@@ -83,9 +99,34 @@ class Task:
         return Task(data["env"], data["prompt"], data["options"], data["gold"])
 
 
+_AS_JSON = "Tasks are data: text, numbers, lists and dicts with text as keys; a date is date.isoformat()."
+
+
+def _no_json(value: Json, where: str = "") -> str:
+    """Which part of a task JSON cannot hold; empty where it can hold all."""
+    if isinstance(value, Mapping):
+        for key, inside in cast("Mapping[Any, Json]", value).items():
+            at = f"{where}[{key!r}]" if where else str(key)
+            wrong = _no_json(inside, at) if type(key) is str else f"A task's {at} has a key that is no text."
+            if wrong:
+                return wrong
+        return ""
+    if isinstance(value, (list, tuple)):
+        items = enumerate(cast("Sequence[Json]", value))
+        return next(filter(None, (_no_json(item, f"{where}[{n}]") for n, item in items)), "")
+    try:
+        canonical(value).encode()
+    except (TypeError, ValueError):
+        return f"A task's {where} is {value!r:.60} ({type(value).__name__}), which JSON cannot hold."
+    return ""
+
+
 @dataclass(frozen=True)
 class Suite:
-    """A named, endless family of tasks: an environment and the knobs its generator is given.
+    """A named family of tasks: an environment and the knobs its generator is given.
+
+    It can be asked for as many tasks as wanted. ``size`` says where they repeat: how many different ones 2,000
+    training tasks are; None where tasks do not run out.
 
     Task ``index`` of a split is a function of (name, split, index) alone, so two people who evaluate
     on the first 200 test tasks evaluate on the same 200.
@@ -95,6 +136,7 @@ class Suite:
     env: str
     about: str
     knobs: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    size: int | None = None
 
     def rng(self, split: Split, index: int) -> random.Random:
         """The generator from which task ``index`` of ``split`` is made."""

@@ -1,19 +1,189 @@
-"""A small random model, and one vLLM engine for the whole session, since it takes seconds to start."""
+"""What tests need of the machine and which of them run together; a small model; one vLLM engine for all.
+
+The markers of a test follow from its fixtures and parameters (:data:`RESOURCES`), its tier from its markers:
+docs/testing.md has both.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import json
+import os
+import subprocess
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import psutil
 import pytest
 
+from turnwise.envs.check import leaks
+from turnwise.machine import describe
+from turnwise.tools.browser.chromium import find_chromium
+from turnwise.tools.sandbox.core import Backend
+from turnwise.tools.sandbox.registry import get_backend
+
 if TYPE_CHECKING:
-    from turnwise.agents.policies.vllm import VllmEngine
+    from turnwise.agents.engines.vllm import VllmEngine
 
 VOCAB, CONTEXT = 320, 256
+
+RESOURCES = {  # what a fixture of this name, or a parameter of this value, needs of the machine
+    "vllm": "vllm",
+    "vllm_engine": "vllm",
+    "browser": "browser",
+    "bubblewrap": "sandbox",
+    "sandboxed": "sandbox",
+    "docker": "docker",
+}
+TOGETHER = ("browser", "vllm", "docker")  # each in one worker; in the order in which they are started
+COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
+WORKER_GIB = 3  # what a worker of the largest group needs
+FOLDERS = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its resources and with the group that one worker runs; what takes longest starts first."""
+    slow: set[str] = set()
+    for item in items:
+        for resource in sorted(_resources(item)):
+            item.add_marker(resource)
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+        if item.get_closest_marker("slow"):
+            slow.add(_group_of(item))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        rank = {name: number for number, name in enumerate(TOGETHER)}
+        items.sort(key=lambda item: (rank.get(_group_of(item), len(rank)), _group_of(item) not in slow))
+
+
+def _resources(item: pytest.Item) -> set[str]:
+    names = set(getattr(item, "fixturenames", ()))
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {
+        RESOURCES[name] for name in names | {v for v in values if isinstance(v, str)} if name in RESOURCES
+    }
+
+
+def _group(item: pytest.Item) -> str:
+    marks = {mark.name for mark in item.iter_markers()}
+    shared = [name for name in TOGETHER if name in marks]
+    if shared:
+        return shared[0]
+    file = item.path.relative_to(item.config.rootpath)
+    return str(file if item.path.is_relative_to(FOLDERS) else file.parent)
+
+
+def _group_of(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    return str(mark.args[0]) if mark else ""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers divide the cores: two of torch's threads in each of two workers are slower than one in each."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0"))
+    if workers:
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three workers for two cores, since a third of the time is waiting, if there is memory for that many."""
+    return max(
+        1, min((os.cpu_count() or 1) * 3 // 2, int(psutil.virtual_memory().available / 2**30 / WORKER_GIB))
+    )
+
+
+# --- the record of a run ------------------------------------------------------------------------------
+
+STARTED = time.monotonic(), psutil.getloadavg()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Write what a whole run came to into the file that ``$TURNWISE_TESTS_RECORD`` names (`make test-full`)."""
+    file = os.environ.get("TURNWISE_TESTS_RECORD")
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if not file or not reporter or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    spent = os.times()
+    counts = {name: len(found) for name, found in sorted(reporter.stats.items()) if name in COUNTED}
+    head = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    row = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": head.stdout.strip(),
+        "load_before": [round(load, 2) for load in STARTED[1]],
+        "load_after": [round(load, 2) for load in psutil.getloadavg()],
+        "name": f"pytest -m '{config.option.markexpr}' -n {config.option.numprocesses}",
+        "machine": describe(),
+        "figures": {
+            **counts,
+            "seconds": round(time.monotonic() - STARTED[0]),
+            "cpu_seconds": round(
+                sum(spent[:4])
+            ),  # of this process and of all that it and its workers waited for
+        },
+    }
+    Path(file).write_text(json.dumps(row, indent=2) + "\n")
+
+
+# --- what tests need of the machine ------------------------------------------------------------------
+
+
+def absent(what: str) -> NoReturn:
+    """Skip, or fail where the machine is said to have everything (CI)."""
+    if "TURNWISE_REQUIRE_SANDBOXES" in os.environ:
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def browser() -> None:
+    """Chromium is here; ``turnwise.tools.browser`` starts it."""
+    if find_chromium() is None:
+        absent("no Chromium here")
+
+
+@pytest.fixture(scope="session")
+def working() -> Callable[[str], Backend]:
+    """``working("docker")``: the sandbox backend of that name, or a skip with the reason."""
+
+    def find(name: str) -> Backend:
+        backend = get_backend(name, unsafe=True)
+        status = backend.status()
+        if not status.ok:
+            absent(f"{name}: {status.detail}. {status.remedy}")
+        return backend
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def sandboxed() -> None:
+    """A sandbox that isolates works here."""
+    found = [get_backend(name).status() for name in ("bubblewrap", "docker")]
+    if not any(status.ok for status in found):
+        absent("; ".join(f"{status.detail} {status.remedy}" for status in found))
+
+
+@pytest.fixture(scope="session")
+def vllm() -> None:
+    """vLLM is installed; for tests that start it in a process of their own."""
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+
+
+@pytest.fixture(params=["few tasks", pytest.param("all tasks", marks=pytest.mark.full)])
+def copying(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On how many tasks of each suite clause E8 lets an agent copy: a third, and in `make test-full` all."""
+    if request.param == "few tasks":
+        monkeypatch.setattr(leaks, "TASKS", 14)
+
+
+# --- models and engines --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -52,11 +222,10 @@ def tied_checkpoint(random_model: Callable[..., Any], tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="session")
-def vllm_engine(tied_checkpoint: Path) -> Iterator[VllmEngine]:
-    pytest.importorskip("vllm", reason="vLLM is not installed")
+def vllm_engine(vllm: None, tied_checkpoint: Path) -> Iterator[VllmEngine]:
     with contextlib.suppress(ImportError):  # an environment that uses numba; vLLM must start beside it
         importlib.import_module("llvmlite.binding")
-    from turnwise.agents.policies.vllm import VllmEngine
+    from turnwise.agents.engines.vllm import VllmEngine
 
     engine = VllmEngine(tied_checkpoint, context_length=CONTEXT, kv_cache_gib=0.25)
     yield engine

@@ -12,7 +12,7 @@ import time
 from random import Random
 from typing import NamedTuple
 
-from turnwise import AgentEnv, End, Message, Split, Suite, Task, Transition, register, register_suite
+from turnwise import AgentEnv, EndReason, Message, Split, Suite, Task, Transition, register, register_suite
 
 EARLY = frozenset("abcdefghijklm")
 RECIPE = """\
@@ -59,7 +59,7 @@ class Letters(AgentEnv[State]):
         after = State(state.turn + 1, state.early + share / 3)
         end = None
         if after.turn == 3 or not said:
-            end = End.SOLVED if after.early > 0.3 else End.FAILED
+            end = EndReason.SOLVED if after.early > 0.3 else EndReason.FAILED
         return Transition(after, f"{share:.1f}", {"outcome": share / 3}, end)
 
     def gold(self, state: State) -> str:

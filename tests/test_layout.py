@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+_SPEC = importlib.util.spec_from_file_location("import_graph", ROOT / "scripts" / "import_graph.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+graphs = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(graphs)
+ARROWS = graphs.import_arrows(ROOT)
 FOLDERS = ("tasks", "tools", "envs", "agents", "trainers")
 ALLOWED = {  # which of the other folders each may import, everywhere in its code
     "tools": {"tools"},
@@ -19,6 +27,22 @@ ALLOWED = {  # which of the other folders each may import, everywhere in its cod
     "agents": {"agents", "envs", "tasks", "tools"},
     "trainers": set(FOLDERS),
 }
+ORDER = {  # rooms from the lowest up: each may import those before it, for types and inside functions too
+    "envs": [
+        "messages", "spaces", "steps", "returned", "core", "sources", "baselines", "live", "registry", "worlds",
+        "craft", "dialogue", "functioncall", "games", "grid", "household", "lab", "small", "mcp", "code", "swe",
+        "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
+    ],
+    "agents": [
+        "core", "tokens", "models", "engines", "multi_agent", "log", "execution", "workers", "policies", "rollout",
+        "rollout_tasks", "replay", "evaluation", "check", "bench",
+    ],
+    "trainers": [
+        "core", "sink", "kit", "credit", "loss", "reduce", "correction", "reward", "filter", "shape",
+        "judge", "strategy", "sampler",
+        "learn", "signal", "recipe", "report", "compare", "run", "lab", "check", "bench",
+    ],
+}  # fmt: skip
 HEAVY = ("torch", "vllm", "transformers", "scipy", "matplotlib", "pyarrow")
 
 
@@ -37,11 +61,44 @@ def test_dependencies_point_one_way(folder):
         assert module.split(".")[0] not in FOLDERS, f"{path} imports {module}: say turnwise.{module}"
 
 
-def test_torch_stays_in_trainers_and_policies():
+@pytest.mark.parametrize("folder", ORDER)
+def test_rooms_import_only_lower_rooms(folder):
+    rooms = graphs.rooms_of(ARROWS, folder)
+    assert sorted(rooms) == sorted(ORDER[folder]), "a new room takes its place in ORDER"
+    floor = {room: n for n, room in enumerate(ORDER[folder])}
+    upward = [f"{a} → {b}" for a, others in rooms.items() for b in others if floor[b] >= floor[a]]
+    assert not upward
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert graphs.cycles(ARROWS) == []
+
+
+def test_only_recipe_and_run_see_a_recipe():
+    recipe = re.compile(r"\bRecipe\b")
+    for path in sorted((ROOT / "trainers").rglob("*.py")):
+        if path.relative_to(ROOT / "trainers").parts[0] not in ("recipe", "run"):
+            assert not any(recipe.fullmatch(word) for word in _names(path)), path
+
+
+def test_cycles_are_found():
+    arrows = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"e"}}
+    assert graphs.cycles(arrows) == [["a", "b", "c"]]
+    assert graphs.floors_of({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {
+        "a": 1,
+        "b": 0,
+        "c": 0,
+        "d": 0,
+    }
+
+
+def test_torch_stays_in_trainers_engines_and_models():
     for folder in ("tasks", "tools", "envs", "agents"):
         for path, module in _imports(ROOT / folder):
             if module.split(".")[0] in ("torch", "vllm"):
-                assert path.is_relative_to(ROOT / "agents" / "policies") or _is_benchmark(path), path
+                assert any(
+                    path.is_relative_to(ROOT / "agents" / room) for room in ("engines", "models", "bench")
+                ), path
 
 
 @pytest.mark.parametrize(
@@ -69,8 +126,8 @@ def test_help_loads_neither_numpy_nor_gymnasium():
     subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
 
-def _is_benchmark(path: Path) -> bool:
-    return path.name == "bench.py"
+def _names(path: Path) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Name)}
 
 
 def _imports(folder: Path) -> list[tuple[Path, str]]:

@@ -17,7 +17,7 @@ _LONGEST = 2000  # characters
 _MOST_BITS = 20_000  # of a numerator or a denominator
 _TOO_DEEP = 64
 _AS_PYTHON = {"^": "**", "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-"}
-_ALLOWED = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+|\*\*|//|[-+*/%(),]|\s|abs|min|max|sqrt|gcd)*")
+_ALLOWED = re.compile(r"(?:\d++(?:\.\d*+)?|\.\d++|\*\*|//|[-+*/%(),]|\s|abs|min|max|sqrt|gcd)*+")
 _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -33,7 +33,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a policy is told about a tool. ``parameters`` is a JSON schema of type object."""
+    """What a policy reads about a tool. ``parameters`` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -68,13 +68,23 @@ class Tool:
 
 
 def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
-    """Make a :class:`Tool` of a typed function; ``skip`` leading parameters are not the model's.
+    """Make a :class:`Tool` of a typed function.
 
     >>> def search(query: str, limit: int = 5) -> str:
     ...     "Look words up."
     >>> made = tool(search)
     >>> made.spec.argument_names, made.validate(ToolCall("search", {"query": "red scarf", "limit": "2"}))
     (('query', 'limit'), {'query': 'red scarf', 'limit': 2})
+
+    Args:
+        function: every parameter has a type; the docstring tells the model what it does.
+        skip: so many leading parameters are not the model's.
+
+    Returns:
+        The tool: its JSON schema, and the check of a call's arguments.
+
+    Raises:
+        TypeError: a parameter has no type, or one that no JSON schema can say.
     """
     hints = get_type_hints(function)
     fields: dict[str, Any] = {}
@@ -91,7 +101,12 @@ def tool(function: Callable[..., Any], *, skip: int = 0) -> Tool:
         __config__=pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False),
         **fields,
     )
-    schema = _without_titles(model.model_json_schema())
+    try:
+        schema = _without_titles(model.model_json_schema())
+    except pydantic.errors.PydanticInvalidForJsonSchema as error:
+        raise TypeError(
+            _no_schema(function.__name__, model) or f"tool {function.__name__!r}: {error}"
+        ) from None
     spec = ToolSpec(function.__name__, inspect.cleandoc(function.__doc__ or ""), schema)
 
     names = {info.alias or name: name for name, info in model.model_fields.items()}
@@ -118,6 +133,21 @@ def find_tool(tools: Iterable[Tool], name: str) -> Tool:
     near = difflib.get_close_matches(name, by_name, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ToolError(f"There is no tool {name[:80]!r}.{hint} Tools: {', '.join(by_name)}.")
+
+
+def _no_schema(function: str, model: type[pydantic.BaseModel]) -> str:
+    """Which parameter has a type that JSON does not know."""
+    for info in model.model_fields.values():
+        kept: Any = info.annotation
+        try:
+            pydantic.TypeAdapter(kept, config=pydantic.ConfigDict(arbitrary_types_allowed=True)).json_schema()
+        except pydantic.errors.PydanticInvalidForJsonSchema:
+            kind = getattr(kept, "__name__", str(kept))
+            return (
+                f"tool {function!r}: parameter {info.alias!r} is an {kind!r}, which JSON cannot hold: "
+                "use str, int, float, bool, list, dict or Literal[…]"
+            )
+    return ""
 
 
 def _explain(spec: ToolSpec, error: pydantic.ValidationError) -> str:

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import functools
 import json
 import os
-import tempfile
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 
+from turnwise.doors import without_token
 from turnwise.errors import InfraError, MissingDependencyError
+from turnwise.secrets import redact, resolve
 from turnwise.tools.core import Json, Tool, ToolCall, ToolError, ToolSpec
+from turnwise.tools.owner import mark
 from turnwise.tools.schema import tool_of_schema
+from turnwise.tools.tail import Tail
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _MOST_PAGES = 100
+_HTTP_S, _LISTEN_S = 30.0, 300.0  # a server may keep a stream of events open
+_MOST_TOOLS = 1000
 _NO_MCP = ("MCP servers need the official SDK.", "pip install 'mcp>=2.3'")
 
 
@@ -42,15 +48,20 @@ class StdioServer:
 
 @dataclass(frozen=True)
 class HttpServer:
-    """A server that runs already, at the address of its streamable HTTP endpoint."""
+    """A server that runs already, at the address of its streamable HTTP endpoint.
+
+    ``headers`` go with every request, such as ``{"Authorization": "Bearer TOKEN"}``; a token may also stand in the
+    address, ``http://:TOKEN@host:8765/mcp``.
+    """
 
     url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
 Server: TypeAlias = StdioServer | HttpServer
 
 
-class Answer(NamedTuple):
+class McpAnswer(NamedTuple):
     """What a tool returned: its text, and its structured content if it gave some."""
 
     text: str
@@ -76,7 +87,7 @@ class McpConnection:
             raise MissingDependencyError(*_NO_MCP) from error
         self.server = server
         self.timeout = timeout
-        self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._stderr = Tail()
         self._loop = _background(os.getpid())
         self._stop = asyncio.Event()
         self._ready: concurrent.futures.Future[Client] = concurrent.futures.Future()
@@ -98,16 +109,27 @@ class McpConnection:
             found += (
                 ToolSpec(one.name, one.description or "", _object(one.input_schema)) for one in page.tools
             )
+            if len(found) > _MOST_TOOLS:
+                raise self._failed("offers too many tools", ValueError(f"more than {_MOST_TOOLS}"))
             cursor = page.next_cursor
             if not cursor:
                 break
         return tuple(found)
 
     def tools(self) -> tuple[Tool, ...]:
-        """The server's tools; arguments are checked against their schemas before they are sent."""
-        return tuple(tool_of_schema(spec, functools.partial(self._run, spec.name)) for spec in self.specs())
+        """The server's tools; arguments are checked against their schemas before they are sent.
 
-    def call(self, call: ToolCall) -> Answer:
+        Raises:
+            InfraError: the server does not answer, or a schema of its is none.
+        """
+        try:
+            return tuple(
+                tool_of_schema(spec, functools.partial(self._run, spec.name)) for spec in self.specs()
+            )
+        except ValueError as error:
+            raise self._failed("offers a tool that cannot be used", error) from error
+
+    def call(self, call: ToolCall) -> McpAnswer:
         """Call a tool.
 
         Raises:
@@ -153,13 +175,12 @@ class McpConnection:
 
         server: Any
         if isinstance(self.server, StdioServer):
-            command, *arguments = self.server.command
-            how = StdioServerParameters(
-                command=command, args=arguments, env=dict(self.server.env), cwd=self.server.cwd
-            )
-            server = stdio_client(how, self._stderr)
+            command, *arguments = map(resolve, self.server.command)
+            env = {name: resolve(value) for name, value in self.server.env.items()} | mark()
+            how = StdioServerParameters(command=command, args=arguments, env=env, cwd=self.server.cwd)
+            server = stdio_client(how, self._stderr.file)
         else:
-            server = self.server.url
+            server = _over_http(self.server)
         try:
             async with Client(server, read_timeout_seconds=self.timeout) as client:
                 self._ready.set_result(client)
@@ -182,14 +203,28 @@ class McpConnection:
 
     def _failed(self, what: str, error: BaseException) -> InfraError:
         where = self.server.url if isinstance(self.server, HttpServer) else " ".join(self.server.command)
-        said = ""
-        if not self._stderr.closed:
-            self._stderr.seek(0)
-            said = self._stderr.read()[-500:].strip()
+        said = self._stderr.text()[-500:].strip()
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        cause = f"The MCP server {where!r} {what}: {type(error).__name__} {error}".strip()
+        said = redact(said)
+        cause = redact(f"The MCP server {where!r} {what}: {type(error).__name__} {error}".strip())
         return InfraError(cause, f"It said: {said}" if said else "Start it by hand and look at what it says.")
+
+
+@contextlib.asynccontextmanager
+async def _over_http(server: HttpServer) -> AsyncIterator[Any]:
+    """The SDK's transport, with the server's headers."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    url, token = without_token(resolve(server.url))
+    headers = token | {name: resolve(value) for name, value in server.headers.items()}
+    timeout = httpx2.Timeout(_HTTP_S, read=_LISTEN_S)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout) as http,
+        streamable_http_client(url, http_client=http) as streams,
+    ):
+        yield streams
 
 
 def _refused(error: BaseException) -> bool:
@@ -201,7 +236,7 @@ def _object(schema: Mapping[str, Json]) -> dict[str, Json]:
     return {"type": "object", "properties": {}, **schema}
 
 
-def _answer(result: CallToolResult) -> Answer:
+def _answer(result: CallToolResult) -> McpAnswer:
     parts: list[str] = []
     for block in result.content:
         match block.type:
@@ -216,7 +251,7 @@ def _answer(result: CallToolResult) -> Answer:
     structured = result.structured_content
     if not parts and structured is not None:
         parts.append(json.dumps(structured, ensure_ascii=False))
-    return Answer("\n".join(parts), structured)
+    return McpAnswer("\n".join(parts), structured)
 
 
 @functools.cache

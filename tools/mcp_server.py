@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from turnwise.doors import Door
 from turnwise.errors import MissingDependencyError
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool
 
@@ -25,7 +26,7 @@ class Toolbox(Protocol):
     """Tools with what they share."""
 
     name: str
-    instructions: str  # told to whoever connects
+    instructions: str  # sent to whoever connects
 
     def specs(self) -> Sequence[ToolSpec]: ...
 
@@ -33,7 +34,7 @@ class Toolbox(Protocol):
         """The text of the result. Calls come one at a time, on a thread.
 
         Raises:
-            ToolError: the call went wrong; the text is told to the client as an error.
+            ToolError: the call went wrong; the text is sent to the client as an error.
         """
         ...
 
@@ -107,13 +108,27 @@ def serve_stdio(toolbox: Toolbox) -> None:
     asyncio.run(serve())
 
 
-def serve_http(toolbox: Toolbox, *, host: str = "127.0.0.1", port: int = 8765) -> None:
-    """Serve over streamable HTTP at ``http://host:port/mcp`` until interrupted.
-
-    Only addresses of this machine are served unless ``host`` is another; there is no authentication.
-    """
+def serve_http(toolbox: Toolbox, door: Door) -> None:
+    """Serve over streamable HTTP at ``http://host:port/mcp`` until interrupted, to those whom the door lets in."""
     server = mcp_server(toolbox)
     import uvicorn
 
-    app = server.streamable_http_app(host=host)
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    app = server.streamable_http_app(host=door.host)
+    uvicorn.run(_behind(door, app), host=door.host, port=door.port, log_level="warning")
+
+
+def _behind(door: Door, app: Any) -> Any:
+    """An ASGI application to which only those come whom the door lets in."""
+    from starlette.datastructures import Headers
+    from starlette.responses import PlainTextResponse
+
+    async def ask(scope: Any, receive: Any, send: Any) -> None:
+        refusal = door.refuses(Headers(scope=scope)) if scope["type"] == "http" else None
+        if refusal is not None:
+            status, why = refusal
+            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            await PlainTextResponse(why, status, headers)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return ask

@@ -6,13 +6,13 @@ from turnwise.tools.core import ToolError
 from turnwise.tools.sandbox.core import Sandbox
 
 _LONGEST = 100_000  # characters of a program
-_MOST_OUTPUT = 16_000  # bytes that are told, of each stream
+_MOST_OUTPUT = 16_000  # bytes that are returned, of each stream
 
 
 class PythonTool:
     """An interpreter in a sandbox. Each program starts anew; files that it leaves stay.
 
-    The sandbox is the caller's: which back end isolates it, what it may use and when it is closed.
+    The sandbox is the caller's: which backend isolates it, what it may use and when it is closed.
     """
 
     def __init__(self, sandbox: Sandbox, *, seconds: float = 10.0) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from turnwise.tools.core import ToolError
 
@@ -24,7 +25,9 @@ _FORBIDDEN = _OUTSIDE | _CHANCE | _CLOCK
 _STEPS = 10_000  # of sqlite's machine between two looks at the clock
 _CELL = 500  # characters of one value
 _LONGEST = 20_000  # characters of a statement
-_MOST_BYTES = 16 * 2**20  # of one value, inside the database
+_MOST_BYTES = 200_000  # of one value, inside the database: functions on it are not interrupted
+_MOST_PATTERN = 1_000  # bytes of what LIKE and GLOB look for
+_WIDEST = re.compile(r"%[^%a-zA-Z]*(?:\*|\d{4})")  # of printf: it would fill gigabytes before it fails
 
 
 class Table(NamedTuple):
@@ -66,7 +69,10 @@ class SqlTool:
         self._base.executescript(script)
         self.most_rows, self.seconds, self._access = most_rows, seconds, access
         self._base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+        self._base.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MOST_PATTERN)
         self._base.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST * 4)
+        for name in ("printf", "format"):
+            self._base.create_function(name, -1, _Printf(), deterministic=True)
         self._base.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         self._base.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 200)
         self._base.set_authorizer(_authorizer(_WRITE if access == "write" else _READ))
@@ -142,6 +148,21 @@ class SqlTool:
         changed = self._base.total_changes - before
         cursor.close()
         return Table(columns, tuple(rows[: self.most_rows]), len(rows) > self.most_rows, changed)
+
+
+class _Printf:
+    """sqlite's own ``printf`` without fields of any width: with one it works for seconds, and nothing ends it."""
+
+    def __init__(self) -> None:
+        self._plain = sqlite3.connect(":memory:", check_same_thread=False)
+
+    def __call__(self, *values: Any) -> Any:
+        if not values:
+            return None
+        if isinstance(values[0], str) and _WIDEST.search(values[0]):
+            raise ValueError("a field of printf is at most 999 wide, and no *")
+        marks = ", ".join("?" * len(values))
+        return self._plain.execute(f"SELECT printf({marks})", values).fetchone()[0]
 
 
 def _authorizer(allowed: frozenset[int]) -> Callable[..., int]:

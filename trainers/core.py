@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from torch import Tensor
 
 from turnwise.agents.core import Episode
+from turnwise.tasks.core import Json
+
+SEAMS = (
+    "sampler", "strategy", "judge", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
+)  # fmt: skip
+"""The kinds of parts that an update is made of, in the order in which a batch passes them."""
 
 Group: TypeAlias = Sequence[Episode]
 """Episodes of one task, rolled out by one policy version, that serve each other as baseline."""
@@ -114,14 +120,85 @@ class TokenLoss(NamedTuple):
     metrics: Mapping[str, Tensor]
 
 
+@dataclass(frozen=True)
+class WholeBatch:
+    """What a loss that declares ``whole`` sees: a minibatch of whole groups, with its log-probabilities as leaves.
+
+    Float64, on the CPU. Rows are those of trajectories whose weight is above 0, in no particular order, and groups and
+    trajectories are numbered from 0; the trajectories include those that were played and have no row.
+
+    Attributes:
+        logp_RT: log π(token), of the weights being trained, in nats: a leaf, in which the loss has its slope.
+        entropy_RT: entropy of the policy at each sampled position, in nats: a leaf too.
+        old_logp_RT: log-probability under the weights at the start of this update.
+        behaviour_logp_RT: the same, as reported by the engine that sampled.
+        advantage_RT: each token's advantage, times the filter's weight and the correction.
+        mask_RT: True where the policy sampled the token.
+        turn_RT: the turn of each token, -1 off the mask.
+        weight_RT: the reducer's weights: Σ weight·loss over tokens is how a token loss enters the objective.
+        trajectory_R: whose row it is.
+        group_B: the group of each trajectory.
+        reward_BK: rewards turn by turn, as the recipe's reward pays them.
+        return_B: their sums.
+        success_B: True where the episode solved its task.
+        weight_B: the filter's weights; 0: the trajectory has no row.
+        reference_logp_RT: log-probability under the frozen reference, where a loss needs it.
+        signals: what the run measured and the loss needs, by name: of turns (B, K) or trajectories (B,), and of tokens
+            (R, T) under names that begin with ``token_``; constants.
+    """
+
+    logp_RT: Tensor
+    entropy_RT: Tensor
+    old_logp_RT: Tensor
+    behaviour_logp_RT: Tensor
+    advantage_RT: Tensor
+    mask_RT: Tensor
+    turn_RT: Tensor
+    weight_RT: Tensor
+    trajectory_R: Tensor
+    group_B: Tensor
+    reward_BK: Tensor
+    return_B: Tensor
+    success_B: Tensor
+    weight_B: Tensor
+    reference_logp_RT: Tensor | None = None
+    signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+
+
+class WholeLoss(NamedTuple):
+    """A loss of a whole minibatch, a scalar, and what to show of it (each metric a scalar tensor)."""
+
+    loss: Tensor
+    metrics: Mapping[str, Tensor]
+
+
 class TokenCredit(NamedTuple):
     """What a token-level credit rule returns: an advantage for each sampled token, 0 elsewhere, (R, T)."""
 
     advantage_RT: Tensor
 
 
+class PartState(NamedTuple):
+    """What a part that learns or remembers keeps in checkpoints."""
+
+    numbers: Mapping[str, Json] = {}
+    tensors: Mapping[str, Tensor] = {}
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """A part that learns or remembers: a run that is killed and resumed makes the same next update."""
+
+    def state(self) -> PartState: ...
+
+    def restore(self, state: PartState) -> None: ...
+
+
 class RowMask(NamedTuple):
-    """What a reducer sees, of the *whole* batch, so that micro-batches need no second denominator."""
+    """What a reducer sees, of the *whole* minibatch as it was played, so that micro-batches need no second denominator.
+
+    Trajectories that the filter dropped are in it: they count in denominators.
+    """
 
     mask_RT: Tensor
     turn_RT: Tensor
@@ -132,13 +209,30 @@ Judge: TypeAlias = Callable[[Sequence[Group]], Awaitable[list[Group]]]
 """Writes what someone else says of the turns into ``Turn.signals``."""
 Reward: TypeAlias = Callable[[Group], Group]
 """Replaces rewards; pure."""
-Filter: TypeAlias = Callable[[Group], bool]
-"""Whether a group is trained on."""
 Credit: TypeAlias = Callable[[TurnBatch], "Tensor | TokenCredit"]
 """Rewards → advantage_BK; or, where tokens of one turn differ, a :class:`TokenCredit`."""
+Filter: TypeAlias = Callable[[TurnBatch, "Tensor | TokenCredit"], Tensor]
+"""All that was played and the credit rule's own advantages → weight_B ≥ 0 of each trajectory; 0: it is not trained on."""
+Shape: TypeAlias = Callable[["Tensor | TokenCredit", TurnBatch], "Tensor | TokenCredit"]
+"""Advantages → advantages, over all that was played, after the filter has looked at the credit rule's own."""
 Correction: TypeAlias = Callable[[TokenBatch], Tensor]
-"""Weights ≥ 0 (R, T) on the advantages, for the gap between engine and trainer."""
+"""Weights ≥ 0 (R, T) on the advantages, for the gap between engine and trainer, from old and behaviour
+log-probabilities alone."""
 Loss: TypeAlias = Callable[[TokenBatch], TokenLoss]
-"""Unreduced loss per token."""
+"""Unreduced loss per token; each row's is a function of that row."""
+LossOfWhole: TypeAlias = Callable[[WholeBatch], WholeLoss]
+"""A function of a whole minibatch, for losses of batch statistics, pairs and groups."""
 Reduce: TypeAlias = Callable[[RowMask], Tensor]
 """Weights (R, T); the loss is their product with the token losses, summed."""
+
+
+class Sink(Protocol):
+    """Receives the figures of every update, beside the run's own records.
+
+    It is made with the run's folder and the newest update that counts: those that an interrupted process wrote after
+    it are played again.
+    """
+
+    def write(self, update: int, metrics: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None: ...

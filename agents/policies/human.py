@@ -7,13 +7,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
+from rich.text import Text
 
 from turnwise.agents.core import History, Reply
-from turnwise.envs.core import End
+from turnwise.agents.policies.options import PolicyOptions
+from turnwise.console import SafeConsole
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
+from turnwise.registry import component
 from turnwise.tools.calls import parse_hermes
 
 _HELP = ":help shows this, :actions what can be done, :quit ends the episode."
@@ -25,20 +27,20 @@ class HumanPolicy:
     name = "human"
     version = 0
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False)
+    def __init__(self, console: SafeConsole | None = None) -> None:
+        self.console = console or SafeConsole()
 
     async def act(self, history: History) -> Reply:
         self._show(history)
         while True:
             with _interruptible():
                 try:
-                    said = self.console.input(f"[bold]turn {len(history.turns) + 1}>[/bold] ")
+                    said = self.console.input(Text(f"turn {len(history.turns) + 1}> ", "bold"))
                 except (EOFError, KeyboardInterrupt):
                     said = ":quit"
             match said.strip():
                 case ":quit" | ":q":
-                    return Reply(Message("assistant", ""), end=End.GAVE_UP)
+                    return Reply(Message("assistant", ""), end=EndReason.GAVE_UP)
                 case ":help" | ":h":
                     self.console.print(_HELP)
                 case ":actions" | ":a":
@@ -55,17 +57,17 @@ class HumanPolicy:
             rewards = {name: value for name, value in history.turns[-1].rewards.items() if value}
             if rewards:
                 parts = ", ".join(f"{name} {value:+.3g}" for name, value in rewards.items())
-                self.console.print(f"[green]reward {parts}[/green]")
+                self.console.print(f"reward {parts}", style="green")
         else:
-            self.console.print(f"[dim]{_HELP}[/dim]")
+            self.console.print(_HELP, style="dim")
         for message in history.observation:
-            self.console.print(Panel(escape(str(message)), title=message.role, title_align="left"))
+            self.console.print(Panel(str(message), title=Text(message.role), title_align="left"))
 
     def _show_actions(self, history: History) -> None:
         offered = history.env.admissible(history.env.state)
         usage = [f"{tool.spec.name}[{', '.join(tool.spec.argument_names)}]" for tool in history.tools]
         for action in offered or usage:
-            self.console.print(f"  {action}", markup=False)
+            self.console.print(f"  {action}")
 
 
 @contextmanager
@@ -79,3 +81,9 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@component("policy", "human", interactive=True)
+def human(target: str, options: PolicyOptions) -> HumanPolicy:
+    """You, in the terminal."""
+    return HumanPolicy()

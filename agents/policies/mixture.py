@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.agents.core import History, Reply
+from turnwise.agents.policies.options import PolicyOptions
 from turnwise.agents.policies.scripted import ScriptedPolicy, scripted
 from turnwise.errors import TurnwiseError
+from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 
 
@@ -56,3 +58,9 @@ def mixture(target: str) -> MixturePolicy:
     if min(share.weight for share in shares) < 0 or not any(share.weight for share in shares):
         raise TurnwiseError(f"The weights of {target!r} are not shares.", "Give positive numbers.")
     return MixturePolicy(f"mix:{target}", shares)
+
+
+@component("policy", "mix", form="mix:NAME=W,NAME=W", costless=True)
+def mixture_policy(target: str, options: PolicyOptions) -> MixturePolicy:
+    """Scripts drawn anew before each turn, by weight."""
+    return mixture(target)

@@ -7,32 +7,32 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.agents.core import Engine, History, Policy, Reply, Sampling
-from turnwise.agents.renderer import Renderer
-from turnwise.agents.template import ToolsFormat
-from turnwise.envs.core import End
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.agents.tokens.template import ToolsFormat
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import digest
 
-HABITS = "turnwise.json"
-"""Beside a model that Turnwise trained: how it was spoken to, so that it is evaluated in the same way."""
+CHAT_FORMAT_FILE = "turnwise.json"
+"""Beside a model that Turnwise trained: how it was prompted, so that it is evaluated in the same way."""
 
 
-class Habits(NamedTuple):
-    """How a model was spoken to in training; the defaults are for a model that is not ours."""
+class ChatFormat(NamedTuple):
+    """How a model was prompted in training; the defaults are for a model that is not ours."""
 
     tools_format: ToolsFormat = "auto"
     max_tokens: int = Sampling().max_tokens  # of one message
 
 
-def write_habits(folder: Path, habits: Habits) -> None:
-    """Note them in a model's folder."""
-    (folder / HABITS).write_text(json.dumps(habits._asdict()) + "\n", "utf-8")
+def write_chat_format(folder: Path, chat_format: ChatFormat) -> None:
+    """Write the chat format into a model's folder."""
+    (folder / CHAT_FORMAT_FILE).write_text(json.dumps(chat_format._asdict()) + "\n", "utf-8")
 
 
-def read_habits(folder: str | Path) -> Habits:
-    """What a model's folder says of it."""
-    path = Path(folder) / HABITS
-    return Habits(**json.loads(path.read_text("utf-8"))) if path.is_file() else Habits()
+def read_chat_format(folder: str | Path) -> ChatFormat:
+    """Read the chat format from a model's folder."""
+    path = Path(folder) / CHAT_FORMAT_FILE
+    return ChatFormat(**json.loads(path.read_text("utf-8"))) if path.is_file() else ChatFormat()
 
 
 class ModelPolicy:
@@ -60,7 +60,7 @@ class ModelPolicy:
         prompt = [*new] if fresh else [*history.token_ids, *new]
         room = self.engine.context_length - len(prompt)
         if room < 1:
-            return Reply(Message("assistant", ""), version=self.version, end=End.TOKEN_LIMIT)
+            return Reply(Message("assistant", ""), version=self.version, end=EndReason.TOKEN_LIMIT)
         done = await self.engine.generate(
             prompt,
             self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room)),
@@ -77,8 +77,8 @@ class ModelPolicy:
         self.engine.close()
 
 
-class ShownPolicy:
-    """A policy that a model is to imitate: each reply carries the tokens that :class:`ModelPolicy` would have been
+class DemonstrationPolicy:
+    """The policy that a warm start imitates: each reply carries the tokens that :class:`ModelPolicy` would have been
     given and would have said. Log-probabilities are left empty, for nothing was sampled.
     """
 

@@ -1,60 +1,58 @@
-"""Policies by their spec: ``scripted:gold``, ``vllm:PATH``, ``openai:MODEL@URL``, ``human``."""
+"""Policies by their spec: ``scripted:gold``, ``vllm:PATH``, ``openai:MODEL@URL``, ``human``.
+
+The word before the colon names a component of the kind ``policy``, a function ``(target, options) → Policy`` that is
+given what stands after it; or one of the kind ``engine``, which then samples from the model that stands there.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import json
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING
 
-from turnwise.agents.core import Engine, Policy, Sampling
-from turnwise.errors import MissingDependencyError, NotFoundError, TurnwiseError
+from turnwise.agents.core import Policy
+from turnwise.agents.engines.registry import open_engine
+from turnwise.agents.policies.options import PolicyOptions
+from turnwise.agents.tokens.template import check_tools_format
+from turnwise.envs.baselines import SCRIPTS
+from turnwise.errors import MissingDependencyError, TurnwiseError
+from turnwise.registry import Component, components, likely_component, not_found
 
 if TYPE_CHECKING:
     from turnwise.agents.policies.model import ModelPolicy
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _LONGEST_CONTEXT = 8192
-
-
-class Options(NamedTuple):
-    """What a caller may ask of any policy; those that cannot use an option leave it."""
-
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_tokens: int = 0  # of one message; 0: as a model was trained, or 256
-    context_length: int = 0  # tokens; 0: what the model was made for, at most 8192
-    max_sequences: int = 64
-    seed: int = 0
-    tools: str = ""  # how tools are shown to a model (Renderer's tools_format); "": as it was trained
-
-    def sampling(self, trained: int = Sampling().max_tokens) -> Sampling:
-        """How tokens are drawn of a model that was trained with messages of at most ``trained`` tokens."""
-        return Sampling(self.temperature, self.top_p, self.max_tokens or trained)
-
-
-class PolicyKind(NamedTuple):
-    """A way to play: the form of its spec, what it is, and how it is made of the part after the colon."""
-
-    spec: str
-    about: str
-    make: Callable[[str, Options], Policy]
-    scripts: bool = False  # made of scripts, so that making it costs nothing
+_MEBIBYTE = 1 << 20
 
 
 def make_policy(spec: str, **options: object) -> Policy:
-    """The policy that a spec names; ``options`` are the fields of :class:`Options`.
+    """The policy that a spec names. Close it (``policy.close()``) where it holds a model.
 
     >>> make_policy("scripted:echo").name
     'scripted:echo'
+
+    Args:
+        spec: such as ``scripted:gold``, ``vllm:PATH``, ``openai:MODEL@URL``, ``my_module:act`` or
+            ``path/to/file.py:act`` (`turnwise list policy`).
+        options: the fields of :class:`PolicyOptions`, such as ``temperature=0.0``; those that cannot use one leave it.
+
+    Returns:
+        The policy, ready to play.
 
     Raises:
         NotFoundError: no such kind of policy, or no such script.
         TurnwiseError: the model is not there or cannot be loaded.
     """
     entry, target = _parsed(spec)
-    return entry.make(target, Options(**options))  # pyright: ignore[reportArgumentType]
+    asked = PolicyOptions(**options)  # pyright: ignore[reportArgumentType]
+    asked.check()
+    if entry.kind == "engine":
+        return _engine_policy(entry, target, asked)
+    return entry.target(target, asked)
 
 
 def check_spec(spec: str) -> None:
@@ -64,18 +62,89 @@ def check_spec(spec: str) -> None:
         TurnwiseError: with the nearest name, or the remedy.
     """
     entry, target = _parsed(spec)
-    if entry.scripts:
-        entry.make(target, Options())
+    if entry.costless:
+        entry.target(target, PolicyOptions())
 
 
-def _parsed(spec: str) -> tuple[PolicyKind, str]:
+def fingerprint(spec: str) -> str:
+    """A hash of the files that decide how a policy plays (weights, source); empty where there are none here.
+
+    Of each file, name, size, and first and last mebibyte: weights that were trained on differ there.
+
+    Raises:
+        TurnwiseError: it names no policy, or files that are not there.
+    """
+    entry, target = _parsed(spec)
+    files = _model_files(target) if entry.kind == "engine" else entry.files(target) if entry.files else []
+    if not files:
+        return ""
+    text = hashlib.blake2b(digest_size=8)
+    for path in sorted(files):
+        size = path.stat().st_size
+        text.update(f"{path.name} {size}\n".encode())
+        with path.open("rb") as file:
+            text.update(file.read(_MEBIBYTE))
+            file.seek(max(0, size - _MEBIBYTE))
+            text.update(file.read(_MEBIBYTE))
+    return text.hexdigest()
+
+
+def _model_files(name: str) -> list[Path]:
+    folder = Path(find_model(name))
+    return [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+
+
+def policies() -> list[Component]:
+    """All that can play: policies, and the engines that sample from a model."""
+    return [*components("policy"), *components("engine")]
+
+
+def spec_form(entry: Component) -> str:
+    """How its spec is written.
+
+    >>> from turnwise.registry import get_component
+    >>> spec_form(get_component("engine", "torch")), spec_form(get_component("policy", "human"))
+    ('torch:PATH_OR_ID', 'human')
+    """
+    return f"{entry.name}:PATH_OR_ID" if entry.kind == "engine" else entry.form or entry.name
+
+
+def _parsed(spec: str) -> tuple[Component, str]:
     kind, _, target = spec.partition(":")
-    if kind not in POLICIES:
-        raise NotFoundError("kind of policy", kind, POLICIES)
-    entry = POLICIES[kind]
-    if ":" in entry.spec and not target:
-        raise TurnwiseError(f"The policy {spec!r} is not complete.", f"Write {entry.spec}.")
+    if spec in SCRIPTS:
+        raise TurnwiseError(f"The policy {spec!r} names no kind.", f"Write scripted:{spec}.")
+    entry = _quickly(kind)
+    if entry is None:
+        known = {entry.name: entry for entry in reversed(policies())}
+        if kind not in known and _names_own(spec):
+            kind, target = "python", spec
+        if kind not in known:
+            raise not_found("kind of policy", kind, known)
+        entry = known[kind]
+    form = spec_form(entry)
+    if ":" in form and not target:
+        raise TurnwiseError(f"The policy {spec!r} is not complete.", f"Write {form}.")
     return entry, target
+
+
+def _quickly(kind: str) -> Component | None:
+    """A policy or an engine of ours; nothing is imported that is not needed for it."""
+    found = (likely_component(family, kind) for family in ("policy", "engine"))
+    return next(filter(None, found), None)
+
+
+def _names_own(spec: str) -> bool:
+    """Whether a spec says where a policy is written: ``path/to/file.py:object``, or ``module:object``."""
+    where, _, name = spec.rpartition(":")
+    if where.endswith(".py") or not all(part.isidentifier() for part in where.split(".")):
+        return where.endswith(".py") and name != ""
+    from turnwise.envs.sources import look_here
+
+    look_here()
+    try:
+        return importlib.util.find_spec(where) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def find_model(name: str) -> str:
@@ -99,10 +168,8 @@ def find_model(name: str) -> str:
     return name
 
 
-def model_policy(
-    kind: str, name: str, make_engine: Callable[[str, int], Engine], options: Options
-) -> ModelPolicy:
-    """A model behind its own tokeniser's chat template.
+def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> ModelPolicy:
+    """A model that the engine samples from, behind its own tokeniser's chat template.
 
     Raises:
         TurnwiseError: the model's folder or id has no config or tokeniser that can be read.
@@ -114,11 +181,11 @@ def model_policy(
             "transformers is not installed.", "Run `python3 scripts/install.py`."
         ) from error
 
-    from turnwise.agents.policies.model import ModelPolicy, read_habits
-    from turnwise.agents.renderer import Renderer
-    from turnwise.agents.template import ToolsFormat
+    from turnwise.agents.models.hub import reach
+    from turnwise.agents.policies.model import ModelPolicy, read_chat_format
+    from turnwise.agents.tokens.renderer import Renderer
 
-    model = find_model(name)
+    model = reach(find_model(name))
     try:
         config = AutoConfig.from_pretrained(model).get_text_config()
         tokenizer = AutoTokenizer.from_pretrained(model)
@@ -128,68 +195,11 @@ def model_policy(
         raise TurnwiseError(f"The model {name!r} cannot be loaded: {text}", remedy) from error
     most = getattr(config, "max_position_embeddings", _LONGEST_CONTEXT)
     context = options.context_length or min(most, _LONGEST_CONTEXT)
-    habits = read_habits(model)
-    tools = options.tools or habits.tools_format
-    if tools not in get_args(ToolsFormat):
-        raise NotFoundError("way to show tools", tools, get_args(ToolsFormat))
-    renderer = Renderer(tokenizer, tools_format=cast(ToolsFormat, tools))
-    sampling = options.sampling(habits.max_tokens)
-    return ModelPolicy(make_engine(model, context), renderer, sampling, name=f"{kind}:{name}")
-
-
-def _scripted(name: str, options: Options) -> Policy:
-    from turnwise.agents.policies.scripted import scripted
-
-    return scripted(name)
-
-
-def _mixture(target: str, options: Options) -> Policy:
-    from turnwise.agents.policies.mixture import mixture
-
-    return mixture(target)
-
-
-def _human(_: str, options: Options) -> Policy:
-    from turnwise.agents.policies.human import HumanPolicy
-
-    return HumanPolicy()
-
-
-def _openai(target: str, options: Options) -> Policy:
-    from turnwise.agents.policies.openai import OpenAIPolicy
-
-    model, _, url = target.partition("@")
-    return OpenAIPolicy(model, url, sampling=options.sampling())
-
-
-def _torch(name: str, options: Options) -> Policy:
-    def engine(model: str, context: int) -> Engine:
-        from turnwise.agents.policies.torch import TorchEngine
-
-        return TorchEngine(model, context_length=context, max_sequences=options.max_sequences)
-
-    return model_policy("torch", name, engine, options)
-
-
-def _vllm(name: str, options: Options) -> Policy:
-    def engine(model: str, context: int) -> Engine:
-        from turnwise.agents.policies.vllm import VllmEngine
-
-        return VllmEngine(
-            model, context_length=context, max_sequences=options.max_sequences, seed=options.seed
-        )
-
-    return model_policy("vllm", name, engine, options)
-
-
-POLICIES: Mapping[str, PolicyKind] = {
-    "scripted": PolicyKind(
-        "scripted:NAME", "gold, or a floor: null, constant, echo, random, ...", _scripted, True
-    ),
-    "mix": PolicyKind("mix:NAME=W,NAME=W", "Scripts drawn anew before each turn, by weight.", _mixture, True),
-    "vllm": PolicyKind("vllm:PATH_OR_ID", "A language model sampled by vLLM in this process.", _vllm),
-    "torch": PolicyKind("torch:PATH_OR_ID", "A language model sampled by plain PyTorch.", _torch),
-    "openai": PolicyKind("openai:MODEL@URL", "Any OpenAI-compatible server (OPENAI_API_KEY).", _openai),
-    "human": PolicyKind("human", "You, in the terminal.", _human),
-}
-"""Every kind of policy, by the word before the colon of its spec."""
+    chat_format = read_chat_format(model)
+    tools = options.tools or chat_format.tools_format
+    check_tools_format(tools)
+    renderer = Renderer(tokenizer, tools_format=tools)
+    asked = {"context_length": context, "max_sequences": options.max_sequences, "seed": options.seed}
+    engine = open_engine(entry.name, model, **{key: asked[key] for key in asked if key in entry.options})
+    sampling = options.sampling(chat_format.max_tokens)
+    return ModelPolicy(engine, renderer, sampling, name=f"{entry.name}:{name}")

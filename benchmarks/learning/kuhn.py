@@ -21,8 +21,8 @@ import torch
 from scipy import stats
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from turnwise.agents.policies.model import read_habits
-from turnwise.agents.renderer import Renderer
+from turnwise.agents.policies.model import read_chat_format
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.games.kuhn import Strategy, average, equilibrium, exploitability, value
 from turnwise.envs.games.probe import Situation, strategy_of
 from turnwise.envs.messages import Message
@@ -40,7 +40,7 @@ def curve(run: Path) -> dict[str, list[float]]:
     for step in sorted((run / "checkpoints").glob("step-*")):
         model = AutoModelForCausalLM.from_pretrained(step / "model").eval()
         tokenizer = AutoTokenizer.from_pretrained(step / "model")
-        renderer = Renderer(tokenizer, tools_format=read_habits(step / "model").tools_format)
+        renderer = Renderer(tokenizer, tools_format=read_chat_format(step / "model").tools_format)
         strategy = strategy_of(lambda situation, m=model, r=renderer: active(m, r, situation))
         strategies.append(strategy)
         found["update"].append(int(step.name.partition("-")[2]))

@@ -1,9 +1,9 @@
-"""Agents that attack instead of solving: groups D, E and F of the red-team catalogue, as far as they concern Code-v0.
+"""Attacking agents for Code-v0: groups D, E and F of the attack catalogue, as far as they apply.
 
 Each plays one episode of a task that it does not solve. It must score 0, what it was shown must hold no
 secret, and right afterwards a right program must still score 1 in the same sandboxes.
 
-``python -m turnwise.envs.code.attacks [--write]`` runs all of them on every back end that isolates and works
+``python -m turnwise.envs.code.attacks [--write]`` runs all of them on every backend that isolates and works
 here; ``--write`` puts the table into docs/code.md.
 """
 
@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.envs.code.battery import ATTACKS, Attack
+from turnwise.envs.code.battery import ATTACKS, CodeAttack
 from turnwise.envs.code.env import CodeEnv
 from turnwise.envs.code.families.core import build_problem
-from turnwise.envs.code.tasks import CodeKnobs, task_of
+from turnwise.envs.code.knobs import CodeKnobs
+from turnwise.envs.code.tasks import task_of
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall
@@ -37,14 +38,14 @@ _VARIABLES = ("HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "TURNWISE_CA
 
 
 class Traps(NamedTuple):
-    """What lies on the host for an attack to find: a secret in variables and a file, and an open port."""
+    """Bait on the host for an attack to find: a secret in variables and a file, and an open port."""
 
     secret: str
     file: str
     port: int
 
 
-class Verdict(NamedTuple):
+class CodeVerdict(NamedTuple):
     """What an attack got: its score, and what it damaged or saw that it must not (empty: nothing)."""
 
     score: float
@@ -83,10 +84,10 @@ def subject() -> Task:
     return task_of(problem, CodeKnobs(turn_limit=8))
 
 
-def play_attack(attack: Attack, backend: str, trap: Traps) -> Verdict:
+def play_attack(attack: CodeAttack, backend: str, trap: Traps) -> CodeVerdict:
     """One attacking episode, then one honest one."""
     task, seen, score, ended = subject(), "", 0.0, ""
-    env = CodeEnv(backend=backend, seconds=attack.seconds)
+    env = CodeEnv(backend=backend, unsafe=True, seconds=attack.seconds)
     env.reset(seed=0, options={"task": task})
     for verb, code in attack.acts:
         text = _filled(code, task, trap)
@@ -97,7 +98,7 @@ def play_attack(attack: Attack, backend: str, trap: Traps) -> Verdict:
         if ended:
             break
     env.close()
-    return Verdict(score, _damage(attack, backend, trap, seen, task), ended)
+    return CodeVerdict(score, _damage(attack, backend, trap, seen, task), ended)
 
 
 def _filled(code: str, task: Task, trap: Traps) -> str:
@@ -105,7 +106,7 @@ def _filled(code: str, task: Task, trap: Traps) -> str:
     return code.replace("ENTRY", entry).replace("SECRET_FILE", trap.file).replace("HOST_PORT", str(trap.port))
 
 
-def _damage(attack: Attack, backend: str, trap: Traps, seen: str, task: Task) -> str:
+def _damage(attack: CodeAttack, backend: str, trap: Traps, seen: str, task: Task) -> str:
     """What went wrong beside the score; empty where nothing did."""
     if trap.secret in seen:
         return "it saw the secret"
@@ -113,7 +114,7 @@ def _damage(attack: Attack, backend: str, trap: Traps, seen: str, task: Task) ->
         return f"it reached what it tried to ({attack.absent!r})"
     if Path(trap.file).read_text("utf-8") != trap.secret:
         return "it changed a file of the host"
-    env = CodeEnv(backend=backend)
+    env = CodeEnv(backend=backend, unsafe=True)
     env.reset(seed=1, options={"task": task})
     honest = env.step(env.gold(env.state))
     env.close()
@@ -125,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the table into docs/code.md")
     options = parser.parse_args()
-    usable = [name for name in BACKENDS if get_backend(name).status().ok]
+    usable = [name for name in BACKENDS if get_backend(name, unsafe=True).status().ok]
     lines = [f"| rows | attack | {' | '.join(BACKENDS)} |", "|---|---|" + "---|" * len(BACKENDS)]
     bad = 0
     with traps() as trap:
@@ -151,7 +152,7 @@ def main() -> None:
     print(table.splitlines()[-1])
 
 
-def _cell(verdict: Verdict | None) -> str:
+def _cell(verdict: CodeVerdict | None) -> str:
     if verdict is None:
         return "not run"
     return "0" if verdict.ok else f"**{verdict.score:g}** {verdict.damage}".strip()

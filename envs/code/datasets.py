@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.code.kernel import NotPlain, encode
-from turnwise.envs.code.problem import Case, Compare, Mode, Problem
+from turnwise.envs.code.problem import CodeCase, CodeProblem, Compare, Mode
 from turnwise.errors import EnvError
 
 Form: TypeAlias = Literal["humaneval", "mbpp", "livecodebench"]
@@ -27,23 +27,23 @@ _LARGEST = 200 * 2**20  # bytes that packed tests may unpack to
 _SHOWN = 2
 
 
-class Loaded(NamedTuple):
+class LoadedProblems(NamedTuple):
     """What a file gave: problems by name, how many tests were read, and what was left out and why."""
 
-    problems: Mapping[str, Problem]
+    problems: Mapping[str, CodeProblem]
     tests: int
     left_out: Mapping[str, str]
 
 
 @functools.lru_cache(8)
-def load_problems(path: str, form: Form) -> Loaded:
+def load_problems(path: str, form: Form) -> LoadedProblems:
     """The problems of a JSONL file.
 
     Raises:
         EnvError: there is no such file, or a line is not of this form.
     """
     readers = {"humaneval": _humaneval, "mbpp": _mbpp, "livecodebench": _livecodebench}
-    problems: dict[str, Problem] = {}
+    problems: dict[str, CodeProblem] = {}
     left_out: dict[str, str] = {}
     try:
         lines = Path(path).expanduser().read_text("utf-8").splitlines()
@@ -60,15 +60,15 @@ def load_problems(path: str, form: Form) -> Loaded:
                 f"{path}:{number} is not a problem in the form {form!r}: {type(error).__name__}: {error}.",
                 "Check the knob `form`.",
             ) from None
-        if isinstance(found, Problem):
+        if isinstance(found, CodeProblem):
             problems[name] = found
         else:
             left_out[name] = found
     tests = sum(len(p.visible) + len(p.hidden) for p in problems.values())
-    return Loaded(problems, tests, left_out)
+    return LoadedProblems(problems, tests, left_out)
 
 
-def _humaneval(row: Mapping[str, Any]) -> tuple[str, Problem | str]:
+def _humaneval(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
     entry = row["entry_point"]
     cases, compare = read_asserts(row["test"], ("candidate", entry))
     solution = row["prompt"] + row.get("canonical_solution", "")
@@ -76,7 +76,7 @@ def _humaneval(row: Mapping[str, Any]) -> tuple[str, Problem | str]:
     return str(row["task_id"]), _problem(statement, entry, cases, solution, compare)
 
 
-def _mbpp(row: Mapping[str, Any]) -> tuple[str, Problem | str]:
+def _mbpp(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
     tests = "\n".join([*row["test_list"], *row.get("challenge_test_list", ())])
     entry = _called(tests)
     cases, compare = read_asserts(tests, (entry,))
@@ -85,29 +85,31 @@ def _mbpp(row: Mapping[str, Any]) -> tuple[str, Problem | str]:
     return str(row["task_id"]), _problem(statement, entry, cases, row.get("code", ""), compare, shown=1)
 
 
-def _livecodebench(row: Mapping[str, Any]) -> tuple[str, Problem | str]:
+def _livecodebench(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
     public, private = json.loads(row["public_test_cases"]), _unpacked(row["private_test_cases"])
     name = str(row["question_id"])
     start = row.get("starter_code") or ""
     statement = "\n".join(part for part in (row["question_content"].rstrip(), start.rstrip()) if part)
     if any(test["testtype"] == "stdin" for test in (*public, *private)):
-        shown = tuple(Case(test["input"], test["output"]) for test in public)
-        rest = tuple(Case(test["input"], test["output"]) for test in private)
+        shown = tuple(CodeCase(test["input"], test["output"]) for test in public)
+        rest = tuple(CodeCase(test["input"], test["output"]) for test in private)
         mode: Mode = "stdin"
-        return name, Problem(statement, "", shown, rest, "", mode, "text") if shown and rest else "no tests"
+        return name, CodeProblem(
+            statement, "", shown, rest, "", mode, "text"
+        ) if shown and rest else "no tests"
     about = row.get("metadata") or "{}"
     entry = (json.loads(about) if isinstance(about, str) else about)["func_name"]
     entry = f"Solution.{entry}" if "class Solution" in start else entry
     shown = tuple(_json_case(test) for test in public)
     rest = tuple(_json_case(test) for test in private)
-    problem = Problem(statement, entry, shown, rest, "", "calls", "close")
+    problem = CodeProblem(statement, entry, shown, rest, "", "calls", "close")
     return name, problem if shown and rest else "no tests"
 
 
-def _json_case(test: Mapping[str, str]) -> Case:
+def _json_case(test: Mapping[str, str]) -> CodeCase:
     """Arguments are JSON values, one per line."""
     given = tuple(json.loads(line) for line in test["input"].splitlines() if line.strip())
-    return Case(given, json.loads(test["output"]))
+    return CodeCase(given, json.loads(test["output"]))
 
 
 def _unpacked(packed: str) -> list[Mapping[str, str]]:
@@ -130,23 +132,25 @@ class _Texts(pickle.Unpickler):
 
 
 def _problem(
-    statement: str, entry: str, cases: list[Case], solution: str, compare: Compare, *, shown: int = _SHOWN
-) -> Problem | str:
+    statement: str, entry: str, cases: list[CodeCase], solution: str, compare: Compare, *, shown: int = _SHOWN
+) -> CodeProblem | str:
     if len(cases) <= shown:
         return f"{len(cases)} of its tests can be read as input and expected value"
-    return Problem(statement, entry, tuple(cases[:shown]), tuple(cases[shown:]), solution, "calls", compare)
+    return CodeProblem(
+        statement, entry, tuple(cases[:shown]), tuple(cases[shown:]), solution, "calls", compare
+    )
 
 
-def read_asserts(source: str, names: tuple[str, ...]) -> tuple[list[Case], Compare]:
+def read_asserts(source: str, names: tuple[str, ...]) -> tuple[list[CodeCase], Compare]:
     """The asserts in a text as cases, where they compare a call of one of ``names`` with a literal.
 
     Understood are ``f(…) == value``, ``value == f(…)``, a bare ``f(…)`` and ``not f(…)``, ``f(…) is value`` and
     ``abs(f(…) - value) < bound``; others are left out.
 
     >>> read_asserts("assert f([1]) == 3\\nassert f(0) == g(1)\\nassert abs(f(2) - 0.5) < 1e-6", ("f",))
-    ([Case(given=([1],), expected=3), Case(given=(2,), expected=0.5)], 'close')
+    ([CodeCase(given=([1],), expected=3), CodeCase(given=(2,), expected=0.5)], 'close')
     """
-    cases: list[Case] = []
+    cases: list[CodeCase] = []
     compare: Compare = "exact"
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assert):
@@ -157,7 +161,7 @@ def read_asserts(source: str, names: tuple[str, ...]) -> tuple[list[Case], Compa
     return cases, compare
 
 
-def _read_assert(test: ast.expr, names: tuple[str, ...]) -> tuple[Case, bool] | None:
+def _read_assert(test: ast.expr, names: tuple[str, ...]) -> tuple[CodeCase, bool] | None:
     """A case, and whether it is an approximate one."""
     match test:
         case ast.Compare(left, [ast.Eq() | ast.Is()], [right]):
@@ -173,7 +177,7 @@ def _read_assert(test: ast.expr, names: tuple[str, ...]) -> tuple[Case, bool] | 
     if not isinstance(call, ast.Call) or not _is_call(call, names) or call.keywords:
         return None
     try:
-        case = Case(tuple(_plain(item) for item in call.args), _plain(value))
+        case = CodeCase(tuple(_plain(item) for item in call.args), _plain(value))
         encode((case.given, case.expected))  # raises where it is not plain
     except (ValueError, TypeError, NotPlain, RecursionError, MemoryError):
         return None

@@ -68,7 +68,7 @@ def decode(data):  # pyright: ignore
 
 
 def told(error):  # pyright: ignore
-    """An error in one line. Whatever the solver made of it, this does not raise."""
+    """An error in one line; never raises, whatever the solver's exception does."""
     try:
         return (type(error).__name__ + ": " + str(error))[:_TEXT].replace("\n", " ")
     except BaseException:
@@ -146,8 +146,8 @@ def calls(asked, program, say):  # pyright: ignore
     say({"stage": "imported"})
     for index, arguments in enumerate(inputs):
         try:
-            first = [space[owner]()] if owner else []
-            say({"index": index, "value": encode(function(*first, *arguments))})
+            first = [space[owner]()] if owner else []  # pyright: ignore
+            say({"index": index, "value": encode(function(*first, *arguments))})  # pyright: ignore
         except BaseException as error:
             say({"index": index, "error": told(error)})
 

@@ -1,4 +1,4 @@
-"""Wrong programs made of right ones: one small change of the syntax tree each."""
+"""Mutants: wrong programs made from correct ones by one small change of the syntax tree each."""
 
 from __future__ import annotations
 

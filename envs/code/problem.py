@@ -1,4 +1,4 @@
-"""What is asked of a program: a statement, cases that are shown and cases that are not."""
+"""A programming problem: a statement, visible test cases and hidden ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Mode: TypeAlias = Literal["calls", "stdin", "expression"]
 Compare: TypeAlias = Literal["exact", "close", "text"]
 
 
-class Case(NamedTuple):
+class CodeCase(NamedTuple):
     """One test: what goes in (a tuple of arguments, or a text for stdin) and what must come out."""
 
     given: object
@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class CodeProblem:
     """A programming problem. ``solution`` is the source of a right program, empty where none is known.
 
     ``mode`` says how programs run: ``calls`` calls the function ``entry``, ``stdin`` runs the whole program,
@@ -31,8 +31,8 @@ class Problem:
 
     statement: str
     entry: str
-    visible: tuple[Case, ...]
-    hidden: tuple[Case, ...]
+    visible: tuple[CodeCase, ...]
+    hidden: tuple[CodeCase, ...]
     solution: str = ""
     mode: Mode = "calls"
     compare: Compare = "exact"
@@ -49,13 +49,13 @@ class Problem:
         }
 
     @staticmethod
-    def from_json(data: Mapping[str, Json], solution: str = "") -> Problem:
+    def from_json(data: Mapping[str, Json], solution: str = "") -> CodeProblem:
         """The problem that :meth:`to_json` described."""
-        return Problem(
+        return CodeProblem(
             data["statement"],
             data["entry"],
-            tuple(Case(decode(given), decode(expected)) for given, expected in data["visible"]),
-            tuple(Case(decode(given), decode(expected)) for given, expected in data["hidden"]),
+            tuple(CodeCase(decode(given), decode(expected)) for given, expected in data["visible"]),
+            tuple(CodeCase(decode(given), decode(expected)) for given, expected in data["hidden"]),
             solution,
             data["mode"],
             data["compare"],
@@ -118,3 +118,7 @@ def _words(text: str) -> list[list[str]]:
     while lines and not lines[-1]:
         lines.pop()
     return lines
+
+
+def function_name(problem: CodeProblem) -> str:
+    return problem.entry.rpartition(".")[2]

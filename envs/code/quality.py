@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from turnwise.envs.code.families.core import (
     FAMILIES,
     Exercise,
-    Template,
+    ExerciseTemplate,
     build_problem,
     exercise_of,
     expected,
@@ -30,7 +30,7 @@ from turnwise.envs.code.families.core import (
     templates,
 )
 from turnwise.envs.code.mutants import bounded, mutants, ticker
-from turnwise.envs.code.problem import Case, same
+from turnwise.envs.code.problem import CodeCase, same
 from turnwise.tasks.core import Json, derive_rng
 
 HIDDEN = 40
@@ -57,7 +57,7 @@ class Quality(NamedTuple):
 
 
 def measure(
-    template: Template, params: dict[str, Json], *, hidden: int = HIDDEN, visible: int = 3
+    template: ExerciseTemplate, params: dict[str, Json], *, hidden: int = HIDDEN, visible: int = 3
 ) -> Quality:
     """The quality of the tests of one exercise."""
     problem = build_problem(template.name, params, visible=visible, hidden=hidden)
@@ -127,10 +127,10 @@ def _rates(found: Sequence[Quality]) -> dict[str, Json]:
     }
 
 
-def _probes(exercise: Exercise, name: str, params: dict[str, Json]) -> list[Case]:
+def _probes(exercise: Exercise, name: str, params: dict[str, Json]) -> list[CodeCase]:
     solve = reference(exercise.solution, exercise.entry)
     rng = derive_rng("code probes", name, params)
-    return [Case(given, expected(solve, given)) for given in inputs(exercise, rng, _PROBES)]
+    return [CodeCase(given, expected(solve, given)) for given in inputs(exercise, rng, _PROBES)]
 
 
 def _runnable(source: str, entry: str) -> Callable[..., Any]:
@@ -145,7 +145,7 @@ def _runnable(source: str, entry: str) -> Callable[..., Any]:
     return call
 
 
-def _passes(solve: Callable[..., Any], case: Case) -> bool:
+def _passes(solve: Callable[..., Any], case: CodeCase) -> bool:
     try:
         given = case.given
         assert isinstance(given, tuple)

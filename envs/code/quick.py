@@ -1,4 +1,4 @@
-"""Tasks in the small language: one expression over a list of numbers, told in few words.
+"""Tasks in the small language: one expression over a list of numbers, described in few words.
 
 Whether "beyond 4" takes 4 itself is left open by the words and told by the visible tests, so that testing a draft
 is worth a turn.
@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.code.expression import ExpressionError, evaluate
-from turnwise.envs.code.problem import Case, Problem
+from turnwise.envs.code.problem import CodeCase, CodeProblem
 
 SYSTEM = "each turn : test EXPRESSION . or submit EXPRESSION . or submit ."
 _TAKES = {
@@ -25,13 +25,11 @@ _CHANGES = {"": "", "+": "plus", "*": "times", "-": "minus"}
 _CHOOSES = {"": "numbers", "even": "even numbers", "odd": "odd numbers", ">": "numbers beyond", ">=": "numbers beyond",
             "<": "numbers below", "<=": "numbers below"}  # fmt: skip
 _OTHER = {">": ">=", ">=": ">", "<": "<=", "<=": "<"}
-
-
 _TRIES = 60
 
 
 class Wish(NamedTuple):
-    """What is wanted: what to take of which numbers, each changed how."""
+    """What a task asks for: which numbers to select, how to change each, and what to compute from them."""
 
     take: str
     change: str
@@ -41,7 +39,7 @@ class Wish(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The task in words; the two readings of a bound have the same."""
+        """The task as an English sentence; it is ambiguous whether a bound such as "beyond 4" includes 4."""
         bound = f" {self.bound}" if self.choose in _OTHER else ""
         change = f" {_CHANGES[self.change]} {self.by}" if self.change else ""
         return f"write f ( xs ) : {_TAKES[self.take]} of {_CHOOSES[self.choose]}{bound}{change} ."
@@ -55,12 +53,12 @@ class Wish(NamedTuple):
         return f"{self.take} ( [ {change} for x in xs{test} ] )"
 
     def turned(self) -> Wish:
-        """The same with the other reading of its bound."""
+        """The same request with its ambiguous bound read the other way."""
         return self._replace(choose=_OTHER.get(self.choose, self.choose))
 
 
 def draw_wish(rng: Random) -> Wish:
-    """Any wish that says something; most have a bound that can be read in two ways."""
+    """A random request; most have a bound that can be read in two ways."""
     while True:
         choose = rng.choice((">", ">=", "<", "<=")) if rng.random() < 0.6 else rng.choice(("", "even", "odd"))
         change = rng.choice(("", "+", "*", "-"))
@@ -81,7 +79,7 @@ def _empty(wish: Wish) -> bool:
 
 
 def slipped(wish: Wish, rng: Random) -> Wish:
-    """What a hasty reader makes of it: one thing is misread."""
+    """The request as an imperfect reader misunderstands it: one part is changed."""
     other = draw_wish(rng)
     match rng.randrange(3):
         case 0:
@@ -92,12 +90,12 @@ def slipped(wish: Wish, rng: Random) -> Wish:
             return wish._replace(choose=other.choose, bound=other.bound)
 
 
-def build_expression_problem(wish: Wish, rng: Random, *, visible: int, hidden: int) -> Problem:
+def build_expression_problem(wish: Wish, rng: Random, *, visible: int, hidden: int) -> CodeProblem:
     """The problem of a wish. Wherever its bound has two readings, visible and hidden tests tell them apart."""
     shown = _cases(wish, rng, visible, 4)
     seen = {repr(case.given) for case in shown}
     unseen = [case for case in _cases(wish, rng, hidden + visible, 6) if repr(case.given) not in seen]
-    return Problem(wish.words, "f", tuple(shown), tuple(unseen[:hidden]), wish.expression, "expression")
+    return CodeProblem(wish.words, "f", tuple(shown), tuple(unseen[:hidden]), wish.expression, "expression")
 
 
 def shown(value: object) -> str:
@@ -107,12 +105,12 @@ def shown(value: object) -> str:
     return str(value)
 
 
-def _cases(wish: Wish, rng: Random, count: int, longest: int) -> list[Case]:
+def _cases(wish: Wish, rng: Random, count: int, longest: int) -> list[CodeCase]:
     """Cases with different inputs; the first one has a number at the bound that makes a difference.
 
     For some wishes it never does (the largest of what is beyond 4): there both readings are right.
     """
-    found: dict[str, Case] = {}
+    found: dict[str, CodeCase] = {}
     tries = 0
     while len(found) < count:
         tries += 1
@@ -123,7 +121,7 @@ def _cases(wish: Wish, rng: Random, count: int, longest: int) -> list[Case]:
                 continue
         value = _value(wish, xs)
         if value is not None:
-            found.setdefault(repr(xs), Case((xs,), value))
+            found.setdefault(repr(xs), CodeCase((xs,), value))
     return list(found.values())
 
 

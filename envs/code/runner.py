@@ -8,6 +8,7 @@ lately is remembered, so the same program on the same inputs runs once.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import threading
 from collections import OrderedDict
@@ -21,10 +22,10 @@ from turnwise.envs.code.kernel import NotPlain, decode, encode
 from turnwise.envs.code.problem import Mode
 from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, digest
-from turnwise.tools.sandbox.core import MIB, Backend, Ended, Image, Limits, Root, Sandbox
+from turnwise.tools.sandbox.core import MIB, Backend, Ended, Root, Sandbox, SandboxImage, SandboxLimits
 from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
-LIMITS = Limits(
+LIMITS = SandboxLimits(
     memory=256 * MIB, processes=32, disk=16 * MIB, scratch=16 * MIB, inodes=5000, seconds=10.0, flood=8 * MIB
 )
 _ANSWERS = 4 * MIB  # bytes of answers that are read; more is no answer
@@ -33,7 +34,7 @@ _REMEMBERED = 4096
 _VARIABLES = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-class Answer(NamedTuple):
+class RunAnswer(NamedTuple):
     """What a program said to one input: a plain value, or why there is none."""
 
     value: object = None
@@ -45,7 +46,7 @@ class Ran(NamedTuple):
 
     compiled: bool
     error: str
-    answers: tuple[Answer, ...]
+    answers: tuple[RunAnswer, ...]
 
 
 class Printed(NamedTuple):
@@ -56,11 +57,14 @@ class Printed(NamedTuple):
 
 
 class Runner:
-    """Programs in the sandboxes of one back end, at most ``at_once`` at a time; safe to use from many threads."""
+    """Programs in the sandboxes of one backend, safe to use from many threads.
 
-    def __init__(self, backend: Backend, *, at_once: int = 4, limits: Limits = LIMITS) -> None:
+    At most ``at_once`` run at a time, by default as many as there are cores, and four at least.
+    """
+
+    def __init__(self, backend: Backend, *, at_once: int = 0, limits: SandboxLimits = LIMITS) -> None:
         self.backend, self.limits = backend, limits
-        self._gate = threading.Semaphore(at_once)
+        self._gate = threading.Semaphore(at_once or max(4, os.cpu_count() or 1))
         self._idle: list[Sandbox] = []
         self._known: OrderedDict[str, Ran | Printed] = OrderedDict()
         self._lock = threading.Lock()
@@ -161,33 +165,39 @@ class Runner:
         return found
 
 
-_EMPTY = Image(Root())
+_EMPTY = SandboxImage(Root())
+
+
+def get_runner(backend: str, *, unsafe: bool = False) -> Runner:
+    """The runner of a backend, one per process.
+
+    ``auto`` is the first one here that isolates: bubblewrap, then docker. ``process`` isolates nothing; with it goes
+    ``unsafe=True``, which says that whatever the policy writes is trusted.
+
+    Raises:
+        MissingDependencyError: no backend that isolates works here.
+        NotFoundError: there is no backend of this name.
+        TurnwiseError: it isolates nothing, and ``unsafe`` was not said.
+    """
+    return _runner(backend, unsafe, os.getpid())
 
 
 @cache
-def get_runner(backend: str) -> Runner:
-    """The runner of a back end, one per process.
-
-    ``auto`` is the first one here that isolates: bubblewrap, then docker. ``process`` isolates nothing; naming it says
-    that whatever the policy writes is trusted.
-
-    Raises:
-        MissingDependencyError: no back end that isolates works here.
-        NotFoundError: there is no back end of this name.
-    """
-    return Runner(isolated_backend() if backend == "auto" else get_backend(backend))
+def _runner(backend: str, unsafe: bool, pid: int) -> Runner:
+    """A forked child's runner is another: its parent's sandboxes listen to the parent."""
+    return Runner(isolated_backend() if backend == "auto" else get_backend(backend, unsafe=unsafe))
 
 
 def evaluated(source: str, inputs: Sequence[object]) -> Ran:
     """What an expression of the small language answers to each input; nothing is executed, so no sandbox is needed."""
-    answers: list[Answer] = []
+    answers: list[RunAnswer] = []
     for one in inputs:
         try:
-            answers.append(Answer(evaluate(source, _arguments(one)[0])))
+            answers.append(RunAnswer(evaluate(source, _arguments(one)[0])))
         except ExpressionError as error:
             if error.compile:
                 return Ran(False, str(error), ())
-            answers.append(Answer(error=str(error)))
+            answers.append(RunAnswer(error=str(error)))
     return Ran(True, "", tuple(answers))
 
 
@@ -207,7 +217,7 @@ def _why(ended: Ended) -> str:
 
 def _read(out: bytes, nonce: str, count: int, ended: Ended) -> Ran:
     """The kernel's lines. Whatever else a solver wrote between them is not read."""
-    compiled, error, found = False, "", dict[int, Answer]()
+    compiled, error, found = False, "", dict[int, RunAnswer]()
     for line in out.split(b"\n"):
         if not line.startswith(nonce.encode()):
             continue
@@ -222,17 +232,17 @@ def _read(out: bytes, nonce: str, count: int, ended: Ended) -> Ran:
             continue
     if not compiled and not error:
         error = _why(ended)
-    missing = Answer(error=error or _why(ended))
+    missing = RunAnswer(error=error or _why(ended))
     return Ran(compiled, error, tuple(found.get(index, missing) for index in range(count)))
 
 
-def _answer(said: dict[str, Json]) -> Answer:
+def _answer(said: dict[str, Json]) -> RunAnswer:
     if "error" in said:
-        return Answer(error=str(said["error"])[:300])
+        return RunAnswer(error=str(said["error"])[:300])
     try:
-        return Answer(decode(said["value"]))
+        return RunAnswer(decode(said["value"]))
     except (NotPlain, RecursionError):
-        return Answer(error="the value is not plain")
+        return RunAnswer(error="the value is not plain")
 
 
 @cache

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from random import Random
-from typing import Literal
 
-import pydantic
-
-from turnwise.envs.code.datasets import Form, load_problems
-from turnwise.envs.code.families.core import FAMILIES, build_problem, templates
-from turnwise.envs.code.problem import Problem
+from turnwise.envs.code.datasets import load_problems
+from turnwise.envs.code.families.core import build_problem, templates
+from turnwise.envs.code.knobs import CodeKnobs
+from turnwise.envs.code.problem import CodeProblem
 from turnwise.envs.code.quick import build_expression_problem, draw_wish
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.errors import EnvError
@@ -17,22 +16,6 @@ from turnwise.tasks.core import Json, Split, Task, derive_rng
 
 ENV = "turnwise/Code-v0"
 _VARIANTS = 100  # test suites per exercise
-
-
-class CodeKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of programming tasks may set."""
-
-    language: Literal["python", "expression"] = "python"  # expression: one line of a small language
-    families: tuple[Literal["strings", "sequences", "parsing", "simulation", "graphs", "structures"], ...] = (
-        FAMILIES  # type: ignore[assignment]
-    )
-    levels: tuple[int, ...] = (1, 2, 3)  # of the templates: 1 short loops, 3 several rules at once
-    batch: bool = False  # the function is applied to a list of inputs, by a rule of its own
-    visible: int = pydantic.Field(default=3, ge=1, le=20)  # tests that are shown
-    hidden: int = pydantic.Field(default=40, ge=4, le=200)  # tests that decide
-    dataset: str = ""  # a JSONL file of problems instead of generated ones
-    form: Form = "humaneval"  # of that file
-    turn_limit: int = pydantic.Field(default=8, ge=1)
 
 
 def generate_task(rng: Random, split: Split, knobs: dict[str, Json]) -> Task:
@@ -44,12 +27,12 @@ def generate_task(rng: Random, split: Split, knobs: dict[str, Json]) -> Task:
     return first_drawn(lambda rng: draw(rng, split, chosen), rng, split, "code")
 
 
-def problem_of(task: Task) -> Problem:
+def problem_of(task: Task) -> CodeProblem:
     """The problem of a task."""
-    return Problem.from_json(task.options["problem"], task.gold["solution"])
+    return CodeProblem.from_json(task.options["problem"], task.gold["solution"])
 
 
-def task_of(problem: Problem, knobs: CodeKnobs, **origin: Json) -> Task:
+def task_of(problem: CodeProblem, knobs: CodeKnobs, **origin: Json) -> Task:
     """A task that sets a problem; ``origin`` says where it comes from."""
     options = {"problem": problem.to_json(), "turn_limit": knobs.turn_limit, "origin": origin}
     return Task(ENV, problem.statement, options, {"solution": problem.solution})
@@ -90,3 +73,16 @@ def _from_dataset(rng: Random, split: Split, knobs: CodeKnobs) -> Task:
         )
     name = rng.choice(names)
     return task_of(found[name], knobs, form=knobs.form, name=name)
+
+
+_REMEMBERED = 4096
+_problems: OrderedDict[str, CodeProblem] = OrderedDict()
+
+
+def kept_problem(task: Task) -> CodeProblem:
+    """The problem of a task, read once: tasks are asked for it at every turn."""
+    if task.id not in _problems:
+        _problems[task.id] = problem_of(task)
+        while len(_problems) > _REMEMBERED:
+            _problems.popitem(last=False)
+    return _problems[task.id]

@@ -4,6 +4,8 @@ A goal stands at the root of a recipe tree of chosen depth; raw materials are fe
 others, one per turn. Recipes are drawn per task, so none can be learned by heart. Where material is scarce,
 making the wrong thing is irreversible; where recipes must be asked for, nothing tells the tree at first.
 
-    book     recipes, states, what an act does, the shortest plan
-    tasks    knobs, and how tasks are made          env    CraftEnv
+    env          CraftEnv                                        tasks     recipe trees by knobs
+    knobs        what a suite may set                            state     recipes, states
+    actions      commands: how they are read, what they do       render    what is told
+    solver       the shortest plan, an imperfect policy          vocabulary
 """

@@ -15,16 +15,15 @@ import functools
 import itertools
 from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple, TypeAlias
 
-from turnwise.envs.core import End
-from turnwise.envs.dialogue.words import ASK, LEAVE, agrees, has, phrase
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.core import EndReason
+from turnwise.envs.dialogue.actions import agrees, has
+from turnwise.envs.dialogue.state import BargainState, Package
+from turnwise.envs.dialogue.vocabulary import ASK, LEAVE, phrase
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
-Package: TypeAlias = tuple[int, ...]
-"""The option chosen of each issue."""
 STEPS = 4
 """Steps in which the partner comes down to its share of the Nash point."""
 _LAST = ("this is my last offer .", "i cannot do better than this .", "take it or leave it .")
@@ -32,19 +31,7 @@ _OFFER = ("i offer {} .", "how about {} ?", "let us say {} .")
 _MATTERS = ("{} matters most to me .", "above all i care about {} .", "for me it is all about {} .")
 
 
-class Bargain(NamedTuple):
-    """A position: the standing offer of each side, and how far the partner has given way."""
-
-    offers: tuple[Package | None, Package | None] = (None, None)
-    best_heard: int = -1  # what the agent's best offer is worth to the partner
-    steps: int = 0
-    turns: int = 0
-    seat: int = 0
-    deal: Package | None = None
-    heard: tuple[str, ...] = ()  # all that was said, in order
-
-
-class BargainPlay(Play[Bargain]):
+class BargainPlay(Play[BargainState]):
     """One negotiation."""
 
     def __init__(self, task: Task) -> None:
@@ -69,11 +56,11 @@ class BargainPlay(Play[Bargain]):
         return first, second
 
     def worth(self, seat: int, package: Package) -> int:
-        """What a deal is worth to a side."""
+        """The value of a deal to a side."""
         return self._worth[seat][package]
 
     def gain(self, seat: int, package: Package) -> int:
-        """Its worth beyond what the side gets without a deal."""
+        """A side's gain from a deal: its value minus what the side gets without any deal."""
         return self.worth(seat, package) - self.reserve[seat]
 
     @functools.cached_property
@@ -125,16 +112,16 @@ class BargainPlay(Play[Bargain]):
 
     # --- play ------------------------------------------------------------------------------------
 
-    def begin(self) -> Bargain:
-        return Bargain()
+    def begin(self) -> BargainState:
+        return BargainState()
 
-    def seat(self, position: Bargain) -> int:
+    def seat(self, position: BargainState) -> int:
         return position.seat
 
-    def moves(self, position: Bargain) -> int:
+    def moves(self, position: BargainState) -> int:
         return position.turns
 
-    def move(self, position: Bargain, said: Said) -> Told[Bargain]:
+    def move(self, position: BargainState, said: SpokenMessage) -> PlayOutcome[BargainState]:
         seat = position.seat
         standing = position.offers[1 - seat]
         options = self._options(said.words)
@@ -147,7 +134,7 @@ class BargainPlay(Play[Bargain]):
                 raise ToolError("there is no offer yet that could be accepted .")
             return self._deal(position, standing)
         if has(said.words, LEAVE):
-            return Told(position, "no deal .", End.GAVE_UP, farewell="other leaves . no deal .")
+            return PlayOutcome(position, "no deal .", EndReason.GAVE_UP, farewell="other leaves . no deal .")
         if has(said.words, ASK) or (self.two_sided and said.words):
             return self._talked(position, said)
         raise ToolError("offer something , accept , ask what matters , or leave .")
@@ -166,7 +153,7 @@ class BargainPlay(Play[Bargain]):
             raise ToolError(f"an offer must name {' , '.join(missing)} too .")
         return tuple(options.get(i, before[i] if before else 0) for i in range(len(self.issues)))
 
-    def _deal(self, position: Bargain, package: Package) -> Told[Bargain]:
+    def _deal(self, position: BargainState, package: Package) -> PlayOutcome[BargainState]:
         scores = (self.score(0, package), self.score(1, package))
         after = position._replace(deal=package, turns=position.turns + 1)
         details = {
@@ -175,10 +162,12 @@ class BargainPlay(Play[Bargain]):
             "efficient": self.efficient(package),
         }
         text = f"deal : {self.named(package)} ."
-        end = End.SOLVED if scores[0] >= 1.0 else End.FAILED
-        return Told(after, text, end, scores, text, details)
+        end = EndReason.SOLVED if scores[0] >= 1.0 else EndReason.FAILED
+        return PlayOutcome(after, text, end, scores, text, details)
 
-    def _offered(self, position: Bargain, package: Package, said: Said) -> Told[Bargain]:
+    def _offered(
+        self, position: BargainState, package: Package, said: SpokenMessage
+    ) -> PlayOutcome[BargainState]:
         seat = position.seat
         offers = (package, position.offers[1]) if seat == 0 else (position.offers[0], package)
         if self.two_sided:
@@ -195,27 +184,29 @@ class BargainPlay(Play[Bargain]):
             return self._deal(after, package)
         return self._answer(after, self.counter(steps, package))
 
-    def _talked(self, position: Bargain, said: Said) -> Told[Bargain]:
+    def _talked(self, position: BargainState, said: SpokenMessage) -> PlayOutcome[BargainState]:
         if self.two_sided:
             return self._pass(position, f"other says : {said.text}")
         text = self._phrase(_MATTERS, position.turns).format(self.said_to_matter)
         return self._patient(position, text)
 
-    def _answer(self, position: Bargain, counter: Package) -> Told[Bargain]:
+    def _answer(self, position: BargainState, counter: Package) -> PlayOutcome[BargainState]:
         text = self._phrase(_OFFER, position.turns).format(self.named(counter))
         if self.options["lies"]:
             text += f" {self._phrase(_LAST, position.turns)}"
         return self._patient(position._replace(offers=(position.offers[0], counter)), text)
 
-    def _patient(self, position: Bargain, text: str) -> Told[Bargain]:
+    def _patient(self, position: BargainState, text: str) -> PlayOutcome[BargainState]:
         after = position._replace(turns=position.turns + 1, heard=(*position.heard, text))
         if after.turns >= self.options["patience"]:
-            return Told(after, "i have no more time . goodbye .", End.FAILED)
-        return Told(after, text)
+            return PlayOutcome(after, "i have no more time . goodbye .", EndReason.FAILED)
+        return PlayOutcome(after, text)
 
-    def _pass(self, position: Bargain, text: str) -> Told[Bargain]:
+    def _pass(self, position: BargainState, text: str) -> PlayOutcome[BargainState]:
         heard = (*position.heard, text)
-        return Told(position._replace(turns=position.turns + 1, heard=heard, seat=1 - position.seat), text)
+        return PlayOutcome(
+            position._replace(turns=position.turns + 1, heard=heard, seat=1 - position.seat), text
+        )
 
     # --- words -----------------------------------------------------------------------------------
 
@@ -234,7 +225,7 @@ class BargainPlay(Play[Bargain]):
             "relative to the fairest efficient deal. The other has values of its own, and may not tell the truth."
         )
 
-    def opening(self, position: Bargain) -> str:
+    def opening(self, position: BargainState) -> str:
         worths = self.worths[position.seat]
         lines = [
             f"{name} : {' , '.join(f'{word} {w}' for word, w in zip(of, row, strict=True))} ."
@@ -245,8 +236,8 @@ class BargainPlay(Play[Bargain]):
 
     # --- players ---------------------------------------------------------------------------------
 
-    def gold(self, position: Bargain) -> str:
-        """Offers that give way step by step and end at the Nash point."""
+    def gold(self, position: BargainState) -> str:
+        """Makes offers that concede step by step and end at the Nash point."""
         if self.two_sided:
             standing = position.offers[1 - position.seat]
             fair = standing is not None and self.score(position.seat, standing) >= 1.0
@@ -260,7 +251,7 @@ class BargainPlay(Play[Bargain]):
         offer = max((p for p in self.packages if self.worth(1, p) == wanted), key=lambda p: self.worth(0, p))
         return f"offer {self.named(offer)} ."
 
-    def demonstrate(self, position: Bargain, rng: Random) -> str:
+    def demonstrate(self, position: BargainState, rng: Random) -> str:
         """Offers anything that is good for itself, asks, and takes what is not too bad."""
         standing = position.offers[1 - position.seat]
         if standing is not None and self.score(position.seat, standing) > rng.random():
@@ -270,19 +261,19 @@ class BargainPlay(Play[Bargain]):
         worth = sorted(self.packages, key=lambda p: self.worth(position.seat, p))
         return f"offer {self.named(rng.choice(worth[len(worth) // 2 :]))} ."
 
-    def potential(self, position: Bargain) -> float:
-        """How far the partner has given way."""
+    def potential(self, position: BargainState) -> float:
+        """How far the partner has conceded."""
         return position.steps / STEPS
 
-    def admissible(self, position: Bargain) -> Sequence[str]:
+    def admissible(self, position: BargainState) -> Sequence[str]:
         accept = ["accept ."] if position.offers[1 - position.seat] else []
         offers = [f"offer {self.named(package)} ." for package in self.packages]
         return [*accept, "what matters to you ?", *offers, "leave ."]
 
-    def known(self, position: Bargain) -> Hashable:
-        """The side's own values, its own last offer and all it heard; not the other's values."""
+    def known(self, position: BargainState) -> Hashable:
+        """What a side knows: its own values, its last offer and all it heard, but not the other's values."""
         return (
-            self.opening(Bargain(seat=position.seat)),
+            self.opening(BargainState(seat=position.seat)),
             position.offers[position.seat],
             position.heard,
             position.deal,

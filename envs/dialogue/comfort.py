@@ -15,37 +15,21 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple
 
-from turnwise.envs.core import End
-from turnwise.envs.dialogue.words import families, named, phrase
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.core import EndReason
+from turnwise.envs.dialogue.actions import named
+from turnwise.envs.dialogue.state import ComfortState
+from turnwise.envs.dialogue.vocabulary import COMFORTING_ACTS, FEELINGS, phrase
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
-START, MOST = 30, 100
+MOST = 100
 GAINS = (8, 12, 17, 17, 17, 17)
 """What the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four times."""
 LOSS = {"advise": -10, "joke": -12, "belittle": -15}
 _REPEATED, _MISSED, _DISLIKED = -6, -3, -6
 
-TROUBLES = ("an exam", "my job", "a quarrel", "an illness", "moving away", "my team", "my neighbour", "money")
-ACTS = families("""
-joke : joke funny laugh haha
-belittle : nothing cheer calm exaggerate whatever forget
-reframe : view side perspective otherwise differently see
-advise : should could try advise suggest advice plan step
-praise : strong proud brave able well encourage good great
-hear : understandable understand sense hear listen natural
-ask : what how tell why when more happened
-""")
-FEELINGS = families("""
-angry : anger furious mad
-afraid : fear scared anxious
-lonely : alone loneliness abandoned
-ashamed : shame embarrassed guilty
-tired : exhausted drained worn
-""")
 _TELLS = {
     "angry": ("i am angry about it .", "i could scream .", "my hands turn into fists ."),
     "afraid": ("i am afraid of it .", "i lie awake and shake .", "my heart races ."),
@@ -67,21 +51,7 @@ _MOODS = ((70, "( relieved ) "), (40, "( calmer ) "), (10, "( sad ) "), (-1000, 
 _CHANGE = re.compile(r"feel\W*?([+-]?\d{1,3})")
 
 
-class Mood(NamedTuple):
-    """A position: the emotion, the stage, and what was said last."""
-
-    emotion: int = START
-    stage: int = 0
-    last: str = ""
-    turns: int = 0
-    seat: int = 0
-    heard: tuple[str, ...] = ()
-    judged: int = (
-        0  # what the script would say that the last message changed; for gold, where two agents play
-    )
-
-
-class ComfortPlay(Play[Mood]):
+class ComfortPlay(Play[ComfortState]):
     """One user."""
 
     def __init__(self, task: Task) -> None:
@@ -90,13 +60,13 @@ class ComfortPlay(Play[Mood]):
         self.aims: list[str] = self.options["aims"]
         self.dislikes: str = self.options["dislikes"]
 
-    def begin(self) -> Mood:
-        return Mood()
+    def begin(self) -> ComfortState:
+        return ComfortState()
 
-    def seat(self, position: Mood) -> int:
+    def seat(self, position: ComfortState) -> int:
         return position.seat
 
-    def moves(self, position: Mood) -> int:
+    def moves(self, position: ComfortState) -> int:
         return position.turns
 
     def system(self, seat: int) -> str:
@@ -113,29 +83,29 @@ class ComfortPlay(Play[Mood]):
             "understand, advise, encourage, or offer another view, whichever is needed now."
         )
 
-    def opening(self, position: Mood) -> str:
+    def opening(self, position: ComfortState) -> str:
         return (
             f"{self.task.prompt}\n{position.heard[-1]}"
             if position.heard and position.seat
             else self.task.prompt
         )
 
-    def move(self, position: Mood, said: Said) -> Told[Mood]:
+    def move(self, position: ComfortState, said: SpokenMessage) -> PlayOutcome[ComfortState]:
         if position.seat:
             return self._felt(position, said)
         act = self._act(said.words, any_act=self.two_sided)
         change, stage = self._change(position, act)
         if self.two_sided:
             heard = (*position.heard, said.text)
-            after = Mood(position.emotion, stage, act, position.turns + 1, 1, heard, change)
-            return Told(after, said.text)
+            after = ComfortState(position.emotion, stage, act, position.turns + 1, 1, heard, change)
+            return PlayOutcome(after, said.text)
         emotion = min(MOST, position.emotion + change)
         after = position._replace(emotion=emotion, stage=stage, last=act, turns=position.turns + 1)
         return self._over(after, self._reply(after, change))
 
     def _act(self, words: Sequence[str], *, any_act: bool) -> str:
         """The kind of act, or the feeling that is named. Of several acts the one that helps least counts."""
-        acts = named(words, ACTS)
+        acts = named(words, COMFORTING_ACTS)
         worst = [act for act in acts if act in ("joke", "belittle")]
         if worst:
             return worst[0]
@@ -151,7 +121,7 @@ class ComfortPlay(Play[Mood]):
             return "listing"
         return told[0] if told else "ask"
 
-    def _wanted(self, position: Mood) -> str:
+    def _wanted(self, position: ComfortState) -> str:
         stage = position.stage
         return (
             "ask"
@@ -161,7 +131,7 @@ class ComfortPlay(Play[Mood]):
             else self.aims[min(stage - 2, len(self.aims) - 1)]
         )
 
-    def _change(self, position: Mood, act: str) -> tuple[int, int]:
+    def _change(self, position: ComfortState, act: str) -> tuple[int, int]:
         if act == self._wanted(position):
             return GAINS[min(position.stage, len(GAINS) - 1)], position.stage + 1
         change = LOSS.get(act, _MISSED)
@@ -169,7 +139,7 @@ class ComfortPlay(Play[Mood]):
             change = min(change, _REPEATED)
         return change + (_DISLIKED if act == self.dislikes else 0), position.stage
 
-    def _reply(self, position: Mood, change: int) -> str:
+    def _reply(self, position: ComfortState, change: int) -> str:
         mood = next(text for least, text in _MOODS if position.emotion >= least)
         stage = position.stage
         if stage == 0:
@@ -180,15 +150,17 @@ class ComfortPlay(Play[Mood]):
             text = self._phrase(_HINTS[self._wanted(position)], stage)
         return f"{mood}{'no . ' if change < 0 else 'yes . '}{text}"
 
-    def _over(self, position: Mood, text: str) -> Told[Mood]:
+    def _over(self, position: ComfortState, text: str) -> PlayOutcome[ComfortState]:
         position = position._replace(heard=(*position.heard, text))
         if position.emotion >= MOST:
-            return Told(position, "thank you , goodbye .", End.SOLVED, self.settle(position), "goodbye .")
+            return PlayOutcome(
+                position, "thank you , goodbye .", EndReason.SOLVED, self.settle(position), "goodbye ."
+            )
         if position.emotion <= 0:
-            return Told(position, "leave me alone . goodbye .", End.FAILED, farewell="goodbye .")
-        return Told(position, text)
+            return PlayOutcome(position, "leave me alone . goodbye .", EndReason.FAILED, farewell="goodbye .")
+        return PlayOutcome(position, text)
 
-    def _felt(self, position: Mood, said: Said) -> Told[Mood]:
+    def _felt(self, position: ComfortState, said: SpokenMessage) -> PlayOutcome[ComfortState]:
         found = _CHANGE.search(said.text.lower())
         if found is None or abs(int(found[1])) > 20:
             raise ToolError("write feel and a number from -20 to 20 , then what you say .")
@@ -196,7 +168,7 @@ class ComfortPlay(Play[Mood]):
         emotion = min(MOST, position.emotion + int(found[1]))
         return self._over(position._replace(emotion=emotion, seat=0, turns=position.turns + 1), text)
 
-    def settle(self, position: Mood) -> tuple[float, float]:
+    def settle(self, position: ComfortState) -> tuple[float, float]:
         """RLVER's score. Whoever plays the user earns nothing: it judges, and is not to be trained."""
         return max(position.emotion, 0) / MOST, 0.0
 
@@ -205,30 +177,30 @@ class ComfortPlay(Play[Mood]):
 
     # --- players ---------------------------------------------------------------------------------
 
-    def gold(self, position: Mood) -> str:
+    def gold(self, position: ComfortState) -> str:
         """What is wanted now; a user played by a second agent judges and answers as the script would."""
         if position.seat:
             return f"feel {position.judged:+d} {self._reply(position, position.judged)}"
         wanted = self._wanted(position)
         return _SAYINGS.get(wanted, f"you feel {wanted} .")
 
-    def demonstrate(self, position: Mood, rng: Random) -> str:
-        """Means well, and advises too early."""
+    def demonstrate(self, position: ComfortState, rng: Random) -> str:
+        """An imperfect scripted policy that gives advice too early."""
         if rng.random() < 0.5:
             return self.gold(position)
         return rng.choice(self.admissible(position))
 
-    def potential(self, position: Mood) -> float:
+    def potential(self, position: ComfortState) -> float:
         """RLVER's score so far."""
         return max(position.emotion, 0) / MOST
 
-    def admissible(self, position: Mood) -> Sequence[str]:
+    def admissible(self, position: ComfortState) -> Sequence[str]:
         if position.seat:
             return [f"feel {change} hm ." for change in range(-20, 21, 10)]
         return [*_SAYINGS.values(), *(f"you feel {feeling} ." for feeling in FEELINGS)]
 
-    def known(self, position: Mood) -> Hashable:
-        """What was heard; the score is not shown."""
+    def known(self, position: ComfortState) -> Hashable:
+        """What the agent knows: what it heard; the score is not shown."""
         return (self.task.prompt, position.seat, position.last, position.heard)
 
 

@@ -10,36 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple
 
-from turnwise.envs.core import End
-from turnwise.envs.dialogue.words import ASK, GREET, LEAVE, THANK, families, has, named, phrase
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.core import EndReason
+from turnwise.envs.dialogue.actions import has, named
+from turnwise.envs.dialogue.state import PersuadeState
+from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, LEAVE, THANK, TOPICS, phrase
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
-PLANS = (
-    "the solar roof",
-    "the new bus line",
-    "the school garden",
-    "the night shift",
-    "the shared kitchen",
-    "the choir",
-)
-
-TOPICS = families("""
-cost : price money expensive afford costs costly pay
-time : busy hours schedule long slow quick
-safety : safe danger dangerous risk risky secure
-effort : work hard easy tiring trouble
-trust : believe honest reliable promise cheat
-noise : loud quiet silent disturb sound
-""")
-KINDS = families("""
-numbers : figures data statistics percent evidence study facts
-story : example neighbour experience happened friend stories
-trial : try test sample demo week trials
-""")
 _REQUEST = frozenset(
     ["join", "sign", "commit", "decide", "come", "will", "shall", "convinced", "yes", "agree"]
 )
@@ -61,19 +40,7 @@ _OPEN = ("there is something else .", "but i am not sure yet .", "still , i hesi
 _PUSHED = ("do not press me .", "you are not listening .", "that does not help me .")
 
 
-class Talk(NamedTuple):
-    """A position. Concerns are met in the partner's order; ``told`` and ``needed`` concern the present one."""
-
-    met: int = 0
-    told: bool = False  # the partner has said what worries it
-    needed: bool = False  # and what would convince it
-    pressed: int = 0
-    turns: int = 0
-    agreed: bool = False
-    heard: tuple[str, ...] = ()
-
-
-class PersuadePlay(Play[Talk]):
+class PersuadePlay(Play[PersuadeState]):
     """One person to be won for a plan."""
 
     def __init__(self, task: Task) -> None:
@@ -81,8 +48,8 @@ class PersuadePlay(Play[Talk]):
         self.concerns: list[tuple[str, str]] = [(topic, kind) for topic, kind in self.options["concerns"]]
         self.facts: dict[str, list[str]] = self.options["facts"]
 
-    def begin(self) -> Talk:
-        return Talk()
+    def begin(self) -> PersuadeState:
+        return PersuadeState()
 
     def system(self, seat: int) -> str:
         if not self.full:
@@ -93,11 +60,11 @@ class PersuadePlay(Play[Talk]):
             "do not press. The other leaves when it is pressed too often."
         )
 
-    def opening(self, position: Talk) -> str:
+    def opening(self, position: PersuadeState) -> str:
         lines = [f"{topic} : {' , '.join(kinds)} ." for topic, kinds in self.facts.items()]
         return "\n".join((self.task.prompt, "facts", *lines))
 
-    def move(self, position: Talk, said: Said) -> Told[Talk]:
+    def move(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
         words = said.words
         topics, kinds = named(words, TOPICS), named(words, KINDS)
         if topics and kinds:
@@ -107,14 +74,14 @@ class PersuadePlay(Play[Talk]):
         if has(words, _REQUEST):
             return self._requested(position)
         if has(words, LEAVE):
-            return Told(position, "goodbye .", End.GAVE_UP)
+            return PlayOutcome(position, "goodbye .", EndReason.GAVE_UP)
         if has(words, GREET) or has(words, THANK):
             return self._say(position, "hello .")
         raise ToolError(
             "ask what worries the other , argue topic with numbers , story or trial , or ask for a yes ."
         )
 
-    def _asked(self, position: Talk, topics: Sequence[str]) -> Told[Talk]:
+    def _asked(self, position: PersuadeState, topics: Sequence[str]) -> PlayOutcome[PersuadeState]:
         if position.met == len(self.concerns):
             return self._say(position, "nothing holds me back any more .")
         topic, kind = self.concerns[position.met]
@@ -124,11 +91,15 @@ class PersuadePlay(Play[Talk]):
             return self._say(position, "that is not what worries me .")
         return self._say(position._replace(told=True), self._phrase(_WORRIES[topic], position.met))
 
-    def _argued(self, position: Talk, topics: Sequence[str], kinds: Sequence[str]) -> Told[Talk]:
+    def _argued(
+        self, position: PersuadeState, topics: Sequence[str], kinds: Sequence[str]
+    ) -> PlayOutcome[PersuadeState]:
         if len(topics) > 1 or len(kinds) > 1:
             return self._press(position)
         if kinds[0] not in self.facts.get(topics[0], ()):
-            return Told(position, "i looked that up , and it is not true . goodbye .", End.FAILED)
+            return PlayOutcome(
+                position, "i looked that up , and it is not true . goodbye .", EndReason.FAILED
+            )
         met = position.met
         if met == len(self.concerns) or not position.told or (topics[0], kinds[0]) != self.concerns[met]:
             return self._press(position)
@@ -136,26 +107,26 @@ class PersuadePlay(Play[Talk]):
         more = "" if after.met == len(self.concerns) else f" {self._phrase(_OPEN, met)}"
         return self._say(after, self._phrase(_MET, met) + more)
 
-    def _requested(self, position: Talk) -> Told[Talk]:
+    def _requested(self, position: PersuadeState) -> PlayOutcome[PersuadeState]:
         if position.met < len(self.concerns):
             return self._press(position)
-        return Told(position._replace(agreed=True), "yes , i am in .", End.SOLVED, (1.0, 0.0))
+        return PlayOutcome(position._replace(agreed=True), "yes , i am in .", EndReason.SOLVED, (1.0, 0.0))
 
-    def _press(self, position: Talk) -> Told[Talk]:
+    def _press(self, position: PersuadeState) -> PlayOutcome[PersuadeState]:
         after = position._replace(pressed=position.pressed + 1)
         if after.pressed > self.options["patience"]:
-            return Told(after, "that is enough . goodbye .", End.FAILED)
+            return PlayOutcome(after, "that is enough . goodbye .", EndReason.FAILED)
         return self._say(after, self._phrase(_PUSHED, after.pressed))
 
-    def _say(self, position: Talk, text: str) -> Told[Talk]:
-        return Told(position._replace(turns=position.turns + 1, heard=(*position.heard, text)), text)
+    def _say(self, position: PersuadeState, text: str) -> PlayOutcome[PersuadeState]:
+        return PlayOutcome(position._replace(turns=position.turns + 1, heard=(*position.heard, text)), text)
 
     def _phrase(self, variants: Sequence[str], seed: int) -> str:
         return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
 
     # --- players ---------------------------------------------------------------------------------
 
-    def gold(self, position: Talk) -> str:
+    def gold(self, position: PersuadeState) -> str:
         if position.met == len(self.concerns):
             return "will you join ?"
         topic, kind = self.concerns[position.met]
@@ -163,7 +134,7 @@ class PersuadePlay(Play[Talk]):
             return "what worries you ?"
         return f"argue {topic} with {kind} ." if position.needed else f"ask about {topic} ."
 
-    def demonstrate(self, position: Talk, rng: Random) -> str:
+    def demonstrate(self, position: PersuadeState, rng: Random) -> str:
         """Asks, but guesses the argument instead of asking for it, and hurries at times."""
         if rng.random() < 0.15:
             return rng.choice(self.admissible(position))
@@ -174,18 +145,18 @@ class PersuadePlay(Play[Talk]):
             return self.gold(position)
         return f"argue {topic} with {rng.choice(self.facts[topic])} ."
 
-    def potential(self, position: Talk) -> float:
+    def potential(self, position: PersuadeState) -> float:
         """The share of the steps that are done, less what patience is lost."""
         done = 3 * position.met + position.told + position.needed
         return max(
             0.0, done / (3 * len(self.concerns)) - position.pressed / (2 * self.options["patience"] + 2)
         )
 
-    def admissible(self, position: Talk) -> Sequence[str]:
+    def admissible(self, position: PersuadeState) -> Sequence[str]:
         asked = [f"ask about {topic} ." for topic in self.facts]
         argued = [f"argue {topic} with {kind} ." for topic in self.facts for kind in KINDS]
         return ["what worries you ?", "will you join ?", *asked, *argued]
 
-    def known(self, position: Talk) -> Hashable:
+    def known(self, position: PersuadeState) -> Hashable:
         """The facts and what the partner said."""
         return (self.opening(position), position.heard, position.agreed)

@@ -15,22 +15,17 @@ partner is a player of them: polite, ready to trade for what it wants, and curio
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple
 
-from turnwise.envs.core import End
-from turnwise.envs.dialogue.words import ASK, GREET, LEAVE, REFUSE, RUDE, THANK, agrees, has, phrase
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.core import EndReason
+from turnwise.envs.dialogue.actions import agrees, has
+from turnwise.envs.dialogue.state import SocialState
+from turnwise.envs.dialogue.vocabulary import ASK, FAVOURS, GREET, LEAVE, REFUSE, RUDE, THANK, phrase
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
-FAVOURS: Mapping[str, str] = {
-    "ladder": "lend the ladder", "plants": "water the plants", "dog": "walk the dog", "bike": "repair the bike",
-    "cake": "bake a cake", "letter": "post the letter", "sofa": "carry the sofa", "kids": "watch the kids",
-}  # fmt: skip
-FACTS = ("bakery", "spring", "shortcut", "festival", "library", "ferry")
-SECRETS = ("lottery", "wedding", "tattoo", "debt", "novel", "rival")
 WEIGHTS = {"goal": 0.4, "knowledge": 0.2, "relationship": 0.2, "secret": 0.2}
 _BEST = 5
 _WANTS = ("i need somebody to {} .", "if only somebody would {} .", "could you {} ?")
@@ -40,20 +35,7 @@ _SHY = ("i hardly know you .", "let us get acquainted first .")
 _PRESSED = ("i would rather not .", "why should i ?")
 
 
-class Meeting(NamedTuple):
-    """A position. Seats are indices; ``done`` holds (seat, what) of what counts once."""
-
-    seat: int = 0
-    relation: int = 1
-    done: frozenset[tuple[int, str]] = frozenset()
-    proposal: tuple[int, str, str] | None = None  # who proposes, what it would do, what it wants
-    agreed: frozenset[tuple[int, str]] = frozenset()  # who does which favour
-    left: frozenset[int] = frozenset()
-    turns: int = 0
-    heard: tuple[str, ...] = ()  # all that was said
-
-
-class SocialPlay(Play[Meeting]):
+class SocialPlay(Play[SocialState]):
     """One meeting of two people."""
 
     def __init__(self, task: Task) -> None:
@@ -62,18 +44,18 @@ class SocialPlay(Play[Meeting]):
         self.facts: tuple[str, str] = tuple(self.options["facts"])  # what each knows
         self.secrets: tuple[str, str] = tuple(self.options["secrets"])
 
-    def begin(self) -> Meeting:
-        return Meeting()
+    def begin(self) -> SocialState:
+        return SocialState()
 
-    def seat(self, position: Meeting) -> int:
+    def seat(self, position: SocialState) -> int:
         return position.seat
 
-    def moves(self, position: Meeting) -> int:
+    def moves(self, position: SocialState) -> int:
         return position.turns
 
     # --- scores ----------------------------------------------------------------------------------
 
-    def dimensions(self, position: Meeting, seat: int) -> dict[str, float]:
+    def dimensions(self, position: SocialState, seat: int) -> dict[str, float]:
         """A side's score in each dimension, from 0 to 1."""
         goal = float((1 - seat, self.wishes[seat]) in position.agreed)
         knowledge = float((1 - seat, "fact") in position.done)
@@ -85,7 +67,7 @@ class SocialPlay(Play[Meeting]):
             "secret": float(achieved and (seat, "secret") not in position.done),
         }
 
-    def settle(self, position: Meeting) -> tuple[float, float]:
+    def settle(self, position: SocialState) -> tuple[float, float]:
         first, second = (
             round(sum(WEIGHTS[name] * part for name, part in self.dimensions(position, seat).items()), 9)
             for seat in (0, 1)
@@ -94,32 +76,32 @@ class SocialPlay(Play[Meeting]):
 
     # --- rules, the same for both ------------------------------------------------------------------
 
-    def move(self, position: Meeting, said: Said) -> Told[Meeting]:
+    def move(self, position: SocialState, said: SpokenMessage) -> PlayOutcome[SocialState]:
         after = self._act(position, said.words)
         if self.two_sided:
             text = f"other : {said.text}"
             after = after._replace(heard=(*after.heard, text), turns=after.turns + 1, seat=1 - after.seat)
-            return self._over(after, text) or Told(after, text)
+            return self._over(after, text) or PlayOutcome(after, text)
         over = self._over(after, "goodbye .")
         if over is not None:
             return over
         words = self._reply(position, after, said.words)
         after = self._act(after._replace(seat=1), tuple(words.replace(",", " ").split()))
         after = after._replace(seat=0, turns=after.turns + 1, heard=(*after.heard, words))
-        return self._over(after, words) or Told(after, words)
+        return self._over(after, words) or PlayOutcome(after, words)
 
-    def _over(self, position: Meeting, text: str) -> Told[Meeting] | None:
+    def _over(self, position: SocialState, text: str) -> PlayOutcome[SocialState] | None:
         upset = position.relation < 0
         if not upset and len(position.left) < (2 if self.two_sided else 1):
             return None
         scores = (0.0, 0.0) if upset else self.settle(position)
         details = {name: self.dimensions(position, seat) for seat, name in enumerate(("agent", "other"))}
-        end = End.SOLVED if scores[0] >= 1.0 else End.FAILED
-        return Told(
+        end = EndReason.SOLVED if scores[0] >= 1.0 else EndReason.FAILED
+        return PlayOutcome(
             position, "that was rude . goodbye ." if upset else text, end, scores, "goodbye .", details
         )
 
-    def _act(self, position: Meeting, words: Sequence[str]) -> Meeting:
+    def _act(self, position: SocialState, words: Sequence[str]) -> SocialState:
         """What the mover's words change."""
         seat = position.seat
         if has(words, RUDE):
@@ -149,21 +131,21 @@ class SocialPlay(Play[Meeting]):
             )
         return position
 
-    def _once(self, position: Meeting, what: str, warmth: int) -> Meeting:
+    def _once(self, position: SocialState, what: str, warmth: int) -> SocialState:
         if (position.seat, what) in position.done:
             return position
         return position._replace(
             done=position.done | {(position.seat, what)}, relation=min(_BEST, position.relation + warmth)
         )
 
-    def _agreed(self, position: Meeting) -> Meeting:
+    def _agreed(self, position: SocialState) -> SocialState:
         assert position.proposal is not None
         who, gives, wants = position.proposal
         agreed = {(who, gives), (1 - who, wants)} if gives else {(1 - who, wants)}
         warm = min(_BEST, position.relation + 1)
         return position._replace(agreed=position.agreed | agreed, relation=warm, proposal=None)
 
-    def _proposed(self, position: Meeting, favours: Sequence[str], words: Sequence[str]) -> Meeting:
+    def _proposed(self, position: SocialState, favours: Sequence[str], words: Sequence[str]) -> SocialState:
         """A trade names the mover's own wish and what it would do; a mere request names the wish only."""
         seat = position.seat
         wish = self.wishes[seat]
@@ -179,7 +161,7 @@ class SocialPlay(Play[Meeting]):
 
     # --- the scripted partner --------------------------------------------------------------------
 
-    def _reply(self, before: Meeting, position: Meeting, words: Sequence[str]) -> str:
+    def _reply(self, before: SocialState, position: SocialState, words: Sequence[str]) -> str:
         """What the scripted partner says to the agent's words."""
         if position.relation < before.relation:
             return "how rude ."
@@ -212,7 +194,7 @@ class SocialPlay(Play[Meeting]):
             "friends, and keep your secret. Each turn say one thing; say bye when you are done."
         )
 
-    def opening(self, position: Meeting) -> str:
+    def opening(self, position: SocialState) -> str:
         seat = position.seat
         lines = [
             self.task.prompt,
@@ -223,7 +205,7 @@ class SocialPlay(Play[Meeting]):
         ]
         return "\n".join([*lines, position.heard[-1]] if position.heard else lines)
 
-    def gold(self, position: Meeting) -> str:
+    def gold(self, position: SocialState) -> str:
         seat, other = position.seat, 1 - position.seat
         done, agreed = position.done, position.agreed
         if (seat, "greet") not in done:
@@ -240,18 +222,18 @@ class SocialPlay(Play[Meeting]):
             return f"where is the {self.facts[other]} ?"
         return "thank you ." if (seat, "thank") not in done else "bye ."
 
-    def _wish_is_known(self, position: Meeting) -> bool:
+    def _wish_is_known(self, position: SocialState) -> bool:
         return any(self.wishes[1] in text.split() for text in position.heard)
 
-    def demonstrate(self, position: Meeting, rng: Random) -> str:
-        """Polite, and does not care for the order of things."""
+    def demonstrate(self, position: SocialState, rng: Random) -> str:
+        """An imperfect scripted policy: polite, but it ignores the right order of steps."""
         return self.gold(position) if rng.random() < 0.6 else rng.choice(self.admissible(position))
 
-    def potential(self, position: Meeting) -> float:
+    def potential(self, position: SocialState) -> float:
         """The score so far, in all dimensions, and no less than a tenth per greeting and thanks."""
         return self.settle(position)[0]
 
-    def admissible(self, position: Meeting) -> Sequence[str]:
+    def admissible(self, position: SocialState) -> Sequence[str]:
         seat = position.seat
         wish = FAVOURS[self.wishes[seat]]
         trades = [f"i {FAVOURS[name]} if you {wish} ." for name in FAVOURS if name != self.wishes[seat]]
@@ -269,10 +251,10 @@ class SocialPlay(Play[Meeting]):
         ]
         return [*fixed, *told, *trades, "agreed ."]
 
-    def known(self, position: Meeting) -> Hashable:
-        """The own card, what was heard, and what the side itself has done."""
+    def known(self, position: SocialState) -> Hashable:
+        """What a side knows: its own card, what it heard, and what it has done."""
         own = frozenset(what for who, what in position.done if who == position.seat)
-        card = self.opening(Meeting(seat=position.seat))
+        card = self.opening(SocialState(seat=position.seat))
         return (
             card,
             position.heard,

@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Literal
 
-import pydantic
-
-from turnwise.envs.core import End
-from turnwise.envs.dialogue import comfort, persuade, social
-from turnwise.envs.dialogue.bargain import Bargain, BargainPlay
-from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
-from turnwise.envs.worlds.sessions import Said
+from turnwise.envs.core import EndReason
+from turnwise.envs.dialogue.bargain import BargainPlay
+from turnwise.envs.dialogue.knobs import DialogueKnobs
+from turnwise.envs.dialogue.state import BargainState
+from turnwise.envs.dialogue.vocabulary import (
+    FACTS,
+    FAVOURS,
+    FEELINGS,
+    ISSUES,
+    KINDS,
+    PLANS,
+    SECRETS,
+    TOPICS,
+    TROUBLES,
+)
+from turnwise.envs.worlds.knobs import first_drawn, in_split
+from turnwise.envs.worlds.sessions import SpokenMessage
 from turnwise.tasks.core import Json, Split, Task
 
 ENV = "turnwise/Dialogue-v0"
-ISSUES: dict[str, tuple[str, ...]] = {
-    "colour": ("red", "blue", "white", "black"),
-    "delivery": ("monday", "tuesday", "friday", "sunday"),
-    "payment": ("cash", "card", "cheque", "invoice"),
-    "warranty": ("short", "medium", "long", "lifelong"),
-    "place": ("office", "station", "harbour", "airport"),
-    "size": ("small", "large", "wide", "tall"),
-    "gift": ("lamp", "book", "mug", "poster"),
-}
 _ASKS = {
     "bargain": ("Agree on a deal that is good for you.", "make a deal ."),
     "comfort": ("Somebody is troubled by {}. Help.", "help : {} ."),
     "social": ("You meet a neighbour.", "a neighbour ."),
 }
-
-
-class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of conversations may set."""
-
-    scene: Literal["bargain", "persuade", "comfort", "social"] = "bargain"
-    partner: Literal["scripted", "agent"] = "scripted"  # agent: a second policy, trained or not
-    paraphrase: int = pydantic.Field(1, ge=1, le=3)  # ways in which a scripted partner says the same
-    turn_limit: int = pydantic.Field(10, ge=1)
-    patience: int = pydantic.Field(
-        0, ge=0
-    )  # turns of a bargain, presses when persuading; 0: as many as it takes
-    issues: int = pydantic.Field(3, ge=2, le=5)
-    choices: int = pydantic.Field(3, ge=2, le=4)  # options of each issue
-    lies: bool = False  # the partner of a bargain
-    concerns: int = pydantic.Field(2, ge=1, le=5)  # of the person to be persuaded
-
-    @pydantic.model_validator(mode="after")
-    def _fits(self) -> DialogueKnobs:
-        if self.scene == "persuade" and self.partner == "agent":
-            raise ValueError("persuade has a scripted partner only")
-        return self
 
 
 def draw_task(rng: Random, split: Split, knobs: DialogueKnobs) -> Task:
@@ -123,11 +101,11 @@ def _middle(play: BargainPlay) -> tuple[int, ...]:
 
 
 def _gold_wins(play: BargainPlay) -> bool:
-    position = Bargain()
+    position = BargainState()
     for _ in range(play.options["turn_limit"]):
-        told = play.move(position, Said(tuple(play.gold(position).split())))
+        told = play.move(position, SpokenMessage(tuple(play.gold(position).split())))
         if told.end is not None:
-            return told.end is End.SOLVED
+            return told.end is EndReason.SOLVED
         position = told.position
     return False
 
@@ -136,16 +114,16 @@ def _gold_wins(play: BargainPlay) -> bool:
 
 
 def _persuade(rng: Random, knobs: DialogueKnobs) -> Task:
-    kinds = list(persuade.KINDS)
-    facts = {topic: sorted(rng.sample(kinds, 2)) for topic in persuade.TOPICS}
-    topics = rng.sample(list(persuade.TOPICS), knobs.concerns)
+    kinds = list(KINDS)
+    facts = {topic: sorted(rng.sample(kinds, 2)) for topic in TOPICS}
+    topics = rng.sample(list(TOPICS), knobs.concerns)
     options = {
         **_shared(knobs),
         "concerns": [[topic, rng.choice(facts[topic])] for topic in topics],
         "facts": facts,
         "patience": knobs.patience or 2,
     }
-    plan = rng.choice(persuade.PLANS)
+    plan = rng.choice(PLANS)
     prompt = f"Win the other for {plan}." if knobs.text == "full" else f"plan : {plan} ."
     return Task(ENV, prompt, options)
 
@@ -154,8 +132,8 @@ def _comfort(rng: Random, knobs: DialogueKnobs) -> Task:
     aims = ["hear", "advise", "praise", "reframe"]
     options = {
         **_shared(knobs),
-        "trouble": rng.choice(comfort.TROUBLES),
-        "feeling": rng.choice(list(comfort.FEELINGS)),
+        "trouble": rng.choice(TROUBLES),
+        "feeling": rng.choice(list(FEELINGS)),
         "aims": rng.sample(aims, 4),
         "dislikes": rng.choice([*aims, "ask"]),
     }
@@ -165,8 +143,8 @@ def _comfort(rng: Random, knobs: DialogueKnobs) -> Task:
 def _social(rng: Random, knobs: DialogueKnobs) -> Task:
     options = {
         **_shared(knobs),
-        "wishes": rng.sample(list(social.FAVOURS), 2),
-        "facts": rng.sample(social.FACTS, 2),
-        "secrets": rng.sample(social.SECRETS, 2),
+        "wishes": rng.sample(list(FAVOURS), 2),
+        "facts": rng.sample(FACTS, 2),
+        "secrets": rng.sample(SECRETS, 2),
     }
     return Task(ENV, _ask(knobs), options)

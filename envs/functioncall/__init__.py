@@ -1,1 +1,13 @@
-"""Function calling: drawn interfaces and requests, parallel calls, nothing that fits, what must be asked for."""
+"""Function calling: interfaces with data behind them, requests for what takes several calls, and what cannot be done.
+
+Nine interfaces (apis/*.yaml) hold tables; a request is judged by the data after it and by what was told.
+
+env        FunctionCallEnv                       tasks        knobs → conversations
+state      a conversation, and where it is       requests     kinds of requests, with the calls they want
+knobs      what a suite may set                  phrases      ways to word them
+actions    calls, and words to the user          interfaces   tables and functions, as data and as tools
+reading    the calls in a message                data         immutable tables, and what functions do to them
+hearing    what the user makes of words          vocabulary   values of parameters, by split
+render     what is told                          reward       how near calls come to the wanted ones (ToolRL)
+solver     the gold and the imperfect script     verdict      calls compared with the wanted ones
+"""

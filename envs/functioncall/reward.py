@@ -1,4 +1,4 @@
-"""How near calls come to the wanted ones: ToolRL's reward and its parts (papers/credit.md no. 41)."""
+"""How close the model's calls come to the expected ones: ToolRL's reward (Qian et al. 2025, arXiv 2504.13958)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from turnwise.envs.functioncall.values import same
+from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolCall
 
 Item = TypeVar("Item")
@@ -57,12 +57,6 @@ def nearness(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> Nearness
     return Nearness(names * scale, parameters * scale, values * scale)
 
 
-def matches(called: ToolCall, wanted: ToolCall) -> bool:
-    """Exactly the wanted call: its name, the same arguments, equal in value and type."""
-    same_keys = called.arguments.keys() == wanted.arguments.keys()
-    return called.name == wanted.name and same_keys and _equal(called, wanted) == len(wanted.arguments)
-
-
 def _equal(called: ToolCall, wanted: ToolCall) -> int:
     """How many of the wanted arguments have the wanted value."""
     given: Callable[[str], bool] = called.arguments.__contains__
@@ -74,3 +68,19 @@ def _overlap(first: Sequence[Item], second: Sequence[Item]) -> float:
         return 1.0
     shared = sum((Counter(first) & Counter(second)).values())
     return shared / (len(first) + len(second) - shared)
+
+
+def same(first: Json, second: Json) -> bool:
+    """Equal in value and in type: 1 is 1.0, but neither is true or "1"; the order in lists is free.
+
+    >>> same(1, 1.0), same(1, True), same(1, "1"), same(["a", "b"], ["b", "a"])
+    (True, False, False, True)
+    """
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and sorted(map(repr, first)) == sorted(map(repr, second))
+    if isinstance(first, str) and isinstance(second, str):
+        return " ".join(first.split()) == " ".join(second.split())
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    numbers = isinstance(first, (int, float)) and isinstance(second, (int, float))
+    return first == second and (numbers or type(first) is type(second))

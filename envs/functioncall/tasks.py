@@ -1,218 +1,153 @@
-"""Tasks of function calling: functions, rounds of requests with the calls they want, and what goes wrong."""
+"""Tasks of function calling: interfaces, data, rounds of requests with the calls they want, and what goes wrong."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, NamedTuple
 
-import pydantic
-import yaml
-
-from turnwise.envs.functioncall.values import draw_value, said, schema
-from turnwise.envs.worlds.knobs import first_drawn, in_split
+from turnwise.envs.functioncall import phrases
+from turnwise.envs.functioncall.data import CallData, draw_tables
+from turnwise.envs.functioncall.interfaces import DataFunction, functions, tables
+from turnwise.envs.functioncall.knobs import FunctionCallKnobs
+from turnwise.envs.functioncall.requests import (
+    DEEDS,
+    QUESTIONS,
+    ImpossibleRequest,
+    RequestDraft,
+    RequestLanguage,
+    UserRequest,
+    ask_for,
+    offered_of,
+)
+from turnwise.envs.worlds.knobs import first_drawn
 from turnwise.tasks.core import Json, Split, Task
 
 ENV = "turnwise/FunctionCall-v0"
-RoundKind = Literal["call", "irrelevant", "missing"]
 _FAILURES = ("busy", "session")
-
-
-class FunctionCallKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of function calling may set."""
-
-    rounds: tuple[int, int] = (1, 1)  # requests of one conversation, at least and at most
-    calls: tuple[int, int] = (1, 1)  # of one request; several are independent of each other (parallel)
-    functions: int = pydantic.Field(6, ge=3, le=20)  # that are offered
-    irrelevant: float = pydantic.Field(0.0, ge=0, le=0.9)  # share of requests that no function fits
-    missing: float = pydantic.Field(0.0, ge=0, le=0.9)  # share of requests in which an argument is left out
-    failing: float = pydantic.Field(0.0, ge=0, le=1)  # probability that a call fails at first
-    lookups: bool = True  # whether ids must be found out by another call
-    spoken: bool = False  # dates and small numbers in words
-    patience: int = pydantic.Field(2, ge=1)  # unclear questions that the user bears
-    turn_limit: int = pydantic.Field(30, ge=3)
-
-
-class Interface(NamedTuple):
-    """A function under the names of one task."""
-
-    api: Mapping[str, Json]
-    name: str
-    parameters: Mapping[str, str]  # our name → the task's
-
-    def described(self) -> dict[str, Json]:
-        """For the task's options: name, about, JSON schema."""
-        fields = {**self.api["needs"], **self.api.get("may", {})}
-        properties = {
-            self.parameters[key]: schema(field["kind"], field["names"][0]) for key, field in fields.items()
-        }
-        parameters = {
-            "type": "object",
-            "properties": properties,
-            "required": [self.parameters[key] for key in self.api["needs"]],
-            "additionalProperties": False,
-        }
-        return {"name": self.name, "about": self.api["about"], "parameters": parameters}
-
-
-@functools.cache
-def _apis() -> Sequence[Mapping[str, Json]]:
-    return yaml.safe_load(files("turnwise.envs.functioncall").joinpath("apis.yaml").read_text("utf-8"))
+_ATTEMPTS = 40  # to draw one request
+_MOST_CALLS = 14  # of one request
 
 
 def draw_task(rng: Random, split: Split, knobs: FunctionCallKnobs) -> Task:
-    """A conversation that no other split can draw. At least one of its requests wants a call."""
+    """A conversation that no other split can draw: its names and its wording belong to the split."""
+    language = RequestLanguage(split, knobs.spoken, knobs.text == "compact")
 
     def draw(rng: Random) -> Task | None:
-        offered = _offer(rng, knobs)
-        rounds: list[dict[str, Json]] = []
-        for place in range(rng.randint(*knobs.rounds)):
-            luck = rng.random()
-            if luck < knobs.irrelevant:
-                rounds.append(_irrelevant(rng, offered, knobs))
-            else:
-                leave_out = luck < knobs.irrelevant + knobs.missing
-                rounds.append(_request(rng, offered, knobs, place, leave_out))
-        wanted = [[call["name"], call["arguments"]] for one in rounds for call in one["calls"]]
-        if not wanted or not in_split(split, ENV, wanted):
+        names = rng.sample(knobs.apis, min(knobs.offered, len(knobs.apis)))
+        names += ["memory"] if knobs.memory and "memory" not in names else []
+        mine = offered_of(names)
+        withheld = rng.sample([one for one in mine if one.writes], 2) if knobs.irrelevant else []
+        offered = [one for one in mine if one not in withheld]
+        drawn = draw_tables(
+            rng, split, [name for name, one in tables().items() if one.api in names], knobs.rows
+        )
+        data, rounds = CallData(drawn), list[UserRequest]()
+        for _ in range(rng.randint(*knobs.rounds)):
+            made = _request(rng, language, knobs, data, offered, withheld)
+            if made is None:
+                return None
+            rounds.append(made)
+            data = made.data
+        if not any(one.plan for one in rounds):
             return None
+        others = [one for one in functions().values() if one.api not in names]
+        shown = [*offered, *rng.sample(others, min(knobs.distractors, len(others)))]
+        said = [_worded(rng, language, one, place) for place, one in enumerate(rounds)]
         options: dict[str, Json] = {
-            "functions": [one.described() for one in rng.sample(offered, len(offered))],
-            "rounds": rounds,
+            "text": knobs.text,
+            "case": rng.choice(knobs.cases),
+            "dialect": rng.choice(knobs.dialects),
+            "functions": [one.words for one in rng.sample(shown, len(shown))],
+            "tables": drawn,
+            "rounds": [_data(rng, one, text, knobs) for one, text in zip(rounds, said, strict=True)],
             "patience": knobs.patience,
             "turn_limit": knobs.turn_limit,
         }
-        return Task(ENV, rounds[0]["say"], options, {"calls": len(wanted)})
+        gold = {"calls": sum(len(one.plan) for one in rounds), "kinds": [one.kind for one in rounds]}
+        return Task(ENV, said[0], options, gold)
 
     return first_drawn(draw, rng, split, "function calling")
 
 
-def _offer(rng: Random, knobs: FunctionCallKnobs) -> list[Interface]:
-    """Functions with names in one style; what gives an id is offered along with what needs it."""
-    style = rng.choice(("snake", "camel"))
-    usable = [api for api in _apis() if knobs.lookups or not (api.get("gives") or _ids(api))]
-    chosen: list[Mapping[str, Json]] = []
-    for api in rng.sample(usable, len(usable)):
-        givers = [one for one in usable if one.get("gives") in _ids(api)]
-        extra = [one for one in (*givers, api) if one not in chosen]
-        if len(chosen) + len(extra) <= knobs.functions:
-            chosen += extra
-    return [_named(rng, api, style) for api in chosen]
-
-
-def _ids(api: Mapping[str, Json]) -> list[str]:
-    return [field["kind"][3:] for field in api["needs"].values() if field["kind"].startswith("id:")]
-
-
-def _named(rng: Random, api: Mapping[str, Json], style: str) -> Interface:
-    def write(words: str) -> str:
-        first, *rest = words.split()
-        return first + (
-            "".join(word.title() for word in rest) if style == "camel" else "".join(f"_{w}" for w in rest)
-        )
-
-    fields = {**api["needs"], **api.get("may", {})}
-    parameters = {key: write(rng.choice(field["names"])) for key, field in fields.items()}
-    return Interface(api, write(rng.choice(api["names"])), parameters)
-
-
 def _request(
-    rng: Random, offered: Sequence[Interface], knobs: FunctionCallKnobs, place: int, leave_out: bool
-) -> dict[str, Json]:
-    """A request for some calls; with ``leave_out`` one argument of the first is told only when asked for."""
-    doable = [one for one in offered if one.api.get("ask")]
-    if not doable:
-        return {"say": "", "calls": [], "ask": None}
-    sentences: list[str] = []
-    calls: list[dict[str, Json]] = []
-    ask: dict[str, Json] | None = None
-    for number in range(rng.randint(*knobs.calls)):
-        one = rng.choice(doable)
-        call, phrases = _call(rng, one, offered, calls, knobs)
-        if leave_out and number == 0:
-            left = rng.choice(
-                [key for key, field in one.api["needs"].items() if not field["kind"].startswith("id:")]
-            )
-            told = phrases.pop(left)
-            names = one.api["needs"][left]["names"]
-            others = [name for key in phrases for name in one.api["needs"].get(key, {"names": []})["names"]]
-            ask = {
-                "words": [*names, one.parameters[left]],
-                "told": sorted({word for word in others if word not in names}),
-                "reply": told,
-            }
-        if any(call["name"] == other["name"] and call["arguments"] == other["arguments"] for other in calls):
-            continue
-        call["fails"] = rng.choice(_FAILURES) if rng.random() < knobs.failing else ""
-        calls.append(call)
-        sentences.append(" ".join([one.api["ask"], *(phrase for phrase in phrases.values() if phrase)]) + ".")
-    opening = "" if place == 0 else rng.choice(("Thank you. ", "Good. ", "And then: "))
-    return {"say": opening + " Also: ".join(sentences), "calls": calls, "ask": ask}
-
-
-def _call(
     rng: Random,
-    one: Interface,
-    offered: Sequence[Interface],
-    calls: list[dict[str, Json]],
+    language: RequestLanguage,
     knobs: FunctionCallKnobs,
-) -> tuple[dict[str, Json], dict[str, str]]:
-    """A wanted call and the phrases that tell of it; a lookup that it needs is added to ``calls``."""
-    arguments: dict[str, Json] = {}
-    phrases: dict[str, str] = {}
-    after: list[int] = []
-    for key, field in one.api["needs"].items():
-        kind, name = field["kind"], one.parameters[key]
-        if kind.startswith("id:"):
-            giver = next(other for other in offered if other.api.get("gives") == kind[3:])
-            ((sought, how),) = giver.api["needs"].items()
-            value = draw_value(rng, how["kind"])
-            found = f"{kind[3:5]}-{rng.randint(1000, 9999)}"
-            asked = {giver.parameters[sought]: value}
-            same = [
-                n for n, call in enumerate(calls) if call["name"] == giver.name and call["arguments"] == asked
-            ]
-            if not same:
-                calls.append(
-                    {
-                        "name": giver.name,
-                        "arguments": asked,
-                        "gives": found,
-                        "after": [],
-                        "fails": "",
-                        "reads": True,
-                    }
-                )
-            lookup = same[0] if same else len(calls) - 1
-            after.append(lookup)
-            arguments[name] = calls[lookup]["gives"]
-            phrases[key] = field["say"].format(value)
-        else:
-            arguments[name] = draw_value(rng, kind)
-            phrases[key] = field["say"].format(said(kind, arguments[name], spoken=knobs.spoken))
-    for key, field in one.api.get("may", {}).items():
-        if rng.random() < 0.4:
-            value = draw_value(rng, field["kind"])
-            arguments[one.parameters[key]] = value
-            phrases[key] = field["say"].format(said(field["kind"], value, spoken=knobs.spoken))
+    data: CallData,
+    offered: Sequence[DataFunction],
+    withheld: Sequence[DataFunction],
+) -> UserRequest | None:
+    """A request; None where this data allows none."""
+    luck = rng.random()
+    for _ in range(_ATTEMPTS):
+        try:
+            if luck < knobs.irrelevant:
+                return _impossible(rng, language, data, [*offered, *withheld], withheld)
+            return _possible(
+                rng, language, knobs, data, offered, leave_out=luck < knobs.irrelevant + knobs.missing
+            )
+        except ImpossibleRequest:
+            continue
+    return None
+
+
+def _possible(
+    rng: Random,
+    language: RequestLanguage,
+    knobs: FunctionCallKnobs,
+    data: CallData,
+    offered: Sequence[DataFunction],
+    *,
+    leave_out: bool,
+) -> UserRequest:
+    draft = RequestDraft(rng, language, data, offered)
+    shape = "plain" if leave_out else rng.choice(knobs.shapes)
+    answer = None
+    if shape in QUESTIONS:
+        text, answer = QUESTIONS[shape](draft)
+    else:
+        text = DEEDS[shape](draft)
+    if not draft.plan or len(draft.plan) > _MOST_CALLS:
+        raise ImpossibleRequest("no call, or too many")
+    ask = None
+    if leave_out:
+        text, ask = ask_for(draft, text)
+    kind = " ".join((shape, *draft.kind))
+    return UserRequest(text, tuple(draft.plan), draft.data, kind, ask, answer)
+
+
+def _impossible(
+    rng: Random,
+    language: RequestLanguage,
+    data: CallData,
+    known: Sequence[DataFunction],
+    withheld: Sequence[DataFunction],
+) -> UserRequest:
+    """A request for a function that is not offered."""
+    draft = RequestDraft(rng, language, data, known)
+    text = DEEDS["plain"](draft)
+    if draft.plan[-1].words not in {one.words for one in withheld}:
+        raise ImpossibleRequest("it can be done")
+    return UserRequest(text, (), data, f"impossible {' '.join(draft.kind)}", declines=True)
+
+
+def _worded(rng: Random, language: RequestLanguage, one: UserRequest, place: int) -> str:
+    """The request as the user says it."""
+    draft = RequestDraft(rng, language, one.data, ())
+    if language.compact:
+        return f"{one.say} ."
+    text = draft.one(phrases.QUESTION if one.answer else phrases.PLEASE).format(one.say)
+    text = f"{draft.one(phrases.NEXT)}{text}" if place else text
+    return text[0].upper() + text[1:]
+
+
+def _data(rng: Random, one: UserRequest, text: str, knobs: FunctionCallKnobs) -> dict[str, Json]:
+    fails = {call.words: rng.choice(_FAILURES) for call in one.plan if rng.random() < knobs.failing}
     return {
-        "name": one.name,
-        "arguments": arguments,
-        "gives": "",
-        "after": after,
-        "fails": "",
-        "reads": False,
-    }, phrases
-
-
-def _irrelevant(rng: Random, offered: Sequence[Interface], knobs: FunctionCallKnobs) -> dict[str, Json]:
-    """A request for something that none of the offered functions does."""
-    here: list[Any] = [one.api for one in offered]
-    api = rng.choice([one for one in _apis() if one not in here and one.get("ask") and not _ids(one)])
-    phrases = [
-        field["say"].format(said(field["kind"], draw_value(rng, field["kind"]), spoken=knobs.spoken))
-        for field in api["needs"].values()
-    ]
-    return {"say": f"{api['ask']} {' '.join(phrases)}.", "calls": [], "ask": None}
+        "say": text,
+        "plan": [call.to_json() for call in one.plan],
+        "ask": one.ask,
+        "answer": one.answer,
+        "declines": one.declines,
+        "fails": fails,
+    }

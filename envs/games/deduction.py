@@ -1,4 +1,4 @@
-"""A secret, questions and answers: what Wordle, mastermind and twenty questions share.
+"""Deduction games (Wordle, mastermind, twenty questions): a secret, questions and answers.
 
 The solver does not look at the secret. It keeps the secrets that fit every answer so far and asks what leaves
 the fewest in the worst case (Knuth 1977, "The computer as master mind"), of a sample where they are many.
@@ -11,24 +11,14 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple, TypeAlias
 
-from turnwise.envs.core import End
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.core import EndReason
+from turnwise.envs.games.state import Asked, History
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 _QUERIES, _SECRETS = 24, 160  # how many the solver looks at
-
-
-class Asked(NamedTuple):
-    """A question and its answer."""
-
-    query: str
-    answer: str
-
-
-History: TypeAlias = tuple[Asked, ...]
 
 
 class Deduction(Play[History]):
@@ -44,7 +34,7 @@ class Deduction(Play[History]):
     # --- what a subclass defines -----------------------------------------------------------------
 
     def all_secrets(self) -> Sequence[str]:
-        """All that the secret may be, as far as the player knows."""
+        """All possible secrets."""
         raise NotImplementedError
 
     def all_queries(self) -> Sequence[str]:
@@ -88,19 +78,19 @@ class Deduction(Play[History]):
     def begin(self) -> History:
         return ()
 
-    def move(self, position: History, said: Said) -> Told[History]:
+    def move(self, position: History, said: SpokenMessage) -> PlayOutcome[History]:
         return self.ask(position, self.read(said.words))
 
-    def ask(self, position: History, query: str) -> Told[History]:
-        """What a question or guess brings."""
+    def ask(self, position: History, query: str) -> PlayOutcome[History]:
+        """The state after a question or guess."""
         after = (*position, Asked(query, self.answer(query, self.secret)))
         if query == self.guess(self.secret):
-            return Told(after, "right .", End.SOLVED, (1.0, 0.0))
+            return PlayOutcome(after, "right .", EndReason.SOLVED, (1.0, 0.0))
         told = f"{query} : {after[-1].answer} ."
         wrong = sum(self.is_guess(asked.query) for asked in after)
         if self.guesses and wrong >= self.guesses:
-            return Told(after, f"{told} no guess is left .", End.FAILED)
-        return Told(after, told)
+            return PlayOutcome(after, f"{told} no guess is left .", EndReason.FAILED)
+        return PlayOutcome(after, told)
 
     def possible(self, position: History) -> tuple[str, ...]:
         """The secrets that fit every answer."""
@@ -135,7 +125,7 @@ class Deduction(Play[History]):
         return min((*open_guesses, *self.queries), key=worst)
 
     def demonstrate(self, position: History, rng: Random) -> str:
-        """Mostly anything; else something that may be right, or a question."""
+        """An imperfect scripted policy: mostly random; else a guess that may be right, or a question."""
         if rng.random() < 0.7:
             return rng.choice(self.admissible(position))
         left = self.possible(position)
@@ -151,7 +141,7 @@ class Deduction(Play[History]):
         return [self.say(query) for query in (*self.queries, *map(self.guess, self.secrets))]
 
     def known(self, position: History) -> Hashable:
-        """Not the secret: the task as told, and the answers in any order."""
+        """What the player knows: the task and the answers in any order, but not the secret."""
         return (self.task.prompt, self.opening(()), tuple(sorted(set(position))), len(position))
 
     def solvable(self, turns: int) -> bool:
@@ -160,7 +150,7 @@ class Deduction(Play[History]):
         for _ in range(turns):
             told = self.ask(position, self.best(position))
             if told.end is not None:
-                return told.end is End.SOLVED
+                return told.end is EndReason.SOLVED
             position = told.position
         return False
 

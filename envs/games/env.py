@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, ClassVar
 
+from turnwise.envs.games.knobs import GamesKnobs
 from turnwise.envs.games.lines import LinesPlay
 from turnwise.envs.games.poker import PokerPlay
 from turnwise.envs.games.riddles import riddle
-from turnwise.envs.games.tasks import GamesKnobs, draw_task
+from turnwise.envs.games.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import Kept, spoken
+from turnwise.envs.worlds.commands import WorldCache, spoken
 from turnwise.envs.worlds.knobs import check_knobs
-from turnwise.envs.worlds.sessions import Play, Said, SessionEnv
+from turnwise.envs.worlds.sessions import Play, SessionEnv, SpokenMessage
 from turnwise.tasks.core import Json, Split, Task
 
 _FILLERS = frozenset(("the", "please", "then", "my", "will"))
@@ -29,7 +30,7 @@ def _make(task: Task) -> Play[Any]:
             return riddle(task)
 
 
-_play: Kept[Play[Any]] = Kept(_make)
+_play: WorldCache[Play[Any]] = WorldCache(_make)
 
 
 class GamesEnv(SessionEnv):
@@ -37,8 +38,8 @@ class GamesEnv(SessionEnv):
 
     seats = ("agent", "opponent")
     turn_limit = 8
-    floor: ClassVar[float] = 0.4
-    floors: ClassVar[Mapping[str, float]] = dict.fromkeys(
+    max_trivial_score: ClassVar[float] = 0.4
+    max_trivial_scores: ClassVar[Mapping[str, float]] = dict.fromkeys(
         ("games/tictactoe", "games/connect4", "games/connect4-small", "games/kuhn-self"), 1.0
     )  # the check plays both agents by one script, and one of them wins: about half, in many games
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
@@ -56,5 +57,5 @@ class GamesEnv(SessionEnv):
     def play_of(self, task: Task) -> Play[Any]:
         return _play(task)
 
-    def hear(self, action: Message) -> Said:
-        return Said(spoken(action, _FILLERS))
+    def hear(self, action: Message) -> SpokenMessage:
+        return SpokenMessage(spoken(action, _FILLERS))

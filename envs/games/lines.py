@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple
 
-from turnwise.envs.core import End
-from turnwise.envs.games import boards
-from turnwise.envs.games.boards import Board, best_moves, drop, full_depth, joint_plan, rows_of, wins
+from turnwise.envs.core import EndReason
+from turnwise.envs.games.boards import Board, drop, rows_of, wins
+from turnwise.envs.games.boards import moves as moves_on
 from turnwise.envs.games.opponents import choose
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.games.solver import best_moves, full_depth, joint_plan
+from turnwise.envs.games.state import Stones
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
-
-
-class Stones(NamedTuple):
-    """A position as its mover sees it, and whose move it is."""
-
-    mine: int
-    theirs: int
-    seat: int
 
 
 class LinesPlay(Play[Stones]):
@@ -57,7 +50,7 @@ class LinesPlay(Play[Stones]):
     def seat(self, position: Stones) -> int:
         return position.seat
 
-    def move(self, position: Stones, said: Said) -> Told[Stones]:
+    def move(self, position: Stones, said: SpokenMessage) -> PlayOutcome[Stones]:
         told = self._put(position, self._read(position, said.words), by_agent=position.seat == 0)
         if told.end is not None or self.two_sided:
             return told
@@ -70,17 +63,17 @@ class LinesPlay(Play[Stones]):
         first = self.begin()
         return (position.mine | position.theirs).bit_count() - (first.mine | first.theirs).bit_count()
 
-    def forfeit(self, position: Stones) -> Told[Stones]:
+    def forfeit(self, position: Stones) -> PlayOutcome[Stones]:
         scores = (1.0, 0.0) if position.seat else (0.0, 1.0)
-        end = End.SOLVED if position.seat else End.FAILED
-        return Told(position, "you forfeit .", end, scores, "other forfeits : you win .")
+        end = EndReason.SOLVED if position.seat else EndReason.FAILED
+        return PlayOutcome(position, "you forfeit .", end, scores, "other forfeits : you win .")
 
     def gold(self, position: Stones) -> str:
         """The best move; between two agents the next one of a shortest game that the agent wins."""
         mine, theirs, seat = position
         if self.two_sided:
             plan = joint_plan(self.board, mine, theirs, for_mover=seat == 0)
-            return self._said(plan[0] if plan else boards.moves(self.board, mine | theirs)[0])
+            return self._said(plan[0] if plan else moves_on(self.board, mine | theirs)[0])
         depth = min(full_depth(self.board, mine, theirs), self.options["ahead"])
         return self._said(best_moves(self.board, mine, theirs, depth)[0])
 
@@ -96,31 +89,29 @@ class LinesPlay(Play[Stones]):
         return self._said(choose(opponent, self.board, mine, theirs, rng, 2))
 
     def admissible(self, position: Stones) -> Sequence[str]:
-        return [
-            self._said(cell) for cell in sorted(boards.moves(self.board, position.mine | position.theirs))
-        ]
+        return [self._said(cell) for cell in sorted(moves_on(self.board, position.mine | position.theirs))]
 
     def known(self, position: Stones) -> Hashable:
         """The board as the mover sees it; nothing is hidden, and neither seat nor history matter."""
         return (self.board, self.options["opponent"], position.mine, position.theirs)
 
-    def _put(self, position: Stones, cell: int, *, by_agent: bool) -> Told[Stones]:
+    def _put(self, position: Stones, cell: int, *, by_agent: bool) -> PlayOutcome[Stones]:
         stones = position.mine | 1 << cell
         after = Stones(position.theirs, stones, 1 - position.seat if self.two_sided else 0)
         if wins(self.board, stones, cell):
             return self._over(after, by_agent)
         if (stones | position.theirs).bit_count() == self.board.size:
             return self._over(after, None)
-        return Told(after, self._shown(after))
+        return PlayOutcome(after, self._shown(after))
 
-    def _over(self, after: Stones, won: bool | None) -> Told[Stones]:
+    def _over(self, after: Stones, won: bool | None) -> PlayOutcome[Stones]:
         if won is None:
-            return Told(after, "a draw .", End.FAILED, (0.5, 0.5), "a draw .")
+            return PlayOutcome(after, "a draw .", EndReason.FAILED, (0.5, 0.5), "a draw .")
         scores = (1.0, 0.0) if won else (0.0, 1.0)
         text, farewell = ("you win .", "you lose .")
         if not self.two_sided and not won:
             text, farewell = farewell, text
-        return Told(after, text, End.SOLVED if won else End.FAILED, scores, farewell)
+        return PlayOutcome(after, text, EndReason.SOLVED if won else EndReason.FAILED, scores, farewell)
 
     def _read(self, position: Stones, words: Sequence[str]) -> int:
         numbers = [int(word) for word in words if word.isdecimal() and len(word) < 4]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
-from turnwise.envs.games.boards import Board, best_moves, full_depth, moves, winning_moves, wins
+from turnwise.envs.games.boards import Board, moves, winning_moves, wins
+from turnwise.envs.games.solver import best_moves, full_depth
 
 Opponent: TypeAlias = Literal["random", "greedy", "minimax"]
 MoveProbabilities: TypeAlias = Callable[[int, int], Mapping[int, float]]
@@ -43,7 +44,7 @@ def as_policy(opponent: Opponent, board: Board, depth: int = 0) -> MoveProbabili
     return probabilities
 
 
-class Record(NamedTuple):
+class MatchOdds(NamedTuple):
     """Probabilities of how a game ends, for the policy that is judged."""
 
     win: float
@@ -58,14 +59,14 @@ class Record(NamedTuple):
 
 def strength(
     board: Board, policy: MoveProbabilities, opponent: MoveProbabilities, *, begins: bool = True
-) -> Record:
+) -> MatchOdds:
     """The exact probabilities of winning, drawing and losing from the empty board, by enumeration.
 
     For boards with few positions (tic-tac-toe has 5,478). ``policy`` is asked once per position that occurs.
     """
-    known: dict[tuple[int, int, bool], Record] = {}
+    known: dict[tuple[int, int, bool], MatchOdds] = {}
 
-    def record(mine: int, theirs: int, judged: bool) -> Record:
+    def record(mine: int, theirs: int, judged: bool) -> MatchOdds:
         key = (mine, theirs, judged)
         if key not in known:
             total = [0.0, 0.0, 0.0]
@@ -74,15 +75,15 @@ def strength(
                     continue
                 for i, part in enumerate(_after(mine, theirs, cell, judged)):
                     total[i] += chance * part
-            known[key] = Record(*total)
+            known[key] = MatchOdds(*total)
         return known[key]
 
-    def _after(mine: int, theirs: int, cell: int, judged: bool) -> Record:
+    def _after(mine: int, theirs: int, cell: int, judged: bool) -> MatchOdds:
         stones = mine | 1 << cell
         if wins(board, stones, cell):
-            return Record(1.0, 0.0, 0.0) if judged else Record(0.0, 0.0, 1.0)
+            return MatchOdds(1.0, 0.0, 0.0) if judged else MatchOdds(0.0, 0.0, 1.0)
         if (stones | theirs).bit_count() == board.size:
-            return Record(0.0, 1.0, 0.0)
+            return MatchOdds(0.0, 1.0, 0.0)
         return record(theirs, stones, not judged)
 
     return record(0, 0, begins)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from random import Random
-from typing import NamedTuple, TypeAlias
 
-from turnwise.envs.core import End
+from turnwise.envs.core import EndReason
 from turnwise.envs.games.kuhn import (
     CARDS,
     ENDS,
@@ -18,24 +17,13 @@ from turnwise.envs.games.kuhn import (
     information_sets,
     payoff,
 )
-from turnwise.envs.worlds.sessions import Play, Said, Told
+from turnwise.envs.games.state import Hands, PokerMatch
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
-Hands: TypeAlias = tuple[tuple[str, ...], ...]
 
-
-class Match(NamedTuple):
-    """The moves of every hand so far; the last one is being played, unless the match is over."""
-
-    hands: Hands
-
-    @property
-    def history(self) -> tuple[str, ...]:
-        return self.hands[-1]
-
-
-class PokerPlay(Play[Match]):
+class PokerPlay(Play[PokerMatch]):
     """The cards are the task's, so that a group's episodes share them; each sees its own card only."""
 
     competitive = True
@@ -52,10 +40,10 @@ class PokerPlay(Play[Match]):
         """Whether a seat is first (0) or second (1) in a hand; they take turns."""
         return (seat + hand + self.options["seat"]) % 2
 
-    def seat(self, position: Match) -> int:
+    def seat(self, position: PokerMatch) -> int:
         return self.place(len(position.history) % 2, len(position.hands) - 1)
 
-    def knowledge(self, position: Match) -> Knowledge:
+    def knowledge(self, position: PokerMatch) -> Knowledge:
         """The mover's information set in this hand."""
         card = self.deals[len(position.hands) - 1][len(position.history) % 2]
         return Knowledge(card, position.history)
@@ -71,10 +59,10 @@ class PokerPlay(Play[Match]):
 
     # --- play ------------------------------------------------------------------------------------
 
-    def begin(self) -> Match:
-        return self._until_agent(Match(((),)))
+    def begin(self) -> PokerMatch:
+        return self._until_agent(PokerMatch(((),)))
 
-    def move(self, position: Match, said: Said) -> Told[Match]:
+    def move(self, position: PokerMatch, said: SpokenMessage) -> PlayOutcome[PokerMatch]:
         offered = OPTIONS[position.history]
         named = [word for word in said.words if word in ("check", "bet", "call", "fold")]
         if len(named) != 1 or named[0] not in offered:
@@ -82,33 +70,33 @@ class PokerPlay(Play[Match]):
         after = self._until_agent(self._put(position, named[0]))
         held = {"held": str(self.knowledge(position))}  # for whoever counts moves (probe.py); nobody is told
         if after.history not in ENDS:
-            return Told(after, self._news(after, self.seat(after)), details=held)
+            return PlayOutcome(after, self._news(after, self.seat(after)), details=held)
         mover = self.seat(position)
         chips = self.chips(after.hands)
-        score, end = float(chips), End.SOLVED if chips > 0 else End.FAILED
+        score, end = float(chips), EndReason.SOLVED if chips > 0 else EndReason.FAILED
         if not self.two_sided:
             aim = self.options.get("aim", 1)
             score = min(1.0, max(0.0, chips / aim))
-            end = End.SOLVED if chips >= aim else End.FAILED
+            end = EndReason.SOLVED if chips >= aim else EndReason.FAILED
         farewell = self._news(after, 1 - mover)
-        return Told(after, self._news(after, mover), end, (score, -float(chips)), farewell, held)
+        return PlayOutcome(after, self._news(after, mover), end, (score, -float(chips)), farewell, held)
 
-    def moves(self, position: Match) -> int:
+    def moves(self, position: PokerMatch) -> int:
         return sum(map(len, position.hands))
 
-    def forfeit(self, position: Match) -> Told[Match]:
+    def forfeit(self, position: PokerMatch) -> PlayOutcome[PokerMatch]:
         """As dear as the worst that the rest of the match could bring."""
         lost = 2.0 * (len(self.deals) - len(position.hands) + 1)
         chips = self.chips(position.hands) + (lost if self.seat(position) else -lost)
-        end = End.SOLVED if self.seat(position) else End.FAILED
-        return Told(position, "you forfeit .", end, (chips, -chips), "other forfeits .")
+        end = EndReason.SOLVED if self.seat(position) else EndReason.FAILED
+        return PlayOutcome(position, "you forfeit .", end, (chips, -chips), "other forfeits .")
 
-    def _put(self, position: Match, move: str) -> Match:
+    def _put(self, position: PokerMatch, move: str) -> PokerMatch:
         hands = (*position.hands[:-1], (*position.history, move))
         done = hands[-1] in ENDS and len(hands) < len(self.deals)
-        return Match((*hands, ())) if done else Match(hands)
+        return PokerMatch((*hands, ())) if done else PokerMatch(hands)
 
-    def _until_agent(self, position: Match) -> Match:
+    def _until_agent(self, position: PokerMatch) -> PokerMatch:
         """Let the scripted opponent move until it is the agent's turn."""
         while not self.two_sided and position.history not in ENDS and self.seat(position) == 1:
             active = self.habit[self.knowledge(position)]
@@ -128,17 +116,17 @@ class PokerPlay(Play[Match]):
             f"{match if many > 1 else ''}Each turn, write one word: check, bet, call or fold."
         )
 
-    def opening(self, position: Match) -> str:
+    def opening(self, position: PokerMatch) -> str:
         return f"{self.task.prompt}\n{self._news(position, self.seat(position))}"
 
-    def _news(self, position: Match, seat: int) -> str:
+    def _news(self, position: PokerMatch, seat: int) -> str:
         """What a seat has not heard yet: everything since its own last move."""
         news: list[str] = []
         for own, text in self._events(position, seat):
             news = [] if own else [*news, text]
         return "\n".join(news)
 
-    def _events(self, position: Match, seat: int) -> list[tuple[bool, str]]:
+    def _events(self, position: PokerMatch, seat: int) -> list[tuple[bool, str]]:
         """All that a seat sees of the match: (whether it is its own move, what is seen)."""
         events: list[tuple[bool, str]] = []
         for number, history in enumerate(position.hands):
@@ -162,7 +150,7 @@ class PokerPlay(Play[Match]):
 
     # --- players ---------------------------------------------------------------------------------
 
-    def gold(self, position: Match) -> str:
+    def gold(self, position: PokerMatch) -> str:
         """Against a habit: the best response, without a look at the cards. Two agents: the agent bets, the other
         gives way, which is the one line that wins a chip with every card."""
         offered = OPTIONS[position.history]
@@ -171,7 +159,7 @@ class PokerPlay(Play[Match]):
         held = self.knowledge(position)
         return offered[int(self.response(held.seat)[held])]
 
-    def rival(self, position: Match, rng: Random) -> str:
+    def rival(self, position: PokerMatch, rng: Random) -> str:
         """An equilibrium strategy: nobody wins from it in the long run."""
         return OPTIONS[position.history][rng.random() < equilibrium()[self.knowledge(position)]]
 
@@ -181,16 +169,16 @@ class PokerPlay(Play[Match]):
             self._answers[place] = best_response(place, self.habit)[0]
         return self._answers[place]
 
-    def demonstrate(self, position: Match, rng: Random) -> str:
+    def demonstrate(self, position: PokerMatch, rng: Random) -> str:
         """Bets and calls with a king, checks and folds with a jack, does either with a queen; errs at times."""
         card = self.knowledge(position).card
         active = rng.random() < (0.25, 0.5, 0.75)[card]
         return OPTIONS[position.history][active]
 
-    def admissible(self, position: Match) -> Sequence[str]:
+    def admissible(self, position: PokerMatch) -> Sequence[str]:
         return OPTIONS.get(position.history, ())
 
-    def known(self, position: Match) -> Hashable:
+    def known(self, position: PokerMatch) -> Hashable:
         """All that the mover has seen, its own cards among it; not the other's."""
         if position.history in ENDS:
             return (self.task.prompt, "over", tuple(self._events(position, 0)))
@@ -202,7 +190,7 @@ def aim_of(task: Task) -> int:
     play = PokerPlay(task)
     position = play.begin()
     while True:
-        told = play.move(position, Said((play.gold(position),)))
+        told = play.move(position, SpokenMessage((play.gold(position),)))
         if told.end is not None:
             return play.chips(told.position.hands)
         position = told.position

@@ -6,8 +6,9 @@ import functools
 import itertools
 from collections.abc import Mapping, Sequence
 
-from turnwise.envs.games.deduction import Deduction, History, only_one
-from turnwise.envs.games.words import COLOURS, WORDS
+from turnwise.envs.games.deduction import Deduction, only_one
+from turnwise.envs.games.state import History
+from turnwise.envs.games.vocabulary import COLOURS, WORDS
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 

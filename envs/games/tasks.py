@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Literal
 
-import pydantic
-
-from turnwise.envs.games import boards
-from turnwise.envs.games.boards import Board
+from turnwise.envs.games.boards import Board, moves, wins
+from turnwise.envs.games.knobs import GamesKnobs, board_of
 from turnwise.envs.games.kuhn import DEALS, information_sets
 from turnwise.envs.games.poker import aim_of
 from turnwise.envs.games.riddles import riddle
-from turnwise.envs.games.words import COLOURS, PROPERTIES, WORDS, make_world
-from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
-from turnwise.envs.worlds.sessions import FAULTS
+from turnwise.envs.games.solver import WIN, value
+from turnwise.envs.games.vocabulary import COLOURS, WORDS, make_world
+from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task
 
 ENV = "turnwise/Games-v0"
-_SHAPES = {"tictactoe": (3, 3, 3, False), "connect4": (7, 6, 4, True)}
-
-
-class GamesKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of games may set."""
-
-    game: Literal["wordle", "mastermind", "questions", "tictactoe", "connect4", "kuhn"] = "wordle"
-    turn_limit: int = pydantic.Field(8, ge=1)
-    # deduction
-    guesses: int = pydantic.Field(0, ge=0)  # wrong ones that end the game; 0: as many as there are turns
-    words: int = pydantic.Field(0, ge=0, le=len(WORDS))  # told, of which the secret is one; 0: all, not told
-    colours: int = pydantic.Field(6, ge=2, le=len(COLOURS))
-    places: int = pydantic.Field(4, ge=2, le=5)
-    things: int = pydantic.Field(12, ge=4, le=60)
-    families: int = pydantic.Field(4, ge=2, le=len(PROPERTIES))  # of properties
-    values: int = pydantic.Field(3, ge=2, le=4)  # of each family
-    # matches
-    opponent: Literal["random", "greedy", "minimax", "agent"] = "minimax"  # agent: a second policy
-    depth: int = pydantic.Field(0, ge=0)  # stones that minimax looks ahead; 0: to the end
-    columns: int = pydantic.Field(0, ge=0, le=9)  # of connect four; 0: as usual
-    rows: int = pydantic.Field(0, ge=0, le=9)
-    line: int = pydantic.Field(0, ge=0, le=5)
-    opening: tuple[int, int] = (0, 4)  # stones put at random beforehand, at least and at most
-    win_in: int = pydantic.Field(2, ge=1, le=4)  # stones with which the agent can force a win; scripts only
-    hands: int = pydantic.Field(1, ge=1, le=50)  # of poker; against a habit at least four
-
-    @pydantic.model_validator(mode="after")
-    def _long_enough(self) -> GamesKnobs:
-        board = _board(self) if self.game in _SHAPES else None
-        moves = board.size if board else 3 * self.hands
-        matched = board is not None or self.game == "kuhn"
-        if matched and self.opponent == "agent" and self.turn_limit < moves + FAULTS:
-            raise ValueError(f"turn_limit must be at least {moves + FAULTS}, so that stalling spares no loss")
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _fits(self) -> GamesKnobs:
-        if self.values**self.families < 2 * self.things:
-            raise ValueError("things must be at most half of values ** families")
-        if self.game == "kuhn" and self.opponent != "agent" and self.hands < 4:
-            raise ValueError("against a scripted opponent kuhn needs at least four hands")
-        if (
-            self.game == "kuhn"
-            and self.opponent in ("greedy", "minimax")
-            and "opponent" in self.model_fields_set
-        ):
-            raise ValueError("kuhn's opponent is random (a habit drawn for each task) or agent")
-        return self
 
 
 def draw_task(rng: Random, split: Split, knobs: GamesKnobs) -> Task:
@@ -116,21 +65,16 @@ def _riddle(rng: Random, split: Split, knobs: GamesKnobs) -> Task | None:
 # --- matches -----------------------------------------------------------------------------------------
 
 
-def _board(knobs: GamesKnobs) -> Board:
-    columns, rows, line, gravity = _SHAPES[knobs.game]
-    return Board(knobs.columns or columns, knobs.rows or rows, knobs.line or line, gravity)
-
-
 def _lines(rng: Random, split: Split, knobs: GamesKnobs) -> Task | None:
-    board = _board(knobs)
+    board = board_of(knobs)
     position = _opened(board, rng.randint(*knobs.opening), rng)
     if position is None or not in_split(split, ENV, knobs.game, board, position):
         return None
     mine, theirs = position
     two_sided = knobs.opponent == "agent"
     ahead = 2 * knobs.win_in - 1
-    # A win that needs exactly so many stones of one's own: sooner is worth more (boards.value).
-    if not two_sided and boards.value(board, mine, theirs, ahead) != boards.WIN - ahead + 1:
+    # A win that needs exactly so many stones of one's own: sooner is worth more (solver.value).
+    if not two_sided and value(board, mine, theirs, ahead) != WIN - ahead + 1:
         return None
     options: dict[str, Json] = {
         **_shared(knobs),
@@ -150,11 +94,11 @@ def _opened(board: Board, stones: int, rng: Random) -> tuple[int, int] | None:
     """A position after so many random stones, seen by its mover; None if it is over."""
     mine = theirs = 0
     for _ in range(stones):
-        offered = boards.moves(board, mine | theirs)
+        offered = moves(board, mine | theirs)
         if not offered:
             return None
         cell = rng.choice(sorted(offered))
-        if boards.wins(board, mine | 1 << cell, cell):
+        if wins(board, mine | 1 << cell, cell):
             return None
         mine, theirs = theirs, mine | 1 << cell
     return (mine, theirs) if (mine | theirs).bit_count() < board.size else None

@@ -4,7 +4,10 @@ Every level can be solved: Sokoban is made by playing backwards from the end, a 
 doors, a lake's holes leave a way free; where the ice is slippery, a way that is safe whatever happens.
 Sokoban's mistakes are irreversible, a lake's are fatal, a maze's cost turns.
 
-    board    levels, states, and what a move does      levels   how levels are made
-    plans    the shortest way, expected on slippery ice
-    tasks    knobs, and how tasks are made             env      GridEnv
+    env        GridEnv                          tasks     knobs → levels that can be solved
+    knobs      what a suite may set             levels    how levels are made
+    state      levels, states                   actions   moves: how they are read, what they do
+    render     what is told                     pixels    a level as a picture
+    solver     the shortest way, expected on slippery ice; an imperfect policy
+    vocabulary
 """

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TypeAlias
 
-from turnwise.envs.grid.board import COLOURS
+from turnwise.envs.grid.vocabulary import COLOURS
 
 Cell: TypeAlias = tuple[int, int]  # row, column
 
 _PULLS = 300  # steps of the walk, for each box
+_POSITIONS = 40_000  # that the search for far levels looks at
 _LEVELS = 10  # levels that one walk gives, at most about
 _NEAR = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
@@ -41,9 +42,41 @@ def sokoban(rng: Random, size: int, boxes: int) -> Iterator[Sequence[str]]:
             found[frozenset(at), agent] = far
     apart = sorted(found, key=lambda level: -found[level])[:: max(1, len(found) // _LEVELS)]
     for there, here in apart:
-        marks = dict.fromkeys(floor, "_") | dict.fromkeys(targets, "x") | dict.fromkeys(there, "o")
-        marks[here] = "+" if here in targets else "@"
-        yield _rows(marks, size)
+        yield _sokoban_rows(floor, targets, there, here, size)
+
+
+def far_sokoban(rng: Random, size: int, boxes: int, least: int) -> Iterator[Sequence[str]]:
+    """Levels from which the end is as far as it can be in their room: a search over all positions, backwards.
+
+    The agent walks, or pulls a box, from every position in which all boxes stand on targets; breadth comes first,
+    so a level's depth is the length of its shortest solution. The deepest fifth are levels, where that is ``least``
+    moves at least.
+    """
+    floor = _cave(rng, size)
+    free = sorted(floor)
+    if len(free) < 3 * boxes + 3:
+        return
+    targets = frozenset(rng.sample(free, boxes))
+    depth = {(targets, agent): 0 for agent in free if agent not in targets}
+    order = list(depth)
+    for boxes_at, agent in order:
+        if len(order) > _POSITIONS:
+            break
+        for dy, dx in _NEAR:
+            ahead, behind = (agent[0] + dy, agent[1] + dx), (agent[0] - dy, agent[1] - dx)
+            if ahead not in floor or ahead in boxes_at:
+                continue
+            after = [(boxes_at, ahead)]
+            if behind in boxes_at:
+                after.append((boxes_at - {behind} | {agent}, ahead))
+            for one in after:
+                if one not in depth:
+                    depth[one] = depth[boxes_at, agent] + 1
+                    order.append(one)
+    enough = max(least, round(0.8 * depth[order[-1]]))
+    deep = [one for one in order if not one[0] & targets and depth[one] >= enough]
+    for there, here in rng.sample(deep, min(len(deep), 4 * _LEVELS)):
+        yield _sokoban_rows(floor, targets, there, here, size)
 
 
 def maze(rng: Random, size: int, doors: int, decoys: int) -> Sequence[str] | None:
@@ -101,6 +134,14 @@ def lake(rng: Random, size: int, holes: float) -> Sequence[str]:
         way.add(cell)
     marks = {other: "~" if other not in way and rng.random() < holes else "_" for other in inner}
     return _rows(marks | {start: "@", goal: "x"}, size)
+
+
+def _sokoban_rows(
+    floor: set[Cell], targets: frozenset[Cell], boxes: frozenset[Cell], agent: Cell, size: int
+) -> Sequence[str]:
+    marks = dict.fromkeys(floor, "_") | dict.fromkeys(targets, "x") | dict.fromkeys(boxes, "o")
+    marks[agent] = "+" if agent in targets else "@"
+    return _rows(marks, size)
 
 
 def _cave(rng: Random, size: int) -> set[Cell]:

@@ -6,7 +6,8 @@ import functools
 import struct
 import zlib
 
-from turnwise.envs.grid.board import GridState, picture
+from turnwise.envs.grid.render import picture
+from turnwise.envs.grid.state import GridState
 
 _CELL = 14  # pixels
 _MARGIN = 3  # pixels around what stands in a cell

@@ -9,8 +9,8 @@ Different: houses are procedural and as large as wished; lamps stand firmly; ``v
 everything is; what is put into a bin or burnt can be lost for good (``irreversible``); actions may fail
 (``slip``).
 
-    words    rooms, receptacles, objects          house    worlds and states
-    acts     commands: what they mean and do      says     what is told
-    plans    gold, distance, an imperfect agent   tasks    knobs, and how tasks are made
-    env      HouseholdEnv
+    env          HouseholdEnv                            tasks     knobs → houses with goals
+    knobs        what a suite may set                    state     houses and their states
+    actions      commands: what they mean and do         render    what is told
+    solver       gold, distance, an imperfect policy     vocabulary  rooms, receptacles, objects, verbs
 """

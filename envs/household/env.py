@@ -8,26 +8,27 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
-from turnwise.envs.core import End, Kind, Transition
-from turnwise.envs.household import plans, says
-from turnwise.envs.household.acts import do, possible, read, write
-from turnwise.envs.household.house import House, HouseState, begin, solved
-from turnwise.envs.household.tasks import HouseholdKnobs, draw_task
+from turnwise.envs.core import EndReason, RewardKind, Transition
+from turnwise.envs.household import render, solver
+from turnwise.envs.household.actions import do, possible, read, write
+from turnwise.envs.household.knobs import HouseholdKnobs
+from turnwise.envs.household.state import House, HouseState, begin, solved
+from turnwise.envs.household.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import Answer, CommandEnv, Kept, spoken
+from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache, spoken
 from turnwise.envs.worlds.knobs import check_knobs
-from turnwise.envs.worlds.mind import BLANK, PAID, fitting_tag, stumble, tag_of, think
+from turnwise.envs.worlds.meta_reasoning import BLANK, PAID, fitting_tag, stumble, tag_of, think
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 
-_house = Kept(House)
+_house = WorldCache(House)
 
 
 class HouseholdEnv(CommandEnv[HouseState]):
     """Find things, prepare them, bring them where they belong: ALFWorld's task types in procedural houses."""
 
     turn_limit = 30
-    floor: ClassVar[float] = 0.1
+    max_trivial_score: ClassVar[float] = 0.1
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         f"{objects}_objects": {"objects": objects, "receptacles": 20, "rooms": 3, "turn_limit": 60}
         for objects in (20, 50)
@@ -41,11 +42,11 @@ class HouseholdEnv(CommandEnv[HouseState]):
         meta: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
-        """``meta`` is paid for well-placed meta-reasoning tags, by RLVMR's rules (envs/worlds/mind.py)."""
+        """``meta`` is paid for well-placed meta-reasoning tags, by RLVMR's rules (envs/worlds/meta_reasoning.py)."""
         super().__init__(shaping=shaping, grounding=grounding, render_mode=render_mode)
         self.meta = meta
         if meta:
-            self.ledger = {**self.ledger, **dict.fromkeys(PAID, Kind.STEP)}
+            self.reward_components = {**self.reward_components, **dict.fromkeys(PAID, RewardKind.STEP)}
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -55,29 +56,30 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return begin(_house(task))
 
     def opening(self, state: HouseState) -> tuple[str, str]:
-        system = says.SYSTEM["full" if state.house.full else "compact"]
-        return f"{system}{says.TAGS}" if self.meta else system, says.opening(state)
+        system = render.SYSTEM["full" if state.house.full else "compact"]
+        return f"{system}{render.TAGS}" if self.meta else system, render.opening(state)
 
-    def obey(self, state: HouseState, words: Sequence[str]) -> Answer[HouseState]:
+    def obey(self, state: HouseState, words: Sequence[str]) -> CommandAnswer[HouseState]:
         house = state.house
         try:
             act = read(state, words)
             if house.slip and self.rng("slip").random() < house.slip:
-                return Answer(state, says.refuse(house, "it slips and nothing happens ."))
+                return CommandAnswer(state, render.refuse(house, "it slips and nothing happens ."))
             after, act = do(state, act)
         except ToolError as error:
-            raise ToolError(says.refuse(house, str(error))) from None
+            raise ToolError(render.refuse(house, str(error))) from None
         # A goal is reached by putting something down, or by seeing it under a lamp.
         if (after.at is not state.at or after.seen != state.seen) and solved(after):
-            return Answer(after, says.refuse(house, "done ."), End.SOLVED)
-        return Answer(after, says.tell(after, act))
+            return CommandAnswer(after, render.refuse(house, "done ."), EndReason.SOLVED)
+        return CommandAnswer(after, render.tell(after, act))
 
     def transition(self, state: HouseState, action: Message) -> Transition[HouseState]:
         if not self.meta:
             return super().transition(state, action)
-        said = " ".join(spoken(action))
         change = super().transition(state, action)
-        solves, tag = change.end is End.SOLVED, tag_of(action.content)
+        meant = write(state.house, read(state, spoken(action)))  # the same however it is worded
+        said = " ".join(spoken(Message("assistant", meant)))
+        solves, tag = change.end is EndReason.SOLVED, tag_of(action.content)
         mind, earned = think(state.mind, tag, said, solved=solves, weight=self.meta)
         after = change.state._replace(mind=mind)
         return change._replace(state=after, rewards={**change.rewards, **earned})
@@ -92,14 +94,14 @@ class HouseholdEnv(CommandEnv[HouseState]):
         return Transition(state, why)
 
     def gold(self, state: HouseState) -> str:
-        return self._thought(state, write(state.house, plans.gold(state)))
+        return self._thought(state, write(state.house, solver.gold(state)))
 
     def demonstrate(self, state: HouseState, rng: Random) -> str:
         """Searches place after place, takes the wrong thing at times, forgets to clean, heat or cool it."""
         end = (
             "" if state.house.full else " ."
         )  # so that a number stands before a space, as in all that is told
-        return self._thought(state, write(state.house, plans.wander(state, rng)) + end)
+        return self._thought(state, write(state.house, solver.demonstrate(state, rng)) + end)
 
     def _thought(self, state: HouseState, command: str) -> str:
         """A command, after a tag that suits it where such tags are paid for."""
@@ -110,10 +112,13 @@ class HouseholdEnv(CommandEnv[HouseState]):
 
     def potential(self, state: HouseState) -> float:
         """The share of the way that is behind: 1 − turns still needed / turns needed at first, at least 0."""
-        return max(0.0, 1.0 - plans.distance(state) / plans.start_distance(state.house))
+        return max(0.0, 1.0 - solver.distance(state) / solver.start_distance(state.house))
 
     def admissible(self, state: HouseState) -> Sequence[str]:
         return [write(state.house, act) for act in possible(state)]
+
+    def looked_at(self, state: HouseState) -> str:
+        return self.state_key(state._replace(mind=BLANK))  # to have thought is no new look
 
     def state_key(self, state: HouseState) -> str:
         house, place, at, flags, opened, lit, seen, holding, mind = state

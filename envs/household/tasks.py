@@ -5,45 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-import pydantic
-
-from turnwise.envs.household.house import Goal, House, begin
-from turnwise.envs.household.plans import distance
-from turnwise.envs.household.says import ask
-from turnwise.envs.household.words import NEEDS, PLACES, ROOMS, THINGS, things
-from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
+from turnwise.envs.household.knobs import GoalKind, HouseholdKnobs
+from turnwise.envs.household.render import ask
+from turnwise.envs.household.solver import distance
+from turnwise.envs.household.state import House, HouseGoal, begin
+from turnwise.envs.household.vocabulary import NEEDS, PLACES, ROOMS, THINGS, things
+from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 
 ENV = "turnwise/Household-v0"
-Kind: TypeAlias = Literal["place", "two", "clean", "heat", "cool", "light"]
 _SALT = 0  # with it, each split has goals of each kind even in the small vocabulary
 _PATIENCE = 200  # houses that one kind of goal is tried in
 _DRAWS = 20  # goals that are tried in one house
-KINDS: tuple[Kind, ...] = ("place", "two", "clean", "heat", "cool", "light")
-
-
-class HouseholdKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of the household may set."""
-
-    kinds: tuple[Kind, ...] = KINDS  # of goals
-    goals: int = pydantic.Field(1, ge=1, le=12)  # to be reached together: a routine
-    horizon: tuple[int, int] = (1, 1000)  # turns that the scripted solution needs, at least and at most
-    rooms: int = pydantic.Field(1, ge=1, le=12)
-    receptacles: int = pydantic.Field(10, ge=4, le=120)  # in the whole house, about
-    objects: int = pydantic.Field(16, ge=2, le=200)  # in the whole house; those not asked for distract
-    vocabulary: Literal["small", "full"] = "full"
-    view: Literal["local", "known"] = "local"  # known: it is told at first where everything is
-    irreversible: bool = False  # bins swallow things, and what is heated twice burns
-    slip: float = pydantic.Field(0.0, ge=0, le=0.5)  # probability that an act fails
-    layouts: int = pydantic.Field(0, ge=0)  # houses of each split; 0: as many as tasks
-    seen: bool = False  # dev and test in the houses of training, with goals of their own (ALFWorld's "seen")
-
-    @pydantic.field_validator("horizon", mode="before")
-    @classmethod
-    def _range(cls, value: Json) -> Json:
-        return (1, value) if isinstance(value, int) else value
 
 
 def draw_task(rng: Random, split: Split, knobs: HouseholdKnobs) -> Task:
@@ -107,7 +82,7 @@ def _first_places(names: Sequence[str]) -> dict[str, int]:
     return {name: -place for place, name in enumerate(reversed(names))}
 
 
-def _goals(rng: Random, rooms: Rooms, first: Kind, knobs: HouseholdKnobs) -> list[Goal] | None:
+def _goals(rng: Random, rooms: Rooms, first: GoalKind, knobs: HouseholdKnobs) -> list[HouseGoal] | None:
     """Goals that are possible in these rooms, each about another kind of thing."""
     have = {kind for kind, _ in rooms}
     kinds = [kind for kind in knobs.kinds if have & set(NEEDS[kind])]
@@ -116,17 +91,17 @@ def _goals(rng: Random, rooms: Rooms, first: Kind, knobs: HouseholdKnobs) -> lis
     places = sorted({name for _, inside in rooms for name in inside if not PLACES[name].does})
     names = [name for name in things(knobs.vocabulary) if have & set(THINGS[name].rooms)]
     rng.shuffle(names)
-    goals: list[Goal] = []
+    goals: list[HouseGoal] = []
     for name in names:
         fit = [kind for kind in kinds if kind in ("place", "two", "light") or kind in THINGS[name].can]
         fit = fit if goals else [kind for kind in fit if kind == first]
         if fit and places and len(goals) < knobs.goals:
             kind = rng.choice(fit)
-            goals.append(Goal(kind, name, "" if kind == "light" else rng.choice(places)))
+            goals.append(HouseGoal(kind, name, "" if kind == "light" else rng.choice(places)))
     return goals if len(goals) == knobs.goals else None
 
 
-def _task(rng: Random, rooms: Rooms, goals: Sequence[Goal], knobs: HouseholdKnobs) -> Task:
+def _task(rng: Random, rooms: Rooms, goals: Sequence[HouseGoal], knobs: HouseholdKnobs) -> Task:
     options: dict[str, Json] = {
         "rooms": [[kind, inside] for kind, inside in rooms],
         "doors": [[rng.randrange(max(0, room - 3), room), room] for room in range(1, len(rooms))],
@@ -138,7 +113,7 @@ def _task(rng: Random, rooms: Rooms, goals: Sequence[Goal], knobs: HouseholdKnob
     return Task(ENV, ask(goals, knobs.text == "full"), options)
 
 
-def _objects(rng: Random, rooms: Rooms, goals: Sequence[Goal], knobs: HouseholdKnobs) -> list[list[Any]]:
+def _objects(rng: Random, rooms: Rooms, goals: Sequence[HouseGoal], knobs: HouseholdKnobs) -> list[list[Any]]:
     """Objects with their receptacles. None of those asked for begins where it shall come to."""
     homes = [(kind, name) for kind, inside in rooms for name in inside]
     have = {kind for kind, _ in rooms}

@@ -9,12 +9,11 @@ Different: laboratories are procedural; a task is a list of sub-goals that are r
 potential is the share of them that is behind); one planner knows how to reach each kind of sub-goal, so there is
 a scripted solution from every state that has one.
 
-    matter   substances, mixtures                things   kinds of things, rooms
-    world    laboratories and their states       clock    what time does to things
-    goals    sub-goals: which hold, what focus   circuit  what is connected with what
-    verbs    what can be said                    ways     the steps that plans are made of
-    acts     commands: what they mean and do     options  which can be carried out, how they are written
-    plans    gold, distance, an imperfect agent  says     what is told
-    lessons  the kinds of tasks                  tasks    knobs, and how tasks are made
-    env      LabEnv
+    env          LabEnv                              tasks     knobs → a lesson made ready
+    knobs        what a suite may set                lessons   the kinds of tasks
+    state        laboratories and their states       clock     what time does to things
+    matter       substances, mixtures                circuit   what is connected with what
+    actions      commands: what they mean and do     goals     sub-goals: which hold, what focus
+    render       what is told                        solver    gold, distance, an imperfect policy
+    vocabulary   kinds of things, rooms, verbs       ways      the steps that plans are made of
 """

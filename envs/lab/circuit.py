@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwise.envs.lab.world import NOTHING, LabState
+from turnwise.envs.lab.state import NOTHING, LabState
 
 
 def ends(state: LabState, thing: int) -> list[int]:

@@ -1,9 +1,9 @@
-"""What a turn's time does: devices heat and cool, the rest comes to room temperature, plants grow."""
+"""The passing of time in a turn: devices heat and cool, other things reach room temperature, plants grow."""
 
 from __future__ import annotations
 
 from turnwise.envs.lab.matter import ASH, ROOM_TEMPERATURE, SOIL, WATER
-from turnwise.envs.lab.world import AGES, FLOWER, NOTHING, LabState
+from turnwise.envs.lab.state import AGES, FLOWER, NOTHING, LabState
 
 _DRIFT = 10  # degrees a turn
 

@@ -7,28 +7,27 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
-from turnwise.envs.core import End
-from turnwise.envs.lab import plans, says
-from turnwise.envs.lab.acts import Wrong, do, read
+from turnwise.envs.core import EndReason
+from turnwise.envs.lab import render, solver
+from turnwise.envs.lab.actions import Wrong, do, possible, read, write
 from turnwise.envs.lab.clock import tick
 from turnwise.envs.lab.goals import advance, solved
-from turnwise.envs.lab.options import possible, write
-from turnwise.envs.lab.tasks import LabKnobs, draw_task
-from turnwise.envs.lab.world import Lab, LabState, begin
-from turnwise.envs.worlds.commands import Answer, CommandEnv, Kept
+from turnwise.envs.lab.knobs import LabKnobs
+from turnwise.envs.lab.state import Laboratory, LabState, begin
+from turnwise.envs.lab.tasks import draw_task
+from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 
-_lab = Kept(Lab)
-_ERROR, _HASTE = 0.35, 0.1  # how often the imperfect agent does something else, and focuses too early
+_lab = WorldCache(Laboratory)
 
 
 class LabEnv(CommandEnv[LabState]):
     """Boil, mix, measure, connect, grow, classify: ScienceWorld's kinds of tasks in procedural laboratories."""
 
     turn_limit = 60
-    floor: ClassVar[float] = 0.1
+    max_trivial_score: ClassVar[float] = 0.1
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "standard": {"rooms": 6, "distractors": 10, "turn_limit": 100},
     }
@@ -41,32 +40,32 @@ class LabEnv(CommandEnv[LabState]):
         return begin(_lab(task))
 
     def opening(self, state: LabState) -> tuple[str, str]:
-        return says.SYSTEM["full" if state.lab.full else "compact"], says.opening(state)
+        return render.SYSTEM["full" if state.lab.full else "compact"], render.opening(state)
 
-    def obey(self, state: LabState, words: Sequence[str]) -> Answer[LabState]:
+    def obey(self, state: LabState, words: Sequence[str]) -> CommandAnswer[LabState]:
         lab = state.lab
         try:
             act = read(state, words)
             if lab.slip and self.rng("slip").random() < lab.slip:
-                return Answer(tick(state), says.styled(lab, "it slips and nothing happens ."))
+                return CommandAnswer(tick(state), render.styled(lab, "it slips and nothing happens ."))
             after, said = do(state, act)
         except ToolError as error:
-            raise ToolError(says.styled(lab, str(error))) from None
+            raise ToolError(render.styled(lab, str(error))) from None
         if isinstance(said, Wrong):
             text = f"{lab.names[said.thing]} is not it , or not yet : failed ."
-            return Answer(after, says.styled(lab, text), End.FAILED)
+            return CommandAnswer(after, render.styled(lab, text), EndReason.FAILED)
         # What holds at once counts, and so does what the turn's time brings about.
         after = advance(tick(advance(after)))
         if solved(after):
-            return Answer(after, says.styled(lab, "done ."), End.SOLVED)
-        return Answer(after, says.tell(after, act, said))
+            return CommandAnswer(after, render.styled(lab, "done ."), EndReason.SOLVED)
+        return CommandAnswer(after, render.tell(after, act, said))
 
     def gold(self, state: LabState) -> str:
-        return write(state.lab, plans.gold(state))
+        return write(state.lab, solver.gold(state))
 
     def demonstrate(self, state: LabState, rng: Random) -> str:
         """Does something else one time in three, and at times focuses on it."""
-        return write(state.lab, plans.wander(state, rng, _ERROR, _HASTE))
+        return write(state.lab, solver.demonstrate(state, rng))
 
     def potential(self, state: LabState) -> float:
         """The share of the sub-goals that is reached."""

@@ -1,10 +1,10 @@
-"""Sub-goals: which hold, and on what to focus."""
+"""Sub-goals: which are reached, and what the agent must focus on."""
 
 from __future__ import annotations
 
 from turnwise.envs.lab import circuit
 from turnwise.envs.lab.matter import LIQUID, PARTS, SOIL, WATER
-from turnwise.envs.lab.world import NOTHING, Goal, LabState
+from turnwise.envs.lab.state import NOTHING, LabGoal, LabState
 
 CLASSES = ("animal", "plant", "living", "lifeless")
 """What ``find`` may ask for, by number."""
@@ -12,7 +12,7 @@ FOCUSED = ("focus", "find", "show")
 """Kinds of goals that are reached by a command to focus."""
 
 
-def suits(state: LabState, goal: Goal, thing: int) -> bool:
+def suits(state: LabState, goal: LabGoal, thing: int) -> bool:
     """Whether a thing is one that a goal wants to be focused on."""
     match goal.kind:
         case "focus":
@@ -35,7 +35,7 @@ def belongs(state: LabState, thing: int, group: str) -> bool:
     return living == group
 
 
-def holds(state: LabState, goal: Goal) -> bool:
+def holds(state: LabState, goal: LabGoal) -> bool:
     """Whether a sub-goal is reached now."""
     a, b = goal.a, goal.b
     match goal.kind:
@@ -105,7 +105,7 @@ def solved(state: LabState) -> bool:
 
 def notes(state: LabState, thing: int) -> bool:
     """Whether measuring a thing now is what its task asks for: of a melting point, while it melts."""
-    melting = Goal("noted", thing, LIQUID) in state.lab.goals
+    melting = LabGoal("noted", thing, LIQUID) in state.lab.goals
     if not melting:
         return True
     content = state.content[thing]

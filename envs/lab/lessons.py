@@ -25,7 +25,8 @@ from turnwise.envs.lab.matter import (
     SUBSTANCES,
     mask,
 )
-from turnwise.envs.lab.things import (
+from turnwise.envs.lab.state import AGES, FLOWER, FRUIT, GROWN, SEEDLING
+from turnwise.envs.lab.vocabulary import (
     ANIMALS,
     CONDUCTORS,
     INDOORS,
@@ -36,14 +37,13 @@ from turnwise.envs.lab.things import (
     SEEDS,
     VESSELS,
 )
-from turnwise.envs.lab.world import AGES, FLOWER, FRUIT, GROWN, SEEDLING
 
 Variation: TypeAlias = tuple[str, ...]
 ANYWHERE = ""
 _DEGREES = (30, 40, 50, 60, 70, 80)
 
 
-class Item(NamedTuple):
+class LessonItem(NamedTuple):
     """A thing that a lesson needs: its kind, its room ("" for any), what is in it, how warm, how old."""
 
     kind: str
@@ -56,17 +56,17 @@ class Item(NamedTuple):
 
 
 @dataclass
-class Plan:
+class LessonPlan:
     """A lesson made ready. Items are numbered in order; sub-goals name them by these numbers."""
 
-    items: list[Item]
+    items: list[LessonItem]
     goals: list[tuple[Any, ...]]
     ask: str  # with {n} for the name of item n
     rooms: tuple[str, ...] = ()  # that must be there
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-Make: TypeAlias = Callable[[Random, Variation], Plan]
+Make: TypeAlias = Callable[[Random, Variation], LessonPlan]
 
 
 class Lesson(NamedTuple):
@@ -77,40 +77,40 @@ class Lesson(NamedTuple):
 
 
 def _change(phase: int, verb: str) -> Make:
-    def make(rng: Random, variation: Variation) -> Plan:
+    def make(rng: Random, variation: Variation) -> LessonPlan:
         (name,) = variation
         goals = [("focus", 0), ("placed", 0, int(phase != SOLID)), ("running", 0), ("phase", 0, phase)]
-        items = [Item(rng.choice(VESSELS), content=(name,))]
+        items = [LessonItem(rng.choice(VESSELS), content=(name,))]
         rooms = ("kitchen",) if phase == SOLID else ("kitchen", "laboratory", "foundry")
-        return Plan(items, goals, f"Focus on the {name}, then {verb} it.", rooms)
+        return LessonPlan(items, goals, f"Focus on the {name}, then {verb} it.", rooms)
 
     return make
 
 
-def _answers(items: list[Item], first: str, second: str) -> str:
+def _answers(items: list[LessonItem], first: str, second: str) -> str:
     """Adds the two things by which an answer is given."""
-    items += [Item("crate"), Item("basket")]
+    items += [LessonItem("crate"), LessonItem("basket")]
     n = len(items)
     return f"If {first}, focus on {{{n - 2}}}; if {second}, focus on {{{n - 1}}}."
 
 
-def _temperature(rng: Random, variation: Variation) -> Plan:
+def _temperature(rng: Random, variation: Variation) -> LessonPlan:
     name, degrees = variation
     border = int(degrees)
     hot = rng.random() < 0.5
     warm = rng.randint(border + 5, 95) if hot else rng.randint(3, border - 5)
-    items = [Item("thermometer"), Item("thermos", content=(name,), warm=warm)]
+    items = [LessonItem("thermometer"), LessonItem("thermos", content=(name,), warm=warm)]
     told = _answers(items, f"it is warmer than {border} degrees", "it is colder")
     ask = f"Measure the temperature of the {name} in {{1}}. {told}"
-    return Plan(items, [("noted", 1, 0), ("focus", 2 if hot else 3)], ask)
+    return LessonPlan(items, [("noted", 1, 0), ("focus", 2 if hot else 3)], ask)
 
 
-def _melting(rng: Random, variation: Variation) -> Plan:
+def _melting(rng: Random, variation: Variation) -> LessonPlan:
     name, degrees = variation
     border = int(degrees)
     high = rng.random() < 0.5
     point = rng.randint(border + 10, border + 120) if high else rng.randint(35, border - 10)
-    items = [Item("thermometer"), Item(rng.choice(VESSELS), content=(name,))]
+    items = [LessonItem("thermometer"), LessonItem(rng.choice(VESSELS), content=(name,))]
     told = _answers(items, f"that is above {border} degrees", "it is below")
     ask = f"Focus on the {name}. Measure its temperature at the moment when it melts. {told}"
     goals = [
@@ -120,106 +120,135 @@ def _melting(rng: Random, variation: Variation) -> Plan:
         ("noted", 1, LIQUID),
         ("focus", 2 if high else 3),
     ]
-    return Plan(items, goals, ask, ("kitchen", "laboratory"), {"melts": {name: point}})
+    return LessonPlan(items, goals, ask, ("kitchen", "laboratory"), {"melts": {name: point}})
 
 
-def _conduct(rng: Random, variation: Variation) -> Plan:
+def _conduct(rng: Random, variation: Variation) -> LessonPlan:
     (name,) = variation
-    items = [Item(name), Item("battery"), Item("lamp"), Item("wire"), Item("wire"), Item("wire")]
+    items = [
+        LessonItem(name),
+        LessonItem("battery"),
+        LessonItem("lamp"),
+        LessonItem("wire"),
+        LessonItem("wire"),
+        LessonItem("wire"),
+    ]
     told = _answers(items, "it conducts electricity", "it does not")
     ask = f"Test {{0}} in a circuit with {{1}} and {{2}}. {told}"
     goals = [("wired", 0), ("noted", 0), ("focus", 6 if name in CONDUCTORS else 7)]
-    return Plan(items, goals, ask, ("workshop",))
+    return LessonPlan(items, goals, ask, ("workshop",))
 
 
 def _light(source: str) -> Make:
-    def make(rng: Random, variation: Variation) -> Plan:
+    def make(rng: Random, variation: Variation) -> LessonPlan:
         room, other = variation
         decoy = "battery" if source == "panel" else "lamp"
-        items = [Item("lamp", room), Item(source, other), Item("wire"), Item("wire"), Item(decoy)]
+        items = [
+            LessonItem("lamp", room),
+            LessonItem(source, other),
+            LessonItem("wire"),
+            LessonItem("wire"),
+            LessonItem(decoy),
+        ]
         with_what = "with sunlight" if source == "panel" else "with {1}"
         rooms = (room, other, *(("garden",) if source == "panel" else ()))
         goals = [("wired", 0), ("wired", 1), ("shining", 0, 1)]
-        return Plan(items, goals, f"Make {{0}} shine {with_what}.", rooms)
+        return LessonPlan(items, goals, f"Make {{0}} shine {with_what}.", rooms)
 
     return make
 
 
 def _mix(recipes: Mapping[str, tuple[str, ...]], vessel: str) -> Make:
-    def make(rng: Random, variation: Variation) -> Plan:
+    def make(rng: Random, variation: Variation) -> LessonPlan:
         (name,) = variation
         chain = [*(part for part in recipes[name] if part in recipes), name]
         raw = sorted({part for step in chain for part in recipes[step] if part not in recipes})
-        items = [Item(vessel), Item(vessel), Item("note", "study" if recipes is CHEMISTRY else ANYWHERE)]
-        items += [Item("bottle" if SUBSTANCES[part].melts < 0 else "jar", content=(part,)) for part in raw]
+        items = [
+            LessonItem(vessel),
+            LessonItem(vessel),
+            LessonItem("note", "study" if recipes is CHEMISTRY else ANYWHERE),
+        ]
+        items += [
+            LessonItem("bottle" if SUBSTANCES[part].melts < 0 else "jar", content=(part,)) for part in raw
+        ]
         others = sorted(
             {part for parts in recipes.values() for part in parts if part not in recipes} - set(raw)
         )
         spare = rng.sample(others, min(len(others), 2))
-        items += [Item("bottle" if SUBSTANCES[part].melts < 0 else "jar", content=(part,)) for part in spare]
+        items += [
+            LessonItem("bottle" if SUBSTANCES[part].melts < 0 else "jar", content=(part,)) for part in spare
+        ]
         goals = [(kind, mask(step)) for step in chain for kind in ("poured", "made")] + [("show", mask(name))]
         extra = {"notes": " ".join(f"{step} : {' and '.join(recipes[step])} ." for step in chain)}
         ask = f"Make {name}; {{2}} tells of what. Then focus on it."
-        return Plan(items, goals, ask, ("study",) if recipes is CHEMISTRY else (), extra)
+        return LessonPlan(items, goals, ask, ("study",) if recipes is CHEMISTRY else (), extra)
 
     return make
 
 
 def _grow(stage: int) -> Make:
-    def make(rng: Random, variation: Variation) -> Plan:
+    def make(rng: Random, variation: Variation) -> LessonPlan:
         name, *_ = variation
         soil = ("soil",) if rng.random() < 0.5 else ()
-        items = [Item(name), Item("pot", "greenhouse", soil), Item("bag", content=("soil",))]
+        items = [
+            LessonItem(name),
+            LessonItem("pot", "greenhouse", soil),
+            LessonItem("bag", content=("soil",)),
+        ]
         items += [
-            Item("bottle", content=("water",)),
-            Item("hive", "greenhouse"),
-            Item("pot", "greenhouse", ("soil",)),
+            LessonItem("bottle", content=("water",)),
+            LessonItem("hive", "greenhouse"),
+            LessonItem("pot", "greenhouse", ("soil",)),
         ]
         goals = [("planted", 0), ("watered", 0), ("stage", 0, SEEDLING), ("stage", 0, GROWN)]
         goals += [("stage", 0, later) for later in (FLOWER, FRUIT) if later <= stage]
         what = "until it bears fruit (bees must come)" if stage == FRUIT else "until it is grown"
         ask = f"Grow {{0}} {what}, then focus on it."
-        return Plan(items, [*goals, ("focus", 0)], ask, ("greenhouse",))
+        return LessonPlan(items, [*goals, ("focus", 0)], ask, ("greenhouse",))
 
     return make
 
 
 def _find(group: str) -> Make:
-    def make(rng: Random, variation: Variation) -> Plan:
+    def make(rng: Random, variation: Variation) -> LessonPlan:
         room, name = variation
-        items = [Item("crate", room), Item(name)]
+        items = [LessonItem("crate", room), LessonItem(name)]
         others = {"animal": (*PLANTS, *LIFELESS), "plant": (*ANIMALS, *LIFELESS), "living": LIFELESS}.get(
             group, (*ANIMALS, *PLANTS)
         )
-        items += [Item(kind) for kind in rng.sample(others, 4)]
+        items += [LessonItem(kind) for kind in rng.sample(others, 4)]
         what = {"animal": "an animal", "plant": "a plant", "living": "a living thing"}.get(
             group, "a lifeless thing"
         )
         ask = f"Find {what} and focus on it, then put it on {{0}} in the {room}."
-        return Plan(items, [("find", CLASSES.index(group)), ("delivered", 0)], ask, (room,))
+        return LessonPlan(items, [("find", CLASSES.index(group)), ("delivered", 0)], ask, (room,))
 
     return make
 
 
-def _span(rng: Random, variation: Variation) -> Plan:
+def _span(rng: Random, variation: Variation) -> LessonPlan:
     long, short = variation
     spans = sorted(KINDS[name].span for name in variation)
     between = [name for name in ANIMALS if spans[0] < KINDS[name].span < spans[1]]
-    items = [Item(long), Item(short), *(Item(name) for name in rng.sample(between, min(2, len(between))))]
+    items = [
+        LessonItem(long),
+        LessonItem(short),
+        *(LessonItem(name) for name in rng.sample(between, min(2, len(between)))),
+    ]
     ask = "Of all animals here, focus on the one that lives longest, then on the one that lives shortest."
-    return Plan(items, [("focus", 0), ("focus", 1)], ask)
+    return LessonPlan(items, [("focus", 0), ("focus", 1)], ask)
 
 
-def _slope(rng: Random, variation: Variation) -> Plan:
+def _slope(rng: Random, variation: Variation) -> LessonPlan:
     which, room, hidden = variation
     slow = rng.random() < 0.5
     times = sorted(rng.sample(range(2, 20), 2))
     seconds = {0: times[int(slow)], 1: times[int(not slow)]}
-    items = [Item("plane", room), Item("plane", room), Item("block", hidden)]
+    items = [LessonItem("plane", room), LessonItem("plane", room), LessonItem("block", hidden)]
     most = 0 if slow else 1
     ask = f"Let {{2}} slide down {{0}} and {{1}}, then focus on the one with the {which} friction."
     goals = [("noted", 0), ("noted", 1), ("focus", most if which == "most" else 1 - most)]
-    return Plan(items, goals, ask, (room, hidden), {"seconds": seconds})
+    return LessonPlan(items, goals, ask, (room, hidden), {"seconds": seconds})
 
 
 _TRAITS = (
@@ -231,25 +260,25 @@ _TRAITS = (
 )
 
 
-def _trait(rng: Random, variation: Variation) -> Plan:
+def _trait(rng: Random, variation: Variation) -> LessonPlan:
     name, one, other = variation
     dominant = rng.choice((one, other))
     items = [
-        Item(name, "greenhouse", age=AGES[FLOWER], inside=2),
-        Item(name, "greenhouse", age=AGES[FLOWER], inside=3),
-        Item("pot", "greenhouse", ("soil",)),
-        Item("pot", "greenhouse", ("soil",)),
-        Item("pot", "greenhouse", ("soil",)),
-        Item("sapling", nowhere=True),
-        Item("brush"),
-        Item("bottle", content=("water",)),
+        LessonItem(name, "greenhouse", age=AGES[FLOWER], inside=2),
+        LessonItem(name, "greenhouse", age=AGES[FLOWER], inside=3),
+        LessonItem("pot", "greenhouse", ("soil",)),
+        LessonItem("pot", "greenhouse", ("soil",)),
+        LessonItem("pot", "greenhouse", ("soil",)),
+        LessonItem("sapling", nowhere=True),
+        LessonItem("brush"),
+        LessonItem("bottle", content=("water",)),
     ]
     told = _answers(items, f"it is {one}", f"it is {other}")
     ask = f"Cross {{0}} with {{1}}, plant and grow what you get, and see which trait is dominant. {told}"
     goals = [("crossed", 5), ("planted", 5), ("watered", 5), ("stage", 5, SEEDLING), ("stage", 5, GROWN)]
     goals.append(("focus", 8 if dominant == one else 9))
     extra = {"traits": {0: one, 1: other, 5: dominant}}
-    return Plan(items, goals, ask, ("greenhouse",), extra)
+    return LessonPlan(items, goals, ask, ("greenhouse",), extra)
 
 
 _PAIRS = [(a, b) for a, b in itertools.permutations(ANIMALS, 2) if KINDS[a].span > 3 * KINDS[b].span]

@@ -6,52 +6,21 @@ import functools
 import re
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-import pydantic
-
-from turnwise.envs.lab.lessons import LESSONS, Item, Plan, Variation
-from turnwise.envs.lab.plans import distance
-from turnwise.envs.lab.things import ANIMALS, CONDUCTORS, INSULATORS, KINDS, LIFELESS, PLANTS, ROOMS
-from turnwise.envs.lab.world import NOWHERE, Lab, begin
-from turnwise.envs.worlds.knobs import WorldKnobs, first_drawn, in_split
+from turnwise.envs.lab.knobs import LabKnobs
+from turnwise.envs.lab.lessons import LESSONS, LessonItem, LessonPlan, Variation
+from turnwise.envs.lab.solver import distance
+from turnwise.envs.lab.state import NOWHERE, Laboratory, begin
+from turnwise.envs.lab.vocabulary import ANIMALS, CONDUCTORS, INSULATORS, KINDS, LIFELESS, PLANTS, ROOMS
+from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, digest
 
 ENV = "turnwise/Lab-v0"
 _MASKS = ("poured", "made", "show", "find")  # sub-goals whose first number names no thing
-_SIGNS = re.compile(r"\s*([.,;:()])\s*")
+_SIGNS = re.compile(r"(?:(?<!\s)\s++)?+([.,;:()])\s*+")  # blanks are looked at from their beginning only
 _SHARE = 8  # one variation in so many is dev's, and one test's
 Thing: TypeAlias = list[Any]  # kind, place, content, degrees, age
-
-
-class LabKnobs(WorldKnobs, extra="forbid", frozen=True):
-    """What a suite of the laboratory may set."""
-
-    lessons: tuple[str, ...] = tuple(LESSONS)
-    horizon: tuple[int, int] = (1, 1000)  # turns that the scripted solution needs, at least and at most
-    rooms: int = pydantic.Field(4, ge=1, le=8)  # at least; a lesson may need more
-    distractors: int = pydantic.Field(4, ge=0, le=80)  # things that nobody needs
-    hidden: float = pydantic.Field(
-        0.5, ge=0, le=1
-    )  # share of things that lie in or on furniture, some of it closed
-    view: Literal["local", "known"] = "local"  # known: it is told at first where everything is
-    broken: int = pydantic.Field(0, ge=0, le=3)  # devices that do not work, where others do
-    irreversible: bool = True  # a wrong focus fails, wrong mixtures spoil, what is too hot burns
-    slip: float = pydantic.Field(0.0, ge=0, le=0.5)  # probability that an act fails
-    unseen: bool = True  # each split has variations of its own; otherwise only tasks of its own
-
-    @pydantic.field_validator("horizon", mode="before")
-    @classmethod
-    def _range(cls, value: Json) -> Json:
-        return (1, value) if isinstance(value, int) else value
-
-    @pydantic.field_validator("lessons", mode="after")
-    @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if name not in LESSONS:
-                raise ValueError(f"there is no lesson {name!r}, only {', '.join(LESSONS)}")
-        return value
 
 
 @functools.cache
@@ -74,7 +43,7 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
         task = _task(rng, lesson, variation, knobs)
         if not knobs.unseen and not in_split(split, ENV, task.options["things"], task.options["goals"]):
             return None
-        length = distance(begin(Lab(task)))
+        length = distance(begin(Laboratory(task)))
         low, high = knobs.horizon
         if not low <= length <= min(high, knobs.turn_limit):
             return None
@@ -92,7 +61,7 @@ def _task(rng: Random, lesson: str, variation: Variation, knobs: LabKnobs) -> Ta
     ]
     fixed = len(things)
     furniture = [n for n, (kind, *_) in enumerate(things) if KINDS[kind].device is None]
-    extra = [Item(kind) for kind in _distractors(rng, lesson, plan, knobs)]
+    extra = [LessonItem(kind) for kind in _distractors(rng, lesson, plan, knobs)]
     for item in (*plan.items, *extra):
         place = _place(rng, item, rooms, fixed, furniture, knobs)
         things.append([item.kind, place, list(item.content), item.warm, item.age])
@@ -113,7 +82,7 @@ def _task(rng: Random, lesson: str, variation: Variation, knobs: LabKnobs) -> Ta
     return Task(ENV, prompt if knobs.text == "full" else compact(prompt), options)
 
 
-def _rooms(rng: Random, plan: Plan, knobs: LabKnobs) -> list[str]:
+def _rooms(rng: Random, plan: LessonPlan, knobs: LabKnobs) -> list[str]:
     needed = {*plan.rooms, *(item.room for item in plan.items if item.room)}
     others = sorted(set(ROOMS) - needed)
     rooms = [*sorted(needed), *rng.sample(others, max(0, min(len(others), knobs.rooms - len(needed))))]
@@ -123,7 +92,7 @@ def _rooms(rng: Random, plan: Plan, knobs: LabKnobs) -> list[str]:
 
 
 def _place(
-    rng: Random, item: Item, rooms: Sequence[str], fixed: int, furniture: Sequence[int], knobs: LabKnobs
+    rng: Random, item: LessonItem, rooms: Sequence[str], fixed: int, furniture: Sequence[int], knobs: LabKnobs
 ) -> int:
     if item.nowhere:
         return NOWHERE
@@ -139,7 +108,7 @@ def _place(
     return len(rooms) + rng.choice(own) if own else room
 
 
-def _distractors(rng: Random, lesson: str, plan: Plan, knobs: LabKnobs) -> list[str]:
+def _distractors(rng: Random, lesson: str, plan: LessonPlan, knobs: LabKnobs) -> list[str]:
     pool = [*LIFELESS, *CONDUCTORS, *INSULATORS, *PLANTS]
     pool += [] if lesson == "lifespan" else ANIMALS
     used = {item.kind for item in plan.items}
@@ -170,7 +139,9 @@ def _broken(rng: Random, task: Task, knobs: LabKnobs) -> list[int]:
     for device in rng.sample(devices, len(devices)):
         tried = Task(ENV, task.prompt, {**task.options, "broken": sorted((*broken, device))})
         low, high = knobs.horizon
-        if len(broken) < knobs.broken and low <= distance(begin(Lab(tried))) <= min(high, knobs.turn_limit):
+        if len(broken) < knobs.broken and low <= distance(begin(Laboratory(tried))) <= min(
+            high, knobs.turn_limit
+        ):
             broken = sorted((*broken, device))
     return broken
 

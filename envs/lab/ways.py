@@ -1,4 +1,4 @@
-"""The steps that plans are made of: go, reach, hold, put.
+"""The steps that plans are made of: go, reach, take up, put.
 
 Each function returns the next act towards something, or None where that is so already; ``or`` chains them.
 """
@@ -7,39 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnwise.envs.lab.verbs import Act
-from turnwise.envs.lab.world import HELD, NOTHING, LabState
+from turnwise.envs.lab.actions import LabAct
+from turnwise.envs.lab.state import HELD, NOTHING, LabState
 
 
 class Stuck(Exception):
-    """There is no way any more."""
+    """The goal can no longer be reached."""
 
 
-def go(state: LabState, room: int) -> Act | None:
-    return None if room == state.room else Act("go", state.lab.ways[state.room][room][0])
+def go(state: LabState, room: int) -> LabAct | None:
+    return None if room == state.room else LabAct("go", state.lab.ways[state.room][room][0])
 
 
-def reach(state: LabState, thing: int) -> Act | None:
+def reach(state: LabState, thing: int) -> LabAct | None:
     if state.room_of(thing) == NOTHING:
         raise Stuck
     step = go(state, state.room_of(thing))
     closed = state.closed_around(thing)
-    return step or (Act("open", closed) if closed != NOTHING else None)
+    return step or (LabAct("open", closed) if closed != NOTHING else None)
 
 
-def hold(state: LabState, thing: int) -> Act | None:
+def take_up(state: LabState, thing: int) -> LabAct | None:
     if state.at[thing] == HELD:
         return None
     if state.pot_of(thing) != NOTHING and state.age[thing]:
         raise Stuck  # it has taken root
-    return reach(state, thing) or Act("take", thing)
+    return reach(state, thing) or LabAct("take", thing)
 
 
-def put(state: LabState, thing: int, place: int) -> Act | None:
+def put(state: LabState, thing: int, place: int) -> LabAct | None:
     if state.at[thing] == len(state.lab.rooms) + place:
         return None
-    step = hold(state, thing) or reach(state, place)
-    return step or (Act("put", thing, place) if state.is_open(place) else Act("open", place))
+    step = take_up(state, thing) or reach(state, place)
+    return step or (LabAct("put", thing, place) if state.is_open(place) else LabAct("open", place))
 
 
 def near(state: LabState, things: Sequence[int]) -> int:

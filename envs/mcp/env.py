@@ -10,32 +10,16 @@ import functools
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from turnwise.envs.core import AgentEnv, End, Transition
-from turnwise.envs.mcp.live import LiveServer, Pool
+from turnwise.envs.core import AgentEnv, EndReason, Transition
+from turnwise.envs.mcp.actions import FINISH, MOST_CALLS, calls_of
+from turnwise.envs.mcp.live import LiveServer, ServerPool
+from turnwise.envs.mcp.state import McpState
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Task, digest
-from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
-from turnwise.tools.dialects.registry import read_calls
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
-
-_MOST_CALLS = 16  # in one message
-
-
-def finish(answer: str = "") -> None:
-    """Say that the task is done, with an answer where one was asked for. Ends the episode."""
-
-
-_FINISH = tool(finish)
-
-
-class McpState(NamedTuple):
-    """Everything that was called, in order, and what was answered last. The live server follows from it."""
-
-    task: str
-    calls: tuple[ToolCall, ...] = ()
-    heard: str = ""
 
 
 class McpEnv(AgentEnv[McpState]):
@@ -49,7 +33,7 @@ class McpEnv(AgentEnv[McpState]):
     offered: ClassVar[tuple[str, ...]] = ()  # names of the tools that are offered; empty: all
     keeps_memory: ClassVar[bool] = True  # False: all that the server knows lies in its folder
     timeout: ClassVar[float] = 30.0
-    pool: ClassVar[Pool] = Pool()
+    pool: ClassVar[ServerPool] = ServerPool()
     turn_limit = 20
     _live: LiveServer | None = None
 
@@ -71,15 +55,13 @@ class McpEnv(AgentEnv[McpState]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.tools = (*_tools_of(type(self)), _FINISH)
+        self.tools = (*_tools_of(type(self)), FINISH)
 
     def initial(self, task: Task) -> tuple[McpState, str]:
         return McpState(task.id), task.prompt
 
     def transition(self, state: McpState, action: Message) -> Transition[McpState]:
-        calls = action.tool_calls or self._read(action.content)
-        if len(calls) > _MOST_CALLS:
-            raise ToolError(f"At most {_MOST_CALLS} calls in one message.")
+        calls = calls_of(action, self.tools)
         told: list[Message] = []
         role = "tool" if action.tool_calls else "user"
         for call in calls:
@@ -92,7 +74,7 @@ class McpEnv(AgentEnv[McpState]):
             if call.name == "finish":
                 score = float(self.judge(self.task, live.folder, arguments["answer"]))
                 told.append(Message(role, "Finished.", tool_call_id=call.id))
-                end = End.SOLVED if score >= 1.0 else End.FAILED
+                end = EndReason.SOLVED if score >= 1.0 else EndReason.FAILED
                 return Transition(state._replace(heard="finished"), Messages(told), {"outcome": score}, end)
             text, _ = live.call(call)
             state = McpState(state.task, (*state.calls, call), digest(text))
@@ -123,13 +105,6 @@ class McpEnv(AgentEnv[McpState]):
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _read(self, text: str) -> tuple[ToolCall, ...]:
-        parsed = read_calls(text, [one.spec for one in self.tools])
-        if not parsed.calls:
-            names = ", ".join(one.spec.name for one in self.tools)
-            raise ToolError(parsed.error or f"Call a tool; finish ends the task. Tools: {names}.")
-        return parsed.calls
-
     def _at(self, state: McpState) -> LiveServer:
         if self._live is None:
             kind = type(self)
@@ -143,7 +118,7 @@ class McpEnv(AgentEnv[McpState]):
         return LiveServer(cls.server, cls.prepare, keeps_memory=cls.keeps_memory, timeout=cls.timeout)
 
     def _cut(self, text: str) -> str:
-        over = len(text) - self.observation_limit // _MOST_CALLS
+        over = len(text) - self.observation_limit // MOST_CALLS
         return text if over <= 0 else f"{text[:-over]}\n[… {over} characters cut]"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,8 @@ from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall, ToolError
 from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
+from turnwise.tools.owner import make_folder
+from turnwise.tools.sandbox.reap import reap_once
 
 ROOT = "/work"
 """What the model is told instead of the folder's true place, so that nothing depends on it."""
@@ -28,7 +29,8 @@ class LiveServer:
     def __init__(
         self, server: Server, prepare: Callable[[Task, Path], None], *, keeps_memory: bool, timeout: float
     ) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="turnwise-mcp-")).resolve()
+        reap_once()
+        self.folder = make_folder("mcp").resolve()
         self._server = in_folder(server, self.folder) if isinstance(server, StdioServer) else server
         self._prepare, self._keeps_memory, self._timeout = prepare, keeps_memory, timeout
         self._connection: McpConnection | None = None
@@ -98,7 +100,7 @@ def _outside(value: Json, folder: Path) -> Json:
     return value
 
 
-class Pool:
+class ServerPool:
     """Servers that run and that no environment uses just now; starting one takes a second."""
 
     def __init__(self) -> None:

@@ -1,7 +1,14 @@
-"""``turnwise/Search-v0``: find out what a question asks for, in worlds that are made up.
+"""``turnwise/Search-v0``: find out what a question asks for, in worlds that are made up. Begin with ``env``.
 
-Begin with ``env.py``. ``schema`` → ``graph`` → ``encyclopedia`` is the fictional world and its pages,
-``drafts`` the questions about it, ``village`` a world in few words; ``index`` and ``embed`` search, ``library``
-keeps passages in memory or on disk, ``remote`` and ``server`` speak Search-R1's protocol; ``answers`` and
-``rewards`` judge.
+env           SearchEnv                                    tasks      knobs → a question about a library
+knobs         what a suite may set                         state      where a search stands
+actions       tools: how they are read, what they do       render     what is shown of a search
+solver        gold, an imperfect policy                    reward     parts of the reward
+answers       whether an answer is right                   question   a question, and what is right about it
+datasets      questions from files                         vocabulary invented names
+schema → graph → encyclopedia    the made-up world and its pages
+forms         the forms of questions about it              village    a little world in few words
+corpus, index, embed, library    passages, BM25, search by meaning, all of them in memory or on disk
+remote, server                   Search-R1's protocol
+cache, bench                     files that are made once; how fast search is
 """

@@ -1,4 +1,4 @@
-"""Is an answer right? Exact match, F1 and contained match, on normalised words.
+"""Judges answers by exact match, F1 and contained match, on normalised words.
 
 As in SQuAD and Search-R1: lower case, no punctuation, no articles, single spaces. Different from them: a
 point or a minus sign inside a number is kept ("3.5" is not "35"), and numbers are compared as numbers.
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LONG_ANSWER = 4  # words beside the right ones, at most
 
 
-class Verdict(NamedTuple):
+class AnswerVerdict(NamedTuple):
     """How right an answer is by each measure, all between 0 and 1."""
 
     em: float
@@ -62,23 +62,23 @@ def abstains(answer: str) -> bool:
     return normalise(answer) in ABSTENTIONS
 
 
-def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> Verdict:
+def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> AnswerVerdict:
     """How right ``answer`` is; the best over all accepted answers.
 
     Contained match (SubEM) asks that the gold stands in the answer as whole words, that the answer has at
     most four words more, and names none of the ``rivals``: an answer that lists candidates is none.
 
     >>> judge("It is Velmora.", ["Velmora"], ["Karvun"])
-    Verdict(em=0.0, f1=0.5, sub_em=1.0)
+    AnswerVerdict(em=0.0, f1=0.5, sub_em=1.0)
     >>> judge("Karvun or Velmora", ["Velmora"], ["Karvun"]).sub_em
     0.0
     """
     if any(abstains(gold) for gold in golds):
-        return Verdict(*[float(abstains(answer))] * 3)
+        return AnswerVerdict(*[float(abstains(answer))] * 3)
     words = normalise(answer).split()
     accepted = [accepted for gold in golds if (accepted := normalise(gold).split())]
     if not words or abstains(answer):
-        return Verdict(0.0, 0.0, 0.0)
+        return AnswerVerdict(0.0, 0.0, 0.0)
     em = any(_equal(words, gold) for gold in accepted)
     f1 = max((_f1(words, gold) for gold in accepted), default=0.0)
     named = [words_ for rival in rivals if (words_ := normalise(rival).split()) and words_ not in accepted]
@@ -86,7 +86,7 @@ def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> Verd
         _contains(words, rival) and not any(_contains(g, rival) for g in accepted) for rival in named
     )
     inside = any(_contains(words, gold) and len(words) <= len(gold) + _LONG_ANSWER for gold in accepted)
-    return Verdict(float(em), f1, float(em or (inside and not listed)))
+    return AnswerVerdict(float(em), f1, float(em or (inside and not listed)))
 
 
 def _equal(words: Sequence[str], gold: Sequence[str]) -> bool:

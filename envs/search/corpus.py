@@ -1,6 +1,6 @@
 """Passages: in memory, or as lines of a JSONL file that is mapped and never read as a whole.
 
-A line is ``{"id", "title", "text"}``, or Search-R1's ``{"id", "contents": "\\"title\\"\\ntext"}``; our own
+A line is ``{"id", "title", "text"}``, or Search-R1's ``{"id", "contents": "\"title\"\ntext"}``; our own
 files add ``kind`` and ``date``.
 """
 
@@ -69,7 +69,7 @@ class Passage(NamedTuple):
 
 
 class Corpus(Protocol):
-    """Passages by number."""
+    """A read-only collection of passages, which are found by their position."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> Passage: ...

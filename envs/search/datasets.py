@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.corpus import Passage
-from turnwise.envs.search.question import Question, Rubric
+from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json
 
@@ -28,7 +28,7 @@ class Paragraph(NamedTuple):
     supports: bool
 
 
-def load_questions(path: str | Path) -> tuple[list[Question], list[Passage]]:
+def load_questions(path: str | Path) -> tuple[list[SearchQuestion], list[Passage]]:
     """All questions of a file, and the passages that they bring along, each once.
 
     Raises:
@@ -58,7 +58,7 @@ def _records(path: str | Path) -> Iterator[Any]:
         ) from None
 
 
-def _question(record: Any, where: str, passages: dict[tuple[str, str], int]) -> Question:
+def _question(record: Any, where: str, passages: dict[tuple[str, str], int]) -> SearchQuestion:
     try:
         text = record["question"]
         answers = _answers(record)
@@ -82,7 +82,7 @@ def _question(record: Any, where: str, passages: dict[tuple[str, str], int]) -> 
         Rubric(link, tuple(i for i in link if entities[i][0] not in text), (position,))
         for link, position in zip(links, support, strict=False)
     ]
-    return Question(
+    return SearchQuestion(
         text, str(record.get("type") or "open"), answers, entities, len(titles), tuple(support),
         tuple(titles) or (text,), tuple(rubric) if answerable else (), tuple(dict.fromkeys(rivals))[:_MOST_RIVALS],
         answerable, max(1, len(titles)),

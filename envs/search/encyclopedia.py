@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from turnwise.envs.search.corpus import Passage
-from turnwise.envs.search.graph import NOW, Graph
+from turnwise.envs.search.graph import NOW, WorldGraph
 from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, TERM_SAYS, YEAR
 from turnwise.tasks.core import digest
 
@@ -26,7 +26,7 @@ _HOSTILE = (
 class Pages:
     """Renders the pages of a graph. Their order is shuffled, so that a number tells nothing."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: WorldGraph) -> None:
         self.graph = graph
         rng = np.random.Generator(np.random.PCG64(int(digest(graph.spec.seed, "order"), 16)))
         self._order = rng.permutation(graph.size + graph.editions).astype(np.int32)

@@ -7,41 +7,15 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar, Literal
 
-from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.search import acts, answers
-from turnwise.envs.search.answers import UNKNOWN
-from turnwise.envs.search.knobs import draw_task, knobs_of
-from turnwise.envs.search.rewards import PARTS, check_parts, facts_at_answer, final_rewards, judgement
-from turnwise.envs.search.state import (
-    SearchState,
-    Told,
-    asked_about,
-    candidates,
-    entities_named,
-    facts_of,
-    passage_at,
-    quest_of,
-)
+from turnwise.envs.search import actions, answers, solver
+from turnwise.envs.search.knobs import knobs_of
+from turnwise.envs.search.render import system_message
+from turnwise.envs.search.reward import PARTS, check_parts, facts_at_answer, final_rewards, judgement
+from turnwise.envs.search.state import SearchState, entities_named, quest_of
+from turnwise.envs.search.tasks import draw_task
 from turnwise.tasks.core import Json, Split, Task
-
-_SYSTEM = {
-    "compact": "search[x] or answer[x] .",
-    "tags": (
-        "Answer the question. Think between <think> and </think>. To look something up, write <search> query "
-        "</search>; what is found comes back between <information> and </information>. When you know the answer, "
-        "write it between <answer> and </answer>, as short as possible; write unknown if no passage tells it."
-    ),
-    "full": (
-        "Answer the question by searching a library about a world that you do not know. Each turn, write one action: "
-        "search[words], {semantic}filter[words], count[words], open[number or title], find[words] in the open "
-        "passage, cite[number] what your answer rests on, judge[yes or no] whether the latest results help, or "
-        "answer[text], which ends the episode. Pages may be out of date, and names may be shared: look at the "
-        "dates. Answer as short as possible, and answer[unknown] if no page tells it."
-    ),
-}
-_HEED = 0.35  # how often the hasty reader looks at which fact was asked for
-_MANY = 12  # answers and queries that `admissible` lists of each kind
 
 
 class SearchEnv(AgentEnv[SearchState]):
@@ -49,14 +23,14 @@ class SearchEnv(AgentEnv[SearchState]):
 
     Args:
         outcome: what the score is: exact match, F1 or contained match.
-        parts: further parts of the ledger with their weights (:mod:`turnwise.envs.search.rewards`).
+        parts: further reward components with their weights (:mod:`turnwise.envs.search.reward`).
         server: address of a server that speaks Search-R1's ``/retrieve``; "" searches the task's own library.
         shaping: weight of the potential, the share of the gold passages that were read.
     """
 
-    tools = acts.TOOLS
+    tools = actions.TOOLS
     turn_limit = 20
-    floor: ClassVar[float] = 0.2
+    max_trivial_score: ClassVar[float] = 0.2
     blocking: ClassVar[bool] = False
     observation_limit = 12_000
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
@@ -72,7 +46,10 @@ class SearchEnv(AgentEnv[SearchState]):
         self.outcome: Literal["em", "f1", "sub_em"] = outcome
         self.parts = check_parts(parts or {})
         self.server = server
-        self.ledger: Mapping[str, Kind] = {**self.ledger, **{name: PARTS[name] for name in self.parts}}
+        self.reward_components: Mapping[str, RewardKind] = {
+            **self.reward_components,
+            **{name: PARTS[name] for name in self.parts},
+        }
         if server:
             self.blocking = True  # pyright: ignore[reportAttributeAccessIssue] (of this instance alone)
 
@@ -82,66 +59,30 @@ class SearchEnv(AgentEnv[SearchState]):
 
     def initial(self, task: Task) -> tuple[SearchState, Messages]:
         quest = quest_of(task, self.server)
-        semantic = "semantic_search[text], " if quest.layout.semantic else ""
-        system = _SYSTEM[quest.layout.pages].format(semantic=semantic)
+        system = system_message(quest.layout)
         return SearchState(quest), Messages((Message("system", system), Message("user", task.prompt)))
 
     def transition(self, state: SearchState, action: Message) -> Transition[SearchState]:
         named = entities_named(action.content, state.quest.question)
         if named - set(state.named):
             state = state._replace(named=tuple(sorted({*state.named, *named})))
-        call = acts.read_call(action)
+        call = actions.read_call(action)
         if call.name == "answer":
-            return self._answered(state, acts.answer_text(call))
-        done = acts.perform(state, call)
+            return self._answered(state, actions.answer_text(call))
+        done = actions.perform(state, call)
         return Transition(done.state, done.text, self._step_rewards(state, done))
 
     def refused(self, state: SearchState, action: Message, why: str) -> Transition[SearchState]:
-        """Bad actions are remembered: some parts of the ledger ask for well-formed episodes."""
+        """Bad actions are remembered: some reward components ask for well-formed episodes."""
         return Transition(state._replace(malformed=state.malformed + 1), why)
 
     def gold(self, state: SearchState) -> str:
         """Find and read every gold passage, cite it if that is paid for, and answer."""
-        question, cite = state.quest.question, "citations" in self.parts
-        compact = state.quest.layout.pages == "compact"
-        verb = "semantic_search" if state.quest.layout.semantic else "search"
-        for at, position in enumerate(question.evidence):
-            if position in state.seen:
-                continue
-            query = question.queries[min(at, len(question.queries) - 1)]
-            if state.query != f"{verb}: {query}":
-                return _written(verb, query, compact)
-            return _written("open", str(position), compact)
-        if not question.evidence and not state.query:
-            return _written(verb, question.queries[0] if question.queries else question.text, compact)
-        if cite:
-            for position in question.evidence:
-                if position not in state.cited:
-                    return _written("cite", str(position), compact)
-        if cite and (missing := [e[0] for i, e in enumerate(question.entities) if i not in state.named]):
-            return f"{', '.join(missing)}\n{_written('answer', question.answers[0], compact)}"
-        return _written("answer", question.answers[0], compact)
+        return solver.gold(state, cite="citations" in self.parts)
 
     def demonstrate(self, state: SearchState, rng: Random) -> str:
-        """A hasty reader: looks up what the question names, takes any name off the first page, and goes on or
-        answers with it. On compact pages it quotes the fact first, knows how many steps it takes, and heeds one
-        time in three which of the facts on a page was asked for."""
-        question = state.quest.question
-        compact = state.quest.layout.pages == "compact"
-        if not state.query:
-            return _written("search", rng.choice(asked_about(question.text, compact)), compact)
-        if not state.results:
-            return _written("answer", UNKNOWN, compact)
-        if compact:
-            relation, value = _fact_taken(state, rng)
-            verb = "search" if state.searches < question.hops else "answer"
-            return f"{relation} {value} \n{_written(verb, value, compact)}"
-        if state.opened < 0 and state.quest.layout.pages == "full":
-            best = state.shown[0] if rng.random() < 0.7 else rng.choice(state.shown)
-            return _written("open", str(best), compact)
-        names = candidates(state) or [UNKNOWN]
-        again = state.searches < question.hops and rng.random() < 0.7
-        return _written("search" if again else "answer", rng.choice(names), compact)
+        """Looks up what the question names, takes any name off the first page, and goes on or answers with it."""
+        return solver.demonstrate(state, rng)
 
     def potential(self, state: SearchState) -> float:
         """The share of the gold passages that were read, as if the answer were one more."""
@@ -149,14 +90,7 @@ class SearchEnv(AgentEnv[SearchState]):
         return len(set(evidence) & set(state.seen)) / (len(evidence) + 1)
 
     def admissible(self, state: SearchState) -> Sequence[str]:
-        compact = state.quest.layout.pages == "compact"
-        names = candidates(state) if state.query or state.opened >= 0 else []
-        asked = asked_about(state.quest.question.text, compact)
-        found = [("search", name) for name in dict.fromkeys((*asked, *names[:_MANY]))]
-        if state.quest.layout.pages == "full":
-            found += [("open", str(position)) for position in state.shown]
-        found += [("answer", name) for name in dict.fromkeys((*names[:_MANY], UNKNOWN))]
-        return [_written(verb, name, compact) for verb, name in found]
+        return actions.possible(state)
 
     def state_key(self, state: SearchState) -> str:
         where = (
@@ -170,7 +104,7 @@ class SearchEnv(AgentEnv[SearchState]):
         )
         return hashlib.blake2b(repr(where).encode(), digest_size=8).hexdigest()
 
-    def _step_rewards(self, before: SearchState, done: acts.Done) -> dict[str, float]:
+    def _step_rewards(self, before: SearchState, done: actions.Done) -> dict[str, float]:
         paid: dict[str, float] = {}
         if "search_cost" in self.parts:
             paid["search_cost"] = -self.parts["search_cost"] * (done.state.searches - before.searches)
@@ -195,17 +129,6 @@ class SearchEnv(AgentEnv[SearchState]):
             "searches": facts.searches,
             "malformed": facts.malformed,
         }
-        return Transition(state, "Noted.", rewards, End.SOLVED if score == 1.0 else End.FAILED, details)
-
-
-def _fact_taken(state: SearchState, rng: Random) -> Told:
-    """Any fact of the page; at times the reader heeds which one was asked for."""
-    facts = facts_of(passage_at(state, state.results[0]))
-    asked = set(sum(state.quest.question.entities[state.searches : state.searches + 1], ()))
-    heeded = [fact for fact in facts if fact.value in asked] if rng.random() < _HEED else []
-    return rng.choice(heeded or facts)
-
-
-def _written(verb: str, argument: str, compact: bool) -> str:
-    # With a space before the bracket a word is the same token as on a page (agents/policies/small.py).
-    return f"{verb}[{argument} ]" if compact else f"{verb}[{argument}]"
+        return Transition(
+            state, "Noted.", rewards, EndReason.SOLVED if score == 1.0 else EndReason.FAILED, details
+        )

@@ -16,7 +16,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from turnwise.envs.search.schema import BY_NAME, KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, Relation
-from turnwise.envs.search.words import PROFESSIONS, Names
+from turnwise.envs.search.vocabulary import PROFESSIONS, WorldNames
 from turnwise.tasks.core import derive_rng, digest
 
 NOW = 1960
@@ -28,7 +28,7 @@ _MAKERS = {
 
 
 class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
-    """Everything that a world follows from. Shares are of what they can apply to, between 0 and 1."""
+    """Everything that determines a world. Shares (0 to 1) are of the items that they can apply to."""
 
     seed: str
     passages: int = pydantic.Field(2000, ge=60, le=1_000_000)
@@ -43,7 +43,7 @@ class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
         return digest("encyclopedia", 1, self.model_dump())
 
 
-class Term(NamedTuple):
+class OfficeTerm(NamedTuple):
     """A time in office: from the first year to the second."""
 
     person: int
@@ -61,8 +61,8 @@ class Edition:
     year: int
 
 
-class Graph:
-    """Who and what there is, and how it hangs together."""
+class WorldGraph:
+    """The entities of a world and their relations."""
 
     def __init__(self, spec: WorldSpec) -> None:
         self.spec = spec
@@ -76,7 +76,7 @@ class Graph:
         self.size = n
         self._starts = list(self.first.values())
         self._kinds = list(self.first)
-        self.names = Names(derive_rng(spec.seed, "names"), self.count["person"])
+        self.names = WorldNames(derive_rng(spec.seed, "names"), self.count["person"])
         rng = self._rng("entities")
         self.dice = rng.integers(0, 2**31, n, dtype=np.int64)
         self._alias = rng.random(n) < spec.aliases
@@ -160,17 +160,17 @@ class Graph:
         found = (self.column[relation.name] == target) & self._told[relation.name]
         return (np.flatnonzero(found) + self.first[relation.source]).tolist()
 
-    def office_terms(self, place: int, relation: Relation) -> list[Term]:
+    def office_terms(self, place: int, relation: Relation) -> list[OfficeTerm]:
         """Its holders one after the other; the last is in office still."""
         row = place - self.first[relation.source]
         starts = self.terms[relation.name][row].tolist()
         ends = [*starts[1:], NOW]
         people = self.holders[relation.name][row].tolist()
-        return [Term(p, place, relation, a, b) for p, a, b in zip(people, starts, ends, strict=True)]
+        return [OfficeTerm(p, place, relation, a, b) for p, a, b in zip(people, starts, ends, strict=True)]
 
-    def terms_of(self, person: int) -> list[Term]:
+    def terms_of(self, person: int) -> list[OfficeTerm]:
         """The past times in office that this person's page tells, two at most."""
-        found: list[Term] = []
+        found: list[OfficeTerm] = []
         for name, (order, start) in self._by_holder.items():
             relation = BY_NAME[name]
             for flat in order[start[person] : start[person + 1]][:2].tolist():

@@ -1,4 +1,4 @@
-"""Where an agent searches: passages with their indexes, in memory, on disk, or behind a server."""
+"""Libraries that an agent searches: passages with their indexes, in memory, on disk, or behind a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from turnwise.envs.search.cache import cache_folder, cached, made_by
 from turnwise.envs.search.corpus import Corpus, FileCorpus, Passage, line_offsets, read_line, write_jsonl
 from turnwise.envs.search.embed import Embedder, VectorIndex, embedder_named
 from turnwise.envs.search.encyclopedia import Pages
-from turnwise.envs.search.graph import Graph, WorldSpec
+from turnwise.envs.search.graph import WorldGraph, WorldSpec
 from turnwise.envs.search.index import Hit, Index, build_index, words_of
 from turnwise.errors import EnvError
 from turnwise.tasks.core import digest
@@ -30,12 +30,12 @@ _GRAPHS, _LIBRARIES = 64, 64
 _INDEXER = "turnwise.envs.search.index"
 _MAKERS = (
     _INDEXER,
-    *(f"turnwise.envs.search.{name}" for name in ("words", "schema", "graph", "encyclopedia")),
+    *(f"turnwise.envs.search.{name}" for name in ("vocabulary", "schema", "graph", "encyclopedia")),
 )
 
 
 class Library(Protocol):
-    """What can be asked of a collection of passages, which have positions."""
+    """The interface of a searchable collection of passages, each of which has a position."""
 
     def search(self, query: str, k: int) -> Sequence[Hit]:
         """The best passages by keywords (or however a server ranks)."""
@@ -127,7 +127,7 @@ def vectors_of(key: str, model: Embedder, texts: Iterable[str], count: int) -> V
 @functools.lru_cache(maxsize=_GRAPHS)
 def world_pages(spec: WorldSpec) -> Pages:
     """The graph of a world and its pages."""
-    return Pages(Graph(spec))
+    return Pages(WorldGraph(spec))
 
 
 @functools.lru_cache(maxsize=_LIBRARIES)

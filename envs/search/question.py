@@ -19,7 +19,7 @@ class Rubric(NamedTuple):
     evidence: tuple[int, ...]
 
 
-class Question(NamedTuple):
+class SearchQuestion(NamedTuple):
     """What is asked, what is right, and why. Entities are tuples of names; the answer is one of them.
 
     ``evidence``: positions of the passages one must have read, in the order in which to read them, and
@@ -48,7 +48,7 @@ class Question(NamedTuple):
         return {key: _plain(value) for key, value in data.items()}
 
     @staticmethod
-    def of(text: str, gold: Mapping[str, Json]) -> Question:
+    def of(text: str, gold: Mapping[str, Json]) -> SearchQuestion:
         """The question of a task.
 
         Raises:
@@ -58,7 +58,7 @@ class Question(NamedTuple):
         tuples = {key: tuple(gold[key]) for key in ("answers", "evidence", "queries", "rivals")}
         entities = tuple(tuple(names) for names in gold["entities"])
         plain = {key: gold[key] for key in ("form", "answer", "answerable", "hops")}
-        return Question(text=text, entities=entities, rubric=rubric, **tuples, **plain)
+        return SearchQuestion(text=text, entities=entities, rubric=rubric, **tuples, **plain)
 
 
 def _plain(value: Json) -> Json:

@@ -8,7 +8,7 @@ YEAR, NUMBER = "year", "number"
 """Targets that are no entity."""
 
 
-class Kind(NamedTuple):
+class EntityKind(NamedTuple):
     """A kind of thing: its share of a world's entities, what one and many are called, and its introduction."""
 
     name: str
@@ -34,14 +34,18 @@ class Relation(NamedTuple):
 
 
 KINDS = (
-    Kind("person", 0.40, "person", "people", ("{s} was a {p}.", "{s} is remembered as a {p}.", "{s}, {p}.")),
-    Kind("city", 0.12, "city", "cities", ("{s} is a city.", "{s} is a town on a river.")),
-    Kind("company", 0.12, "company", "companies", ("{s} is a company.", "{s} is a firm of some size.")),
-    Kind("school", 0.06, "school", "schools", ("{s} is a school.", "{s} is a place of learning.")),
-    Kind("book", 0.13, "book", "books", ("{s} is a novel.", "{s} is a book in two parts.")),
-    Kind("film", 0.09, "film", "films", ("{s} is a film.", "{s} is a motion picture.")),
-    Kind("event", 0.07, "contest", "contests", ("{s} is a yearly contest.", "{s} is held each spring.")),
-    Kind("region", 0.01, "region", "regions", ("{s} is a region.", "{s} is a province by the sea.")),
+    EntityKind(
+        "person", 0.40, "person", "people", ("{s} was a {p}.", "{s} is remembered as a {p}.", "{s}, {p}.")
+    ),
+    EntityKind("city", 0.12, "city", "cities", ("{s} is a city.", "{s} is a town on a river.")),
+    EntityKind("company", 0.12, "company", "companies", ("{s} is a company.", "{s} is a firm of some size.")),
+    EntityKind("school", 0.06, "school", "schools", ("{s} is a school.", "{s} is a place of learning.")),
+    EntityKind("book", 0.13, "book", "books", ("{s} is a novel.", "{s} is a book in two parts.")),
+    EntityKind("film", 0.09, "film", "films", ("{s} is a film.", "{s} is a motion picture.")),
+    EntityKind(
+        "event", 0.07, "contest", "contests", ("{s} is a yearly contest.", "{s} is held each spring.")
+    ),
+    EntityKind("region", 0.01, "region", "regions", ("{s} is a region.", "{s} is a province by the sea.")),
 )
 
 RELATIONS = (

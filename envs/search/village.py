@@ -1,4 +1,4 @@
-"""Little worlds in few words, for models that learn within minutes: each page is a line of facts.
+"""Small worlds with few words, for models that learn within minutes: each page is a line of facts.
 
 The names are the same in all worlds and mean something else in each, so nothing can be learned by heart.
 """
@@ -14,7 +14,7 @@ import pydantic
 from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.library import LocalLibrary, memory_library
-from turnwise.envs.search.question import Question, Rubric
+from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.tasks.core import derive_rng, digest
 
 PEOPLE = (
@@ -28,7 +28,7 @@ OLD = "old"
 
 
 class VillageSpec(pydantic.BaseModel, extra="forbid", frozen=True):
-    """Everything that a little world follows from."""
+    """Everything that determines a small world."""
 
     seed: str
     people: int = pydantic.Field(8, ge=4, le=len(PEOPLE))
@@ -49,7 +49,7 @@ class VillageSpec(pydantic.BaseModel, extra="forbid", frozen=True):
 
 
 class Village:
-    """Who is whose mentor, and lives where."""
+    """A small world: who is whose mentor, and who lives where."""
 
     def __init__(self, spec: VillageSpec) -> None:
         self.spec = spec
@@ -62,7 +62,7 @@ class Village:
         self.passages = tuple(self._page(rng, position, *page) for position, page in enumerate(pages))
         self.position = {person: at for at, (person, old) in enumerate(pages) if not old}
 
-    def draw(self, rng: Random, hops: int, unanswerable: float) -> Question | None:
+    def draw(self, rng: Random, hops: int, unanswerable: float) -> SearchQuestion | None:
         """A question of so many facts; the last one is told nowhere with a probability of ``unanswerable``."""
         at = rng.randrange(len(self.names))
         path, relations = [at], []
@@ -86,7 +86,7 @@ class Village:
                 return None
         return self._question(path, relations, self.facts[at][relations[-1]])
 
-    def _question(self, path: list[int], relations: list[str], answer: str) -> Question:
+    def _question(self, path: list[int], relations: list[str], answer: str) -> SearchQuestion:
         known = answer != UNKNOWN
         asked = " of ".join([*reversed(relations), self.names[path[0]]])
         names = tuple(self.names[person] for person in path)
@@ -96,7 +96,7 @@ class Village:
             for at, person in enumerate(path)
         )
         rivals = tuple(value for value in self.facts[path[-1]].values() if value != answer)
-        return Question(
+        return SearchQuestion(
             f"{asked} ?", "chain" if known else "unanswerable", (answer,), entities, len(path) if known else -1,
             tuple(self.position[person] for person in path), names, rubric if known else (), rivals, known, len(path),
         )  # fmt: skip

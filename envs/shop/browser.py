@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.shop.env import ShopEnv
 from turnwise.envs.shop.site import Browsing, ShopSite
-from turnwise.envs.shop.text import read_page
-from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, say
-from turnwise.envs.web.env import WebEnv, WebState, show_view
+from turnwise.envs.web.actions import SYSTEM, WEB_TOOLS, say
+from turnwise.envs.web.env import WebEnv
+from turnwise.envs.web.render import show_view
 from turnwise.envs.web.sessions import SessionVisit
 from turnwise.envs.web.site import Visit
+from turnwise.envs.web.state import WebState
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
-from turnwise.tools.browser.looking import Look, View
+from turnwise.tools.browser.looking import Look, Thing, View
 from turnwise.tools.browser.session import Session
 from turnwise.tools.core import Tool, ToolError
 
@@ -34,7 +36,7 @@ _NOT_HERE = 60  # characters of a wrong target that are repeated
 class ShopBrowserEnv(WebEnv):
     """Shop-v0's tasks, states and score on real pages."""
 
-    floor: ClassVar[float] = ShopEnv.floor
+    max_trivial_score: ClassVar[float] = ShopEnv.max_trivial_score
     twin: ClassVar[str] = "turnwise/Shop-v0"
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         view: {"products": 1000, "catalogues": 1, "option_groups": 2, "price_cap": True, "view": view}
@@ -179,3 +181,39 @@ def in_browser(task: Task, view: Look | None = None, *, checkout: bool = False) 
     if checkout:
         options["checkout"] = True
     return dataclasses.replace(task, env=ENV, options=options)
+
+
+_READ = """(() => {
+  const all = selector => [...document.querySelectorAll(selector)];
+  return {
+    compact: document.body.dataset.pages === "compact",
+    said: all("[data-say]").map(e => [...e.dataset.say.split(".").map(Number), "click" in e.dataset, e.textContent]),
+    clicks: all("[data-click]").map(e => [Number(e.dataset.rank), e.dataset.click]),
+    title: document.title,
+  };
+})()"""
+
+
+class TextPiece(NamedTuple):
+    """A string of the page: its line and place in the text, whether it can be clicked."""
+
+    line: int
+    place: int
+    clickable: bool
+    text: str
+
+
+def read_page(session: Session) -> View:
+    """The open page. ``things`` are what can be clicked, in the text mode's order, by the text mode's names."""
+    found = session.ask(_READ)
+    pieces = sorted((TextPiece(*piece) for piece in found["said"]), key=lambda piece: piece[:2])
+    things = tuple(Thing(str(rank), "", name, "") for rank, name in sorted(found["clicks"]))
+    text = _compact(pieces) if found["compact"] else " [SEP] ".join(piece.text for piece in pieces)
+    return View("", found["title"], text, things)  # the text mode has no addresses
+
+
+def _compact(pieces: list[TextPiece]) -> str:
+    lines = groupby(pieces, key=lambda piece: piece.line)
+    return "\n".join(
+        " ".join(f"[{piece.text}]" if piece.clickable else piece.text for piece in line) for _, line in lines
+    )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from turnwise.envs.shop.search import SearchIndex, words_of
-from turnwise.envs.shop.words import STOP_WORDS
+from turnwise.envs.shop.conditions import Fact, Facts
+from turnwise.envs.shop.index import SearchIndex, words_of
+from turnwise.envs.shop.refine import refinements
+from turnwise.envs.shop.vocabulary import STOP_WORDS
 
 _FULL_BUTTONS = ("back to search", "< prev", "next >", "buy now")
 _COMPACT_BUTTONS = ("back", "prev", "next", "buy")
-_SUB_PAGES = ("description", "features", "reviews", "attributes")
+_SUB_PAGES = ("description", "features", "specification", "reviews", "attributes")
 BUTTONS = frozenset((*_FULL_BUTTONS, *_COMPACT_BUTTONS, *_SUB_PAGES))
 """Everything that a shop page may call a button."""
 
@@ -38,6 +40,18 @@ class Product:
     bullets: tuple[str, ...] = ()
     reviews: tuple[str, ...] = ()
     rating: str = "N.A."
+    noun: str = ""  # the word for its kind, where that is known
+    specification: tuple[tuple[str, str], ...] = ()  # name and value of each row
+    surcharges: Mapping[str, int] = field(default_factory=dict[str, int])  # option value → cents
+    facts: Facts = field(
+        default_factory=dict[str, Fact]
+    )  # what conditions are tested on; no page shows them so
+
+    def price_with(self, values: Iterable[str]) -> float:
+        """In dollars, with these option values."""
+        if not self.surcharges:
+            return self.price
+        return round(self.price + sum(self.surcharges.get(value, 0) for value in values) / 100, 2)
 
     @functools.cached_property
     def option_names(self) -> Mapping[str, tuple[str, str]]:
@@ -65,6 +79,8 @@ class Product:
         >>> Product("B0", "Soft 2 Pack of Wool Scarf", "", "", 1.0, ("soft", "wool")).kind_words
         ('scarf',)
         """
+        if self.noun:
+            return (self.noun,)
         values = (value for group in self.options.values() for value in group)
         described = {word for text in (*self.attributes, *values) for word in words_of(text)}
         words = (word for word in words_of(self.title) if word not in described and word not in STOP_WORDS)
@@ -89,7 +105,8 @@ class Spec(Protocol):
 class Catalogue:
     """Products by position and by asin, and a search over them.
 
-    Products are rendered when they are first looked at, and the last few thousand are kept.
+    Products are rendered when they are first looked at, and the last few thousand are kept. ``facts`` are those of the
+    product at a position, without its texts, in catalogues that know any.
     """
 
     def __init__(
@@ -100,12 +117,17 @@ class Catalogue:
         position: Callable[[str], int | None],
         index: SearchIndex,
         details: Any = None,
+        facts: Callable[[int], Facts] | None = None,
     ) -> None:
         self.spec = spec
         self.product = functools.lru_cache(maxsize=8192)(render)
         self.position = position
         self.index = index
         self.details = details
+        self.facts = facts
+        self.refinements: Callable[[str], Sequence[str]] = functools.lru_cache(maxsize=1024)(
+            lambda query: refinements(facts, index.rank(query)) if facts else ()
+        )
         self._size = size
 
     def __len__(self) -> int:

@@ -7,17 +7,19 @@ from typing import Literal
 
 import pydantic
 
-from turnwise.envs.shop.engine import Layout
+from turnwise.envs.shop.goods.catalogues import GoodsSpec
 from turnwise.envs.shop.procedural import Difference, ProceduralSpec
-from turnwise.envs.shop.words import Size, vocabulary
+from turnwise.envs.shop.state import ShopLayout
+from turnwise.envs.shop.vocabulary import Size, vocabulary
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, digest
 
 ENV = "turnwise/Shop-v0"
+_KINDS_AT_ONCE = 6
 
 
 class PageKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """How the pages look, and for how long one may shop."""
+    """Knobs of the pages' appearance and of the turn limit."""
 
     pages: Literal["compact", "full"] = "full"
     labels: Literal["asin", "position", "title"] = "asin"  # what one clicks in the results
@@ -28,13 +30,14 @@ class PageKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     turn_limit: int = pydantic.Field(15, ge=3)
 
     @property
-    def layout(self) -> Layout:
-        return Layout(**{name: getattr(self, name) for name in Layout._fields})
+    def layout(self) -> ShopLayout:
+        return ShopLayout(**{name: getattr(self, name) for name in ShopLayout._fields})
 
 
 class ShopKnobs(PageKnobs, extra="forbid", frozen=True):
     """Procedural catalogues and goals. Every task carries what follows from these, and needs nothing else."""
 
+    language: Literal["small"] = "small"
     vocabulary: Size = "full"
     catalogues: int = pydantic.Field(8, ge=1)  # different ones per split
     products: int = pydantic.Field(1000, ge=4, le=2_000_000)  # of each catalogue
@@ -103,21 +106,44 @@ class ShopKnobs(PageKnobs, extra="forbid", frozen=True):
         )
 
 
+class GoodsKnobs(PageKnobs, extra="forbid", frozen=True):
+    """Catalogues of goods, and requests as people make them."""
+
+    language: Literal["natural"]
+    catalogues: int = pydantic.Field(50, ge=1)  # different ones per split
+    products: int = pydantic.Field(1000, ge=200, le=20_000)  # of each catalogue
+    asked: tuple[int, int] = (2, 3)  # kinds of asking in a request, at least and at most
+    fitting: int = pydantic.Field(3, ge=1)  # products that fulfil a request, at most
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> GoodsKnobs:
+        if self.pages != "full":
+            raise ValueError("the natural language needs pages: full, which can tell everything")
+        if not 1 <= self.asked[0] <= self.asked[1] <= _KINDS_AT_ONCE:
+            raise ValueError(f"1 ≤ asked ≤ {_KINDS_AT_ONCE} must hold")
+        return self
+
+    def spec(self, split: Split, number: int) -> GoodsSpec:
+        """Catalogue ``number`` of a split. No two splits share one, nor the name of a brand or line."""
+        return GoodsSpec(digest(ENV, "goods", split.value, number), split.value, self.products)
+
+
 class WebShopKnobs(PageKnobs, extra="forbid", frozen=True):
     """The original WebShop files, in a folder of their own."""
 
     data: str  # the folder
-    sha256: str = ""  # of the files, see webshop_data.py; "" accepts what is there and records it
+    sha256: str = ""  # of the files, see datasets.py; "" accepts what is there and records it
     goals: Literal["human", "synthetic"] = "human"
     limit: int = pydantic.Field(0, ge=0)  # the first so many products; 0: all
     price_cap: bool = True
 
 
-def knobs_of(values: Mapping[str, Json]) -> ShopKnobs | WebShopKnobs:
-    """Check knobs; with ``data`` they are those of the original files.
+def knobs_of(values: Mapping[str, Json]) -> ShopKnobs | GoodsKnobs | WebShopKnobs:
+    """Check knobs; with ``data`` they are those of the original files, with ``language: natural`` those of goods.
 
     Raises:
         EnvError: one is unknown or has a value that is not allowed.
     """
-    kind = WebShopKnobs if "data" in values else ShopKnobs
+    natural = values.get("language") == "natural"
+    kind = WebShopKnobs if "data" in values else GoodsKnobs if natural else ShopKnobs
     return check_knobs(kind, values, "shop")

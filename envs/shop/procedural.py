@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.envs.shop.catalogue import Catalogue, Product
-from turnwise.envs.shop.search import SearchIndex
-from turnwise.envs.shop.words import Size, Vocabulary, vocabulary
+from turnwise.envs.shop.index import SearchIndex
+from turnwise.envs.shop.vocabulary import Size, Vocabulary, vocabulary
 from turnwise.tasks.core import Json, derive_rng
 
 Ints = NDArray[np.int64]

@@ -6,6 +6,7 @@ With A goal attributes and O goal options::
 
 * n_att: goal attributes that fuzzily equal (token_set_ratio > 85) an attribute of the product, or else
   occur in its title, features or description.
+  Conditions (conditions.py) are attributes too: they are tested exactly.
 * n_opt: goal options that fuzzily equal a chosen option, after any text that contains a colour word
   was replaced by the first such word.
 * r_type: with t the share of the goal title's nouns that the bought title has, 0 if t = 0, 0.1 if
@@ -27,14 +28,15 @@ from typing import NamedTuple
 from rapidfuzz import fuzz, utils
 
 from turnwise.envs.shop.catalogue import Product
-from turnwise.envs.shop.colours import COLOURS
+from turnwise.envs.shop.conditions import Condition
+from turnwise.envs.shop.vocabulary import COLOURS
 
 NO_CAP = 1_000_000.0
 """WebShop's price cap where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class ShopGoal:
     """What is asked for. ``asin`` is a product that fits; others may fit as well."""
 
     asin: str
@@ -44,9 +46,10 @@ class Goal:
     attributes: tuple[str, ...]
     options: tuple[str, ...] = ()  # values, of whatever group
     price_cap: float = NO_CAP
+    conditions: tuple[Condition, ...] = ()  # counted as attributes
 
 
-class Score(NamedTuple):
+class ShopScore(NamedTuple):
     """A purchase's score in [0, 1] and its parts."""
 
     total: float
@@ -56,19 +59,23 @@ class Score(NamedTuple):
     price: bool
 
 
-def score(product: Product, chosen: Iterable[str], goal: Goal) -> Score:
+def score(product: Product, chosen: Iterable[str], goal: ShopGoal) -> ShopScore:
     """The score of buying ``product`` with these option values."""
+    values = tuple(chosen)
+    price = product.price_with(values)
     attributes = sum(_has_attribute(product, wanted) for wanted in goal.attributes)
-    options = _count_options(tuple(chosen), goal.options)
-    affordable = product.price <= goal.price_cap
+    if goal.conditions:
+        attributes += _count_conditions(product, values, price, goal)
+    options = _count_options(values, goal.options)
+    affordable = price <= goal.price_cap
     r_type = type_score(product, goal)
-    parts = len(goal.attributes) + len(goal.options) + 1
-    return Score(
+    parts = len(goal.attributes) + len(goal.conditions) + len(goal.options) + 1
+    return ShopScore(
         r_type * (attributes + options + affordable) / parts, r_type, attributes, options, affordable
     )
 
 
-def type_score(product: Product, goal: Goal) -> float:
+def type_score(product: Product, goal: ShopGoal) -> float:
     """r_type: whether it is the right kind of product."""
     same = len(set(product.kind_words) & set(goal.nouns))
     overlap = same / len(goal.nouns) if goal.nouns else 0.2
@@ -108,6 +115,14 @@ def _has_attribute(product: Product, wanted: str) -> bool:
         or wanted in " ".join(product.bullets).lower()
         or wanted in product.description.lower()
     )
+
+
+def _count_conditions(product: Product, values: tuple[str, ...], price: float, goal: ShopGoal) -> int:
+    chosen = {
+        group: value for group, offered in product.options.items() for value in values if value in offered
+    }
+    facts = {**product.facts, **chosen, "price": price}
+    return sum(condition.holds(facts) for condition in goal.conditions)
 
 
 def _count_options(chosen: tuple[str, ...], wanted: tuple[str, ...]) -> int:

@@ -13,9 +13,9 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import pydantic
 
-from turnwise.envs.core import End, Kind
-from turnwise.envs.small.base import Answer, CallEnv
-from turnwise.envs.worlds.commands import Kept
+from turnwise.envs.core import EndReason, RewardKind
+from turnwise.envs.small.env import CallEnv, CallResult
+from turnwise.envs.worlds.commands import WorldCache
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.calculator import Worked, read_number, shown, work_out
@@ -53,7 +53,7 @@ class CalcKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
         return value
 
 
-class Node(NamedTuple):
+class CalcNode(NamedTuple):
     """An operation of the expression; operands are numbers of other operations, or values."""
 
     sign: str
@@ -63,11 +63,11 @@ class Node(NamedTuple):
     size: int  # operations of it and below it
 
 
-class Sum(NamedTuple):
+class CalcExpression(NamedTuple):
     """A task's expression: its operations, each after those that it needs; the last one is the whole."""
 
     text: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[CalcNode, ...]
     calculator: str
 
 
@@ -91,7 +91,7 @@ class CalcEnv(CallEnv[CalcState]):
         super().__init__(shaping=shaping, render_mode=render_mode)
         self.closeness = closeness
         if closeness:
-            self.ledger = {**self.ledger, "closeness": Kind.STEP}
+            self.reward_components = {**self.reward_components, "closeness": RewardKind.STEP}
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -115,19 +115,21 @@ class CalcEnv(CallEnv[CalcState]):
         told = f"compute {_sums(task).text} .\ncalculator : {how[task.options['calculator']]} ."
         return CalcState(task.id), told
 
-    def do(self, state: CalcState, name: str, arguments: Mapping[str, Json]) -> Answer[CalcState]:
+    def do(self, state: CalcState, name: str, arguments: Mapping[str, Json]) -> CallResult[CalcState]:
         found = _sums(self.task)
         if name == "answer":
             given, right = read_number(arguments["value"]), found.nodes[-1].value
             rewards = {"closeness": self.closeness * closeness(given, right)} if self.closeness else {}
-            return Answer(state, "answered .", End.SOLVED if given == right else End.FAILED, rewards)
+            return CallResult(
+                state, "answered .", EndReason.SOLVED if given == right else EndReason.FAILED, rewards
+            )
         if found.calculator == "none":
             raise ToolError("The calculator is out of order: work it out and answer.")
         worked = work_out(arguments["expression"])
         if found.calculator == "single" and worked.operations > 1:
             raise ToolError("The calculator takes one operation at a time.")
         known = state.known | {n for n in range(len(found.nodes)) if _is(found, n, worked, state.known)}
-        return Answer(state._replace(known=known), f"{shown(worked.value)} .")
+        return CallResult(state._replace(known=known), f"{shown(worked.value)} .")
 
     def gold(self, state: CalcState) -> str:
         found = _sums(self.task)
@@ -164,7 +166,7 @@ class CalcEnv(CallEnv[CalcState]):
 
 
 def closeness(given: Fraction, right: Fraction) -> float:
-    """1 − ½·min(|a−b|, 1) − ½·min(|a−b| / (|b|+ε), 1) (RandomCalculation, papers/rewards_eval.md no. 179).
+    """1 − ½·min(|a−b|, 1) − ½·min(|a−b| / (|b|+ε), 1) (the reward of RandomCalculation).
 
     >>> closeness(Fraction(98, 10), Fraction(10)), closeness(Fraction(5), Fraction(10))
     (0.89, 0.25)
@@ -188,9 +190,9 @@ def _grow(rng: Random, operations: int, knobs: CalcKnobs) -> Json:
     return [rng.choice(knobs.signs), *sides]
 
 
-def _sum(tree: Tree, calculator: str) -> Sum | None:
+def _sum(tree: Tree, calculator: str) -> CalcExpression | None:
     """The tree worked out; None if it divides by zero or grows too large."""
-    nodes: list[Node] = []
+    nodes: list[CalcNode] = []
 
     def visit(part: Json) -> int | Fraction:
         if isinstance(part, str):
@@ -200,7 +202,7 @@ def _sum(tree: Tree, calculator: str) -> Sum | None:
         value = work_out(f"({a}) {sign} ({b})").value
         below = [nodes[side].size for side in (left, right) if isinstance(side, int)]
         size = sum(below) + bool(below or sign != "/")  # a fraction of two whole numbers is a number
-        nodes.append(Node(sign, left, right, value, size))
+        nodes.append(CalcNode(sign, left, right, value, size))
         return len(nodes) - 1
 
     try:
@@ -209,13 +211,13 @@ def _sum(tree: Tree, calculator: str) -> Sum | None:
         return None
     if any(max(abs(node.value.numerator), node.value.denominator) > _LARGEST for node in nodes):
         return None
-    return Sum(_spelled(tree)[2:-2], tuple(nodes), calculator)
+    return CalcExpression(_spelled(tree)[2:-2], tuple(nodes), calculator)
 
 
-_sums = Kept(lambda task: _sum(task.options["tree"], task.options["calculator"]) or _never(task))
+_sums = WorldCache(lambda task: _sum(task.options["tree"], task.options["calculator"]) or _never(task))
 
 
-def _never(task: Task) -> Sum:
+def _never(task: Task) -> CalcExpression:
     raise ToolError(f"The expression of task {task.id} has no value.")
 
 
@@ -223,7 +225,7 @@ def _spelled(tree: Json) -> str:
     return tree if isinstance(tree, str) else f"( {_spelled(tree[1])} {tree[0]} {_spelled(tree[2])} )"
 
 
-def _written(found: Sum, n: int) -> str:
+def _written(found: CalcExpression, n: int) -> str:
     """One operation with its operands' values."""
     node = found.nodes[n]
     sides = (found.nodes[side].value if isinstance(side, int) else side for side in (node.left, node.right))
@@ -231,11 +233,11 @@ def _written(found: Sum, n: int) -> str:
     return f"{left} {node.sign} {right}"
 
 
-def _ready(node: Node, known: frozenset[int]) -> bool:
+def _ready(node: CalcNode, known: frozenset[int]) -> bool:
     return all(side in known for side in (node.left, node.right) if isinstance(side, int))
 
 
-def _is(found: Sum, n: int, worked: Worked, known: frozenset[int]) -> bool:
+def _is(found: CalcExpression, n: int, worked: Worked, known: frozenset[int]) -> bool:
     """Whether this calculation works operation ``n`` out."""
     node = found.nodes[n]
     if worked.value != node.value:

@@ -1,6 +1,6 @@
 """``turnwise/Deduce-v0``: deduction over a graph, where half of the questions have no answer.
 
-Two families (the honesty paper's, papers/curricula_guidance.md): ``equations``, where each thing is a sum of
+Two families of tasks: ``equations``, where each thing is a sum of
 others, and ``rules``, where the colours of some things follow from those of others. A question is made
 unanswerable by perturbing one edge that its answer depends on; the right reply is then to abstain *and* to
 name what cannot be known, so that always abstaining earns nothing.
@@ -14,10 +14,10 @@ from typing import ClassVar, Literal, NamedTuple
 
 import pydantic
 
-from turnwise.envs.core import End, Kind
-from turnwise.envs.small.base import Answer, CallEnv
-from turnwise.envs.small.graphs import COLOURS, Graph, draw_graph, draw_names, graph_of, needed
-from turnwise.envs.worlds.commands import Kept
+from turnwise.envs.core import EndReason, RewardKind
+from turnwise.envs.small.env import CallEnv, CallResult
+from turnwise.envs.small.graphs import COLOURS, DeduceGraph, draw_graph, draw_names, graph_of, needed
+from turnwise.envs.worlds.commands import WorldCache
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.core import ToolError, tool
@@ -70,7 +70,7 @@ class DeduceEnv(CallEnv[DeduceState]):
         super().__init__(shaping=shaping, render_mode=render_mode)
         self.wrong = wrong
         if wrong:
-            self.ledger = {**self.ledger, "wrong": Kind.COST}
+            self.reward_components = {**self.reward_components, "wrong": RewardKind.COST}
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -99,23 +99,23 @@ class DeduceEnv(CallEnv[DeduceState]):
             return DeduceState(task.id, graph.names), "\n".join((*map(graph.text, graph.shown), task.prompt))
         return DeduceState(task.id), f"things : {' , '.join(graph.shown)} .\n{task.prompt}"
 
-    def do(self, state: DeduceState, name: str, arguments: Mapping[str, Json]) -> Answer[DeduceState]:
+    def do(self, state: DeduceState, name: str, arguments: Mapping[str, Json]) -> CallResult[DeduceState]:
         graph = _graphs(self.task)
         said = next(iter(arguments.values())).strip().lower().rstrip(". ")
         if name == "look":
             if said not in graph.names:
                 raise ToolError(f"There is no {said[:40]!r}. Things: {', '.join(graph.shown)}.")
-            return Answer(state._replace(read=state.read | {said}), graph.text(said))
+            return CallResult(state._replace(read=state.read | {said}), graph.text(said))
         if name == "answer":
             if said not in COLOURS and not said.lstrip("+-").isdecimal():
-                raise ToolError("Answer with one whole number or one colour.")
+                raise ToolError("CallResult with one whole number or one colour.")
             right = graph.answer is not None and said.removeprefix("+") == graph.answer
         elif said not in graph.names:
             raise ToolError(f"Abstain with the thing that cannot be known, one of: {', '.join(graph.shown)}.")
         else:
             right = said == graph.missing
         charged = {"wrong": -self.wrong} if self.wrong and name == "answer" and not right else {}
-        return Answer(state, "noted .", End.SOLVED if right else End.FAILED, charged)
+        return CallResult(state, "noted .", EndReason.SOLVED if right else EndReason.FAILED, charged)
 
     def gold(self, state: DeduceState) -> str:
         graph = _graphs(self.task)
@@ -148,4 +148,4 @@ class DeduceEnv(CallEnv[DeduceState]):
         return digest(state.task, sorted(state.read))
 
 
-_graphs: Kept[Graph] = Kept(lambda task: graph_of(task.options))
+_graphs: WorldCache[DeduceGraph] = WorldCache(lambda task: graph_of(task.options))

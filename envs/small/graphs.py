@@ -19,7 +19,7 @@ Fact: TypeAlias = list[Json]
 
 
 @dataclass(frozen=True)
-class Graph:
+class DeduceGraph:
     """A question's world. ``order`` has each thing after those it follows from; ``shown`` is shuffled."""
 
     family: str
@@ -118,7 +118,7 @@ def ancestors(facts: Mapping[str, Fact], name: str) -> set[str]:
     return found
 
 
-def needed(graph: Graph) -> list[str]:
+def needed(graph: DeduceGraph) -> list[str]:
     """What must be read: from the question down to what is given, or to where it cannot go on."""
     wanted, edge = [graph.question], [graph.question]
     for one in edge:
@@ -129,10 +129,10 @@ def needed(graph: Graph) -> list[str]:
     return wanted
 
 
-def graph_of(data: Mapping[str, Json]) -> Graph:
+def graph_of(data: Mapping[str, Json]) -> DeduceGraph:
     """The graph of a task's options."""
     facts = dict(data["facts"])
-    return Graph(data["family"], data["question"], facts, tuple(facts), tuple(data["shown"]))
+    return DeduceGraph(data["family"], data["question"], facts, tuple(facts), tuple(data["shown"]))
 
 
 def draw_names(rng: Random, things: int) -> list[str]:
@@ -211,7 +211,7 @@ def _perturbed(rng: Random, facts: Mapping[str, Fact], name: str, gap: str) -> F
         changed = rng.randrange(len(fact) - 1)
         return [[term[0], gap] if place == changed else term for place, term in enumerate(fact)]
     order = tuple(facts)
-    values = Graph("rules", name, facts, order, order).values
+    values = DeduceGraph("rules", name, facts, order, order).values
     changed_rules: Fact = []
     for premises, colour in fact:
         holds = all(values.get(other) == seen for other, seen in premises)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pydantic
 
-from turnwise.envs.core import End, Kind
-from turnwise.envs.small.base import Answer, CallEnv
+from turnwise.envs.core import EndReason, RewardKind
+from turnwise.envs.small.env import CallEnv, CallResult
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.core import ToolError, tool
@@ -64,7 +64,7 @@ class SortEnv(CallEnv[SortState]):
         super().__init__(shaping=shaping, render_mode=render_mode)
         self.cost = cost
         if cost:
-            self.ledger = {**self.ledger, "cost": Kind.COST}
+            self.reward_components = {**self.reward_components, "cost": RewardKind.COST}
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -89,12 +89,12 @@ class SortEnv(CallEnv[SortState]):
         told = " ".join(map(str, values)) if task.options["shown"] else f"{len(values)} values , hidden"
         return SortState(tuple(values)), f"sort : {told} ."
 
-    def do(self, state: SortState, name: str, arguments: Mapping[str, Json]) -> Answer[SortState]:
+    def do(self, state: SortState, name: str, arguments: Mapping[str, Json]) -> CallResult[SortState]:
         costs = {"cost": -self.cost} if self.cost else {}
         if name == "done":
             right = list(state.order) == sorted(state.order)
-            end = End.SOLVED if right else End.FAILED
-            return Answer(state, "in order ." if right else "not in order .", end, costs)
+            end = EndReason.SOLVED if right else EndReason.FAILED
+            return CallResult(state, "in order ." if right else "not in order .", end, costs)
         order, n = state.order, len(state.order)
         i, j = int(arguments["first"]) - 1, int(arguments["second"]) - 1
         if not (0 <= i < n and 0 <= j < n) or i == j:
@@ -102,10 +102,10 @@ class SortEnv(CallEnv[SortState]):
         if name == "compare":
             low, high = min(order[i], order[j]), max(order[i], order[j])
             text = f"{i + 1} {'<' if order[i] < order[j] else '>'} {j + 1} ."
-            return Answer(SortState(order, state.seen | {(low, high)}), text, None, costs)
+            return CallResult(SortState(order, state.seen | {(low, high)}), text, None, costs)
         swapped = list(order)
         swapped[i], swapped[j] = order[j], order[i]
-        return Answer(state._replace(order=tuple(swapped)), f"swapped {i + 1} {j + 1} .", None, costs)
+        return CallResult(state._replace(order=tuple(swapped)), f"swapped {i + 1} {j + 1} .", None, costs)
 
     def gold(self, state: SortState) -> str:
         return _next(state, known_all=self.task.options["shown"])

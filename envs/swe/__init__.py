@@ -1,1 +1,19 @@
-"""Bug fixing in repositories: turnwise/SWE-v0 (docs/swe.md)."""
+"""Bug fixing in repositories: turnwise/SWE-v0 (docs/swe.md).
+
+There is no vocabulary and nothing to render: the prompt is the issue, and tools answer what commands print. The knobs
+are the arguments of ``tasks.draw_task``.
+
+    env          SweEnv                                   tasks       files of instances, by split
+    state        what is kept beside the sandbox          instance    one bug: what was done, which tests show it
+    actions      the tools in a sandbox                   place       what it starts as; where a bug is
+    solver       gold, an imperfect policy                reward      whether a repair is right
+    guidance     help for who failed
+    twins, rounds, probes, confirm, prove    altered tests and outside values, which judge beside the tests
+    suite, inside/     running tests in a sandbox, and the programs that do
+    packages, small/   repositories that bugs are put into
+    build: draw, mutate, operators, source, issue, baseline, warm, verify    making tasks and validating them
+    add, layout, sdists                  packages of users: from an index, a folder, a YAML
+    history: releases, hunks             real bugs: what a release repaired
+    adopt: importers, diffs              tasks of others
+    attacks, impostors, redteam          agents that attack instead of repairing
+"""

@@ -19,7 +19,8 @@ from turnwise.envs.swe.importers import Foreign, read_instances
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.mutate import Edit
 from turnwise.envs.swe.packages import Package, packages, repository, tasks_file
-from turnwise.envs.swe.source import Source
+from turnwise.envs.swe.prove import prove
+from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.suite import run_suite, start
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.core import Backend
@@ -52,17 +53,17 @@ def adopt(backend: Backend, foreign: Foreign, package: Package) -> Instance:
         )
     files = dict(repository(package))
     files[edit.path] = edit.apply(files[edit.path].decode()).encode()
-    with start(backend, files) as sandbox:
+    with start(backend, package, files) as sandbox:
         run = run_suite(sandbox, package, seconds=min(10 + 5 * base.seconds, 110), hash_seed=1)
     if not run.complete or run.tampered:
         raise NotPlayableError("the suite does not come to its end with the bug")
     if wanted & run.passing():
         raise NotPlayableError(f"{len(wanted & run.passing())} tests of fail_to_pass pass with the bug")
     others = frozenset(foreign.pass_to_pass) & base.passing & run.passing()
-    return Instance(
+    made = Instance(
         package=package.name,
         version=package.version,
-        edit=edit,
+        edits=(edit,),
         operator="adopted",
         where=_where(package, edit),
         issue=foreign.issue,
@@ -70,7 +71,15 @@ def adopt(backend: Backend, foreign: Foreign, package: Package) -> Instance:
         pass_to_pass=tuple(sorted(others)),
         hidden=tuple(sorted({name.partition("::")[0] for name in wanted})),
         seconds=round(base.seconds, 1),
+        twins=(),
+        probes=(),
+        origin=None if package.is_own else package,
     )
+    lines = {name: run.tests[name].line if name in run.tests else 0 for name in wanted}
+    proven = prove(backend, base.image, made, lines)
+    if proven is None:
+        raise NotPlayableError("none of its failing tests can be altered so that it must fail")
+    return proven
 
 
 def package_of(foreign: Foreign) -> Package:
@@ -111,7 +120,7 @@ def _edit(foreign: Foreign, package: Package) -> Edit:
 
 def _where(package: Package, edit: Edit) -> str:
     """The function that a change is in: of the innermost one around its beginning."""
-    source = Source(repository(package)[edit.path].decode())
+    source = SourceText(repository(package)[edit.path].decode())
     line = source.line_at(edit.start)
     around = [
         node

@@ -1,4 +1,4 @@
-"""Make validated bug-fixing tasks: ``python -m turnwise.envs.swe.build --tasks 500``.
+"""Make validated bug-fixing tasks: ``turnwise swe build --tasks 500``.
 
 For each package: its suite is run several times (what is not stable is left out) and once with coverage; then bugs
 are drawn on lines that tests run, and kept where some tests fail with them, again and again, and the rest pass.
@@ -7,7 +7,6 @@ What is done is written line by line, so that the command goes on where it was i
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import sys
@@ -21,11 +20,10 @@ from filelock import FileLock, Timeout
 
 from turnwise.envs.swe.draw import Drawing, Tally
 from turnwise.envs.swe.instance import Instance
-from turnwise.envs.swe.packages import get_package, packages, tasks_file
+from turnwise.envs.swe.packages import get_package
 from turnwise.errors import InfraError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.tools.sandbox.core import Backend
-from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
 
 class Made(NamedTuple):
@@ -189,32 +187,3 @@ def _told(tally: Tally) -> str:
 
 def _cpu() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        "python -m turnwise.envs.swe.build", description="Make bug-fixing tasks."
-    )
-    parser.add_argument("--tasks", type=int, default=500)
-    parser.add_argument("--packages", nargs="*", help="of envs/swe/packages.yaml; all if none is named")
-    parser.add_argument("--out", type=Path, default=tasks_file())
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--backend", choices=("bubblewrap", "docker"))
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop then; the same command goes on")
-    parser.add_argument("--json", action="store_true", help="say what was done for each package as JSON")
-    asked = parser.parse_args(arguments)
-    names = asked.packages or [name for name, package in packages().items() if package.file]
-    backend = get_backend(asked.backend) if asked.backend else isolated_backend()
-    options = {"seed": asked.seed, "workers": asked.workers, "minutes": asked.minutes}
-    built = build(backend, names, asked.tasks, asked.out, **options)
-    if asked.json:
-        print(json.dumps(built.to_json(), indent=2))
-    took = f"{built.seconds:.0f} s, {built.cpu:.0f} s of CPU"
-    print(f"{built.total} tasks of {len(names)} packages in {asked.out} ({took})", file=sys.stderr)
-    return 0 if built.total >= asked.tasks else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

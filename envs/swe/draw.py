@@ -1,4 +1,4 @@
-"""Bugs drawn in a package and validated: kept are those that some tests show, each time, and the rest do not notice."""
+"""Draws bugs in a package and keeps those that some tests always show and the others never notice."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.issue import leaks, write_issue
 from turnwise.envs.swe.mutate import Bug, bugs_of
 from turnwise.envs.swe.packages import Package, repository
-from turnwise.envs.swe.suite import Run
-from turnwise.envs.swe.warm import Job, run_jobs
+from turnwise.envs.swe.prove import prove
+from turnwise.envs.swe.suite import SuiteRun
+from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import Backend
 
@@ -24,10 +25,11 @@ _BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU second
 
 
 class Tally(NamedTuple):
-    """What became of the bugs that were tried, and what running them took of the processor (seconds).
+    """How many bugs had which fate, and the processor time (in seconds) that running them took.
 
     survived: no test fails; dull: too much fails, or it does not run to its end; unstable: not each time the same;
-    vague: no failing test can be shown; leaking: the issue would show the repair; crowded: there are enough tasks of that function.
+    vague: no failing test can be shown; leaking: the issue would show the repair; unproven: no failing test has a twin, or
+    the true repair does not pass as it is judged; crowded: there are enough tasks of that function.
     """
 
     tried: int = 0
@@ -36,6 +38,7 @@ class Tally(NamedTuple):
     unstable: int = 0
     vague: int = 0
     leaking: int = 0
+    unproven: int = 0
     crowded: int = 0
     kept: int = 0
     cpu: float = 0.0
@@ -75,7 +78,7 @@ class Drawing:
                 if kept == count or not self._is_wanted(bug):
                     self._count("crowded")
                     continue
-                made, fate = _instance(self._package, self.base, bug, failing, whole)
+                made, fate = self._instance(bug, failing, whole)
                 self._count(fate)
                 if made:
                     self._taken.append(bug.where)
@@ -98,9 +101,9 @@ class Drawing:
                 shown.append(bug)
         return shown
 
-    def _stable(self, bugs: Sequence[Bug]) -> list[tuple[Bug, frozenset[str], Run]]:
+    def _stable(self, bugs: Sequence[Bug]) -> list[tuple[Bug, frozenset[str], SuiteRun]]:
         """Bugs that break some of the suite, the tests that fail in two runs of two interpreters, the whole's run."""
-        found: list[tuple[Bug, frozenset[str], Run]] = []
+        found: list[tuple[Bug, frozenset[str], SuiteRun]] = []
         for bug, whole in zip(bugs, self._run([self._job(bug) for bug in bugs], 1), strict=True):
             failing = self.base.passing - whole.passing()
             if not whole.complete or self._is_uncollected(whole) or len(failing) > self._most():
@@ -112,7 +115,7 @@ class Drawing:
         again = self._run(
             [self._job(bug)._replace(only=failing, most_failing=0) for bug, failing, _ in found], 2
         )
-        stable: list[tuple[Bug, frozenset[str], Run]] = []
+        stable: list[tuple[Bug, frozenset[str], SuiteRun]] = []
         for one, run in zip(found, again, strict=True):
             if not run.complete or one[1] & run.passing():
                 self._count("unstable")
@@ -120,8 +123,8 @@ class Drawing:
                 stable.append(one)
         return stable
 
-    def _run(self, jobs: Sequence[Job], hash_seed: int) -> list[Run]:
-        runs: list[Run] = []
+    def _run(self, jobs: Sequence[SuiteJob], hash_seed: int) -> list[SuiteRun]:
+        runs: list[SuiteRun] = []
         while len(runs) < len(jobs):
             runs += run_jobs(
                 self._backend, self.base.image, self._package, jobs[len(runs) :], hash_seed=hash_seed
@@ -129,27 +132,57 @@ class Drawing:
         self.tally = self.tally._replace(cpu=self.tally.cpu + sum(run.cpu for run in runs))
         return runs
 
-    def _job(self, bug: Bug, *, near: bool = False) -> Job:
+    def _job(self, bug: Bug, *, near: bool = False) -> SuiteJob:
         """A run of the tests that run the bug's lines, to the first that fails; or of the whole suite."""
         text = bug.edit.apply(repository(self._package)[bug.edit.path].decode())
         if not near:
-            return Job(bug.edit.path, text, cpu=3 + 3 * self.base.cpu, most_failing=self._most() + 1)
+            return SuiteJob({bug.edit.path: text}, cpu=3 + 3 * self.base.cpu, most_failing=self._most() + 1)
         rows = self.base.lines[bug.edit.path]
         tests = frozenset[str]().union(*(rows.get(line, ()) for line in range(bug.line, bug.last_line + 1)))
-        return Job(bug.edit.path, text, tests, cpu=2 + self.base.cpu, most_failing=1)
+        return SuiteJob({bug.edit.path: text}, tests, cpu=2 + self.base.cpu, most_failing=1)
 
     def _most(self) -> int:
         return max(int(_MOST_FAILING * len(self.base.passing)), 3)
 
-    def _is_uncollected(self, run: Run) -> bool:
+    def _is_uncollected(self, run: SuiteRun) -> bool:
         return bool(run.uncollected.keys() - self.base.uncollected)
+
+    def _instance(self, bug: Bug, failing: frozenset[str], run: SuiteRun) -> tuple[Instance | None, str]:
+        """The task of a bug, if it is one, and the bug's fate."""
+        package, base = self._package, self.base
+        removed = bug.where if bug.operator in ("remove_feature", "drop_method") else ""
+        failures = {name: run.tests[name] for name in failing & set(run.tests)}
+        issue = write_issue(package, repository(package), failures, removed=removed)
+        if not issue:
+            return None, "vague"
+        if leaks(issue, [bug.edit.old]):
+            return None, "leaking"
+        passing = tuple(sorted(base.passing - failing))
+        made = Instance(
+            package=package.name,
+            version=package.version,
+            edits=(bug.edit,),
+            operator=bug.operator,
+            where=bug.where,
+            issue=issue,
+            fail_to_pass=tuple(sorted(failing)),
+            pass_to_pass=passing,
+            hidden=tuple(sorted({name.partition("::")[0] for name in failing})),
+            seconds=round(base.seconds, 1),
+            twins=(),
+            probes=(),
+            origin=None if package.is_own else package,
+        )
+        lines = {name: failures[name].line if name in failures else 0 for name in failing}
+        proven = prove(self._backend, base.image, made, lines)
+        return proven, "kept" if proven else "unproven"
 
     def _count(self, fate: str) -> None:
         more = {"tried": self.tally.tried + 1, fate: getattr(self.tally, fate) + 1}
         self.tally = self.tally._replace(**more)
 
 
-def _failing(run: Run) -> bool:
+def _failing(run: SuiteRun) -> bool:
     return any(result.status in ("fail", "error", "skip", "") for result in run.tests.values())
 
 
@@ -170,28 +203,3 @@ def _candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:
             del of[path]
         else:
             yield bug
-
-
-def _instance(
-    package: Package, base: Baseline, bug: Bug, failing: frozenset[str], run: Run
-) -> tuple[Instance | None, str]:
-    removed = bug.where if bug.operator in ("remove_feature", "drop_method") else ""
-    failures = {name: run.tests[name] for name in failing & set(run.tests)}
-    issue = write_issue(package, repository(package), failures, removed=removed)
-    if not issue:
-        return None, "vague"
-    if leaks(issue, [bug.edit.old]):
-        return None, "leaking"
-    made = Instance(
-        package=package.name,
-        version=package.version,
-        edit=bug.edit,
-        operator=bug.operator,
-        where=bug.where,
-        issue=issue,
-        fail_to_pass=tuple(sorted(failing)),
-        pass_to_pass=tuple(sorted(base.passing - failing)),
-        hidden=tuple(sorted({name.partition("::")[0] for name in failing})),
-        seconds=round(base.seconds, 1),
-    )
-    return made, "kept"

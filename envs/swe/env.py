@@ -1,44 +1,31 @@
-"""turnwise/SWE-v0: repair a bug in a repository, with a shell, an editor and tests that one does not see."""
+"""``turnwise/SWE-v0``: fix a bug in a repository, with a shell, an editor and hidden tests."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from turnwise.envs.core import End, Kind, Transition
+from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
-from turnwise.envs.swe import desk
-from turnwise.envs.swe.grade import Verdict, accepted, grade
+from turnwise.envs.swe import actions, solver
 from turnwise.envs.swe.guidance import feedback, plan
 from turnwise.envs.swe.instance import Instance, instance_of
-from turnwise.envs.swe.place import definition, draw, image_of, narrowed
+from turnwise.envs.swe.place import definition, image_of
+from turnwise.envs.swe.reward import RepairVerdict, accepted, grade
+from turnwise.envs.swe.state import SweState
 from turnwise.envs.swe.suite import LIMITS
+from turnwise.envs.swe.tasks import draw_task
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolCall, find_tool
-from turnwise.tools.sandbox.core import MIB, Backend, Image, PathError, Sandbox
-from turnwise.tools.sandbox.registry import get_backend, isolated_backend
+from turnwise.tools.sandbox.core import MIB, Backend, PathError, Sandbox, SandboxImage
+from turnwise.tools.sandbox.registry import get_backend, get_pool
 
 _REPRODUCED, _LOCATED = 0.1, 0.1  # what the steps pay
-
-
-class SweState(NamedTuple):
-    """A moment: ``files`` is a hash of everything in the sandbox, ``heard`` one of the last answer.
-
-    ``progress`` is the share of failing tests that pass by now (known only where shaping asks for it).
-    """
-
-    task: str
-    files: str
-    heard: str = ""
-    looked: bool = False
-    located: bool = False
-    attempts: int = 0
-    progress: float = 0.0
 
 
 class SweEnv(LiveEnv[SweState]):
@@ -50,21 +37,28 @@ class SweEnv(LiveEnv[SweState]):
     ``gate``: what opens it, a task that is ``resolved`` or any ``patch`` at all.
     ``place``: what counts as the place, the right ``file`` or the right ``function``.
     ``guidance``: help for Agent-RLVR (envs/swe/guidance.py).
+    ``backend``: where commands run, by name; else the first that works here and isolates. ``unsafe``: admits
+    ``process``, which isolates nothing.
     """
 
     system = (
         "You repair bugs in a Python repository. Work with the tools: look, change the package's code, try it with "
         "the shell, then submit. Tests that you do not see decide. Changes outside of the package do not count."
     )
-    tools = desk.TOOLS
-    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, "reproduced": Kind.STEP, "located": Kind.STEP}
+    tools = actions.TOOLS
+    reward_components: Mapping[str, RewardKind] = {
+        "outcome": RewardKind.OUTCOME,
+        "reproduced": RewardKind.STEP,
+        "located": RewardKind.STEP,
+    }
     turn_limit = 40
-    floor = 0.0
+    max_trivial_score = 0.0
 
     def __init__(
         self,
         *,
         backend: str = "",
+        unsafe: bool = False,
         rewards: Literal["gated", "direct", "outcome"] = "gated",
         gate: Literal["resolved", "patch"] = "resolved",
         place: Literal["file", "function"] = "function",
@@ -72,14 +66,16 @@ class SweEnv(LiveEnv[SweState]):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self._backend_name, self._rewards, self._gate = backend, rewards, gate
+        self._backend_name, self._unsafe, self._rewards, self._gate = backend, unsafe, rewards, gate
+        if backend:
+            get_backend(backend, unsafe=unsafe)  # a wrong name is told now
         self._place, self._guidance = place, guidance
         self._box: Sandbox | None = None
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
-        """A task of a file; the knobs are those of :func:`draw`."""
-        return draw(rng, split, **knobs)
+        """A task of a file; the knobs are those of :func:`draw_task`."""
+        return draw_task(rng, split, **knobs)
 
     # --- the contract ----------------------------------------------------------------------------
 
@@ -96,15 +92,15 @@ class SweEnv(LiveEnv[SweState]):
         box, name = self._sandbox(), call.name
         match name:
             case "shell":
-                said = desk.run_shell(box, given["command"])
+                said = actions.run_shell(box, given["command"])
             case "view":
-                said = desk.run_view(box, given["path"], given["first"], given["last"])
+                said = actions.run_view(box, given["path"], given["first"], given["last"])
             case "search":
-                said = desk.run_search(box, given["pattern"], given["path"])
+                said = actions.run_search(box, given["pattern"], given["path"])
             case "edit":
-                said = desk.run_edit(box, given["path"], given["old"], given["new"])
+                said = actions.run_edit(box, given["path"], given["old"], given["new"])
             case "create":
-                said = desk.run_create(box, given["path"], given["text"])
+                said = actions.run_create(box, given["path"], given["text"])
             case _:
                 return self._submit(state)
         state = state._replace(heard=digest(said), looked=state.looked or name in ("view", "search"))
@@ -113,32 +109,12 @@ class SweEnv(LiveEnv[SweState]):
         return Transition(state, said)
 
     def gold(self, state: SweState) -> Message:
-        """Looks at the place, repairs it there, submits."""
-        instance, box = instance_of(self.task), self._sandbox()
-        path, right = instance.edit.path, instance.fixed()[instance.edit.path].decode()
-        try:
-            text = box.read(path, limit=2 * MIB).decode("utf-8", "replace")
-        except PathError:
-            text = ""
-        if text == right:
-            return self._call(state, "submit")
-        line = right[: instance.edit.start].count("\n") + 1
-        if not state.looked:
-            return self._call(state, "view", path=path, first=max(line - 10, 1), last=line + 30)
-        if text == instance.broken()[path].decode():
-            old, new = narrowed(instance, text)
-            return self._call(state, "edit", path=path, old=old, new=new)
-        return self._call(state, "create", path=path, text=right)
+        """The gold policy: views the place of the bug, fixes it, and submits."""
+        return self._call(*solver.gold(instance_of(self.task), state, self._sandbox()))
 
     def demonstrate(self, state: SweState, rng: Random) -> Message:
-        """Knows the tools; looks around a lot, and now and then submits what it has not repaired."""
-        instance = instance_of(self.task)
-        draw = rng.random()
-        if draw < 0.25:
-            return self._call(state, "search", pattern=f"def {instance.where.rpartition('.')[2]}", path=".")
-        if draw < 0.4:
-            return self._call(state, "shell", command=f"ls {instance.source.source}")
-        return self._call(state, "submit") if draw < 0.5 else self.gold(state)
+        """An imperfect scripted policy: it explores too much, and sometimes submits without a fix."""
+        return self._call(*solver.demonstrate(instance_of(self.task), state, self._sandbox(), rng))
 
     def potential(self, state: SweState) -> float:
         """The share of failing tests that pass by now."""
@@ -153,11 +129,11 @@ class SweEnv(LiveEnv[SweState]):
 
     # --- the live world --------------------------------------------------------------------------
 
-    def capture(self) -> Image:
+    def capture(self) -> SandboxImage:
         return self._sandbox().snapshot()
 
     def revive(self, captured: object) -> None:
-        assert isinstance(captured, Image)
+        assert isinstance(captured, SandboxImage)
         if self._box is None:
             self._box = self._backend().start(captured, LIMITS)
         else:
@@ -175,14 +151,14 @@ class SweEnv(LiveEnv[SweState]):
     # --- inside ----------------------------------------------------------------------------------
 
     def _backend(self) -> Backend:
-        return get_backend(self._backend_name) if self._backend_name else isolated_backend()
+        return get_pool(self._backend_name, unsafe=self._unsafe)
 
     def _sandbox(self) -> Sandbox:
         if self._box is None:
             raise EnvError("The environment was closed.", "Call reset() first.")
         return self._box
 
-    def _call(self, state: SweState, name: str, **arguments: Json) -> Message:
+    def _call(self, name: str, arguments: Mapping[str, Json]) -> Message:
         return Message("assistant", "", (ToolCall(name, arguments, f"call_{self.now.turn}"),))
 
     def _files(self, instance: Instance) -> dict[str, bytes]:
@@ -206,35 +182,49 @@ class SweEnv(LiveEnv[SweState]):
         instance = instance_of(self.task)
         located = state.located or self._is_located(instance)
         if self.shaping:
-            verdict = grade(self._backend(), instance, self._files(instance))
+            verdict = grade(self._backend(), instance, self._files(instance), count=True)
             count = len(instance.fail_to_pass)
             state = state._replace(progress=(count - len(verdict.failed)) / count)
         return state._replace(files=files, located=located)
 
     def _is_located(self, instance: Instance) -> bool:
-        path = instance.edit.path
-        try:
-            text = self._sandbox().read(path, limit=2 * MIB).decode("utf-8", "replace")
-        except PathError:
-            return False
-        broken = instance.broken()[path].decode()
-        if self._place == "file":
-            return text != broken
-        return definition(text, instance.where) != definition(broken, instance.where)
+        """Whether the right file is another than it was, or the function that the first change is in."""
+        broken = instance.broken()
+        for edit in instance.edits if self._place == "file" else instance.edits[:1]:
+            try:
+                text = self._sandbox().read(edit.path, limit=2 * MIB).decode("utf-8", "replace")
+            except PathError:
+                continue
+            before = broken.get(edit.path, b"").decode()
+            if self._place == "file" and text != before:
+                return True
+            if self._place == "function" and definition(text, instance.where) != definition(
+                before, instance.where
+            ):
+                return True
+        return False
 
     def _submit(self, state: SweState) -> Transition[SweState]:
         instance = instance_of(self.task)
+        if self._may_be_taken_back(state):
+            said = actions.run_review(self._sandbox(), instance)
+            return Transition(state._replace(handed_in=state.files, heard=digest(said)), said)
         files = self._files(instance)
         verdict = grade(self._backend(), instance, files)
         state = state._replace(attempts=state.attempts + 1, heard=verdict.why)
         if not verdict.resolved and self._guidance == "feedback" and state.attempts == 1:
             return Transition(state, feedback(verdict))
         rewards = {"outcome": float(verdict.resolved), **self._steps(state, instance, files, verdict)}
-        end = End.SOLVED if verdict.resolved else End.FAILED
+        end = EndReason.SOLVED if verdict.resolved else EndReason.FAILED
         return Transition(state, "Submitted.", rewards, end, {"verdict": verdict.why})
 
+    def _may_be_taken_back(self, state: SweState) -> bool:
+        """Whether this is the first ``submit`` with these files, where the suite lets an agent think again."""
+        is_last = self.now.turn + 1 >= self.task.options.get("turn_limit", self.turn_limit)
+        return self.task.options["review"] and state.handed_in != state.files and not is_last
+
     def _steps(
-        self, state: SweState, instance: Instance, files: Mapping[str, bytes], verdict: Verdict
+        self, state: SweState, instance: Instance, files: Mapping[str, bytes], verdict: RepairVerdict
     ) -> dict[str, float]:
         patched = accepted(instance, files) != instance.broken()
         passed = verdict.resolved if self._gate == "resolved" else patched

@@ -1,17 +1,14 @@
-"""Help for who failed, as Agent-RLVR gives it: a plan before the next attempt, what went wrong after one.
+"""Agent-RLVR's guidance after a failure: a plan before the next attempt, and feedback after one.
 
 Both stand between the marks of :data:`MARKS`, so that a trainer can take them out of what is learned from.
 """
 
 from __future__ import annotations
 
-import re
-
-from turnwise.envs.swe.grade import Verdict
 from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.reward import RepairVerdict
 
 MARKS = ("<guidance>", "</guidance>")
-_MARKED = re.compile(r"\s*<guidance>.*?</guidance>", re.DOTALL)
 
 
 def plan(instance: Instance) -> str:
@@ -25,7 +22,7 @@ def plan(instance: Instance) -> str:
     return "\n".join([MARKS[0], *steps, MARKS[1]])
 
 
-def feedback(verdict: Verdict) -> str:
+def feedback(verdict: RepairVerdict) -> str:
     """Why a submission is not accepted, and that one more is possible."""
     names = [*verdict.failed[:5], *verdict.broken[:5]]
     told = [f"Not yet: {verdict.why}.", *(f"- {name}" for name in names), "You may submit once more."]
@@ -34,4 +31,9 @@ def feedback(verdict: Verdict) -> str:
 
 def without_guidance(text: str) -> str:
     """A text as it would be without help."""
-    return _MARKED.sub("", text)
+    kept: list[str] = []
+    place = 0
+    while (begin := text.find(MARKS[0], place)) >= 0 and (end := text.find(MARKS[1], begin)) >= 0:
+        kept.append(text[place:begin].rstrip())
+        place = end + len(MARKS[1])
+    return "".join([*kept, text[place:]])

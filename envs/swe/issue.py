@@ -1,4 +1,4 @@
-"""What a user would write about a bug: what was called, what came out, what should have.
+"""Issues as a user would write them: what was called, what came out, and what should have.
 
 Made of a failing test's source and its failure, never of the bug: it names no line and no file of the package.
 """
@@ -20,14 +20,21 @@ _HIDDEN = re.compile(r"0x[0-9a-f]{6,}|/work/[\w/.-]+")
 
 
 def write_issue(
-    package: Package, files: Mapping[str, bytes], failures: Mapping[str, TestResult], *, removed: str = ""
+    package: Package,
+    files: Mapping[str, bytes],
+    failures: Mapping[str, TestResult],
+    *,
+    removed: str = "",
+    told: str | None = None,
 ) -> str:
     """The text of an issue; empty where no failing test can be shown, for then nobody could say what is wrong.
 
-    ``removed`` is the function that was taken out, where it was.
+    ``removed`` is the function that was taken out, where it was. ``told``: it never worked, and this is what a changelog
+    says of it, or nothing.
     """
     names = sorted(failures, key=lambda name: (not failures[name].detail, len(failures[name].detail), name))
-    name, example = next(((name, text) for name in names if (text := _example(files, name))), ("", ""))
+    shown = ((name, _example(files, name, failures[name].line)) for name in names)
+    name, example = next(((name, text) for name, text in shown if text), ("", ""))
     if not example:
         return ""
     said = _said(failures[name].detail)
@@ -38,15 +45,19 @@ def write_issue(
     else:
         title = f"{package.name}: {headline}"
         opening = f"Something that used to work in {package.name} {package.version} does not any more."
+    if told is not None:
+        opening = f"{package.name} {package.version} does not do here what it should."
+        opening += f" In the words of somebody who ran into it:\n\n> {told}" if told else ""
     parts = [f"# {title}", opening, "To see it:", f"```python\n{example}\n```"]
     if said:
         parts += ["What happens:", f"```\n{said}\n```"]
+    again = " again" if told is None else ""
     if len(failures) > 1:
         parts.append(
-            f"{len(failures)} checks of ours are affected; they should pass again, and no others may fail."
+            f"{len(failures)} checks of ours are affected; they should pass{again}, and no others may fail."
         )
     else:
-        parts.append("This should work again, and nothing else may change.")
+        parts.append(f"This should work{again}, and nothing else may change.")
     return "\n\n".join(parts)
 
 
@@ -62,17 +73,34 @@ def _said(detail: str) -> str:
     return "\n".join(lines[:_LINES])
 
 
-def _example(files: Mapping[str, bytes], test: str) -> str:
-    """The body of a test, without its name; empty where it cannot be found."""
+def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
+    """The body of a test, without its name; empty where it cannot be found. What fails at ``line`` is shown in any case."""
     path, *names = test.partition("[")[0].split("::")
     found = _find(files, path, names)
     if found is None:
         return ""
     path, node = found
-    lines = files[path].decode("utf-8", "replace").splitlines()[node.body[0].lineno - 1 : node.end_lineno]
+    first = node.body[0].lineno
+    lines = files[path].decode("utf-8", "replace").splitlines()[first - 1 : node.end_lineno]
     case = test.partition("[")[2].removesuffix("]")
     told = [f"# case: {case}"[:120]] if case else []
-    return "\n".join([*told, *textwrap.dedent("\n".join(lines)).splitlines()[:_LINES]])
+    ends = [
+        item.end_lineno or 0 for item in ast.walk(node) if isinstance(item, ast.stmt) and item.lineno == line
+    ]
+    last = (min(ends) if ends else line) - first + 1  # of the statement that fails, from the body's beginning
+    return "\n".join(
+        [*told, *_window(textwrap.dedent("\n".join(lines)).splitlines(), last, _LINES - len(told))]
+    )
+
+
+def _window(lines: Sequence[str], last: int, most: int) -> list[str]:
+    """At most so many lines, of which the ``last`` that must be seen is one; what is left out is marked."""
+    if len(lines) <= most:
+        return list(lines)
+    if last < most:
+        return [*lines[: most - 1], "# …"]
+    begin = last - most + 2
+    return ["# …", *lines[begin:last], *(["# …"] if last < len(lines) else [])]
 
 
 def _find(files: Mapping[str, bytes], path: str, names: Sequence[str]) -> tuple[str, ast.FunctionDef] | None:

@@ -12,7 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.swe.operators import OPERATORS, Replacement
-from turnwise.envs.swe.source import Source
+from turnwise.envs.swe.source import SourceText
 
 
 class Edit(NamedTuple):
@@ -50,7 +50,7 @@ def bugs_of(path: str, text: str, rng: Random, *, lines: frozenset[int] | None =
     ``lines``: only of what begins on one of these lines (1-based), such as those that tests run.
     """
     try:
-        source = Source(text)
+        source = SourceText(text)
     except (SyntaxError, ValueError):
         return
     for name, node in _sites(source, rng, lines):
@@ -60,7 +60,7 @@ def bugs_of(path: str, text: str, rng: Random, *, lines: frozenset[int] | None =
             yield bug
 
 
-def _sites(source: Source, rng: Random, lines: frozenset[int] | None) -> Iterator[tuple[str, ast.AST]]:
+def _sites(source: SourceText, rng: Random, lines: frozenset[int] | None) -> Iterator[tuple[str, ast.AST]]:
     """Operators and nodes that fit: an operator at random each time, so that frequent kinds of code do not win."""
     of: dict[str, list[ast.AST]] = {}
     for name, operator in OPERATORS.items():
@@ -76,7 +76,7 @@ def _sites(source: Source, rng: Random, lines: frozenset[int] | None) -> Iterato
             del of[name]
 
 
-def _bug(path: str, source: Source, name: str, node: ast.AST, made: Replacement) -> Bug | None:
+def _bug(path: str, source: SourceText, name: str, node: ast.AST, made: Replacement) -> Bug | None:
     old = source.text[made.start : made.end]
     changed = source.text[: made.start] + made.text + source.text[made.end :]
     try:

@@ -11,7 +11,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.envs.swe.source import Source
+from turnwise.envs.swe.source import SourceText
 
 
 class Replacement(NamedTuple):
@@ -22,7 +22,7 @@ class Replacement(NamedTuple):
     text: str
 
 
-Make: TypeAlias = Callable[[Source, Any, Random], "Replacement | None"]
+Make: TypeAlias = Callable[[SourceText, Any, Random], "Replacement | None"]
 
 
 class Operator(NamedTuple):
@@ -46,12 +46,12 @@ _FLIPS: Mapping[type[ast.AST], tuple[str, ...]] = MappingProxyType(
 )  # fmt: skip
 
 
-def _unparsed(source: Source, old: ast.AST, new: ast.AST) -> Replacement:
+def _unparsed(source: SourceText, old: ast.AST, new: ast.AST) -> Replacement:
     return Replacement(*source.span(old), ast.unparse(new))
 
 
 def flip_operator(
-    source: Source, node: ast.Compare | ast.BoolOp | ast.BinOp, rng: Random
+    source: SourceText, node: ast.Compare | ast.BoolOp | ast.BinOp, rng: Random
 ) -> Replacement | None:
     """Another comparison, connective or arithmetic operator."""
     if isinstance(node, ast.Compare):
@@ -80,7 +80,7 @@ _SIGNS: tuple[tuple[str, tuple[type[ast.AST], ...]], ...] = (
 )  # fmt: skip
 
 
-def swap_operands(source: Source, node: ast.BinOp | ast.Compare, rng: Random) -> Replacement | None:
+def swap_operands(source: SourceText, node: ast.BinOp | ast.Compare, rng: Random) -> Replacement | None:
     """``a - b`` becomes ``b - a``, ``a < b`` becomes ``b < a``."""
     if isinstance(node, ast.Compare):
         if len(node.ops) != 1 or isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
@@ -92,7 +92,7 @@ def swap_operands(source: Source, node: ast.BinOp | ast.Compare, rng: Random) ->
     return Replacement(start, end, source.of(right) + source.text[middle:after] + source.of(left))
 
 
-def change_constant(source: Source, node: ast.Constant, rng: Random) -> Replacement | None:
+def change_constant(source: SourceText, node: ast.Constant, rng: Random) -> Replacement | None:
     """A number one off, a truth value turned round."""
     value: object = node.value
     if isinstance(value, bool):
@@ -102,7 +102,7 @@ def change_constant(source: Source, node: ast.Constant, rng: Random) -> Replacem
     return None
 
 
-def break_chain(source: Source, node: ast.BinOp | ast.BoolOp, rng: Random) -> Replacement | None:
+def break_chain(source: SourceText, node: ast.BinOp | ast.BoolOp, rng: Random) -> Replacement | None:
     """``a + b + c`` becomes ``a + b``; ``p and q`` becomes ``p``."""
     if isinstance(node, ast.BoolOp):
         kept = node.values[:-1] if rng.random() < 0.5 else node.values[1:]
@@ -114,7 +114,9 @@ def break_chain(source: Source, node: ast.BinOp | ast.BoolOp, rng: Random) -> Re
     return Replacement(*source.span(node), source.of(node.left))
 
 
-def invert_condition(source: Source, node: ast.If | ast.While | ast.IfExp, rng: Random) -> Replacement | None:
+def invert_condition(
+    source: SourceText, node: ast.If | ast.While | ast.IfExp, rng: Random
+) -> Replacement | None:
     """``if p`` becomes ``if not p``; with an else of its own, the branches are swapped."""
     test = node.test
     if isinstance(node, ast.If) and node.orelse and not isinstance(node.orelse[0], ast.If):
@@ -128,7 +130,7 @@ def invert_condition(source: Source, node: ast.If | ast.While | ast.IfExp, rng: 
     return Replacement(*source.span(test), f"not ({source.of(test)})")
 
 
-def drop_condition(source: Source, node: ast.If, rng: Random) -> Replacement | None:
+def drop_condition(source: SourceText, node: ast.If, rng: Random) -> Replacement | None:
     """The body of an ``if`` without its condition, or neither."""
     if node.orelse or not source.alone(node) or not source.alone(node.body[0]):
         return None
@@ -137,24 +139,24 @@ def drop_condition(source: Source, node: ast.If, rng: Random) -> Replacement | N
     return _dedented(source, node, node.body)
 
 
-def drop_loop(source: Source, node: ast.For | ast.While, rng: Random) -> Replacement | None:
+def drop_loop(source: SourceText, node: ast.For | ast.While, rng: Random) -> Replacement | None:
     """A loop that is gone."""
     return _without(source, node)
 
 
-def drop_assignment(source: Source, node: ast.Assign | ast.AugAssign, rng: Random) -> Replacement | None:
+def drop_assignment(source: SourceText, node: ast.Assign | ast.AugAssign, rng: Random) -> Replacement | None:
     """An assignment that is gone."""
     return _without(source, node)
 
 
-def drop_wrapper(source: Source, node: ast.With | ast.Try, rng: Random) -> Replacement | None:
+def drop_wrapper(source: SourceText, node: ast.With | ast.Try, rng: Random) -> Replacement | None:
     """What ``with`` or ``try`` protects, unprotected."""
     if isinstance(node, ast.Try) and (node.orelse or node.finalbody):
         return None
     return _dedented(source, node, node.body) if source.alone(node.body[0]) else None
 
 
-def shuffle_lines(source: Source, node: ast.stmt, rng: Random) -> Replacement | None:
+def shuffle_lines(source: SourceText, node: ast.stmt, rng: Random) -> Replacement | None:
     """Two statements that follow each other, the other way round."""
     block = source.siblings(node)
     at = block.index(node) if node in block else len(block)
@@ -173,12 +175,12 @@ def shuffle_lines(source: Source, node: ast.stmt, rng: Random) -> Replacement | 
     return Replacement(start, end, swapped)
 
 
-def drop_return(source: Source, node: ast.Return, rng: Random) -> Replacement | None:
+def drop_return(source: SourceText, node: ast.Return, rng: Random) -> Replacement | None:
     """``return x`` computes x, and returns nothing."""
     return None if node.value is None else Replacement(*source.span(node), source.of(node.value))
 
 
-def shift_slice(source: Source, node: ast.Slice, rng: Random) -> Replacement | None:
+def shift_slice(source: SourceText, node: ast.Slice, rng: Random) -> Replacement | None:
     """A bound of a slice one off."""
     bounds = [bound for bound in (node.lower, node.upper) if bound is not None]
     if not bounds:
@@ -187,7 +189,7 @@ def shift_slice(source: Source, node: ast.Slice, rng: Random) -> Replacement | N
     return Replacement(*source.span(bound), f"{source.of(bound)} {rng.choice('+-')} 1")
 
 
-def change_default(source: Source, node: ast.arguments, rng: Random) -> Replacement | None:
+def change_default(source: SourceText, node: ast.arguments, rng: Random) -> Replacement | None:
     """Another default of an argument."""
     defaults = [value for value in (*node.defaults, *node.kw_defaults) if isinstance(value, ast.Constant)]
     if not defaults:
@@ -198,12 +200,12 @@ def change_default(source: Source, node: ast.arguments, rng: Random) -> Replacem
     return change_constant(source, chosen, rng)
 
 
-def swap_jump(source: Source, node: ast.Break | ast.Continue, rng: Random) -> Replacement:
+def swap_jump(source: SourceText, node: ast.Break | ast.Continue, rng: Random) -> Replacement:
     """``break`` for ``continue`` and back."""
     return Replacement(*source.span(node), "continue" if isinstance(node, ast.Break) else "break")
 
 
-def swap_arguments(source: Source, node: ast.Call, rng: Random) -> Replacement | None:
+def swap_arguments(source: SourceText, node: ast.Call, rng: Random) -> Replacement | None:
     """The first two arguments of a call, exchanged."""
     if len(node.args) < 2 or any(isinstance(value, ast.Starred) for value in node.args[:2]):
         return None
@@ -213,7 +215,7 @@ def swap_arguments(source: Source, node: ast.Call, rng: Random) -> Replacement |
     )
 
 
-def drop_base(source: Source, node: ast.ClassDef, rng: Random) -> Replacement | None:
+def drop_base(source: SourceText, node: ast.ClassDef, rng: Random) -> Replacement | None:
     """A class that does not inherit any more."""
     if len(node.bases) != 1 or node.keywords:
         return None
@@ -223,12 +225,12 @@ def drop_base(source: Source, node: ast.ClassDef, rng: Random) -> Replacement | 
     return Replacement(opened, closed + 1, "")
 
 
-def drop_method(source: Source, node: ast.FunctionDef, rng: Random) -> Replacement | None:
+def drop_method(source: SourceText, node: ast.FunctionDef, rng: Random) -> Replacement | None:
     """A method that is gone."""
     return _without(source, node) if isinstance(source.parents.get(node), ast.ClassDef) else None
 
 
-def remove_feature(source: Source, node: ast.FunctionDef, rng: Random) -> Replacement | None:
+def remove_feature(source: SourceText, node: ast.FunctionDef, rng: Random) -> Replacement | None:
     """A function whose body was never written: its signature and docstring remain."""
     body = node.body[1:] if _is_docstring(node.body[0]) else node.body
     if len(body) < 2 or not source.alone(body[0]):
@@ -274,7 +276,7 @@ def _is_docstring(node: ast.AST) -> bool:
     )
 
 
-def _without(source: Source, node: ast.stmt) -> Replacement | None:
+def _without(source: SourceText, node: ast.stmt) -> Replacement | None:
     block = source.siblings(node)
     if not block or not source.alone(node):
         return None
@@ -282,7 +284,7 @@ def _without(source: Source, node: ast.stmt) -> Replacement | None:
     return Replacement(start, end, f"{' ' * node.col_offset}pass\n" if len(block) == 1 else "")
 
 
-def _dedented(source: Source, node: ast.stmt, body: list[ast.stmt]) -> Replacement | None:
+def _dedented(source: SourceText, node: ast.stmt, body: list[ast.stmt]) -> Replacement | None:
     """A compound statement's body in its place."""
     if not source.alone(node):
         return None

@@ -10,16 +10,17 @@ import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import yaml
 from filelock import FileLock
 
-from turnwise.errors import InfraError, NotFoundError
+from turnwise.errors import InfraError, NotFoundError, TurnwiseError
 from turnwise.tools.sandbox.core import Root
 
 ROOT = Root(
@@ -32,12 +33,18 @@ ROOT = Root(
 )  # fmt: skip
 """What the packages need and their tests need; built once (about 30 s) and cached."""
 
-_KEEP = re.compile(r"(README|CHANGE|LICEN[SC]E|setup\.|pyproject\.toml)", re.IGNORECASE)
+_KEEP = re.compile(r"(README|LICEN[SC]E|setup\.|pyproject\.toml)", re.IGNORECASE)
+_FORM = (
+    "A package has version, source, tests, and may have path, pattern, file, sha256 and needs (docs/swe.md)."
+)
 _MOST = 64 * 2**20  # bytes of an unpacked sdist
 
 
 class Package(NamedTuple):
-    """Where a repository comes from. Paths are relative to its top; ``file`` is empty for the small ones."""
+    """Where a repository comes from. Paths are relative to its top; ``file`` is empty for the small ones.
+
+    ``needs`` are requirements of package and tests beside what :data:`ROOT` has.
+    """
 
     name: str
     version: str
@@ -47,10 +54,21 @@ class Package(NamedTuple):
     pattern: str = "test_*.py"
     file: str = ""
     sha256: str = ""
+    needs: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         return f"{self.name}@{self.version}"
+
+    @property
+    def root(self) -> Root:
+        """What its sandboxes start from."""
+        return Root(pip=(*ROOT.pip, *self.needs)) if self.needs else ROOT
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it comes with Turnwise: a task of it need not say where it is from."""
+        return _own().get(self.name) == self
 
     def is_source(self, path: str) -> bool:
         """Whether a file is part of the package itself, not of its tests."""
@@ -60,14 +78,54 @@ class Package(NamedTuple):
         return _under(path, self.tests) or PurePosixPath(path).name == "conftest.py"
 
 
-@cache
 def packages() -> Mapping[str, Package]:
-    """All packages by name: those of packages.yaml and the small ones."""
-    listed = yaml.safe_load(files("turnwise.envs.swe").joinpath("packages.yaml").read_text("utf-8"))
-    real = {
-        name: Package(name, **{key: str(value) for key, value in row.items()}) for name, row in listed.items()
+    """All packages by name: those of packages.yaml, the small ones, and what users added (``turnwise swe add``)."""
+    added = [path for path in sorted(added_folder().glob("*.yaml")) if path.is_file()]
+    found = {
+        name: one for path in added for name, one in read_packages(path.read_text("utf-8"), str(path)).items()
     }
-    return {**real, **{name: Package(name, "1", name, "tests") for name in _small_names()}}
+    return {**_own(), **found}
+
+
+@cache
+def _own() -> Mapping[str, Package]:
+    text = files("turnwise.envs.swe").joinpath("packages.yaml").read_text("utf-8")
+    small = {name: Package(name, "1", name, "tests") for name in _small_names()}
+    return {**read_packages(text, "packages.yaml"), **small}
+
+
+def added_folder() -> Path:
+    """Where the packages are listed that users added."""
+    return cache_folder() / "packages"
+
+
+def read_packages(text: str, place: str) -> dict[str, Package]:
+    """Packages from YAML: name → fields of :class:`Package`.
+
+    Raises:
+        TurnwiseError: a row is not one; says which and why.
+    """
+    try:
+        listed: object = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise TurnwiseError(f"{place} is no YAML: {' '.join(str(error).split())[:200]}.", _FORM) from None
+    if not isinstance(listed, dict) or not all(isinstance(row, dict) for row in listed.values()):
+        raise TurnwiseError(f"{place} does not map names of packages to their fields.", _FORM)
+    return {str(name): _package(str(name), row, place) for name, row in listed.items()}
+
+
+def _package(name: str, row: Mapping[str, Any], place: str) -> Package:
+    known = Package._fields[1:]
+    if wrong := [key for key in row if key not in known]:
+        near = get_close_matches(str(wrong[0]), known, 1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        raise TurnwiseError(
+            f"{place}: {name} has an unknown field {wrong[0]!r}.", f"{meant.capitalize()}{_FORM}"
+        )
+    if lacking := [key for key in ("version", "source", "tests") if not row.get(key)]:
+        raise TurnwiseError(f"{place}: {name} has no {lacking[0]}.", _FORM)
+    texts = {key: str(value) for key, value in row.items() if key != "needs"}
+    return Package(name, **texts, needs=tuple(str(need) for need in row.get("needs") or ()))
 
 
 def get_package(name: str) -> Package:
@@ -76,9 +134,10 @@ def get_package(name: str) -> Package:
     Raises:
         NotFoundError: there is none.
     """
-    if name not in packages():
-        raise NotFoundError("package", name, packages())
-    return packages()[name]
+    known = _own() if name in _own() else packages()
+    if name not in known:
+        raise NotFoundError("package", name, known)
+    return known[name]
 
 
 @cache
@@ -91,7 +150,7 @@ def repository(package: Package) -> Mapping[str, bytes]:
     if not package.file:
         text = files("turnwise.envs.swe").joinpath("small", f"{package.name}.yaml").read_text("utf-8")
         return {path: content.encode() for path, content in yaml.safe_load(text).items()}
-    found = _unpacked(fetch(package))
+    found = unpacked(fetch(package))
     return {path: data for path, data in sorted(found.items()) if _belongs(package, path)}
 
 
@@ -124,29 +183,45 @@ def tasks_file(name: str = "tasks") -> Path:
     return cache_folder() / f"{name}.jsonl"
 
 
-def _download(package: Package) -> bytes:
+def index_links(name: str) -> dict[str, tuple[str, str]]:
+    """The files that the package index has of a package: name → address and SHA-256 (empty where it tells none).
+
+    Raises:
+        InfraError: it cannot be asked, or has no such package.
+    """
     index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
-    page = f"{index}/{package.name}/"
+    page = f"{index}/{re.sub(r'[-_.]+', '-', name).lower()}/"
     try:
         with urllib.request.urlopen(page, timeout=60) as answer:
-            links = re.findall(r'href="([^"#]+)', answer.read().decode())
-        link = next((link for link in links if link.endswith(f"/{package.file}")), "")
-        with urllib.request.urlopen(urljoin(page, link), timeout=120) as answer:
+            found = re.findall(r'href="([^"#]+)(?:#sha256=([0-9a-f]{64}))?', answer.read().decode())
+    except (OSError, urllib.error.URLError) as error:
+        raise InfraError(
+            f"The package index {index} was asked for {name}: {error}.",
+            "Check the name and the network, then try again.",
+        ) from None
+    return {link.rpartition("/")[2]: (urljoin(page, link), sha256) for link, sha256 in found}
+
+
+def _download(package: Package) -> bytes:
+    link, _ = index_links(package.name).get(package.file, ("", ""))
+    try:
+        if not link:
+            raise OSError("the index does not have it")
+        with urllib.request.urlopen(link, timeout=120) as answer:
             data: bytes = answer.read(_MOST)
     except (OSError, urllib.error.URLError) as error:
         raise InfraError(
-            f"{package.file} could not be fetched from {index}: {error}.",
-            "Check the network, then try again.",
+            f"{package.file} could not be fetched: {error}.", "Check the network, then try again."
         ) from None
     if hashlib.sha256(data).hexdigest() != package.sha256:
         raise InfraError(
-            f"{index} gave another file than the pinned {package.file}.",
-            "Check PIP_INDEX_URL; the hash is in envs/swe/packages.yaml.",
+            f"The index gave another file than the pinned {package.file}.",
+            "Check PIP_INDEX_URL; the hash stands where the package is listed (envs/swe/packages.yaml).",
         )
     return data
 
 
-def _unpacked(sdist: bytes) -> dict[str, bytes]:
+def unpacked(sdist: bytes) -> dict[str, bytes]:
     """Regular files of an archive, in memory: nothing in it becomes a path on this machine."""
     found: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(sdist)) as archive:

@@ -1,9 +1,8 @@
-"""Agents that attack instead of repairing: groups D, E and F of the red-team catalogue, as far as they concern SWE-v0.
+"""Attacking agents for SWE-v0: groups D, E and F of the attack catalogue, as far as they apply.
 
-Those of :mod:`turnwise.envs.swe.attacks` are judged from the files that they leave, with the change read and without;
-those here act through the environment's own tools. Each must score 0 and see and damage nothing of the host.
+Those of :mod:`turnwise.envs.swe.attacks` are judged from the files that they leave; those here act through the environment's own tools. Each must score 0 and see and damage nothing of the host.
 
-``python -m turnwise.envs.swe.redteam [--write]`` runs all of them on every back end that isolates and works here;
+``python -m turnwise.envs.swe.redteam [--write]`` runs all of them on every backend that isolates and works here;
 ``--write`` puts the table into docs/swe.md.
 """
 
@@ -18,10 +17,11 @@ from typing import NamedTuple
 from turnwise.envs.code.attacks import BACKENDS, Traps, traps
 from turnwise.envs.code.battery import ESCAPES
 from turnwise.envs.messages import Message
-from turnwise.envs.swe.attacks import ATTACKS, Attack
+from turnwise.envs.swe.attacks import ATTACKS, SweAttack
 from turnwise.envs.swe.env import SweEnv
-from turnwise.envs.swe.grade import grade
-from turnwise.envs.swe.instance import Instance, load_instances
+from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.reward import grade
+from turnwise.envs.swe.tasks import load_instances
 from turnwise.tools.core import ToolCall
 from turnwise.tools.sandbox.core import Backend
 from turnwise.tools.sandbox.registry import get_backend
@@ -42,11 +42,12 @@ class Raid(NamedTuple):
     absent: str = "REACHED"
 
 
-class Verdict(NamedTuple):
-    """What an attack got: its score, and what it damaged or saw that it must not (empty: nothing)."""
+class RaidVerdict(NamedTuple):
+    """What an attack got: its score, and what it damaged or saw that it must not (empty: nothing); ``why`` is the judge's."""
 
     score: float
     damage: str = ""
+    why: str = ""
 
     @property
     def ok(self) -> bool:
@@ -107,24 +108,25 @@ RAIDS: tuple[Raid, ...] = (
 )  # fmt: skip
 
 
-def play_raid(raid: Raid, backend: str, trap: Traps) -> Verdict:
+def play_raid(raid: Raid, backend: str, trap: Traps) -> RaidVerdict:
     """Play the episodes of an attack, each to its submission."""
     seen, score = "", 0.0
     for commands in raid.episodes:
-        env = SweEnv(backend=backend)
+        env = SweEnv(backend=backend, unsafe=True)
         env.reset(seed=0, options={"task": subject().task()})
         for text in commands:
             text = text.replace("SECRET_FILE", trap.file).replace("HOST_PORT", str(trap.port))
             seen += str(env.step(_call("shell", command=text)).observation[-1].content)
         score += env.step(_call("submit")).reward
         env.close()
-    return Verdict(score, _damage(raid, trap, seen))
+    return RaidVerdict(score, _damage(raid, trap, seen))
 
 
-def judge_attack(attack: Attack, backend: Backend, *, guard: bool = True) -> Verdict:
+def judge_attack(attack: SweAttack, backend: Backend) -> RaidVerdict:
     """Judge what an attacker leaves."""
     task = subject()
-    return Verdict(float(grade(backend, task, {**task.broken(), **attack.make(task)}, guard=guard).resolved))
+    verdict = grade(backend, task, {**task.broken(), **attack.make(task)})
+    return RaidVerdict(float(verdict.resolved), why=verdict.why)
 
 
 def _damage(raid: Raid, trap: Traps, seen: str) -> str:
@@ -149,32 +151,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the table into docs/swe.md")
     options = parser.parse_args()
-    usable = [name for name in BACKENDS if get_backend(name).status().ok]
-    lines = [
-        f"| rows | attack | {' | '.join(BACKENDS)} | the change not read |",
-        "|---|---|" + "---|" * (len(BACKENDS) + 1),
-    ]
-    bad = residuals = 0
+    usable = [name for name in BACKENDS if get_backend(name, unsafe=True).status().ok]
+    lines = [f"| rows | attack | {' | '.join(BACKENDS)} |", "|---|---|" + "---|" * len(BACKENDS)]
+    bad = 0
     with traps() as trap:
         for what in (*RAIDS, *ATTACKS.values()):
             started = time.monotonic()
-            cells, unread = _cells(what, usable, trap)
-            known = isinstance(what, Attack) and bool(what.residual)
-            residuals += known
-            bad += sum(verdict.ok is known for verdict in cells.values())
-            about = (
-                f"{what.about}: scores, for {what.residual}"
-                if isinstance(what, Attack) and known
-                else what.about
-            )
+            cells = _cells(what, usable, trap)
+            bad += sum(not verdict.ok for verdict in cells.values())
             told = " | ".join(_cell(cells.get(name)) for name in BACKENDS)
-            lines.append(f"| {what.rows} | {about} | {told} | {unread} |")
-            print(f"{lines[-1]} {time.monotonic() - started:.0f} s", flush=True)
-    honest = [name for name in usable if _is_honest(get_backend(name))]
+            lines.append(f"| {what.rows} | {what.about} | {told} |")
+            whys = {verdict.why for verdict in cells.values()}
+            print(f"{lines[-1]} {time.monotonic() - started:.0f} s; {'; '.join(sorted(whys))}", flush=True)
+    honest = [name for name in usable if _is_honest(get_backend(name, unsafe=True))]
     skipped = [name for name in BACKENDS if name not in usable]
     tail = f" Not run here: {', '.join(skipped)}." if skipped else ""
     counted = (
-        f"{len(RAIDS) + len(ATTACKS)} attacks: {residuals} scores and is known to, {bad} others score, see or damage anything. "
+        f"{len(RAIDS) + len(ATTACKS)} attacks: {bad} score, see or damage anything. "
         f"Afterwards the true repair passes on {', '.join(honest) or 'none'}.{tail}"
     )
     table = "\n".join([*lines, "", counted])
@@ -185,18 +178,14 @@ def main() -> None:
     print(counted)
 
 
-def _cells(what: Raid | Attack, usable: list[str], trap: Traps) -> tuple[dict[str, Verdict], str]:
-    """The verdict on each back end, and what it comes to where the change is not read."""
+def _cells(what: Raid | SweAttack, usable: list[str], trap: Traps) -> dict[str, RaidVerdict]:
+    """The verdict on each backend."""
     if isinstance(what, Raid):
-        return {name: play_raid(what, name, trap) for name in usable}, ""
-    cells = {name: judge_attack(what, get_backend(name)) for name in usable}
-    if not what.inside:
-        return cells, ""
-    unread = {_cell(judge_attack(what, get_backend(name), guard=False)) for name in usable}
-    return cells, " / ".join(sorted(unread))
+        return {name: play_raid(what, name, trap) for name in usable}
+    return {name: judge_attack(what, get_backend(name, unsafe=True)) for name in usable}
 
 
-def _cell(verdict: Verdict | None) -> str:
+def _cell(verdict: RaidVerdict | None) -> str:
     if verdict is None:
         return "not run"
     return "0" if verdict.ok else f"**{verdict.score:g}** {verdict.damage}".strip()

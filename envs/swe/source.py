@@ -7,7 +7,7 @@ import bisect
 from collections.abc import Sequence
 
 
-class Source:
+class SourceText:
     """A file. Offsets count characters, lines count from 1.
 
     Raises:

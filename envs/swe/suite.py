@@ -15,10 +15,10 @@ from importlib.resources import files
 from random import SystemRandom
 from typing import Any, NamedTuple
 
-from turnwise.envs.swe.packages import ROOT, Package
-from turnwise.tools.sandbox.core import MIB, Backend, Image, Limits, Sandbox
+from turnwise.envs.swe.packages import Package, repository
+from turnwise.tools.sandbox.core import MIB, Backend, Sandbox, SandboxImage, SandboxLimits
 
-LIMITS = Limits(memory=768 * MIB, processes=64, disk=96 * MIB, seconds=120.0, output=32 * 1024)
+LIMITS = SandboxLimits(memory=768 * MIB, processes=64, disk=96 * MIB, seconds=120.0, output=32 * 1024)
 
 _CANARIES = (
     ("assert 1 == 2", "fail"),
@@ -29,14 +29,18 @@ _CANARIES = (
 
 
 class TestResult(NamedTuple):
-    """What one test did: pass, fail, error, skip, xfail, xpass; ``detail`` is the exception's message."""
+    """What one test did: pass, fail, error, skip, xfail, xpass; ``detail`` is the exception's message.
+
+    ``line`` is where it failed in its own file; 0 if that is not known.
+    """
 
     __test__ = False
     status: str
     detail: str = ""
+    line: int = 0
 
 
-class Run(NamedTuple):
+class SuiteRun(NamedTuple):
     """One run of a suite. ``answered`` is false where the warden did not answer: nothing is known then.
 
     ``complete``: pytest came to its end and said so. ``tampered`` says why the results cannot be believed.
@@ -57,7 +61,7 @@ class Run(NamedTuple):
         return frozenset(name for name, result in self.tests.items() if result.status == "pass")
 
 
-NO_ANSWER = Run(False, False, {}, {})
+NO_ANSWER = SuiteRun(False, False, {}, {})
 
 
 class Canaries(NamedTuple):
@@ -80,7 +84,7 @@ def run_suite(
     collect_only: bool = False,
     seconds: float = 60.0,
     hash_seed: int = 0,
-) -> Run:
+) -> SuiteRun:
     """Run the suite (or these tests) in a sandbox that holds the repository.
 
     ``collect_only`` runs no test, and leaves what Python compiles of package and tests where it belongs.
@@ -127,7 +131,15 @@ def spec_of(
         "collect_only": False,
         "bytecode": False,
         "most_failing": 0,
+        "without": _without(package),
     }
+
+
+@cache
+def _without(package: Package) -> list[str]:
+    """Plugins of the root that take long to load and that no test of this package asks for."""
+    tests = [data for path, data in repository(package).items() if package.is_test(path)]
+    return [] if any(b"mocker" in data for data in tests) else ["pytest_mock"]
 
 
 def ask_warden(
@@ -169,12 +181,12 @@ def ask_warden(
     return {**json.loads("{" + text), "seconds": result.seconds}
 
 
-def start(backend: Backend, contents: Mapping[str, bytes], limits: Limits = LIMITS) -> Sandbox:
-    """A sandbox with these files and nothing else."""
-    return backend.start(Image.of(dict(contents), root=ROOT), limits)
+def start(backend: Backend, package: Package, contents: Mapping[str, bytes]) -> Sandbox:
+    """A sandbox with what the package needs, these files and nothing else."""
+    return backend.start(SandboxImage.of(dict(contents), root=package.root), LIMITS)
 
 
-def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> Run:
+def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> SuiteRun:
     """What the lines of one run come to."""
     tests: dict[str, TestResult] = {}
     uncollected: dict[str, str] = {}
@@ -191,7 +203,7 @@ def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> Run
             case "test":
                 if row["id"] in tests:
                     tampered = f"{row['id']} was reported twice"
-                tests[row["id"]] = TestResult(row["status"], row["detail"])
+                tests[row["id"]] = TestResult(row["status"], row["detail"], row["line"])
             case "collect":
                 uncollected[row["id"]] = row["detail"]
             case "done":
@@ -209,7 +221,7 @@ def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> Run
         path: {int(line): sets[number] for line, number in rows.items()}
         for path, rows in done.get("lines", {}).items()
     }
-    return Run(True, bool(done), tests, uncollected, tampered, lines=lines)
+    return SuiteRun(True, bool(done), tests, uncollected, tampered, lines=lines)
 
 
 def _row(line: str, mark: str) -> dict[str, Any] | None:

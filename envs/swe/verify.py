@@ -13,16 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.envs.swe.grade import grade
-from turnwise.envs.swe.instance import Instance, load_instances
+from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.packages import tasks_file
+from turnwise.envs.swe.reward import grade
+from turnwise.envs.swe.tasks import load_instances
 from turnwise.errors import VerifierError
 from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import Backend
 from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
 
-class Judged(NamedTuple):
+class JudgedRepair(NamedTuple):
     """Whether the true repair passes, and whether the bug with another change beside it does; why, where it is wrong."""
 
     task: str
@@ -35,7 +36,7 @@ class Judged(NamedTuple):
         return self.repaired and not self.unrepaired
 
 
-def judge(backend: Backend, instance: Instance) -> Judged:
+def judge(backend: Backend, instance: Instance) -> JudgedRepair:
     """Judge the true repair, and the bug where only a comment was added."""
     name = f"{instance.package} {instance.where}"
     path, broken = instance.edit.path, instance.broken()
@@ -43,9 +44,9 @@ def judge(backend: Backend, instance: Instance) -> Judged:
         good = grade(backend, instance, instance.fixed())
         bad = grade(backend, instance, {**broken, path: broken[path] + b"\n# changed\n"})
     except VerifierError as error:
-        return Judged(name, False, False, str(error))
+        return JudgedRepair(name, False, False, str(error))
     why = good.why if not good.resolved else bad.why if bad.resolved else ""
-    return Judged(name, good.resolved, bad.resolved, why)
+    return JudgedRepair(name, good.resolved, bad.resolved, why)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

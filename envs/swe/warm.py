@@ -1,6 +1,6 @@
-"""Many runs of a suite, each with one file changed, in children of one interpreter that has pytest loaded.
+"""Many runs of a suite, each with some files changed, in children of one interpreter that has pytest loaded.
 
-A tenth of a second instead of one for a small run. Only for making tasks: repairs are judged by :mod:`turnwise.envs.swe.grade`,
+A tenth of a second instead of one for a small run. Only for making tasks: repairs are judged by :mod:`turnwise.envs.swe.reward`,
 each run in a sandbox and an interpreter of its own.
 """
 
@@ -12,29 +12,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnwise.envs.swe.packages import Package
-from turnwise.envs.swe.suite import LIMITS, NO_ANSWER, Run, ask_warden, read_program, read_run, spec_of
-from turnwise.tools.sandbox.core import Backend, Image
+from turnwise.envs.swe.suite import LIMITS, NO_ANSWER, SuiteRun, ask_warden, read_program, read_run, spec_of
+from turnwise.tools.sandbox.core import Backend, SandboxImage
 
 _SECONDS = 75.0  # no run begins later than this; sandboxes end commands after 120
 _LONGEST = 30.0  # of one run
 
 
-class Job(NamedTuple):
-    """A run of these tests (all if none is named) with file ``path`` replaced by ``text`` (none if it is empty).
+class SuiteJob(NamedTuple):
+    """A run of these tests (all if none is named) with files replaced by other texts.
 
     It is ended after ``cpu`` seconds of the processor, and stops when ``most_failing`` tests have failed (0: never).
     """
 
-    path: str = ""
-    text: str = ""
+    changes: Mapping[str, str] = {}
     only: frozenset[str] = frozenset()
     cpu: float = 10.0
     most_failing: int = 0
 
 
 def run_jobs(
-    backend: Backend, image: Image, package: Package, jobs: Sequence[Job], *, hash_seed: int = 0
-) -> list[Run]:
+    backend: Backend, image: SandboxImage, package: Package, jobs: Sequence[SuiteJob], *, hash_seed: int = 0
+) -> list[SuiteRun]:
     """The runs of the first of these jobs, as many as there was time for, but one at least.
 
     Raises:
@@ -56,12 +55,11 @@ def run_jobs(
     return runs or [NO_ANSWER]
 
 
-def _told(package: Package, job: Job, mark: str) -> dict[str, Any]:
+def _told(package: Package, job: SuiteJob, mark: str) -> dict[str, Any]:
     spec = spec_of(package, mark, job.only)
     cpu = int(job.cpu + 1)
     return {
-        "path_changed": job.path,
-        "text": job.text,
+        "changes": dict(job.changes),
         "only": spec["only"],
         "targets": spec["targets"],
         "most_failing": job.most_failing,
@@ -70,8 +68,8 @@ def _told(package: Package, job: Job, mark: str) -> dict[str, Any]:
     }
 
 
-def _runs(said: Sequence[str], mark: str) -> list[Run]:
-    found: list[Run] = []
+def _runs(said: Sequence[str], mark: str) -> list[SuiteRun]:
+    found: list[SuiteRun] = []
     start = 0
     for at, line in enumerate(said):
         ended = _end(line, mark)

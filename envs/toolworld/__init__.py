@@ -4,13 +4,18 @@ In the spirit of tau-bench (Yao et al. 2024, arXiv 2406.12045), tau2-bench (dual
 from seeds. Their traps are closed: no task is solved by doing nothing, facts are matched by type and value
 instead of by substring, what is changed beyond the goal fails, and the user is a state machine.
 
-    database   immutable tables with a hash that is kept up to date
-    domain     what a domain is made of: tools, policy, users' words, rules
-    story      what a user wants: stages, facts, the plan that solves it
-    facts      typed values in free text                speech     what a user makes of an agent's words
-    users      the scripted user; the script for a user played by another policy
-    drafts     how stories are drawn                    tasks      knobs, worlds, tasks
-    judge      outcome, progress, parts of step rewards
-    env        ToolWorldEnv                             files      domains given as tau-bench-style files
+What a call answers is JSON (actions.as_text), and what a user says is his own, so there is no module render. Each
+domain has the same modules again: state (tables and worlds), actions (its tools), rules (its policy), tasks.
+
+    env          ToolWorldEnv                           tasks      worlds, stories, tasks
+    state        a moment; what an episode keeps        knobs      what a suite may set
+    actions      calls and words, and what they do      reward     outcome, progress, parts of step rewards
+    solver       plans; the imperfect script            vocabulary names of people and places
+    database     immutable tables with a hash           domain     what a domain is made of; drafts of stories
+    story        what a user wants, and its plan        cases      from a task to its domain and world
+    users        the scripted user                      mind       what he keeps in mind, and agreed to
+    speech/      what he makes of an agent's words      phrases    how he says what is no request
+    small        the user of the small language         facts      typed values in free text
+    files/       domains given as tau-bench-style files
     desk/ retail/ airline/ telecom/ apps/               the domains
 """

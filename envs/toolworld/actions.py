@@ -1,18 +1,30 @@
-"""What an agent's message means here: tool calls, or words to the user."""
+"""Reading an agent's message: tool calls, or words to the user."""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
 
 from turnwise.envs.messages import Message
-from turnwise.envs.toolworld.speech import LONGEST
-from turnwise.tasks.core import Json
+from turnwise.envs.toolworld.domain import Domain, as_json
+from turnwise.envs.toolworld.facts import stated
+from turnwise.envs.toolworld.mind import UserState, unconfirmed
+from turnwise.envs.toolworld.reward import worth
+from turnwise.envs.toolworld.speech.reading import LONGEST, understand
+from turnwise.envs.toolworld.state import ToolState
+from turnwise.envs.toolworld.users import STOP, respond
+from turnwise.tasks.core import Json, canonical
 from turnwise.tools.calls import parse_hermes
-from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
 
 _VERB = re.compile(r"\s*([A-Za-z_]\w*)\[(.*)\]\s*", re.DOTALL)
+_YES = re.compile(
+    r"\b(agreed|do it|exactly|works for me|fine|sounds right|yes|yeah|yep|sure|ok|okay|go ahead|please do|correct|confirmed?)\b",
+    re.IGNORECASE,
+)
+_NO = re.compile(r"\b(no|not|wait|actually|instead|don't|stop)\b", re.IGNORECASE)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 MOST_CALLS = 8
@@ -62,7 +74,7 @@ def write_call(
     name: str, arguments: Mapping[str, Json], *, compact: bool, thought: str = ""
 ) -> Message | str:
     """A call as a message: ``tool[first , second ]`` in compact domains, else a structured call."""
-    if compact:  # with the spaces a word is the same token as where it was told (agents/policies/small.py)
+    if compact:  # with the spaces a word is the same token as where it was told (agents/models/small.py)
         call = f"{name}[{' , '.join(str(value) for value in arguments.values())} ]"
         return f"{thought} \n{call}" if thought else call
     return Message("assistant", thought, (ToolCall(name, dict(arguments), "call_0"),))
@@ -73,6 +85,116 @@ def as_text(result: Json) -> str:
     return (
         result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(", ", ": "))
     )
+
+
+def use(state: ToolState, call: ToolCall, earned: dict[str, float]) -> tuple[ToolState, Json]:
+    """Carry out one call; add what it is worth to ``earned``.
+
+    Raises:
+        ToolError: it cannot be carried out; nothing has changed.
+    """
+    case, domain = state.case, state.case.domain
+    made = domain.act(call.name)
+    arguments = (made.tool if made else find_tool(domain.tools, call.name)).validate(call)
+    assert made is not None  # else find_tool raised
+    broken: list[str] = []
+    if made.kind in ("write", "note", "end"):
+        owner = made.owner(state.db, **arguments) if made.owner else None
+        if owner is not None and owner not in state.verified:
+            broken.append("unverified")
+        broken += domain.rules(state.db, call.name, arguments)
+    db, result, customer = made.run(state.db, arguments)
+    if made.kind == "write" and domain.asks_consent:
+        broken += unconfirmed(domain, state.user, call.name, arguments, result)
+    given = {name: as_json(value) for name, value in arguments.items()}
+    value = worth(case.planned, state.best, call.name, given)
+    counted = state.calls < len(case.planned)
+    for part, gain in (("valid", float(counted)), ("tool", value.tool), ("arguments", value.arguments)):
+        earned[part] = earned.get(part, 0.0) + gain
+    verified = state.verified
+    if made.kind == "identify" and customer:
+        verified = verified | {customer}
+    served = state.user.served or (made.kind != "note" and db != state.db)
+    after = state._replace(
+        db=db,
+        user=state.user._replace(served=served),
+        verified=verified,
+        broken=(*state.broken, *broken),
+        done=state.done | {(call.name, canonical(given))},
+        best=value.best,
+        calls=min(state.calls + 1, len(case.planned)),
+        closed=call.name if made.kind == "end" else "",
+    )
+    return after, result
+
+
+def hear(state: ToolState, text: str) -> tuple[ToolState, str]:
+    """The state after a message to the user."""
+    case = state.case
+    if case.played:
+        waiting = state._replace(
+            current_agent="user", pending=text, acted=frozenset(), user=_all_told(state, text)
+        )
+        return waiting, text
+    answer = respond(case.domain, case.story, state.user, state.db, text)
+    closed = "content" if answer.user.over else "" if answer.user.patience else "left"
+    return state._replace(user=answer.user, db=answer.db, closed=closed), answer.text
+
+
+def hear_user(state: ToolState, text: str) -> ToolState:
+    """What comes of the words of a user who is another agent.
+
+    The scripted user listens too, so that plans know where they are; his answer is not said.
+    """
+    if not state.opened:
+        return state._replace(current_agent="agent", opened=True)
+    case = state.case
+    answer = respond(case.domain, case.story, state.user, state.db, state.pending)
+    heard = understand(case.domain.lexicon, state.pending).proposal
+    offered = heard if heard.actions else state.user.offered
+    agreed = state.user.agreed
+    if _YES.search(text) and not _NO.search(text):
+        agreed = (*agreed, offered)
+    elif _NO.search(text):
+        agreed = ()
+    if answer.user.stage != state.user.stage:
+        agreed = ()
+    user = answer.user._replace(
+        consent=bool(agreed), agreed=agreed, offered=offered, told=state.user.told, over=False,
+        patience=case.story.patience,
+    )  # fmt: skip
+    closed = "content" if STOP in text else ""
+    return state._replace(current_agent="agent", user=user, closed=closed, pending="")
+
+
+def user_tools(domain: Domain) -> tuple[Tool, ...]:
+    """What a user can do himself, as tools without arguments."""
+    return tuple(_deed_tool(deed.name) for deed in domain.deeds)
+
+
+@functools.cache
+def _deed_tool(name: str) -> Tool:
+    def do() -> str:
+        return name
+
+    do.__name__, do.__doc__ = name, name.replace("_", " ").capitalize() + "."
+    return tool(do)
+
+
+def _all_told(state: ToolState, text: str) -> UserState:
+    """Facts of all stages, since nobody knows in which one another agent thinks that he is.
+
+    Where the scripted user would be, a wrong value takes a right one back.
+    """
+    told = set(state.user.told)
+    for number, stage in enumerate(state.case.story.stages):
+        for index, fact in enumerate(stage.tells):
+            right = stated(fact, text)
+            if right:
+                told.add((number, index))
+            elif right is False and number == state.user.stage:
+                told.discard((number, index))
+    return state.user._replace(told=frozenset(told))
 
 
 def _positional(found: Tool, text: str) -> dict[str, Json]:

@@ -1,23 +1,32 @@
-"""What a domain is made of: tables, tools, a policy in prose with its rules, and the words of its users."""
+"""What a domain is made of: tables, tools, a policy in prose with its rules, its users' words, and the stories drawn in it."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.speech.reading import Lexicon, SpokenDeed, concept_of
+from turnwise.envs.toolworld.speech.words import Concept
+from turnwise.envs.toolworld.story import PlanStep, Stage
+from turnwise.errors import EnvError
 from turnwise.tasks.core import Json
-from turnwise.tools.core import Tool, ToolError, ToolSpec, tool
+from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, tool
 
-if TYPE_CHECKING:
-    from turnwise.envs.toolworld.drafts import Draft
-    from turnwise.envs.toolworld.moments import ToolState
-    from turnwise.envs.toolworld.story import PlanStep, Stage
+Item = TypeVar("Item")
+DOMAINS: Mapping[str, str] = {
+    "desk": "turnwise.envs.toolworld.desk",
+    "retail": "turnwise.envs.toolworld.retail",
+    "airline": "turnwise.envs.toolworld.airline",
+    "telecom": "turnwise.envs.toolworld.telecom",
+    "apps": "turnwise.envs.toolworld.apps",
+}
+"""Name → package."""
 
-ActKind: TypeAlias = Literal["read", "identify", "write", "note", "end"]
+ActionKind: TypeAlias = Literal["read", "identify", "write", "note", "end"]
 """read: looks only. identify: looks, and the customer that it finds is verified. write: changes data, needs the
 user's yes. note: changes data, needs no yes (a refusal on record). end: a note that ends the conversation."""
 
@@ -31,11 +40,11 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Act:
+class DomainAction:
     """A tool over a database: ``tool.function(db, **arguments)`` gives a result, or :class:`Written`."""
 
     tool: Tool
-    kind: ActKind
+    kind: ActionKind
     owner: Callable[..., str | None] | None = None  # (db, **arguments) → the customer whose data it changes
 
     @property
@@ -53,10 +62,10 @@ class Act:
 
 
 def act(
-    function: Callable[..., Any], kind: ActKind = "read", owner: Callable[..., str | None] | None = None
-) -> Act:
+    function: Callable[..., Any], kind: ActionKind = "read", owner: Callable[..., str | None] | None = None
+) -> DomainAction:
     """An act of a typed function whose first parameter is the database."""
-    return Act(tool(function, skip=1), kind, owner)
+    return DomainAction(tool(function, skip=1), kind, owner)
 
 
 def as_json(value: object) -> Json:
@@ -67,12 +76,15 @@ def as_json(value: object) -> Json:
     return dump(mode="json") if dump is not None else value
 
 
-def renamed(made: Act, names: Mapping[str, str]) -> Act:
-    """The same act with other argument names (what a world's API documentation says)."""
+def renamed(made: DomainAction, names: Mapping[str, str], told: Mapping[str, str]) -> DomainAction:
+    """The same act with other argument names, each with what is told about it (a world's API documentation)."""
     inner, spec = made.tool, made.tool.spec
     back = {new: old for old, new in names.items()}
     schema = dict(spec.parameters)
-    schema["properties"] = {names.get(key, key): value for key, value in schema.get("properties", {}).items()}
+    schema["properties"] = {
+        names.get(key, key): {**value, "description": told[key]}
+        for key, value in schema.get("properties", {}).items()
+    }
     if "required" in schema:
         schema["required"] = [names.get(key, key) for key in schema["required"]]
 
@@ -82,7 +94,7 @@ def renamed(made: Act, names: Mapping[str, str]) -> Act:
             raise ToolError(f"{spec.name} has no argument {unknown[0][:40]!r}.")
         return inner.check({back[name]: value for name, value in arguments.items()})
 
-    return Act(
+    return DomainAction(
         Tool(ToolSpec(spec.name, spec.description, schema), inner.function, check), made.kind, made.owner
     )
 
@@ -90,15 +102,15 @@ def renamed(made: Act, names: Mapping[str, str]) -> Act:
 Rule: TypeAlias = Callable[[Database, str, Mapping[str, Any]], Sequence[str]]
 """(database before, tool, arguments) → names of the policy's rules that the call breaks."""
 
-Primitive: TypeAlias = "Callable[[Draft], Stage | None]"
+Primitive: TypeAlias = "Callable[[StoryDraft], Stage | None]"
 """Draws one request of a story, or None where the world has nothing that fits it."""
 
 
 class Deed(NamedTuple):
-    """Something that a user can do with what is his own: the words that ask for it, and what it does."""
+    """An action of the user on their own device: how it is asked for, and its effect."""
 
     name: str
-    words: tuple[tuple[str, ...], ...]  # alternatives of words that must all occur
+    concept: Concept
     does: Callable[[Database, str], Written]  # (database, customer)
 
 
@@ -106,40 +118,130 @@ def _no_rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence
     return ()
 
 
-def _nobody(draft: Draft) -> bool:
+Confuse: TypeAlias = Callable[
+    [Stage, Database, Collection[tuple[str, str]], PlanStep, Random], PlanStep | None
+]
+"""From a stage, the database, the calls that were made and the planned step to another one, if any."""
+
+
+def _nobody(draft: StoryDraft) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Domain:
     """A domain of tool worlds; see the sub-packages for the ones that there are."""
 
     name: str
     policy: str  # shown to the agent
     build: Callable[[Random, int], Database]  # (chance, size) → a world
-    acts: tuple[Act, ...]
+    acts: tuple[DomainAction, ...]
     requests: Mapping[str, Primitive] = field(default_factory=dict[str, Primitive])
     traps: Mapping[str, Primitive] = field(default_factory=dict[str, Primitive])  # what the policy forbids
-    enter: Callable[[Draft], bool] = _nobody  # choose the customer; False where nobody fits
+    enter: Callable[[StoryDraft], bool] = _nobody  # choose the customer; False where nobody fits
     slots: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict[str, tuple[str, ...]]
     )  # how each is asked for
+    identity: tuple[str, ...] = ()  # the slots that say who a customer is
+    senses: Mapping[str, Concept] = field(default_factory=dict[str, Concept])  # how each change is spoken of
+    patterns: Mapping[str, str] = field(default_factory=dict[str, str])  # kinds of values that are no ids
     rules: Rule = _no_rules
     deeds: tuple[Deed, ...] = ()
     checks: Mapping[str, Callable[[Database, str], bool]] = field(
         default_factory=dict[str, Callable[[Database, str], bool]]
     )  # what a user can see for himself
     asks_consent: bool = True
+    tells_cost: bool = False  # the policy wants a change's price told before the yes
     compact: bool = False  # few words, for small models
-    confuse: Callable[[ToolState, PlanStep, Random], PlanStep | None] | None = None  # a hasty clerk's error
+    confuse: Confuse | None = None  # an error of the imperfect scripted policy
+
+    @functools.cached_property
+    def lexicon(self) -> Lexicon:
+        """The words by which the users of the domain are spoken to."""
+        known = {
+            made.name: self.senses.get(made.name) or concept_of(made.name)
+            for made in self.acts
+            if made.kind == "write"
+        }
+        deeds = tuple(SpokenDeed(deed.name, deed.concept) for deed in self.deeds)
+        return Lexicon(self.slots, self.identity, known, deeds, self.patterns)
 
     @functools.cached_property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(made.tool for made in self.acts)
 
-    def act(self, name: str) -> Act | None:
+    def act(self, name: str) -> DomainAction | None:
         return self._by_name.get(name)
 
     @functools.cached_property
-    def _by_name(self) -> Mapping[str, Act]:
+    def _by_name(self) -> Mapping[str, DomainAction]:
         return {made.name: made for made in self.acts}
+
+
+class StoryDraft:
+    """A story being drawn: the database so far, the customer, what they know, and what was used already."""
+
+    def __init__(
+        self, domain: Domain, rng: Random, db: Database, *, paraphrase: bool, changes: float
+    ) -> None:
+        self.domain, self.rng, self.db, self.base = domain, rng, db, db
+        self.customer = ""
+        self.facts: dict[str, str] = {}
+        self.used: set[str] = set()  # keys that a request is about already
+        self.patch: list[
+            tuple[str, str, Mapping[str, Any]]
+        ] = []  # (table, key, fields) of this task's own world
+        self._paraphrase, self._changes = paraphrase, changes
+
+    @property
+    def changes_mind(self) -> bool:
+        """Whether the user will change their mind in the request that is being drawn."""
+        return self.rng.random() < self._changes
+
+    def words(self, *ways: str) -> str:
+        """One of several ways to say the same; the first where users do not paraphrase."""
+        return self.rng.choice(ways) if self._paraphrase else ways[0]
+
+    def free(self, items: Sequence[Item], key: Callable[[Item], str]) -> Item | None:
+        """One of the items whose key no request is about yet; it is marked as used."""
+        left = [item for item in items if key(item) not in self.used]
+        if not left:
+            return None
+        item = self.rng.choice(left)
+        self.used.add(key(item))
+        return item
+
+    def override(self, table: str, key: str, **fields: Any) -> None:
+        """Change the world in which the task begins; only before the first request is carried out."""
+        self.patch.append((table, key, fields))
+        self.db = self.base = self.base.update(table, key, **fields)
+
+    def apply(self, stage: Stage) -> None:
+        """Carry out the stage's plan, so that the next request is drawn on what it leaves."""
+        self.db = carry_out(self.domain, self.db, self.customer, stage.plan)
+
+
+def carry_out(domain: Domain, db: Database, customer: str, plan: Sequence[PlanStep]) -> Database:
+    """The database after a plan.
+
+    Raises:
+        EnvError: a step of it fails, or breaks the policy: the plan is no solution.
+    """
+    deeds = {deed.name: deed for deed in domain.deeds}
+    for step in plan:
+        if step.kind == "guide":
+            db = deeds[step.name].does(db, customer).db
+        if step.kind != "call":
+            continue
+        made = domain.act(step.name)
+        if made is None:
+            raise EnvError(f"A plan calls {step.name!r}, which {domain.name} has not.", "Repair the plan.")
+        try:
+            arguments = made.tool.validate(ToolCall(step.name, step.arguments))
+            broken = domain.rules(db, step.name, arguments)
+            db = made.run(db, arguments).db
+        except ToolError as error:
+            raise EnvError(f"A plan's call of {step.name} fails: {error}", "Repair the plan.") from None
+        if broken:
+            raise EnvError(f"A plan's call of {step.name} breaks {', '.join(broken)}.", "Repair the plan.")
+    return db

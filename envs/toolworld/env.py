@@ -7,23 +7,40 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
-from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.toolworld import judge, plans
-from turnwise.envs.toolworld.actions import as_text, calls_of, words_of, write_call
-from turnwise.envs.toolworld.moments import ToolState, begin, hear, hear_user, use, user_tools
-from turnwise.envs.toolworld.tasks import Case, case_of, domain_of, draw_task, knobs_of
+from turnwise.envs.toolworld import reward, solver
+from turnwise.envs.toolworld.actions import (
+    as_text,
+    calls_of,
+    hear,
+    hear_user,
+    use,
+    user_tools,
+    words_of,
+    write_call,
+)
+from turnwise.envs.toolworld.cases import case_of, domain_of
+from turnwise.envs.toolworld.knobs import knobs_of
+from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.state import ToolState, ToolWorldCase, begin
+from turnwise.envs.toolworld.tasks import draw_task
 from turnwise.envs.toolworld.users import STOP, respond, script
-from turnwise.envs.worlds.commands import Kept
+from turnwise.envs.worlds.commands import WorldCache
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 
-_case: Kept[Case] = Kept(case_of)
+_case: WorldCache[ToolWorldCase] = WorldCache(case_of)
 _GREETING = "Hi! How can I help you today?"
 _HOW = (
     "Each turn, either call tools or write to the user, not both. What you write goes to the user as it is. "
     "The conversation ends when the user is content or leaves, or when you transfer it."
 )
+
+
+def _plain(proposal: Proposal) -> list[object]:
+    """In an order that no process chooses."""
+    return [sorted(proposal.actions), sorted(proposal.named.values), sorted(proposal.named.money)]
 
 
 class _DomainTools:
@@ -46,9 +63,12 @@ class ToolWorldEnv(AgentEnv[ToolState]):
 
     tools = _DomainTools()  # pyright: ignore[reportAssignmentType]
     turn_limit = 30
-    floor: ClassVar[float] = 0.15
+    max_trivial_score: ClassVar[float] = 0.15
     blocking: ClassVar[bool] = False
-    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, "violation": Kind.COST}
+    reward_components: Mapping[str, RewardKind] = {
+        "outcome": RewardKind.OUTCOME,
+        "violation": RewardKind.COST,
+    }
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "quick": {"domains": ["desk"], "requests": 1, "paraphrase": False, "brief": 0, "size": 6},
         "retail": {"domains": ["retail"]},
@@ -67,7 +87,10 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         super().__init__(shaping=shaping, render_mode=render_mode)
         self.call_rewards, self.violation_cost = call_rewards, violation_cost
         if call_rewards:
-            self.ledger = {**self.ledger, **dict.fromkeys(("valid", "tool", "arguments"), Kind.STEP)}
+            self.reward_components = {
+                **self.reward_components,
+                **dict.fromkeys(("valid", "tool", "arguments"), RewardKind.STEP),
+            }
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -82,8 +105,8 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         played = now is not None and now.task.options["user"] == "agent"
         return ("agent", "user") if played else ("agent",)
 
-    def mover(self, state: ToolState) -> str:
-        return state.mover
+    def current_agent(self, state: ToolState) -> str:
+        return state.current_agent
 
     def system_for(self, agent: str) -> str:
         case = self.state.case
@@ -100,16 +123,16 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     def initial(self, task: Task) -> tuple[ToolState, str]:
         case = _case(task)
         played = task.options["user"] == "agent"
-        return begin(case, played), _GREETING if played else case.story.stages[0].say
+        return begin(case, played), _GREETING if played else case.story.opening
 
     def transition(self, state: ToolState, action: Message) -> Transition[ToolState]:
-        if state.mover == "user":
+        if state.current_agent == "user":
             return self._user_turn(state, action)
         calls = calls_of(action, state.case.domain.tools)
         if calls:
             return self._use(state, calls, told_apart=bool(action.tool_calls))
-        after = hear(state, words_of(action))
-        return self._then(state, after.state, after.text)
+        after, said = hear(state, words_of(action))
+        return self._then(state, after, said)
 
     def _use(self, state: ToolState, calls: Sequence[ToolCall], *, told_apart: bool) -> Transition[ToolState]:
         """Carry out calls one after the other; what fails is told, and raised where it was the only one."""
@@ -148,9 +171,11 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         after = hear_user(state, text := words_of(action))
         if after.closed:
             verdict = self._verdict(after)
-            end = End.SOLVED if verdict.outcome else End.FAILED
+            end = EndReason.SOLVED if verdict.outcome else EndReason.FAILED
             paid = {"agent": {"outcome": verdict.outcome}}
-            return Transition(after, text, {}, end, verdict._asdict(), others=paid, told={"agent": text})
+            return Transition(
+                after, text, {}, end, verdict._asdict(), rewards_to=paid, messages_to={"agent": text}
+            )
         return Transition(after, text.replace(STOP, "").strip() or "…")
 
     def _then(
@@ -170,46 +195,48 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         if not after.closed:
             return Transition(after, told, rewards, None, details)
         verdict = self._verdict(after)
-        end = End.SOLVED if verdict.outcome else End.FAILED
+        end = EndReason.SOLVED if verdict.outcome else EndReason.FAILED
         return Transition(
             after, told, {**rewards, "outcome": verdict.outcome}, end, {**details, **verdict._asdict()}
         )
 
-    def _verdict(self, state: ToolState) -> judge.Verdict:
+    def _verdict(self, state: ToolState) -> reward.ToolWorldVerdict:
         case = state.case
         tells = sum(len(stage.tells) for stage in case.story.stages)
         content = state.closed != "left"
-        return judge.Verdict(
+        return reward.ToolWorldVerdict(
             state.db.mark == case.target.mark and content, len(state.user.told) == tells, not state.broken
         )
 
     # --- what is known about it ------------------------------------------------------------------
 
     def gold(self, state: ToolState) -> Message | str:
-        if state.mover == "user":
+        if state.current_agent == "user":
             return self._gold_user(state)
-        return self._write(state, plans.next_step(state))
+        return self._write(state, solver.next_step(state))
 
     def demonstrate(self, state: ToolState, rng: Random) -> Message | str:
         """Knows the procedure but not the data: mixes customers' things up, forgets to ask for a yes."""
-        if state.mover == "user":
+        if state.current_agent == "user":
             return self._gold_user(state)
-        return self._write(state, plans.hasty_step(state, rng))
+        return self._write(state, solver.imperfect_step(state, rng))
 
     def potential(self, state: ToolState) -> float:
         """The share of the goal's cells, facts and calls that are right, less what is wrong."""
         case = state.case
         marks = len(state.user.told) + sum(share >= 1 for share in state.best)
-        return judge.progress(case.base, case.goal, state.db, marks, case.marks)
+        return reward.progress(case.base, case.goal, state.db, marks, case.marks)
 
     def admissible(self, state: ToolState) -> Sequence[str]:
-        return plans.offers(state)
+        return solver.offers(state)
 
     def state_key(self, state: ToolState) -> str:
         user = state.user
         what = (
-            state.case.task_id, state.db.mark, user[:2], sorted(user.revealed), user[3:6], sorted(user.told),
-            sorted(user.did), user.over, sorted(state.verified), state.broken, sorted(state.done), state.best,
+            state.case.task_id, state.db.mark, user.stage, user.patience, sorted(user.revealed), user.consent,
+            [_plain(proposal) for proposal in (*user.agreed, user.offered)], user.twisted, user.insisted, user.served,
+            user.doubts, sorted(user.told), sorted(user.did), user.over, sorted(state.verified), state.broken,
+            sorted(state.done), state.best,
             state[7:],
         )  # fmt: skip
         return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
@@ -223,7 +250,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     def _gold_user(self, state: ToolState) -> Message | str:
         case = state.case
         if not state.opened:
-            return case.story.stages[0].say
+            return case.story.opening
         answer = respond(case.domain, case.story, state.user, state.db, state.pending)
         for name in sorted(answer.user.did - state.user.did - state.acted):
             return Message("assistant", "", (ToolCall(name, {}, "call_0"),))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from turnwise.envs.worlds.spoken import MONTHS, NUMBERS
+from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
 
 FactKind: TypeAlias = Literal["money", "count", "date", "time", "code", "word"]
 MOST = 3
@@ -66,7 +66,8 @@ def say(fact: Fact) -> str:
     return dollars(int(fact.value)) if fact.kind == "money" else fact.value
 
 
-def _money(text: str) -> list[str]:
+def amounts(text: str) -> list[str]:
+    """Amounts of money, in cents."""
     found: list[str] = []
     for match in _MONEY.finditer(text):
         whole, _, part = (match[1] or match[2]).replace(",", "").partition(".")
@@ -80,7 +81,8 @@ def _counts(text: str) -> list[str]:
     return digits + [_WORDS.get(word.lower(), "1") for word in _NUMBER_WORD.findall(text)]
 
 
-def _dates(text: str) -> list[str]:
+def dates(text: str) -> list[str]:
+    """Days, as YYYY-MM-DD."""
     spoken = (
         f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}"
         for month, day, year in _SPOKEN.findall(text)
@@ -115,9 +117,9 @@ def _choices(choices: tuple[str, ...], text: str) -> set[str]:
 
 
 _EXTRACT: Mapping[FactKind, Callable[[str], list[str]]] = {
-    "money": _money,
+    "money": amounts,
     "count": _counts,
-    "date": _dates,
+    "date": dates,
     "time": _times,
     "code": _codes,
 }

@@ -1,4 +1,4 @@
-"""What a user wants: stages with their plans, private facts, a persona. Data that a task carries as JSON."""
+"""The user's story: stages with their plans, private facts and a persona, as JSON data of a task."""
 
 from __future__ import annotations
 
@@ -34,17 +34,27 @@ class Stage(NamedTuple):
     twist: str = ""  # his change of mind, said instead of the first yes
     insist: str = ""  # said once when he is told no
     check: str = ""  # what he must see for himself before he is content
+    wants: tuple[
+        str, ...
+    ] = ()  # changes that he would agree to, beside those that he names and the planned ones
+    quiet: bool = False  # its plan changes nothing (known to a case, not told in JSON)
 
 
 class Story(NamedTuple):
-    """A whole conversation's worth of wishes."""
+    """The requests of one conversation, with what the user knows and how the user behaves."""
 
     customer: str
     stages: tuple[Stage, ...]
     facts: Mapping[str, str] = {}
     patience: int = 4
     brief: bool = False  # tells one fact at a time
-    manner: str = ""  # said before each answer
+    manner: str = ""  # said before the first request
+    voice: Mapping[str, str] = {}  # how he says what is no request (phrases.PHRASES)
+
+    @property
+    def opening(self) -> str:
+        """The first words."""
+        return f"{self.manner} {self.stages[0].say}".strip()
 
     def to_json(self) -> Json:
         stages = [
@@ -56,7 +66,7 @@ class Story(NamedTuple):
             for stage in self.stages
         ]
         return {
-            **self._asdict(),
+            **{name: value for name, value in self._asdict().items() if name != "voice" or value},
             "stages": [_without_defaults(stage) for stage in stages],
             "facts": dict(self.facts),
         }
@@ -73,6 +83,7 @@ class Story(NamedTuple):
                     "tells": tuple(
                         Fact(kind, value, tuple(choices)) for kind, value, choices in stage.get("tells", ())
                     ),
+                    "wants": tuple(stage.get("wants", ())),
                 }
             )
             for stage in data["stages"]
@@ -98,4 +109,4 @@ def _step_json(step: PlanStep) -> Json:
 
 
 def _without_defaults(stage: Mapping[str, Json]) -> Json:
-    return {name: value for name, value in stage.items() if value not in ("", [], ())}
+    return {name: value for name, value in stage.items() if value not in ("", [], (), False)}

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import itertools
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Literal
 
-import pydantic
-
-from turnwise.envs.toolworld.database import Cell, Database, changes
-from turnwise.envs.toolworld.domain import Domain, Primitive, as_json
-from turnwise.envs.toolworld.drafts import Draft, carry_out
-from turnwise.envs.toolworld.files import FileKnobs, draw_file_task, fingerprint, folder_of, load_domain
+from turnwise.envs.toolworld.cases import domain_of, world
+from turnwise.envs.toolworld.domain import Domain, Primitive, StoryDraft
+from turnwise.envs.toolworld.files.tasks import draw_file_task
+from turnwise.envs.toolworld.knobs import FileDomainKnobs, ToolWorldKnobs
+from turnwise.envs.toolworld.phrases import draw_voice
 from turnwise.envs.toolworld.story import PlanStep, Stage, Story
-from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
-from turnwise.errors import EnvError, NotFoundError
-from turnwise.tasks.core import Json, Split, Task, canonical, derive_rng, digest
-from turnwise.tools.core import ToolCall
+from turnwise.envs.worlds.knobs import first_drawn, in_split
+from turnwise.tasks.core import Json, Split, Task, canonical, digest
 
 ENV = "turnwise/ToolWorld-v0"
-DOMAINS: Mapping[str, str] = {
-    "desk": "turnwise.envs.toolworld.desk",
-    "retail": "turnwise.envs.toolworld.retail",
-    "airline": "turnwise.envs.toolworld.airline",
-    "telecom": "turnwise.envs.toolworld.telecom",
-    "apps": "turnwise.envs.toolworld.apps",
-}
 MANNERS = (
     "",
     "Please be quick.",
@@ -41,138 +28,9 @@ MANNERS = (
 _PATIENCE = 40  # worlds and customers that one kind of first request is tried with
 
 
-class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
-    """What a suite of tool worlds may set."""
-
-    domains: tuple[str, ...] = ("retail",)
-    requests: tuple[int, int] = (1, 2)  # of a story, at least and at most; or one number
-    traps: float = pydantic.Field(0.25, ge=0, le=1)  # probability that a request is against the policy
-    changes: float = pydantic.Field(
-        0.2, ge=0, le=1
-    )  # probability that the user changes his mind in a request
-    paraphrase: bool = True
-    patience: int = pydantic.Field(4, ge=2, le=20)  # misunderstandings until the user leaves
-    brief: float = pydantic.Field(0.3, ge=0, le=1)  # probability of a user who tells one fact at a time
-    size: int = pydantic.Field(24, ge=4, le=2000)  # customers of a world, about
-    worlds: int = pydantic.Field(64, ge=1)  # different ones per split
-    user: Literal["scripted", "agent"] = "scripted"
-    turn_limit: int = pydantic.Field(30, ge=4)
-
-    @pydantic.field_validator("requests", mode="before")
-    @classmethod
-    def _range(cls, value: Json) -> Json:
-        return (value, value) if isinstance(value, int) else value
-
-    @pydantic.field_validator("domains", mode="after")
-    @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if name not in DOMAINS:
-                error = NotFoundError("domain", name, DOMAINS)
-                raise ValueError(f"{error.cause} {error.remedy}")
-        return value
-
-
-_loaded: dict[str, Domain] = {}
-
-
-def domain_of(name: str) -> Domain:
-    """A domain by its name: one of ours, or a folder of files (``files:PATH``, ``code:PATH``).
-
-    Raises:
-        NotFoundError: there is none of this name.
-    """
-    if folder := folder_of(name):
-        key = f"{name}#{fingerprint(folder)}"
-        if key not in _loaded:
-            _loaded[key] = load_domain(name)
-        return _loaded[key]
-    if name not in DOMAINS:
-        raise NotFoundError("domain", name, DOMAINS)
-    if name not in _loaded:
-        _loaded[name] = importlib.import_module(DOMAINS[name]).DOMAIN
-    return _loaded[name]
-
-
-@functools.lru_cache(maxsize=512)
-def world(name: str, seed: str, size: int) -> Database:
-    """The world of this seed, built once per process and shared: databases are immutable."""
-    return domain_of(name).build(derive_rng("world", name, seed), size)
-
-
-class Case:
-    """What stays the same during an episode: the domain, the story, the first and the last database."""
-
-    __slots__ = (
-        "base", "domain", "goal", "marks", "name", "planned", "played", "records", "story", "target", "task_id",
-    )  # fmt: skip
-
-    def __init__(self, name: str, story: Story, base: Database, task_id: str, played: bool) -> None:
-        self.name, self.base, self.task_id = name, base, task_id
-        self.played = played  # the user is another agent
-        self.domain = domain_of(name)
-        goal = base
-        for stage in story.stages:
-            goal = carry_out(self.domain, goal, story.customer, stage.plan)
-        self.target: Database = goal
-        self.goal: Mapping[Cell, str] = changes(base, goal)
-        stages = tuple(
-            stage._replace(plan=tuple(_in_full(self.domain, step) for step in stage.plan))
-            for stage in story.stages
-        )
-        self.story = story._replace(stages=stages)
-        # how each planned call is recorded when it was made (ToolState.done)
-        self.records = tuple(
-            tuple((step.name, canonical(step.arguments)) for step in stage.plan) for stage in stages
-        )
-        steps = (step for stage in stages for step in stage.plan)
-        self.planned: tuple[PlanStep, ...] = tuple(step for step in steps if step.kind == "call")
-        tells = sum(len(stage.tells) for stage in story.stages)
-        self.marks = tells + len(self.planned)
-
-    def __repr__(self) -> str:
-        return f"Case({self.task_id})"
-
-
-def _in_full(domain: Domain, step: PlanStep) -> PlanStep:
-    """A planned call with the defaults that it leaves out, as calls are recorded."""
-    made = domain.act(step.name) if step.kind == "call" else None
-    if made is None:
-        return step
-    arguments = made.tool.validate(ToolCall(step.name, step.arguments))
-    return step._replace(arguments={name: as_json(value) for name, value in arguments.items()})
-
-
-def case_of(task: Task) -> Case:
-    """The case of a task.
-
-    Raises:
-        EnvError: its plan does not work, or the files of its domain are not those that it was made of.
-    """
-    options = task.options
-    name = options["domain"]
-    seed, size = options["world"]
-    if (folder := folder_of(name)) and (stamp := fingerprint(folder)) != seed:
-        raise EnvError(f"The files of {name} have changed: {stamp}, not {seed}.", "Make the tasks again.")
-    base = world(name, seed, size)
-    for table, key, fields in options.get("patch", ()):
-        base = base.update(table, key, **fields)
-    base = Database(base.tables, base.mark)  # what the task's own world differs in was touched by nobody
-    return Case(name, Story.from_json(options["story"]), base, task.id, options["user"] == "agent")
-
-
-def knobs_of(values: Mapping[str, Json]) -> ToolWorldKnobs | FileKnobs:
-    """Check knobs; with ``data`` they are those of a domain in files.
-
-    Raises:
-        EnvError: one is unknown or has a value that is not allowed.
-    """
-    return check_knobs(FileKnobs if "data" in values else ToolWorldKnobs, values, "tool world")
-
-
-def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileKnobs) -> Task:
+def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileDomainKnobs) -> Task:
     """A task that no other split can draw, whose plan was carried out and breaks no rule."""
-    if isinstance(knobs, FileKnobs):
+    if isinstance(knobs, FileDomainKnobs):
         return draw_file_task(rng, split, knobs)
 
     name = rng.choice(knobs.domains)
@@ -182,18 +40,20 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileKnobs) -> T
     def draw(rng: Random) -> Task | None:
         kind = kinds[next(attempts) // _PATIENCE % len(kinds)]
         seed = digest(ENV, name, split.value, rng.randrange(knobs.worlds))
-        draft = Draft(
+        draft = StoryDraft(
             domain_of(name),
             rng,
             world(name, seed, knobs.size),
             paraphrase=knobs.paraphrase,
             changes=knobs.changes,
         )
-        stages = _stages(draft, kind, rng, knobs)
-        if stages is None:
+        made = _stages(draft, kind, rng, knobs)
+        if made is None:
             return None
+        stages = list(made)
         brief, manner = rng.random() < knobs.brief, rng.choice(MANNERS) if knobs.paraphrase else ""
-        story = Story(draft.customer, tuple(stages), draft.facts, knobs.patience, brief, manner)
+        voice = {} if draft.domain.compact else draw_voice(rng, split)
+        story = Story(draft.customer, tuple(stages), draft.facts, knobs.patience, brief, manner, voice)
         core = [[stage.say, [canonical(step) for step in stage.plan]] for stage in stages]
         if not in_split(split, ENV, core):
             return None
@@ -207,7 +67,7 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileKnobs) -> T
             "user": knobs.user,
             "turn_limit": knobs.turn_limit,
         }
-        return Task(ENV, stages[0].say, options, {"database": draft.db.digest})
+        return Task(ENV, story.opening, options, {"database": draft.db.digest})
 
     return first_drawn(draw, rng, split, "tool world")
 
@@ -219,7 +79,9 @@ def _first_kinds(domain: Domain, rng: Random, knobs: ToolWorldKnobs) -> list[Pri
     return [kinds[name] for name in rng.sample(sorted(kinds), len(kinds))]
 
 
-def _stages(draft: Draft, first: Primitive, rng: Random, knobs: ToolWorldKnobs) -> Sequence[Stage] | None:
+def _stages(
+    draft: StoryDraft, first: Primitive, rng: Random, knobs: ToolWorldKnobs
+) -> Sequence[Stage] | None:
     domain = draft.domain
     if not domain.enter(draft):
         return None
@@ -236,7 +98,7 @@ def _stages(draft: Draft, first: Primitive, rng: Random, knobs: ToolWorldKnobs) 
     return _introduced(domain, stages)
 
 
-def _drawn(draft: Draft, kinds: Mapping[str, Primitive], rng: Random) -> Stage | None:
+def _drawn(draft: StoryDraft, kinds: Mapping[str, Primitive], rng: Random) -> Stage | None:
     for name in rng.sample(sorted(kinds), len(kinds)):
         stage = kinds[name](draft)
         if stage is not None:

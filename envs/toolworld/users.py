@@ -1,121 +1,275 @@
-"""The user: a state machine over stages, or another agent who is told the same story.
+"""The user: a state machine over requests, or another agent who is told the same story.
 
-The machine never tells right from wrong: it goes on after any report of the kind that it waits for, so that
-nothing can be learned by trying. Only what a user can see for himself (a phone that works) is checked.
+Only deeds and a clear refusal end a request. The machine never tells right from wrong: it goes on after any change
+that was reported and any value that was told, so nothing can be learned by trying. What contradicts its own words it
+corrects, and what a user can see for himself (a phone that works) it checks. Whatever it does not understand is
+answered and costs nothing; patience counts only messages in which nothing was done, asked or told.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+import re
+from collections.abc import Sequence
 
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.domain import Domain
-from turnwise.envs.toolworld.facts import stated
-from turnwise.envs.toolworld.speech import understand
+from turnwise.envs.toolworld.domain import Deed, Domain
+from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
+from turnwise.envs.toolworld.phrases import phrase
+from turnwise.envs.toolworld.small import respond_small
+from turnwise.envs.toolworld.speech.reading import Heard, Proposal, understand, wishes
+from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
+from turnwise.envs.toolworld.speech.words import normal, stems
 from turnwise.envs.toolworld.story import Stage, Story
 
-
-class UserState(NamedTuple):
-    """What the user has said and heard. ``told`` are the (stage, fact) pairs that were last stated right."""
-
-    stage: int = 0
-    patience: int = 4
-    revealed: frozenset[str] = frozenset()
-    consent: bool = False
-    twisted: bool = False
-    insisted: bool = False
-    told: frozenset[tuple[int, int]] = frozenset()
-    did: frozenset[str] = frozenset()
-    over: bool = False
+_YES_INDEED = re.compile(
+    r"\b(?:yes|right|correct|indeed|afraid so|exactly|unfortunately|sadly|that is|it is)\b", re.IGNORECASE
+)
 
 
-class Answer(NamedTuple):
-    """The user's next words, and the world after what he did."""
-
-    user: UserState
-    db: Database
-    text: str
-
-
-def respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> Answer:
+def respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
     """What the scripted user does when the agent says ``text``."""
+    if domain.compact:
+        return respond_small(domain, story, user, db, text)
     stage = story.stages[user.stage]
-    heard = understand(domain, text)
-    user, states_all = _listen(stage, user, text)
+    heard = understand(domain.lexicon, text)
+    user, states_all = listen(stage, user, text)
     known = [slot for slot in heard.asks if slot in story.facts]
     if known:
-        told = known[:1] if story.brief else known
-        words = " ".join(story.facts[slot] for slot in told)
-        return Answer(user._replace(revealed=user.revealed | {*told}), db, _manner(domain, story, words))
-    if heard.deeds:
-        return _act(domain, story, user, db, heard.deeds)
-    if heard.consent:
-        return Answer(*_consent(domain, stage, user, db))
-    if stage.tells and not states_all and (heard.report or heard.asks):
-        return _impatient(domain, story, user, db, stage.again or stage.say)
-    if heard.report or (stage.tells and states_all):
-        return _reported(domain, story, user, db)
-    if heard.asks:
-        return _impatient(domain, story, user, db, "no ." if domain.compact else "I don't know that.")
-    sorry = "" if domain.compact else "Sorry, I don't understand. "
-    return _impatient(domain, story, user, db, sorry + stage.say)
+        return _tell(domain, story, user, db, heard, known)
+    if heard.deeds or heard.looks:
+        return _act(domain, story, user, db, heard)
+    if stage.check and (heard.tries or heard.done or heard.closing) and not heard.proposal.actions:
+        if domain.checks[stage.check](db, story.customer):
+            return _next(domain, story, user, db)
+        if heard.tries:
+            return UserAnswer(user, db, phrase(story, "broken"))
+    if (
+        heard.consent
+        and not (heard.done and user.served and not heard.asked)
+        and _meant(domain, story, stage, user, heard)
+    ):
+        return _consent(domain, story, stage, user, db, heard)
+    if heard.refusal and not (heard.done and user.served):
+        answer = _refused(domain, story, user, db, heard)
+        if answer is not None:
+            return answer
+    if user.doubts and _YES_INDEED.search(text) and not heard.consent:
+        return _no(domain, story, user, db)
+    if heard.consent and not (heard.done and user.served and not heard.asked):
+        return _consent(domain, story, stage, user, db, heard)
+    return _told(domain, story, stage, user, db, heard, states_all, text)
 
 
-def _listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
-    """Which facts are stated right now; and whether all that are waited for have a value in this text."""
-    told, waiting = set(user.told), False
-    for index, fact in enumerate(stage.tells):
-        right = stated(fact, text)
-        if right is None:
-            waiting = True
-        elif right:
-            told.add((user.stage, index))
-        else:
-            told.discard((user.stage, index))  # the last statement counts
-    return (user._replace(told=frozenset(told)) if stage.tells else user), not waiting
+def _tell(
+    domain: Domain, story: Story, user: UserState, db: Database, heard: Heard, known: Sequence[str]
+) -> UserAnswer:
+    """The facts that were asked for; and a yes, where the same message proposes something that fits."""
+    told = known[:1] if story.brief else known
+    words = " ".join(story.facts[slot] for slot in told)
+    user = user._replace(revealed=user.revealed | {*told})
+    if heard.proposal.actions and heard.consent:
+        user = user._replace(offered=heard.proposal)
+    return UserAnswer(user, db, words)
 
 
-def _consent(domain: Domain, stage: Stage, user: UserState, db: Database) -> tuple[UserState, Database, str]:
-    if stage.twist and not user.twisted:
-        return user._replace(twisted=True), db, stage.twist
-    return user._replace(consent=True), db, "yes ." if domain.compact else "Yes, please."
-
-
-def _act(domain: Domain, story: Story, user: UserState, db: Database, deeds: tuple[object, ...]) -> Answer:
+def _act(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer:
+    """What he is told to do with his device; and what he is asked about it, which he looks up."""
+    deeds = {deed.name: deed for deed in domain.deeds}
+    names = [
+        *heard.deeds,
+        *([domain.deeds[0].name] if heard.looks and domain.deeds[0].name not in heard.deeds else []),
+    ]
     said: list[str] = []
-    did = set(user.did)
-    for deed in domain.deeds:
-        if deed in deeds:
-            db, result, _ = deed.does(db, story.customer)
-            said.append(str(result))
-            did.add(deed.name)
-    return Answer(user._replace(did=frozenset(did)), db, " ".join(said))
+    for name in names:
+        deed: Deed = deeds[name]
+        db, result, _ = deed.does(db, story.customer)
+        said.append(str(result))
+    return UserAnswer(user._replace(did=user.did | {*names}), db, " ".join(said))
 
 
-def _reported(domain: Domain, story: Story, user: UserState, db: Database) -> Answer:
+def _refused(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer | None:
+    """After a clear no he insists or goes on; otherwise he asks whether it was one. None: it was none at all."""
+    wanted = wants(domain, story.stages[user.stage])
+    if heard.consent and heard.proposal.actions & wanted:
+        return None  # a part of it is offered
+    if (heard.question or heard.asks) and (heard.refusal != "clear" or heard.queries):
+        return None
+    if heard.refusal == "clear" and not (heard.consent and heard.proposal.actions):
+        return _no(domain, story, user, db)
+    if user.doubts:
+        return _no(domain, story, user, db)
+    other = heard.consent and bool(heard.proposal.actions)
+    return UserAnswer(user._replace(doubts=True), db, phrase(story, "other" if other else "doubt"))
+
+
+def _no(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnswer:
     stage = story.stages[user.stage]
-    if stage.check and not domain.checks[stage.check](db, story.customer):
-        return _impatient(domain, story, user, db, "It still doesn't work.")
     if stage.insist and not user.insisted:
-        return Answer(user._replace(insisted=True), db, stage.insist)
-    after = user._replace(stage=user.stage + 1, consent=False, twisted=False, insisted=False)
+        return UserAnswer(user._replace(insisted=True, doubts=False), db, stage.insist)
+    return _next(domain, story, user, db)
+
+
+def _consent(
+    domain: Domain, story: Story, stage: Stage, user: UserState, db: Database, heard: Heard
+) -> UserAnswer:
+    """A yes to what was proposed, if it is what he wants and contradicts nothing that he said."""
+    if not heard.proposal.actions and user.agreed and not heard.proposal.named.values:
+        return UserAnswer(user, db, phrase(story, "yes"))  # asked once more
+    offered, hit = _meant(domain, story, stage, user, heard) or (heard.proposal, frozenset[str]())
+    if any(cents > TOO_MUCH for cents in heard.proposal.named.money) or heard.absurd:
+        return UserAnswer(user, db, phrase(story, "too_much"))
+    if not hit and not offered.actions and not heard.foreign:
+        return UserAnswer(user, db, phrase(story, "vague"))
+    if not hit:
+        return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")
+    if clash(offered.named.values, own_values(domain, story, stage, user), whole=offered.only):
+        wish = stage.twist if user.twisted else stage.say
+        return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
+    if stage.twist and not user.twisted:
+        return UserAnswer(user._replace(twisted=True, agreed=(), offered=Proposal()), db, stage.twist)
+    agreed = (*user.agreed, offered._replace(actions=hit))
+    user = user._replace(consent=True, agreed=agreed, offered=Proposal())
+    return UserAnswer(user, db, phrase(story, "yes"))
+
+
+def _meant(
+    domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard
+) -> tuple[Proposal, frozenset[str]] | None:
+    """What a yes would be to, and which of the wanted changes it is; None where that is none of them.
+
+    A question that names no change is about what was offered before, or about the one that he wants, where it names
+    a price or something of his request.
+    """
+    wanted, now = wants(domain, stage), heard.proposal
+    if hit := now.actions & wanted:
+        return now, hit
+    if now.actions - now.bare:
+        return None
+    if hit := user.offered.actions & wanted:
+        return _with(user.offered, now), hit
+    if heard.foreign:
+        return None
+    own = own_values(domain, story, stage, user)
+    if now.about & wanted or now.named.money or own & now.named.values:
+        hit = now.about & wanted or (frozenset[str]() if stage.check else wanted)
+        return (now._replace(actions=hit), hit) if hit else None
+    return None
+
+
+def _with(earlier: Proposal, now: Proposal) -> Proposal:
+    """An earlier proposal with what is named now."""
+    more = now.named
+    return earlier._replace(
+        named=earlier.named._replace(
+            values=earlier.named.values | more.values, money=earlier.named.money | more.money
+        )
+    )
+
+
+def _told(
+    domain: Domain,
+    story: Story,
+    stage: Stage,
+    user: UserState,
+    db: Database,
+    heard: Heard,
+    states_all: bool,
+    text: str,
+) -> UserAnswer:
+    """After what the agent reports or says beside it: the next request, or a word to go on."""
+    ready = user.served or stage.quiet
+    if heard.proposal.actions:
+        user = user._replace(offered=heard.proposal)
+    if stage.tells and not states_all and (heard.done or heard.closing) and ready and not heard.question:
+        return UserAnswer(user, db, stage.again or stage.say)
+    reported = heard.done or heard.closing or (heard.stated and domain.asks_consent)
+    if (
+        not stage.check
+        and ready
+        and ((stage.tells and states_all) or (user.served and reported and not stage.tells))
+    ):
+        return _next(domain, story, user, db)
+    if heard.question or heard.asks:
+        act = "as_said" if _about_request(stage, text) else "unknown"
+        return UserAnswer(user, db, f"{phrase(story, act)} {stage.say}")
+    if (heard.claims and not user.served) or heard.closing:
+        return UserAnswer(user, db, f"{phrase(story, 'not_yet' if heard.claims else 'still')} {stage.say}")
+    if heard.forbids:
+        return UserAnswer(user, db, phrase(story, "wont"))
+    if heard.stated and user.served:
+        return UserAnswer(user, db, phrase(story, "and_now"))
+    if (
+        heard.stated
+        or heard.done
+        or heard.offers
+        or heard.hold
+        or heard.courtesy
+        or heard.tries
+        or heard.refusal
+    ):
+        return UserAnswer(user, db, phrase(story, "wait"))
+    return _impatient(story, user, db, f"{phrase(story, 'puzzled')} {stage.say}")
+
+
+def _next(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnswer:
+    fresh = UserState()
+    after = user._replace(
+        stage=user.stage + 1, consent=False, agreed=(), offered=fresh.offered, twisted=False, insisted=False,
+        served=False, doubts=False,
+    )  # fmt: skip
     if after.stage == len(story.stages):
         # The stage stays the last one, so that a story's end has a stage too.
-        bye = "bye ." if domain.compact else "Thank you, that is all. Goodbye."
-        return Answer(after._replace(stage=user.stage, over=True), db, bye)
-    return Answer(after, db, _manner(domain, story, story.stages[after.stage].say))
+        return UserAnswer(after._replace(stage=user.stage, over=True), db, phrase(story, "bye"))
+    return UserAnswer(after, db, story.stages[after.stage].say)
 
 
-def _impatient(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> Answer:
+def _impatient(story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
     left = user.patience - 1
     if left <= 0:
-        gone = "bye ." if domain.compact else "This leads nowhere. I will try elsewhere."
-        return Answer(user._replace(patience=0), db, gone)
-    return Answer(user._replace(patience=left), db, text)
+        return UserAnswer(user._replace(patience=0), db, phrase(story, "leave"))
+    return UserAnswer(user._replace(patience=left), db, text)
 
 
-def _manner(domain: Domain, story: Story, text: str) -> str:
-    return text if domain.compact or not story.manner else f"{story.manner} {text}"
+def _about_request(stage: Stage, text: str) -> bool:
+    """Whether a question is about the request, so that saying it again answers it."""
+    asked = {*stems(normal(text)).split()}
+    return bool(asked & _REQUEST or (asked - _COMMON) & {*stems(normal(stage.say)).split()})
+
+
+_REQUEST = frozenset(
+    stems(
+        "order reservation booking trip reference confirmation number reason why address item which card payment date day when "
+        "size plan request repeat again rephrase catch mean want need wish like do passenger name cabin flight refund money "
+        "about what happened problem issue spelt spelled spell describe exactly where to variant colour"
+    ).split()
+)
+_COMMON = frozenset(
+    stems("i you your my me the a an is are it to of for on in and does do not at with please").split()
+)
+
+
+def wants(domain: Domain, stage: Stage) -> frozenset[str]:
+    """The changes that a user would agree to: what he asks for, allowed or not."""
+    planned = tuple(step.name for step in stage.plan if step.kind == "call")
+    return _wants(domain, stage.say, stage.twist, (*planned, *stage.wants))
+
+
+@functools.lru_cache(maxsize=4096)
+def _wants(domain: Domain, say: str, twist: str, planned: tuple[str, ...]) -> frozenset[str]:
+    return (wishes(domain.lexicon, f"{say} {twist}") | {*planned}) & domain.lexicon.actions.keys()
+
+
+def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> frozenset[Value]:
+    """What the user himself has named for this request; a change of mind replaces what it is about."""
+    patterns = domain.lexicon.patterns
+    values = named(stage.say, patterns).values
+    for slot in user.revealed - {*domain.identity}:
+        values |= named(story.facts.get(slot, ""), patterns).values
+    if not user.twisted:
+        return values
+    later = named(stage.twist, patterns).values
+    return frozenset(pair for pair in values if pair[0] not in {kind for kind, _ in later}) | later
 
 
 STOP = "###STOP###"

@@ -4,104 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.tracker.board import PRIORITIES, Board, Comment, Issue, Label, Person
+from turnwise.envs.tracker.state import PRIORITIES, Comment, Issue, Label, Person, TrackerBoard
+from turnwise.envs.tracker.vocabulary import FAULTS, LABELS, PARTS, PEOPLE, SEEN, SPAM, TRIED, WHENS
 from turnwise.tasks.core import derive_rng
 
-PEOPLE = [
-    "ada",
-    "bao",
-    "carmen",
-    "dmitri",
-    "edda",
-    "farid",
-    "greta",
-    "hugo",
-    "imani",
-    "jonas",
-    "kenji",
-    "lucia",
-    "mateo",
-    "nadia",
-    "olga",
-    "pavel",
-    "quinn",
-    "rosa",
-    "samir",
-    "tove",
-    "umar",
-    "vera",
-    "wanda",
-    "xenia",
-    "yusuf",
-    "zora",
-]
-LABELS = (
-    ("bug", "Something is broken"),
-    ("feature", "Something new"),
-    ("docs", "Manuals and help"),
-    ("design", "How it looks"),
-    ("speed", "It takes too long"),
-    ("security", "It may harm someone"),
-    ("mobile", "On small screens"),
-    ("install", "Getting it to run"),
-)
-PARTS = (
-    "export dialog",
-    "calendar view",
-    "login page",
-    "search field",
-    "sync service",
-    "photo gallery",
-    "backup job",
-    "settings menu",
-    "invoice printer",
-    "map layer",
-    "chat window",
-    "audio player",
-    "spell checker",
-    "file picker",
-    "report builder",
-    "user directory",
-)
-FAULTS = (
-    "freezes",
-    "shows an empty list",
-    "forgets its settings",
-    "asks twice for a password",
-    "prints the wrong date",
-    "loses the last line",
-    "needs a minute to open",
-    "overlaps the footer",
-    "ignores the keyboard",
-    "rejects long names",
-)
-WHENS = (
-    "after a restart",
-    "on slow networks",
-    "in dark mode",
-    "with many accounts",
-    "when offline",
-    "for guests",
-    "in February",
-    "behind a proxy",
-)
-_SEEN = (
-    "I see this too.",
-    "Same here.",
-    "It happens about once a day.",
-    "Not on my machine.",
-    "Still there today.",
-)
-_TRIED = ("A restart does not help.", "Clearing the cache helps for an hour.", "An older version works.")
-SPAM = (
-    "Cheap watches, visit watch-{n}.example now",
-    "You have won {n} coins, write to prize-{n}.example",
-    "Best casino bonus {n}, no deposit at lucky-{n}.example",
-    "Grow your followers by {n} a day: boost-{n}.example",
-)
 
-
-def make_board(seed: str, issues: int, comments: int) -> Board:
+def make_board(seed: str, issues: int, comments: int) -> TrackerBoard:
     """A board with so many issues and at most so many comments on each. Titles and error codes are unique."""
     rng = derive_rng("tracker", seed)
     people = rng.sample(PEOPLE, 8)
@@ -110,10 +18,10 @@ def make_board(seed: str, issues: int, comments: int) -> Board:
     labels = tuple(Label(*label) for label in rng.sample(LABELS, 6))
     made = [_issue(rng, number, title, people, labels) for number, title in enumerate(titles, 1)]
     made = [_discuss(rng, issue, people, comments, codes) for issue in made]
-    return Board(people[0], tuple(map(Person, sorted(people))), labels, tuple(made))
+    return TrackerBoard(people[0], tuple(map(Person, sorted(people))), labels, tuple(made))
 
 
-def new_title(rng: Random, board: Board) -> str:
+def new_title(rng: Random, board: TrackerBoard) -> str:
     """A title that no issue of the board has."""
     taken = {issue.title for issue in board.issues}
     return next(title for title in _titles(rng, len(taken) + 1) if title not in taken)
@@ -121,7 +29,7 @@ def new_title(rng: Random, board: Board) -> str:
 
 def said_text(rng: Random) -> str:
     """What a person may write about an issue."""
-    return f"{rng.choice(_SEEN)} {rng.choice(_TRIED)}"
+    return f"{rng.choice(SEEN)} {rng.choice(TRIED)}"
 
 
 def spam(rng: Random) -> str:
@@ -139,7 +47,7 @@ def _issue(rng: Random, number: int, title: str, people: list[str], labels: tupl
     return Issue(
         number,
         title,
-        f"Seen with version {version}. {rng.choice(_TRIED)}",
+        f"Seen with version {version}. {rng.choice(TRIED)}",
         rng.choice(people),
         open=rng.random() < 0.7,
         labels=tuple(label.name for label in labels if label.name in named),

@@ -7,15 +7,16 @@ from random import Random
 from typing import ClassVar
 
 from turnwise.envs.messages import Message
-from turnwise.envs.tracker.board import Board
-from turnwise.envs.tracker.cases import case_of, draw_task
 from turnwise.envs.tracker.knobs import TrackerKnobs
-from turnwise.envs.tracker.plan import next_act, next_look, sheet_of
-from turnwise.envs.tracker.site import Stay, TrackerSite
-from turnwise.envs.web.acts import say
-from turnwise.envs.web.env import WebEnv, WebState
+from turnwise.envs.tracker.site import TrackerSite
+from turnwise.envs.tracker.solver import next_act, next_look, sheet_of
+from turnwise.envs.tracker.state import Stay, TrackerBoard
+from turnwise.envs.tracker.tasks import case_of, draw_task
+from turnwise.envs.web.actions import say
+from turnwise.envs.web.env import WebEnv
 from turnwise.envs.web.sessions import SessionVisit
 from turnwise.envs.web.site import Visit
+from turnwise.envs.web.state import WebState
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn
 from turnwise.tasks.core import Json, Split, Task
 
@@ -25,7 +26,7 @@ _LAPSE = 0.1  # how often the demonstrator does anything, and how often it says 
 class TrackerEnv(WebEnv):
     """Create, edit, find, moderate. Only the board that was asked for counts as done: nothing less, nothing more."""
 
-    floor: ClassVar[float] = 0.05
+    max_trivial_score: ClassVar[float] = 0.05
     turn_limit = 30
 
     @classmethod
@@ -49,7 +50,7 @@ class TrackerEnv(WebEnv):
 
     def details(self, state: WebState) -> Mapping[str, Json]:
         """Which template, and whether the agent obeyed a comment on the board (knob ``injections``)."""
-        board: Board = state.server.board
+        board: TrackerBoard = state.server.board
         said = [said.text for issue in board.issues for said in issue.comments if said.author == board.me]
         options = self.task.options
         return {"template": options["template"], "obeyed": any(options["word"] in text for text in said)}
@@ -65,7 +66,7 @@ class TrackerEnv(WebEnv):
         return act or say("done", answer=case.ask.answer)
 
     def demonstrate(self, state: WebState, rng: Random) -> Message | str:
-        """A distracted colleague: one action in ten is any, and one in ten ends the work too early."""
+        """An imperfect scripted policy: one action in ten is random, and one in ten ends the task."""
         chance = rng.random()
         if chance < _LAPSE:
             return rng.choice(list(self.admissible(state)))

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pydantic
 
-from turnwise.envs.tracker.asks import TEMPLATES
+from turnwise.envs.tracker.task_templates import TEMPLATES
 
 _NAMES = frozenset(name for templates in TEMPLATES.values() for name in templates)
 

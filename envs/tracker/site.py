@@ -1,29 +1,21 @@
-"""The issue tracker's pages. Addresses say which page it is; forms are sent to board.submit and change the board."""
+"""The issue tracker's pages. Addresses say which page it is; forms change the board (actions.py)."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from turnwise.envs.tracker.board import PRIORITIES, Board, Filter, Issue, Refused, submit
-from turnwise.envs.tracker.cases import case_of
-from turnwise.envs.web.sessions import Reply, Request, SessionSite
+from turnwise.envs.tracker.actions import RefusedForm, submit
+from turnwise.envs.tracker.state import PRIORITIES, Issue, IssueFilter, Stay, TrackerBoard
+from turnwise.envs.tracker.tasks import case_of
+from turnwise.envs.web.sessions import PageReply, PageRequest, SessionSite
 from turnwise.tasks.core import Task
 
 PER_PAGE = 10
-
-
-class Stay(NamedTuple):
-    """A visit: the board, and the form that was refused last (until another page is opened)."""
-
-    board: Board
-    alert: str = ""
-    page: str = ""  # on which it stands
-    draft: tuple[tuple[str, str], ...] = ()  # what was filled in there
 
 
 class TrackerSite(SessionSite[Stay]):
@@ -34,7 +26,7 @@ class TrackerSite(SessionSite[Stay]):
     def initial(self, task: Task) -> Stay:
         return Stay(case_of(task).ask.board)
 
-    def answer(self, state: Stay, request: Request) -> Reply[Stay]:
+    def answer(self, state: Stay, request: PageRequest) -> PageReply[Stay]:
         if request.method == "POST":
             return _posted(state, request)
         address = "/" + "/".join(request.path)
@@ -42,24 +34,26 @@ class TrackerSite(SessionSite[Stay]):
             state = Stay(state.board)
         made = _page(state.board, request)
         if made is None:
-            return Reply(state, _render(state, "missing", "No such page", {}), status=404)
-        return Reply(state, _render(state, *made))
+            return PageReply(state, _render(state, "missing", "No such page", {}), status=404)
+        return PageReply(state, _render(state, *made))
 
 
-def _posted(state: Stay, request: Request) -> Reply[Stay]:
+def _posted(state: Stay, request: PageRequest) -> PageReply[Stay]:
     here = request.form.get("page", "/")
     if not here.startswith("/") or here.startswith("//"):
         here = "/"
     try:
         board = submit(state.board, request.path, request.form)
-    except Refused as refused:
-        return Reply(Stay(state.board, str(refused), here, tuple(request.form.items())), redirect=quote(here))
+    except RefusedForm as refused:
+        return PageReply(
+            Stay(state.board, str(refused), here, tuple(request.form.items())), redirect=quote(here)
+        )
     if board is None:
-        return Reply(state, _render(state, "missing", "No such page", {}), status=404)
-    return Reply(Stay(board), redirect=quote(_after(board, request, here)))
+        return PageReply(state, _render(state, "missing", "No such page", {}), status=404)
+    return PageReply(Stay(board), redirect=quote(_after(board, request, here)))
 
 
-def _after(board: Board, request: Request, here: str) -> str:
+def _after(board: TrackerBoard, request: PageRequest, here: str) -> str:
     """Where a form leads."""
     match request.path:
         case ("issues", "new"):
@@ -74,7 +68,7 @@ def _after(board: Board, request: Request, here: str) -> str:
             return here
 
 
-def _page(board: Board, request: Request) -> tuple[str, str, dict[str, Any]] | None:
+def _page(board: TrackerBoard, request: PageRequest) -> tuple[str, str, dict[str, Any]] | None:
     """The template, the title and what it is given; None where there is no such page."""
     match request.path:
         case ():
@@ -98,7 +92,9 @@ def _page(board: Board, request: Request) -> tuple[str, str, dict[str, Any]] | N
             return None
 
 
-def _of_issue(board: Board, issue: Issue, rest: tuple[str, ...]) -> tuple[str, str, dict[str, Any]] | None:
+def _of_issue(
+    board: TrackerBoard, issue: Issue, rest: tuple[str, ...]
+) -> tuple[str, str, dict[str, Any]] | None:
     title = f"#{issue.number} {issue.title}"
     match rest:
         case ():
@@ -114,8 +110,8 @@ def _of_issue(board: Board, issue: Issue, rest: tuple[str, ...]) -> tuple[str, s
             return None
 
 
-def _listed(board: Board, query: Mapping[str, str]) -> dict[str, Any]:
-    chosen = Filter(**{name: query.get(name, "") for name in Filter._fields})
+def _listed(board: TrackerBoard, query: Mapping[str, str]) -> dict[str, Any]:
+    chosen = IssueFilter(**{name: query.get(name, "") for name in IssueFilter._fields})
     found = [issue for issue in reversed(board.issues) if chosen.admits(issue)]
     number = query.get("page", "1")
     page = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else 1

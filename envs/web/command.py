@@ -20,7 +20,10 @@ from typing import NamedTuple
 
 from turnwise.envs.web.site import Visit
 from turnwise.errors import InfraError
+from turnwise.secrets import public_environment
 from turnwise.tasks.core import Json, Task
+from turnwise.tools.owner import make_folder, mark
+from turnwise.tools.sandbox.reap import reap_once
 
 _POLL = 0.02  # seconds between two tries to reach an application that starts
 
@@ -71,7 +74,8 @@ class CommandVisit:
     """A running application and its folder."""
 
     def __init__(self, command: Command) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="turnwise-web-"))
+        reap_once()
+        self.folder = make_folder("web")
         self.port = _free_port()
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
@@ -124,7 +128,7 @@ class CommandVisit:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env={**os.environ, **(self._command.environment or {})},
+                    env={**public_environment(), **(self._command.environment or {}), **mark()},
                     start_new_session=True,
                 )
             except OSError as error:

@@ -20,42 +20,21 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
-from turnwise.envs.core import End, Transition
+from turnwise.envs.core import EndReason, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Image, Message, Messages
-from turnwise.envs.web.acts import SYSTEM, WEB_TOOLS, perform, read_call
+from turnwise.envs.web.actions import SYSTEM, WEB_TOOLS, perform, read_call
+from turnwise.envs.web.render import show_view
 from turnwise.envs.web.site import Site, Visit
+from turnwise.envs.web.state import LiveSite, WebSnapshot, WebState
 from turnwise.errors import InfraError
-from turnwise.tasks.core import Json, Task, canonical
+from turnwise.tasks.core import Json, Task
 from turnwise.tools.browser.looking import Look, View
 from turnwise.tools.browser.pool import chromium
-from turnwise.tools.browser.session import Moment, Session
+from turnwise.tools.browser.session import Session, lease
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
-
-
-class WebState(NamedTuple):
-    """What deciding and judging need: the server's state, the page as it was shown, the answer given."""
-
-    server: Any
-    page: View
-    answer: str = ""
-
-
-class Desk(NamedTuple):
-    """The live world of an environment: a visit at the server and a browser session."""
-
-    visit: Visit
-    session: Session
-
-
-class World(NamedTuple):
-    """A copy of the live world."""
-
-    task: Task
-    server: object
-    browser: Moment
 
 
 class WebEnv(LiveEnv[WebState]):
@@ -75,8 +54,8 @@ class WebEnv(LiveEnv[WebState]):
     def __init__(self, *, view: Look = "tree", shaping: float = 0.0, render_mode: str | None = None) -> None:
         super().__init__(shaping=shaping, render_mode=render_mode)
         self._view: Look = view
-        self._desk: Desk | None = None
-        self._cleaner: weakref.finalize[[Desk], WebEnv] | None = None
+        self._desk: LiveSite | None = None
+        self._cleaner: weakref.finalize[[LiveSite], WebEnv] | None = None
 
     # --- what an author writes -------------------------------------------------------------------
 
@@ -89,7 +68,7 @@ class WebEnv(LiveEnv[WebState]):
         return None
 
     def gold(self, state: WebState) -> Message | str:
-        """The task's ``gold``: a list with one action for each turn, as :func:`turnwise.envs.web.acts.say` writes it."""
+        """The task's ``gold``: a list with one action for each turn, as :func:`turnwise.envs.web.actions.say` writes it."""
         return self.task.gold[self.now.turn]
 
     def admissible(self, state: WebState) -> Sequence[str]:
@@ -125,12 +104,12 @@ class WebEnv(LiveEnv[WebState]):
             return self._end(after, score, self.describe(view, self.task, action.tool_calls))
         return Transition(after, self.describe(view, self.task, action.tool_calls))
 
-    def capture(self) -> World:
+    def capture(self) -> WebSnapshot:
         desk = self._require_desk()
-        return World(self.task, desk.visit.capture(), desk.session.capture())
+        return WebSnapshot(self.task, desk.visit.capture(), desk.session.capture())
 
     def revive(self, captured: object) -> None:
-        world = cast(World, captured)
+        world = cast(WebSnapshot, captured)
         desk = self._desk or self._sit(world.task)
         desk.visit.revive(world.server)
         if desk.session.origin != desk.visit.origin:
@@ -201,45 +180,38 @@ class WebEnv(LiveEnv[WebState]):
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _sit(self, task: Task) -> Desk:
+    def _sit(self, task: Task) -> LiveSite:
         """A new visit and a clean browser session."""
         self.close()
         visit = self.begin_visit(task)
         try:
-            session = chromium().lease(visit.origin)
+            session = lease(chromium(), visit.origin)
         except BaseException:
             visit.close()
             raise
-        self._desk = desk = Desk(visit, session)
+        self._desk = desk = LiveSite(visit, session)
         self._cleaner = weakref.finalize(self, _clean, desk)
         for name, value in visit.cookies.items():
             session.add_cookie(name, value)
         return desk
 
-    def _require_desk(self) -> Desk:
+    def _require_desk(self) -> LiveSite:
         if self._desk is None:
             raise InfraError("The environment has no browser.", "Call reset() first.")
         return self._desk
 
-    def _state(self, desk: Desk, view: View) -> WebState:
+    def _state(self, desk: LiveSite, view: View) -> WebState:
         return WebState(self.server_state(desk.visit), view._replace(notes=(), image=b""))
 
     def _judged(self, state: WebState) -> Transition[WebState]:
         return self._end(state, self.check(state), "The task is over.")
 
     def _end(self, state: WebState, score: float, told: str | Messages) -> Transition[WebState]:
-        end = End.SOLVED if score >= 1.0 else End.FAILED
+        end = EndReason.SOLVED if score >= 1.0 else EndReason.FAILED
         return Transition(state, told, {"outcome": score}, end, self.details(state))
 
 
-def show_view(view: View) -> str:
-    """A page as text: its title and address, what happened, what stands on it."""
-    tab = f" (tab {view.tab} of {len(view.tabs)})" if len(view.tabs) > 1 else ""
-    notes = "".join(f"\nnote: {note}" for note in view.notes)
-    return f"page {canonical(view.title)} {view.address}{tab}{notes}\n{view.text}"
-
-
-def _clean(desk: Desk) -> None:
+def _clean(desk: LiveSite) -> None:
     """Free what an environment that was thrown away without ``close`` has left."""
     desk.visit.close()
     desk.session.abandon()

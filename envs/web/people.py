@@ -1,15 +1,16 @@
-"""A person plays a web task in a browser of their own, and is scored as an agent is."""
+"""Lets a person play a web task in their own browser, scored as an agent is."""
 
 from __future__ import annotations
 
-import sys
 import time
 
 from turnwise.envs.registry import make
-from turnwise.envs.web.env import WebEnv, WebState
+from turnwise.envs.web.env import WebEnv
 from turnwise.envs.web.sessions import SessionVisit
+from turnwise.envs.web.state import WebState
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Task
+from turnwise.terminal import hand_over
 from turnwise.tools.browser.looking import View
 
 _POLL = 0.2  # seconds between two looks at whether the person is done
@@ -26,8 +27,7 @@ def browse(task: Task) -> float | None:
         raise TurnwiseError(f"{task.env} is no web site.", "Leave --browse out, and play it here.")
     visit = env.begin_visit(task)
     address = visit.door if isinstance(visit, SessionVisit) else visit.origin + env.start
-    told = f"{task.prompt}\n\nOpen {address} in your browser (this machine only). Ctrl-C ends."
-    print(told, file=sys.stderr, flush=True)
+    hand_over(f"{task.prompt}\n\nOpen {address} in your browser (this machine only). Ctrl-C ends.")
     try:
         while (score := env.verdict(WebState(env.server_state(visit), View("", "", "")))) is None:
             time.sleep(_POLL)

@@ -1,6 +1,6 @@
 """Web applications in this process: aiohttp serves them, a visit's state is an immutable value.
 
-A subclass of :class:`SessionSite` is a pure function ``answer(state, request) → Reply(next state, page)``, so that
+A subclass of :class:`SessionSite` is a pure function ``answer(state, request) → PageReply(next state, page)``, so that
 copying a visit copies a reference. One server on a free loopback port serves all visits of a process; a visit is
 known by a token in a cookie that scripts cannot read, and nothing is served without one.
 """
@@ -34,7 +34,7 @@ _HEADERS = {
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-class Request(NamedTuple):
+class PageRequest(NamedTuple):
     """What a page asked for: the path's parts, the query and the form as text."""
 
     method: str  # GET or POST
@@ -43,7 +43,7 @@ class Request(NamedTuple):
     form: Mapping[str, str]
 
 
-class Reply(NamedTuple, Generic[State]):
+class PageReply(NamedTuple, Generic[State]):
     """The visit's next state and what is shown: HTML, or another address to go to (after POST)."""
 
     state: State
@@ -108,7 +108,7 @@ class SessionSite(Generic[State]):
         raise NotImplementedError
 
     @abstractmethod
-    def answer(self, state: State, request: Request) -> Reply[State]:
+    def answer(self, state: State, request: PageRequest) -> PageReply[State]:
         """The application: pure, quick, and never raising for what a browser can send."""
         raise NotImplementedError
 
@@ -170,10 +170,13 @@ class SessionSite(Generic[State]):
         if request.method == "POST":
             if request.headers.get("Origin", self._origin) != self._origin:
                 return _plain("Forms of other sites are not accepted.", 403)
-            form = {name: str(value) for name, value in (await request.post()).items()}
+            try:
+                form = {name: str(value) for name, value in (await request.post()).items()}
+            except (ValueError, LookupError):  # no form, or in letters that nobody knows
+                return _plain("This form cannot be read.", 400)
         elif request.method != "GET":
             return _plain("Only GET and POST.", 405)
-        reply = self.answer(visit.state, Request(request.method, parts, dict(request.query), form))
+        reply = self.answer(visit.state, PageRequest(request.method, parts, dict(request.query), form))
         visit.state = reply.state
         if reply.redirect:
             return web.Response(status=303, headers={**_HEADERS, "Location": reply.redirect})

@@ -1,4 +1,4 @@
-"""What a web application must be able to do, so that agents can be trained on it."""
+"""The interface that a web application must have so that agents can be trained on it."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Step, Transition
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
@@ -101,12 +101,12 @@ def _line(text: str) -> str:
 TOOLS = (tool(act),)
 
 
-class Answer(NamedTuple, Generic[State]):
+class CommandAnswer(NamedTuple, Generic[State]):
     """What a command did: the next state, what is said of it, and whether it is over."""
 
     state: State
     text: str
-    end: End | None = None
+    end: EndReason | None = None
 
 
 class CommandEnv(AgentEnv[State]):
@@ -114,8 +114,9 @@ class CommandEnv(AgentEnv[State]):
 
     Subclasses define :meth:`begin`, :meth:`opening`, :meth:`obey`, and the rest of ``AgentEnv``. The task
     option ``commands`` says who is told what can be done: nobody (``hidden``), ``info["details"]`` (``info``)
-    or the policy (``shown``). The constructor's ``grounding`` is paid for each command that can be carried
-    out (SPA-RL, arXiv 2505.20732): a reward for steps as such, so it changes what is optimal.
+    or the policy (``shown``). The constructor's ``grounding`` is paid for a command that can be carried out
+    (SPA-RL, arXiv 2505.20732) and leads to a state of the episode that is new: a reward for steps as such, so it
+    changes what is optimal, but looking about again earns nothing.
     """
 
     tools = TOOLS
@@ -127,7 +128,7 @@ class CommandEnv(AgentEnv[State]):
         super().__init__(shaping=shaping, render_mode=render_mode)
         self.grounding = grounding
         if grounding:
-            self.ledger = {**self.ledger, "grounding": Kind.STEP}
+            self.reward_components = {**self.reward_components, "grounding": RewardKind.STEP}
 
     def begin(self, task: Task) -> State:
         """The first state."""
@@ -137,7 +138,7 @@ class CommandEnv(AgentEnv[State]):
         """The system message and the first observation."""
         raise NotImplementedError
 
-    def obey(self, state: State, words: Sequence[str]) -> Answer[State]:
+    def obey(self, state: State, words: Sequence[str]) -> CommandAnswer[State]:
         """What a command does.
 
         Raises:
@@ -164,15 +165,35 @@ class CommandEnv(AgentEnv[State]):
             if shown == "shown":
                 text = f"{text}\n{self._hint(after)}"
             details = {"commands": list(self.admissible(after))}
-        rewards = {"outcome": float(end is End.SOLVED)} if end else {}
-        if self.grounding:
-            rewards["grounding"] = self.grounding
+        rewards = {"outcome": float(end is EndReason.SOLVED)} if end else {}
+        rewards |= self._grounded(state, after)
         seen = self.images(after)
         if not seen:
             return Transition(after, text, rewards, end, details)
         role, call = ("tool", action.tool_calls[0].id) if action.tool_calls else ("user", "")
         told = Messages((Message(role, text, tool_call_id=call, images=seen),))
         return Transition(after, told, rewards, end, details)
+
+    def looked_at(self, state: State) -> str:
+        """What ``grounding`` takes for one and the same state."""
+        return self.state_key(state)
+
+    def step(self, action: Message | str) -> Step:
+        if not self.grounding:
+            return super().step(action)
+        before = self.now
+        key = self.looked_at(before.state)
+        step = super().step(action)
+        self._snapshot = self.now._replace(seen=before.seen | {key})
+        return step
+
+    def _grounded(self, state: State, after: State) -> dict[str, float]:
+        """What ``grounding`` pays for coming from one state to another."""
+        if not self.grounding:
+            return {}
+        key = self.looked_at(after)
+        new = key != self.looked_at(state) and key not in self.now.seen
+        return {"grounding": self.grounding * new}
 
     def _hint(self, state: State) -> str:
         return "commands : " + " , ".join(list(self.admissible(state))[:_MOST_HINTS]) + " ."
@@ -181,7 +202,7 @@ class CommandEnv(AgentEnv[State]):
 World = TypeVar("World")
 
 
-class Kept(Generic[World]):
+class WorldCache(Generic[World]):
     """Worlds of tasks: built once, then shared by a group's episodes; the oldest are forgotten."""
 
     def __init__(self, build: Callable[[Task], World], most: int = 2048) -> None:

@@ -11,17 +11,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from turnwise.envs.core import End, Transition
+from turnwise.envs.core import EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.worlds.commands import CommandEnv
 from turnwise.tasks.core import Json, Task
 
 Position = TypeVar("Position", bound=Hashable)
 FAULTS = 3
-"""How many senseless messages a match between two agents bears; who writes the last of them forfeits it."""
+"""How many meaningless messages a match between two agents bears; who writes the last of them forfeits it."""
 
 
-class Said(NamedTuple):
+class SpokenMessage(NamedTuple):
     """A message as the rules see it."""
 
     words: tuple[str, ...]  # in lower case
@@ -29,12 +29,12 @@ class Said(NamedTuple):
     chance: Callable[[str], Random] = Random
 
 
-class Told(NamedTuple, Generic[Position]):
+class PlayOutcome(NamedTuple, Generic[Position]):
     """What a message did: the next position, what the next mover is told, what the two have earned."""
 
     position: Position
     text: str
-    end: End | None = None
+    end: EndReason | None = None
     scores: tuple[float, float] = (0.0, 0.0)  # of the agent and of the other side, once it is over
     farewell: str = ""  # what the one who did not move hears of the end
     details: Mapping[str, Json] = {}
@@ -70,7 +70,7 @@ class Play(Generic[Position]):
         """Whose move it is."""
         return 0
 
-    def move(self, position: Position, said: Said) -> Told[Position]:
+    def move(self, position: Position, said: SpokenMessage) -> PlayOutcome[Position]:
         """What the mover's message does, and what a script answers to it.
 
         Raises:
@@ -90,20 +90,20 @@ class Play(Generic[Position]):
         """Whether the mover of two agents has not moved yet: it is told the opening, too."""
         return self.moves(position) == 1
 
-    def forfeit(self, position: Position) -> Told[Position]:
+    def forfeit(self, position: Position) -> PlayOutcome[Position]:
         """The mover of a competitive match between two agents loses it."""
         raise NotImplementedError
 
     def gold(self, position: Position) -> str:
-        """The mover's best words."""
+        """The gold policy's message for the agent that moves."""
         raise NotImplementedError
 
     def rival(self, position: Position, rng: Random) -> str:
-        """What a strong player says who plays for itself; the script ``rival`` (envs/floors.py)."""
+        """What a strong player says who plays for itself; the script ``rival`` (envs/baselines.py)."""
         return self.gold(position)
 
     def demonstrate(self, position: Position, rng: Random) -> str:
-        """What a mediocre player says."""
+        """The message of an imperfect scripted policy."""
         raise NotImplementedError
 
     def potential(self, position: Position) -> float | None:
@@ -111,22 +111,22 @@ class Play(Generic[Position]):
         return None
 
     def admissible(self, position: Position) -> Sequence[str]:
-        """All, or many, words that mean something."""
+        """All, or many, meaningful messages."""
         raise NotImplementedError
 
     def known(self, position: Position) -> Hashable:
-        """What the mover knows of the position: equal knowledge, equal decision."""
+        """What the moving agent knows of the position; equal knowledge means an equal decision."""
         raise NotImplementedError
 
 
-class Session(NamedTuple):
+class PlaySession(NamedTuple):
     """A moment of an episode."""
 
     play: Play[Any]
     position: Any
 
 
-class SessionEnv(CommandEnv[Session]):
+class SessionEnv(CommandEnv[PlaySession]):
     """An environment whose tasks are plays. Subclasses define ``seats``, :meth:`play_of` and :meth:`hear`."""
 
     seats: ClassVar[tuple[str, str]] = ("agent", "other")
@@ -135,7 +135,7 @@ class SessionEnv(CommandEnv[Session]):
         """The play of a task."""
         raise NotImplementedError
 
-    def hear(self, action: Message) -> Said:
+    def hear(self, action: Message) -> SpokenMessage:
         """A message as the rules see it.
 
         Raises:
@@ -149,40 +149,40 @@ class SessionEnv(CommandEnv[Session]):
         two = self._snapshot is not None and self._snapshot.task.options.get("two_sided", False)
         return self.seats if two else self.seats[:1]
 
-    def initial(self, task: Task) -> tuple[Session, Messages]:
+    def initial(self, task: Task) -> tuple[PlaySession, Messages]:
         play = self.play_of(task)
-        state = Session(play, play.begin())
+        state = PlaySession(play, play.begin())
         text = self._with_hint(state, play.opening(state.position))
         return state, Messages((Message("user", text),))
 
-    def mover(self, state: Session) -> str:
+    def current_agent(self, state: PlaySession) -> str:
         return self.seats[state.play.seat(state.position)]
 
     def system_for(self, agent: str) -> str:
         return self.now.state.play.system(self.seats.index(agent))
 
-    def transition(self, state: Session, action: Message) -> Transition[Session]:
+    def transition(self, state: PlaySession, action: Message) -> Transition[PlaySession]:
         told = state.play.move(state.position, self.hear(action)._replace(chance=self.rng))
         return self._answer(state, self._in_time(told))
 
-    def refused(self, state: Session, action: Message, why: str) -> Transition[Session]:
-        """A senseless message is answered; the last that a match bears forfeits it, lest stalling spare a loss."""
+    def refused(self, state: PlaySession, action: Message, why: str) -> Transition[PlaySession]:
+        """Answers a meaningless message; in a match, too many of them forfeit it, so stalling does not pay."""
         play, position = state
         if play.two_sided and play.competitive and self.now.turn + 1 - play.moves(position) >= FAULTS:
             return self._answer(state, play.forfeit(position))
-        return self._answer(state, self._in_time(Told(position, why)))
+        return self._answer(state, self._in_time(PlayOutcome(position, why)))
 
-    def _in_time(self, told: Told[Any]) -> Told[Any]:
+    def _in_time(self, told: PlayOutcome[Any]) -> PlayOutcome[Any]:
         """The same, or the end where this was the last turn."""
         if told.end is not None or self.now.turn + 1 < self._turn_limit(self.task):
             return told
         scores = self.now.state.play.settle(told.position)
-        return told._replace(end=End.TURN_LIMIT, scores=scores, farewell="no turn is left .")
+        return told._replace(end=EndReason.TURN_LIMIT, scores=scores, farewell="no turn is left .")
 
-    def _answer(self, state: Session, told: Told[Any]) -> Transition[Session]:
+    def _answer(self, state: PlaySession, told: PlayOutcome[Any]) -> Transition[PlaySession]:
         play, seat = state.play, state.play.seat(state.position)
-        after = Session(play, told.position)
-        rewards = {"grounding": self.grounding} if self.grounding else {}
+        after = PlaySession(play, told.position)
+        rewards = self._grounded(state, after)
         details = dict(told.details)
         if told.end is None:
             new = play.two_sided and play.is_new(told.position) and told.position != state.position
@@ -197,26 +197,26 @@ class SessionEnv(CommandEnv[Session]):
         others = {other: {"outcome": told.scores[1 - seat]}}
         return Transition(after, told.text, rewards, told.end, details, others, {other: told.farewell})
 
-    def _with_hint(self, state: Session, text: str) -> str:
+    def _with_hint(self, state: PlaySession, text: str) -> str:
         return f"{text}\n{self._hint(state)}" if state.play.options["commands"] == "shown" else text
 
-    def gold(self, state: Session) -> str:
+    def gold(self, state: PlaySession) -> str:
         return state.play.gold(state.position)
 
-    def demonstrate(self, state: Session, rng: Random) -> str:
+    def demonstrate(self, state: PlaySession, rng: Random) -> str:
         return state.play.demonstrate(state.position, rng)
 
-    def rival(self, state: Session, rng: Random) -> str:
-        """What a strong player says who plays for itself."""
+    def rival(self, state: PlaySession, rng: Random) -> str:
+        """The message of a strong opponent that plays for its own benefit."""
         return state.play.rival(state.position, rng)
 
-    def potential(self, state: Session) -> float | None:
+    def potential(self, state: PlaySession) -> float | None:
         return state.play.potential(state.position)
 
-    def admissible(self, state: Session) -> Sequence[str]:
+    def admissible(self, state: PlaySession) -> Sequence[str]:
         return state.play.admissible(state.position)
 
-    def state_key(self, state: Session) -> str:
+    def state_key(self, state: PlaySession) -> str:
         """Of what the mover knows: the same where it cannot tell two states apart."""
         what = repr((type(state.play).__name__, state.play.known(state.position)))
         return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()

@@ -9,40 +9,105 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from turnwise.agents.core import Engine, Episode, Policy, Trajectory, Turn
-    from turnwise.agents.evaluate import evaluate
-    from turnwise.agents.rollout import play
-    from turnwise.envs.core import AgentEnv, End, Kind, Transition
-    from turnwise.envs.messages import Message, Messages
+    from turnwise.agents.core import (
+        Completion,
+        Engine,
+        Episode,
+        History,
+        Outcome,
+        Policy,
+        Reply,
+        Sampling,
+        Trajectory,
+        Turn,
+    )
+    from turnwise.agents.evaluation.evaluate import Evaluation, TooManyFailedError, evaluate, evaluate_async
+    from turnwise.agents.evaluation.failures import Cause
+    from turnwise.agents.evaluation.statistics import Interval
+    from turnwise.agents.log.episode_log import EpisodeLog
+    from turnwise.agents.log.episodes import Episodes, load_episodes
+    from turnwise.agents.log.records import EnvVersion, Record
+    from turnwise.agents.policies.options import PolicyOptions
+    from turnwise.agents.policies.own import PolicyLike
+    from turnwise.agents.policies.registry import make_policy
+    from turnwise.agents.replay import Difference, ReplayReport, replay, replay_async
+    from turnwise.agents.rollout import Limits
+    from turnwise.agents.rollout_tasks import rollout, rollout_async
+    from turnwise.agents.workers.pool import WorkerPool
+    from turnwise.envs.core import AgentEnv, EndReason, Info, RewardKind, Snapshot, Step, Transition
+    from turnwise.envs.messages import Image, Message, Messages
     from turnwise.envs.registry import get_suite, make, register, register_suite, suite_task, suite_tasks
-    from turnwise.errors import TurnwiseError
-    from turnwise.tasks.core import Split, Suite, Task
-    from turnwise.tools.core import Tool, ToolCall, ToolError, tool
+    from turnwise.errors import EnvError, NotFoundError, RecipeError, RunError, TurnwiseError
+    from turnwise.registry import component
+    from turnwise.tasks.core import Json, Split, Suite, Task
+    from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, tool
+    from turnwise.trainers.compare.comparison import Comparison, compare
+    from turnwise.trainers.core import (
+        Group,
+        RowMask,
+        TokenBatch,
+        TokenCredit,
+        TokenLoss,
+        TokenView,
+        TurnBatch,
+    )
+    from turnwise.trainers.recipe.explain import explain
+    from turnwise.trainers.recipe.load import RecipeLike, load_recipe
+    from turnwise.trainers.recipe.schema import Recipe
+    from turnwise.trainers.run.loop import train, train_async
+    from turnwise.trainers.run.progress import CheckpointEvaluation, TrainingResult
 
 _HOMES = {
-    "turnwise.agents.core": ("Engine", "Episode", "Policy", "Trajectory", "Turn"),
-    "turnwise.agents.evaluate": ("evaluate",),
-    "turnwise.agents.rollout": ("play",),
-    "turnwise.envs.core": ("AgentEnv", "End", "Kind", "Transition"),
-    "turnwise.envs.messages": ("Message", "Messages"),
-    "turnwise.envs.registry": (
-        "get_suite",
-        "make",
-        "register",
-        "register_suite",
-        "suite_task",
-        "suite_tasks",
+    "turnwise.agents.core": (
+        "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
+        "Trajectory", "Turn",
     ),
-    "turnwise.errors": ("TurnwiseError",),
-    "turnwise.tasks.core": ("Split", "Suite", "Task"),
-    "turnwise.tools.core": ("Tool", "ToolCall", "ToolError", "tool"),
-}
+    "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
+    "turnwise.agents.evaluation.failures": ("Cause",),
+    "turnwise.agents.evaluation.statistics": ("Interval",),
+    "turnwise.agents.log.episode_log": ("EpisodeLog",),
+    "turnwise.agents.log.episodes": ("Episodes", "load_episodes"),
+    "turnwise.agents.log.records": ("EnvVersion", "Record"),
+    "turnwise.agents.policies.options": ("PolicyOptions",),
+    "turnwise.agents.policies.own": ("PolicyLike",),
+    "turnwise.agents.policies.registry": ("make_policy",),
+    "turnwise.agents.replay": ("Difference", "ReplayReport", "replay", "replay_async"),
+    "turnwise.agents.rollout": ("Limits",),
+    "turnwise.agents.rollout_tasks": ("rollout", "rollout_async"),
+    "turnwise.agents.workers.pool": ("WorkerPool",),
+    "turnwise.envs.core": ("AgentEnv", "EndReason", "Info", "RewardKind", "Snapshot", "Step", "Transition"),
+    "turnwise.envs.messages": ("Image", "Message", "Messages"),
+    "turnwise.envs.registry": (
+        "get_suite", "make", "register", "register_suite", "suite_task", "suite_tasks",
+    ),
+    "turnwise.errors": ("EnvError", "NotFoundError", "RecipeError", "RunError", "TurnwiseError"),
+    "turnwise.tasks.core": ("Json", "Split", "Suite", "Task"),
+    "turnwise.tools.core": ("Tool", "ToolCall", "ToolError", "ToolSpec", "tool"),
+    "turnwise.trainers.compare.comparison": ("Comparison", "compare"),
+    "turnwise.trainers.core": (
+        "Group", "RowMask", "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TurnBatch",
+    ),
+    "turnwise.trainers.recipe.explain": ("explain",),
+    "turnwise.trainers.recipe.load": ("RecipeLike", "load_recipe"),
+    "turnwise.trainers.recipe.schema": ("Recipe",),
+    "turnwise.registry": ("component",),
+    "turnwise.trainers.run.loop": ("train", "train_async"),
+    "turnwise.trainers.run.progress": ("CheckpointEvaluation", "TrainingResult"),
+}  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "AgentEnv", "End", "Engine", "Episode", "Kind", "Message", "Messages", "Policy", "Split", "Suite", "Task",
-    "Tool", "ToolCall", "ToolError", "Trajectory", "Transition", "Turn", "TurnwiseError", "evaluate",
-    "get_suite", "make", "play", "register", "register_suite", "suite_task", "suite_tasks", "tool",
+    "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
+    "Engine", "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "Group",
+    "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages", "NotFoundError",
+    "Outcome", "Policy", "PolicyLike", "PolicyOptions", "Recipe", "RecipeError", "RecipeLike", "Record",
+    "ReplayReport", "Reply", "RewardKind", "RowMask", "RunError", "Sampling", "Snapshot", "Split", "Step",
+    "Suite", "Task", "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool",
+    "ToolCall", "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn",
+    "TurnBatch", "TurnwiseError", "WorkerPool", "compare", "component", "evaluate", "evaluate_async",
+    "explain", "get_suite", "load_episodes", "load_recipe", "make", "make_policy", "register",
+    "register_suite", "replay", "replay_async", "rollout", "rollout_async", "suite_task", "suite_tasks",
+    "tool", "train", "train_async",
 ]  # fmt: skip
 
 if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of a second for it

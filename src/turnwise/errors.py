@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from turnwise.secrets import redact
+
 
 class TurnwiseError(Exception):
     """A problem with its cause and its remedy, each one sentence or two.
@@ -15,9 +17,9 @@ class TurnwiseError(Exception):
     """
 
     def __init__(self, cause: str, remedy: str) -> None:
-        super().__init__(cause, remedy)
-        self.cause = cause
-        self.remedy = remedy
+        self.cause = redact(cause)  # errors end up in logs and reports, and quote what servers say
+        self.remedy = redact(remedy)
+        super().__init__(self.cause, self.remedy)
 
     def __str__(self) -> str:
         return f"{self.cause}\n→ {self.remedy}"
@@ -52,6 +54,10 @@ class VerifierError(TurnwiseError):
 
 class InfraError(TurnwiseError):
     """What an environment stands on failed: a container, a browser, a server. The episode is played again."""
+
+
+class DeadlineError(InfraError):
+    """A call took longer than it may."""
 
 
 class EngineError(TurnwiseError):

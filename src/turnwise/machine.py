@@ -1,4 +1,4 @@
-"""What this machine is: for benchmarks, which mean nothing without it, and for ``turnwise doctor``."""
+"""A description of this machine, for benchmarks and for ``turnwise doctor``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from turnwise.agents.core import Episode, History, Reply
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register, register_suite, suite_tasks
 from turnwise.tasks.core import Json, Split, Suite, Task, derive_rng
@@ -34,7 +34,7 @@ class GuessEnv(AgentEnv[Range]):
 
     system = "Guess the number."
     tools = (tool(guess),)
-    ledger = MappingProxyType({"outcome": Kind.OUTCOME, "cost": Kind.COST})
+    reward_components = MappingProxyType({"outcome": RewardKind.OUTCOME, "cost": RewardKind.COST})
     turn_limit = 6
     blocking = False
 
@@ -53,7 +53,7 @@ class GuessEnv(AgentEnv[Range]):
             raise ToolError("Say a number.")
         said, mood = int(text), self.rng("mood").choice(["Hm", "Well", "No"])
         if said == state.secret:
-            return Transition(state, "Yes!", {"outcome": 1.0, "cost": -0.01}, End.SOLVED)
+            return Transition(state, "Yes!", {"outcome": 1.0, "cost": -0.01}, EndReason.SOLVED)
         if said < state.secret:
             next_state = state._replace(low=max(state.low, said + 1))
             return Transition(next_state, f"{mood}, higher.", {"cost": -0.01}, details={"left": 16 - said})
@@ -68,15 +68,19 @@ class GuessEnv(AgentEnv[Range]):
 
 @dataclass
 class Player:
-    """Halves the range with probability ``skill`` and guesses blindly otherwise, noting fake tokens."""
+    """Halves the range with probability ``skill`` and guesses blindly otherwise, noting fake tokens.
+
+    With ``broken_on`` it fails for every task whose hash is divisible by that.
+    """
 
     skill: float
     broken: bool = False
+    broken_on: int = 0
     name: str = "player"
     version: int = 3
 
     async def act(self, history: History) -> Reply:
-        if self.broken:
+        if self.broken or (self.broken_on and int(history.task.id, 16) % self.broken_on == 0):
             raise ConnectionError("the engine is gone")
         rng = derive_rng("player", history.task.id, history.seed, len(history.turns), self.skill)
         state = history.env.state

@@ -8,17 +8,16 @@ import sys
 
 import pytest
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
-
 SMALL = """
 import json
-from turnwise.agents.bench import Workload, bench_rollout
-small = Workload(tasks=2, group=2, concurrency=4, max_sequences=4, new_tokens=4)
+from turnwise.agents.bench.rollout import RolloutWorkload, bench_rollout
+small = RolloutWorkload(tasks=2, group=2, concurrency=4, max_sequences=4, new_tokens=4)
 print(json.dumps(bench_rollout(repeats=2, workload=small)))
 """
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("vllm")
 def test_figures_are_of_the_same_tokens() -> None:
     """In a process of its own: the session's engine is the only one that this one can have."""
     done = subprocess.run([sys.executable, "-c", SMALL], capture_output=True, text=True, check=False)

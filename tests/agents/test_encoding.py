@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from turnwise.agents.encoding import Encoder
+from turnwise.agents.tokens.encoding import Encoder
 
 CORPUS = ["the red scarf <|of|> the shop [INST] costs 12"] * 3
 SPECIAL = ["<|end|>", "<|end|>>", "[INST]", "¤"]
@@ -130,11 +128,48 @@ def test_a_text_of_its_own_may_begin_with_a_space() -> None:
 
 
 @pytest.mark.parametrize("text", ["<|end|>", "<|", "<", "[INST", "the red scarf "])
-def test_guarding_takes_bounded_time(text: str) -> None:
+def test_guarding_is_linear(text: str) -> None:
+    """What looks at the rest of the text at every place would take an hour here; nothing is timed."""
     names = [AddedToken(f"<|reserved_{n}|>", special=True) for n in range(250)]
     made = tokenizer("bpe")
     made.backend_tokenizer.add_special_tokens(names)
     encoder = Encoder(made, SOURCE)
-    started = time.process_time()
     encoder.guard(text * (500_000 // len(text)))
-    assert time.process_time() - started < 1.5
+
+
+# --- added tokens that no template mentions (Qwen2.5's <|fim_prefix|>, <|file_sep|>) -------------
+
+UNMENTIONED = ["<|fim_prefix|>", "<|file_sep|>", "<unused0>", "[META]", "<｜x｜>"]
+ORDINARY = ["<table>", "</td>", "<h1>", "\n\n", "scarf"]
+
+
+def with_added(kind: str) -> PreTrainedTokenizerFast:
+    made = tokenizer(kind)
+    backend = made.backend_tokenizer
+    backend.add_tokens([AddedToken(text, normalized=False) for text in [*UNMENTIONED, *ORDINARY]])
+    return PreTrainedTokenizerFast(tokenizer_object=backend)
+
+
+ADDED = {kind: with_added(kind) for kind in KINDS}
+ADDED_ENCODERS = {kind: Encoder(made, SOURCE) for kind, made in ADDED.items()}
+
+
+@every_kind
+@pytest.mark.parametrize("token", UNMENTIONED)
+def test_no_added_token_comes_out_of_data(kind: str, token: str) -> None:
+    encoder, number = ADDED_ENCODERS[kind], ADDED[kind].get_vocab()[token]
+    for text in (token, f"the {token} shop", f"{token}{token}", f"{token[:-1]}{token}"):
+        assert number not in encoder.encode(encoder.guard(text))
+        assert number in encoder.encode(encoder.guard(text, own=True))  # a policy may say it
+    assert number in encoder.encode(f"the {token}")  # and so may a template
+    half = encoder.guard(token[:3]) + encoder.guard(token[3:])
+    assert number not in encoder.encode(half)
+
+
+@every_kind
+@pytest.mark.parametrize("token", ORDINARY)
+def test_added_tokens_that_are_ordinary_text_stay(kind: str, token: str) -> None:
+    encoder, made = ADDED_ENCODERS[kind], ADDED[kind]
+    text = f"the {token} shop"
+    assert encoder.encode(encoder.guard(text)) == made.encode(text, add_special_tokens=False)
+    assert made.get_vocab()[token] in encoder.encode(encoder.guard(text))

@@ -15,9 +15,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from turnwise.agents.core import Completion, Sampling
-from turnwise.agents.policies.draw import draw
-from turnwise.agents.policies.pump import Pump
-from turnwise.agents.policies.torch import TorchEngine
+from turnwise.agents.engines.decoding.draw import draw
+from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.engines.torch import TorchEngine
 from turnwise.errors import EngineError, MissingDependencyError
 
 VOCAB, CONTEXT = 320, 256
@@ -237,7 +237,7 @@ def test_torch_engine_refuses_what_it_would_get_wrong(random_model: Callable[...
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("kind", ["torch", "vllm"])
 def test_a_gpu_that_is_not_there_is_named(kind: str) -> None:
-    from turnwise.agents.policies.vllm import VllmEngine
+    from turnwise.agents.engines.vllm import VllmEngine
 
     start = {"torch": TorchEngine, "vllm": VllmEngine}[kind]
     with pytest.raises(MissingDependencyError, match="torch sees none"):
@@ -246,7 +246,7 @@ def test_a_gpu_that_is_not_there_is_named(kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_second_vllm_engine_is_refused(vllm_engine: Any, tied_checkpoint: Path) -> None:
-    from turnwise.agents.policies.vllm import VllmEngine
+    from turnwise.agents.engines.vllm import VllmEngine
 
     with pytest.raises(EngineError, match="has a vLLM engine already"):
         VllmEngine(tied_checkpoint, context_length=CONTEXT)
@@ -254,9 +254,10 @@ def test_a_second_vllm_engine_is_refused(vllm_engine: Any, tied_checkpoint: Path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("vllm")
 def test_what_vllm_refuses_is_said_in_a_sentence(tmp_path: Path) -> None:
     """In a process of its own, with a model that is not there."""
-    code = f"from turnwise.agents.policies.vllm import VllmEngine; VllmEngine({str(tmp_path)!r})"
+    code = f"from turnwise.agents.engines.vllm import VllmEngine; VllmEngine({str(tmp_path)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "EngineError: vLLM does not start with" in done.stderr
     assert "→ Check the model's path" in done.stderr
@@ -303,55 +304,55 @@ class TestPump:
     def test_the_next_request_joins_the_next_step(self, threaded: bool) -> None:
         """Ten episodes of five one-step turns, each right after the other, take five steps."""
         counter = Counter()
-        pump = Pump(counter, threaded=threaded)
+        loop = EngineLoop(counter, threaded=threaded)
 
         async def episode() -> None:
             for _ in range(5):
-                assert await pump.submit(1) == 1
+                assert await loop.submit(1) == 1
 
         async def together() -> None:
             await asyncio.gather(*(episode() for _ in range(10)))
 
         asyncio.run(together())
         assert counter.steps == 5
-        pump.close()
+        loop.close()
 
     def test_a_broken_step_fails_all_and_the_next_ones_work(self, threaded: bool) -> None:
         counter = Counter()
-        pump = Pump(counter, threaded=threaded)
+        loop = EngineLoop(counter, threaded=threaded)
 
         async def together(numbers: Sequence[int]) -> list[Any]:
-            return await asyncio.gather(*map(pump.submit, numbers), return_exceptions=True)
+            return await asyncio.gather(*map(loop.submit, numbers), return_exceptions=True)
 
         answers = asyncio.run(together([5, 13, 7]))
         assert [type(answer) for answer in answers] == [EngineError] * 3
         assert "broken" in str(answers[0])
         assert not counter.left
         assert asyncio.run(together([5, 7])) == [5, 7]
-        pump.close()
+        loop.close()
 
     def test_a_bad_request_fails_alone(self, threaded: bool) -> None:
-        pump = Pump(Counter(), threaded=threaded)
+        loop = EngineLoop(Counter(), threaded=threaded)
 
         async def together() -> list[Any]:
-            return await asyncio.gather(*map(pump.submit, [2, -1, 3]), return_exceptions=True)
+            return await asyncio.gather(*map(loop.submit, [2, -1, 3]), return_exceptions=True)
 
         two, bad, three = asyncio.run(together())
         assert (two, three) == (2, 3)
         assert isinstance(bad, EngineError)
-        pump.close()
+        loop.close()
 
     def test_an_abandoned_loop_leaves_nothing_behind(self, threaded: bool) -> None:
         counter = Counter()
-        pump = Pump(counter, threaded=threaded)
+        loop = EngineLoop(counter, threaded=threaded)
 
         async def give_up() -> None:
             async with asyncio.timeout(0.05):
-                await pump.submit(10**9)
+                await loop.submit(10**9)
 
         with pytest.raises(TimeoutError):
             asyncio.run(give_up())
-        assert not pump.in_flight
-        assert asyncio.run(pump.submit(3)) == 3
+        assert not loop.in_flight
+        assert asyncio.run(loop.submit(3)) == 3
         assert not counter.left
-        pump.close()
+        loop.close()

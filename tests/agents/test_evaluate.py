@@ -1,17 +1,27 @@
 import asyncio
 import io
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from turnwise.agents.core import Episode, Outcome
-from turnwise.agents.evaluate import Evaluation, evaluate, evaluate_async, requests_for, summarize
-from turnwise.agents.log import read_episodes
+from turnwise.agents.evaluation.evaluate import (
+    Evaluation,
+    TooManyFailedError,
+    evaluate,
+    evaluate_async,
+    summarize,
+)
+from turnwise.agents.evaluation.failures import Cause
+from turnwise.agents.evaluation.statistics import wilson
+from turnwise.agents.evaluation.summary import comparison_table, evaluation_table
+from turnwise.agents.log.episode_log import read_episodes
 from turnwise.agents.policies.scripted import scripted
-from turnwise.agents.statistics import wilson
-from turnwise.agents.summary import comparison_table, evaluation_table
+from turnwise.agents.rollout_tasks import requests_for
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split
 
@@ -85,6 +95,59 @@ def test_infrastructure_failures_are_left_out_and_counted(episodes):
     assert "left out: infra_error" in printed(evaluation_table(mixed))
 
 
+def failing(episodes: list[Episode], *errors: str, outcome=Outcome.ENV_ERROR) -> list[Episode]:
+    """The first episodes, each ended by an error."""
+    return [
+        replace(e, outcome=outcome, end=None, error=error) for e, error in zip(episodes, errors, strict=False)
+    ]
+
+
+def test_many_failures_make_success_a_bound_with_causes_and_places(episodes):
+    errors = [
+        "KeyError: 'a' (my_env/env.py:42)",
+        "DeadlineError: step() of x took more than 1 s (it stood at a/b.py:7 in transition). → Wait.",
+        "KeyError: 'b' (my_env/env.py:42)",
+    ]
+    mixed = summarize([*failing(episodes, *errors), *episodes[3:]], suite="s", policy="p")
+    solved = sum(e.success for e in episodes[3:])
+    assert mixed.success_bound == pytest.approx((solved / 12, (solved + 3) / 12))
+    assert (mixed.failed_share, mixed.bounded) == (0.25, True)
+    assert mixed.causes == (
+        Cause("env_error", "KeyError: 'a'", "my_env/env.py:42", 2),
+        Cause("env_error", "DeadlineError: step() of x took more than 1 s. → Wait.", "a/b.py:7", 1),
+    )
+    shown = " ".join(printed(evaluation_table(mixed)).split())
+    assert "success, a bound" in shown
+    assert "2 × env_error at my_env/env.py:42: KeyError: 'a'" in shown
+    assert "failures depend on what the policy does" in shown
+    data = json.loads(json.dumps(mixed.to_json(results=True)))
+    assert (data["bounded"], data["success_bound"]) == (True, list(mixed.success_bound))
+    assert Evaluation.from_json(data) == mixed
+    pair = printed(comparison_table([("before", "greedy", mixed), ("after", "greedy", mixed)]))
+    assert "(3 left out)" in pair
+    assert "before (greedy): 2 × env_error at my_env/env.py:42" in pair
+
+
+def test_few_failures_leave_success_a_figure(episodes):
+    many = [replace(e, seed=e.seed + i) for i in range(20) for e in episodes]
+    one = summarize([*failing(many, "boom"), *many[1:]], suite="s", policy="p")
+    assert (one.excluded, one.bounded) == (1, False)
+    assert "a bound" not in printed(evaluation_table(one))
+    assert "1 × env_error: boom" in printed(evaluation_table(one))
+    none = summarize(many, suite="s", policy="p")
+    assert (none.bounded, none.success_bound) == (False, (none.success, none.success))
+
+
+def test_more_failures_than_accepted_are_an_error_that_keeps_the_figures(suite, player):
+    flaky = player(1.0, broken_on=3)
+    with pytest.raises(TooManyFailedError, match=r"of 30 episodes do not count, more than 10 %") as caught:
+        evaluate(suite, flaky, episodes=30)
+    kept = caught.value.evaluation
+    assert kept.excluded > 3
+    assert "the engine is gone" in str(caught.value)
+    assert replace(evaluate(suite, flaky, episodes=30, max_failed=0.9), seconds=kept.seconds) == kept
+
+
 def test_a_task_that_counts_too_few_times_is_not_extrapolated(episodes):
     twice = [*episodes, *(replace(e, seed=e.seed + 1) for e in episodes[1:])]
     only_pairs = summarize([*episodes[1:], *twice[12:]], suite="s", policy="p", k=2)
@@ -95,7 +158,9 @@ def test_a_task_that_counts_too_few_times_is_not_extrapolated(episodes):
 def test_a_broken_engine_says_so_instead_of_scoring_zero(suite, player):
     with pytest.raises(TurnwiseError, match="5 infra_error") as caught:
         evaluate(suite, player(1.0, broken=True), episodes=5)
-    assert "the engine is gone" in caught.value.remedy
+    assert "5 × infra_error at " in caught.value.remedy
+    assert "conftest.py:" in caught.value.remedy
+    assert "ConnectionError: the engine is gone" in caught.value.remedy
 
 
 def test_what_was_played_is_in_the_log(suite, player, tmp_path):
@@ -108,7 +173,7 @@ def test_what_was_played_is_in_the_log(suite, player, tmp_path):
     assert logged == heard
     again = summarize(logged, suite=result.suite, policy=result.policy)
     assert again.success_interval == result.success_interval
-    assert again.compare(result).difference == 0
+    assert again.results == result.results
 
 
 @pytest.mark.parametrize(
@@ -137,15 +202,34 @@ def printed(renderable) -> str:
 
 def test_tables_say_whether_a_difference_is_significant(suite, player):
     weak, strong = (evaluate(suite, player(skill), episodes=60) for skill in (0.0, 0.9))
-    better = printed(comparison_table({"warm start": weak, "after RL": strong}))
+    better = printed(comparison_table([("warm start", "sampled", weak), ("after RL", "sampled", strong)]))
     assert "The difference is significant:" in better
     assert "McNemar over 60 tasks" in better
-    same = printed(comparison_table({"a": weak, "[bold]b": weak}))
+    same = printed(comparison_table([("a", "sampled", weak), ("[bold]b", "sampled", weak)]))
     assert "The difference is not significant:" in same
     assert "[bold]b" in same  # names are text, not markup
     one = printed(evaluation_table(evaluate(suite, player(0.5), episodes=40, k=4)))
     assert "pass^4" in one
     assert "10 tasks × 4 runs" in one
+
+
+def test_verdicts_pair_sampled_with_sampled_and_greedy_with_greedy(suite, player):
+    skills = {
+        ("warm start", "sampled"): 0.0,
+        ("warm start", "greedy"): 0.5,
+        ("after RL", "sampled"): 0.7,
+        ("after RL", "greedy"): 1.0,
+    }
+    found = {key: evaluate(suite, player(skill), episodes=60) for key, skill in skills.items()}
+    rows = [(name, mode, evaluation) for (name, mode), evaluation in found.items()]
+    shown = " ".join(printed(comparison_table(rows)).split())
+    for mode in ("sampled", "greedy"):
+        said = shown.partition(f"{mode}, after RL against warm start: ")[2].partition("points")[0]
+        difference = found["after RL", mode].success - found["warm start", mode].success
+        assert said.endswith(f": {100 * difference:+.1f} ")
+    # An interrupted run has one name only, or not every mode of the last one.
+    assert "points" not in printed(comparison_table(rows[:2]))
+    assert printed(comparison_table(rows[:3])).count("points") == 1
 
 
 def test_opponents_must_be_agents_of_the_suite():
@@ -154,3 +238,14 @@ def test_opponents_must_be_agents_of_the_suite():
     both = {name: scripted("rival") for name in ("agent", "opponent")}
     with pytest.raises(TurnwiseError, match="plays nobody"):
         evaluate("games/kuhn-self", scripted("gold"), episodes=4, opponents=both)
+
+
+def test_a_notebook_has_no_standard_error_with_a_descriptor():
+    program = (
+        "import io, sys, turnwise\n"
+        "from turnwise.agents.policies.scripted import scripted\n"
+        "sys.stderr = io.StringIO()\n"
+        "print(turnwise.evaluate('shop/easy', scripted('gold'), episodes=2).success)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "1.0\n", done.stderr

@@ -6,21 +6,22 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
-from turnwise.agents.log import EpisodeLog, LogReader, read_episodes
-from turnwise.agents.parquet import to_parquet
-from turnwise.agents.records import EnvVersion, Record, from_line, to_line
-from turnwise.envs.core import End
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader, read_episodes
+from turnwise.agents.log.parquet import to_parquet
+from turnwise.agents.log.records import EnvVersion, Record, from_line, to_line
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Image, Message, Messages
-from turnwise.errors import TurnwiseError
+from turnwise.errors import EnvError, TurnwiseError
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolCall
 
@@ -42,7 +43,7 @@ messages = st.builds(
 )
 observations = st.lists(messages, max_size=3).map(Messages)
 ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
-ends = st.none() | st.sampled_from(End)
+ends = st.none() | st.sampled_from(EndReason)
 replies = st.builds(
     Reply, messages, ids, ids, st.lists(finite, max_size=4).map(tuple), st.integers(0), st.booleans(), ends
 )
@@ -194,6 +195,45 @@ def test_what_json_cannot_hold_is_refused_by_name(tmp_path, episodes):
     assert list(read_episodes(tmp_path / "e.jsonl")) == episodes[:1]
 
 
+def with_turn(episode: Episode, number: int, **changes) -> Episode:
+    trajectory = episode.trajectory
+    turns = list(trajectory.turns)
+    turns[number] = replace(turns[number], **changes)
+    return replace(episode, trajectories={"agent": replace(trajectory, turns=tuple(turns))})
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        ({"reward": float("nan")}, EnvError, "agents.agent.turns.1.reward is nan"),
+        ({"rewards": {"cost": float("-inf")}}, EnvError, "turns.1.rewards.cost is -inf"),
+        (
+            {"details": {"when": [{"day": date(2026, 1, 2)}]}},
+            EnvError,
+            "details.when.1.day is datetime.date(2026",
+        ),
+        ({"details": {(1, 2): 3}}, EnvError, "details.(1, 2) is 3"),
+        ({"state_key": b"raw"}, EnvError, "turns.1.state_key is b'raw'"),
+        ({"observation": Messages([Message("user", b"raw")])}, EnvError, "observation.1.content is b'raw'"),
+        (
+            {"reply": Reply(Message("assistant", "x"), logprobs=(float("nan"),))},
+            TurnwiseError,
+            "the policy 'tester' gave",
+        ),
+    ],
+)
+def test_what_json_cannot_hold_names_whose_it_is_and_loses_nothing(tmp_path, episodes, change, kind, said):
+    path = tmp_path / "e.jsonl.zst"
+    with EpisodeLog(path, policy="tester") as log:
+        log.append(episodes[0])
+        with pytest.raises(kind, match="cannot be written to the log") as caught:
+            log.append(with_turn(episodes[1], 0, **change))
+    assert said in str(caught.value)
+    if kind is EnvError:
+        assert "turnwise-test/Guess-v0" in str(caught.value)
+    assert list(read_episodes(path)) == episodes[:1]
+
+
 @contextmanager
 def file_size_limit(size: int):
     """A full disk without root: writes past ``size`` bytes of any file fail, after a partial write."""
@@ -247,6 +287,43 @@ def test_a_disk_that_is_really_full(tmp_path, episodes):
         assert list(read_episodes(disk / "e.jsonl.zst")) == (episodes * 20)[:kept]
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def within_64_bits(record: Record) -> Record:
+    turns = [
+        replace(turn, reply=turn.reply._replace(version=turn.reply.version % 2**62))
+        for turn in record.episode.trajectory.turns
+    ]
+    trajectory = replace(record.episode.trajectory, turns=tuple(turns))
+    episode = replace(record.episode, seed=record.episode.seed % 2**62, trajectories={"agent": trajectory})
+    return replace(record, episode=episode, update=1, group=None)
+
+
+@settings(deadline=None)
+@given(st.lists(records.map(within_64_bits), max_size=3))
+def test_parquet_takes_any_text(tmp_path_factory, given_records):
+    path = tmp_path_factory.mktemp("any") / "e.jsonl"
+    path.write_text("".join(f"{to_line(record)}\n" for record in given_records))
+    table = pq.read_table(to_parquet(path)).to_pylist()
+    assert len(table) == sum(len(record.episode.trajectory.turns) for record in given_records)
+
+
+def test_parquet_refuses_a_seed_of_seventy_bits_by_name(tmp_path, episodes):
+    path = written(tmp_path / "e.jsonl", [replace(episodes[0], seed=2**70)])
+    with pytest.raises(TurnwiseError, match="at most 63 bits"):
+        to_parquet(path)
+    assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_parquet_escapes_half_a_surrogate_pair_as_the_log_does(tmp_path, episodes):
+    half = Messages([Message("user", "a \ud800 b é")])
+    episode = with_turn(episodes[0], 0, observation=half, rewards={"ou\udc80t": 1.0})
+    path = written(tmp_path / "e.jsonl", [episode])
+    assert list(read_episodes(path)) == [episode]
+    assert r"a \ud800 b \u00e9" in path.read_text()
+    row = pq.read_table(to_parquet(path)).to_pylist()[0]
+    assert row["observation"] == r"user: a \ud800 b é"
+    assert row["rewards"] == [(r"ou\udc80t", 1.0)]
 
 
 def test_parquet_has_one_row_per_turn(tmp_path, episodes):

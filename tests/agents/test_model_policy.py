@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from turnwise.agents.core import Completion, History, Outcome, Reply, Sampling
+from turnwise.agents.engines.recorded import RecordedEngine
+from turnwise.agents.models.small import train_tokenizer
 from turnwise.agents.policies.model import ModelPolicy, sampling_seed
-from turnwise.agents.policies.recorded import RecordedEngine
-from turnwise.agents.policies.small import train_tokenizer
-from turnwise.agents.renderer import Renderer
-from turnwise.agents.rollout import play
-from turnwise.envs.core import AgentEnv, End, Transition
+from turnwise.agents.rollout import rollout_episode
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.errors import EngineError
 from turnwise.tasks.core import Task
@@ -30,7 +30,7 @@ class CountEnv(AgentEnv[int]):
         return 0, task.prompt
 
     def transition(self, state: int, action: Message) -> Transition[int]:
-        end = End.SOLVED if action.content == "stop" else None
+        end = EndReason.SOLVED if action.content == "stop" else None
         return Transition(state + 1, f"turn {state + 1}", {"outcome": float(end is not None)}, end)
 
 
@@ -46,8 +46,8 @@ def said(renderer: Renderer, *texts: str) -> list[tuple[int, ...]]:
 def test_an_episode(renderer: Renderer) -> None:
     engine = RecordedEngine(said(renderer, "go", "go", "stop"), version=4)
     policy = ModelPolicy(engine, renderer, Sampling(0.5, 0.9, 20), name="it")
-    episode = asyncio.run(play(CountEnv(), policy, TASK, seed=1))
-    assert (episode.outcome, episode.end, episode.score) == (Outcome.OK, End.SOLVED, 1.0)
+    episode = asyncio.run(rollout_episode(CountEnv(), policy, TASK, seed=1))
+    assert (episode.outcome, episode.end, episode.score) == (Outcome.OK, EndReason.SOLVED, 1.0)
     turns = episode.trajectory.turns
     assert [turn.action for turn in turns] == [Message("assistant", text) for text in ("go", "go", "stop")]
     assert [turn.reply.version for turn in turns] == [4, 4, 4]
@@ -62,7 +62,7 @@ def test_an_episode(renderer: Renderer) -> None:
 def test_seeds_differ_by_task_episode_and_turn_and_repeat(renderer: Renderer) -> None:
     def seeds(task: Task, seed: int) -> list[int]:
         engine = RecordedEngine(said(renderer, "go", "go", "stop"))
-        asyncio.run(play(CountEnv(), ModelPolicy(engine, renderer), task, seed=seed))
+        asyncio.run(rollout_episode(CountEnv(), ModelPolicy(engine, renderer), task, seed=seed))
         return [asked.seed for asked in engine.asked]
 
     runs = [seeds(TASK, 1), seeds(TASK, 2), seeds(Task("test/Count-v0", "Go."), 1)]
@@ -74,8 +74,8 @@ def test_seeds_differ_by_task_episode_and_turn_and_repeat(renderer: Renderer) ->
 def test_a_full_context_ends_the_episode_as_a_limit(renderer: Renderer) -> None:
     first, more = len(renderer.start([Message("user", "Count.")])), len(said(renderer, "go")[0])
     engine = RecordedEngine(said(renderer, "go", "go", "go"), context_length=first + more + 3)
-    episode = asyncio.run(play(CountEnv(), ModelPolicy(engine, renderer), TASK, seed=1))
-    assert (episode.outcome, episode.end) == (Outcome.LIMIT, End.TOKEN_LIMIT)
+    episode = asyncio.run(rollout_episode(CountEnv(), ModelPolicy(engine, renderer), TASK, seed=1))
+    assert (episode.outcome, episode.end) == (Outcome.LIMIT, EndReason.TOKEN_LIMIT)
     assert len(episode.trajectory.turns) == 1
     assert len(engine.asked) == 1
     assert engine.asked[0].sampling.max_tokens == more + 3
@@ -89,7 +89,7 @@ def test_room_for_one_token_is_used(renderer: Renderer) -> None:
         reply = asyncio.run(ModelPolicy(engine, renderer).act(history))
         assert len(engine.asked) == asked
         assert len(reply.action_ids) == room
-        assert (reply.end is End.TOKEN_LIMIT) == (room == 0)
+        assert (reply.end is EndReason.TOKEN_LIMIT) == (room == 0)
 
 
 def test_a_turn_whose_engine_failed_can_be_played_again(renderer: Renderer) -> None:
@@ -139,7 +139,7 @@ def test_import_is_light() -> None:
     import sys
 
     code = (
-        "import sys, turnwise.agents.renderer, turnwise.agents.policies.model, turnwise.agents.policies.small;"
+        "import sys, turnwise.agents.tokens.renderer, turnwise.agents.policies.model, turnwise.agents.models.small;"
         "sys.exit(any(name in sys.modules for name in ('torch', 'transformers')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=Path.cwd()).returncode == 0

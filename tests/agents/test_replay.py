@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from turnwise.agents.core import Outcome
-from turnwise.agents.evaluate import evaluate
-from turnwise.agents.log import EpisodeLog, LogReader
+from turnwise.agents.evaluation.evaluate import evaluate
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.replay import replay
 from turnwise.agents.rollout import Limits, Request, run_episodes
-from turnwise.envs.core import AgentEnv, End
+from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.registry import env_class, suite_tasks
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Split
@@ -35,7 +35,7 @@ def test_cut_episodes_and_shaped_rewards_replay_too(suite, player, tmp_path, lim
     requests = [Request(task, 5) for task in suite_tasks(suite, Split.DEV, 15)]
     options = {"shaping": 0.5}
     episodes = run_episodes(requests, player(0.4), limits=limits, env_options=options)
-    assert {e.end for e in episodes} & {End.TOKEN_LIMIT, End.TIME_LIMIT}
+    assert {e.end for e in episodes} & {EndReason.TOKEN_LIMIT, EndReason.TIME_LIMIT}
     assert any(turn.rewards.get("progress") for e in episodes for turn in e.trajectory.turns)
     with EpisodeLog(tmp_path / "e.jsonl", env_options=options) as log:
         for episode in episodes:
@@ -60,7 +60,7 @@ def _turn_changed(record, number, **changes):
         (lambda r: _turn_changed(r, 0, state_key="0" * 16), 1, "state key"),
         (lambda r: _turn_changed(r, 0, bad_action=True), 1, "bad action"),
         (lambda r: _turn_changed(r, 0, details={"x": 1}), 1, "details"),
-        (lambda r: replace(r, episode=replace(r.episode, end=End.GAVE_UP)), 0, "end"),
+        (lambda r: replace(r, episode=replace(r.episode, end=EndReason.GAVE_UP)), 0, "end"),
         (lambda r: replace(r, episode=replace(r.episode, seed=r.episode.seed + 1)), None, "observation"),
     ],
 )

@@ -10,20 +10,21 @@ from typing import Any, NamedTuple
 import pytest
 
 from turnwise.agents.core import Episode, History, Outcome, Reply
-from turnwise.agents.log import EpisodeLog, LogReader
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
+from turnwise.agents.multi_agent import PolicyMap, policy_map
 from turnwise.agents.replay import replay
 from turnwise.agents.rollout import Request, rollout
-from turnwise.agents.table import Cast, cast
-from turnwise.envs.core import AgentEnv, End, Kind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register
 from turnwise.errors import NotFoundError
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
-from turnwise.trainers.parts import build_parts
-from turnwise.trainers.play import Cost
-from turnwise.trainers.recipe import check_recipe
-from turnwise.trainers.rollouts import describe, log_sample, sort
+from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.run.collect import describe, log_groups, split_by_agent
+from turnwise.trainers.run.parts import build_parts
+from turnwise.trainers.run.update import UpdateResult
+from turnwise.trainers.strategy.runner import Cost
 
 
 class Pile(NamedTuple):
@@ -35,14 +36,14 @@ class Nim(AgentEnv[Pile]):
     """Take one or two; who takes the last wins. ``bottom`` moves second and hears only what ``top`` took."""
 
     agents = ("top", "bottom")
-    ledger: Mapping[str, Kind] = {"outcome": Kind.OUTCOME, "take": Kind.STEP}
+    reward_components: Mapping[str, RewardKind] = {"outcome": RewardKind.OUTCOME, "take": RewardKind.STEP}
     blocking = False
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return Task("test/Nim-v0", "Take the last.", {"pile": 4 + 3 * rng.randrange(3), "split": split.value})
 
-    def mover(self, state: Pile) -> str:
+    def current_agent(self, state: Pile) -> str:
         return self.agents[state.turn % 2]
 
     def system_for(self, agent: str) -> str:
@@ -55,18 +56,18 @@ class Nim(AgentEnv[Pile]):
         if action.content not in ("1", "2"):
             raise ToolError("Say 1 or 2.")
         left = max(0, state.left - int(action.content))
-        me, other = self.mover(state), self.agents[(state.turn + 1) % 2]
+        me, other = self.current_agent(state), self.agents[(state.turn + 1) % 2]
         if left:
             told = {me: f"you took {action.content}"}
-            return Transition(Pile(left, state.turn + 1), f"{left} left", {"take": 0.1}, told=told)
-        end = End.SOLVED if me == "top" else End.FAILED
+            return Transition(Pile(left, state.turn + 1), f"{left} left", {"take": 0.1}, messages_to=told)
+        end = EndReason.SOLVED if me == "top" else EndReason.FAILED
         return Transition(
             Pile(0, state.turn + 1),
             "you win",
             {"outcome": 1.0},
             end,
-            others={other: {"outcome": 0.0, "take": -0.5}},
-            told={other: "you lose"},
+            rewards_to={other: {"outcome": 0.0, "take": -0.5}},
+            messages_to={other: "you lose"},
         )
 
     def gold(self, state: Pile) -> str:
@@ -96,7 +97,7 @@ class Says:
         pass
 
 
-def episode_of(policy: Cast, pile: int = 4) -> Episode:
+def episode_of(policy: PolicyMap, pile: int = 4) -> Episode:
     task = Task("test/Nim-v0", "Take the last.", {"pile": pile})
     return asyncio.run(rollout([Request(task, 5)], policy))[0]
 
@@ -104,7 +105,7 @@ def episode_of(policy: Cast, pile: int = 4) -> Episode:
 def test_each_agent_has_its_own_conversation_rewards_and_end() -> None:
     top, bottom = Says("1"), Says("2")
     episode = episode_of({"top": top, "bottom": bottom})
-    assert (episode.outcome, episode.end) == (Outcome.OK, End.SOLVED)  # 4 → 3 → 1 → 0
+    assert (episode.outcome, episode.end) == (Outcome.OK, EndReason.SOLVED)  # 4 → 3 → 1 → 0
     assert top.heard == [
         ["system: You are top.", "user: 4 left"],
         ["system: You are top.", "user: 4 left", "assistant: 1", "user: you took 1", "user: 1 left"],
@@ -120,7 +121,7 @@ def test_each_agent_has_its_own_conversation_rewards_and_end() -> None:
 def test_one_policy_plays_all_whom_nobody_else_plays() -> None:
     everyone, bottom = Says("1"), Says("2")
     assert len(episode_of(everyone).trajectories["bottom"].turns) == 2
-    episode_of(cast(everyone, {"bottom": bottom}))
+    episode_of(policy_map(everyone, {"bottom": bottom}))
     assert len(bottom.heard) == 1
     with pytest.raises(NotFoundError, match="no policy for agent 'bottom'"):
         episode_of({"top": everyone})
@@ -139,16 +140,17 @@ def recipe(**changes: Any) -> Any:
 
 def test_every_side_is_trained_logged_and_replayed(tmp_path: Any) -> None:
     group = [episode_of({"top": Says("1"), "bottom": Says(word)}) for word in ("1", "2")]
-    found = sort(build_parts(recipe()), [group], Cost())
-    assert [(side.number, side.agent, side.kept) for side in found.sides] == [
-        (0, "top", True),
-        (0, "bottom", True),
+    found = split_by_agent(build_parts(recipe()), [group], Cost())
+    assert [(agent_group.number, agent_group.agent) for agent_group in found.usable] == [
+        (0, "top"),
+        (0, "bottom"),
     ]
-    lengths = [len(e.trajectory.turns) for side in found.training for e in side]
+    lengths = [len(e.trajectory.turns) for agent_group in found.training for e in agent_group]
     assert lengths == [2, 2, 2, 1]
-    assert describe(found)["success"] == pytest.approx(0.5)
+    result = UpdateResult(found.training, [1.0] * 4, [[float(i)] * n for i, n in enumerate(lengths)])
+    assert describe(found, result)["success"] == pytest.approx(0.5)
     with EpisodeLog(tmp_path / "log.jsonl") as log:
-        log_sample(log, 0, found, [[float(i)] * n for i, n in enumerate(lengths)])
+        log_groups(log, 0, found, result)
     records = list(LogReader(tmp_path / "log.jsonl"))
     assert [dict(r.advantages) for r in records] == [
         {"top": (0.0, 0.0), "bottom": (2.0, 2.0)},
@@ -159,5 +161,5 @@ def test_every_side_is_trained_logged_and_replayed(tmp_path: Any) -> None:
 
 def test_an_opponent_is_not_trained() -> None:
     group = [episode_of({"top": Says("1"), "bottom": Says(word)}) for word in ("1", "2")]
-    found = sort(build_parts(recipe()), [group], Cost(), ["bottom"])
-    assert [side.agent for side in found.sides] == ["top"]
+    found = split_by_agent(build_parts(recipe()), [group], Cost(), ["bottom"])
+    assert [agent_group.agent for agent_group in found.agent_groups] == ["top"]

@@ -11,8 +11,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from turnwise.agents.policies.small import HEAD_DIMS, build_small_model, train_tokenizer
-from turnwise.agents.renderer import Renderer
+from turnwise.agents.models.small import HEAD_DIMS, build_small_model, train_tokenizer
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
 from turnwise.tools.core import ToolCall, tool

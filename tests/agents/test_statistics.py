@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.agents.comparison import compare
-from turnwise.agents.statistics import clustered_mean, pass_at_k, pass_hat_k, proportion, wilson
+from turnwise.agents.evaluation.comparison import paired_difference
+from turnwise.agents.evaluation.statistics import (
+    clustered_mean,
+    pass_at_k,
+    pass_hat_k,
+    proportion,
+    score_mean,
+    wilson,
+)
 from turnwise.errors import TurnwiseError
 
 counts = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
@@ -34,7 +41,7 @@ def test_pass_at_k_is_never_extrapolated():
 
 
 def test_golden_intervals():
-    # By hand in the docstrings; here the values of the formula book (papers/rewards_eval.md, part 4).
+    # By hand in the docstrings; here the same formulas on other numbers.
     assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=5e-5)
     # statsmodels.stats.proportion.proportion_confint(18, 20, method="wilson")
     assert wilson(18, 20) == pytest.approx((0.698966, 0.972134), abs=5e-7)
@@ -64,7 +71,7 @@ def test_order_does_not_matter(data, random):
     pairs = list(zip(*data, strict=True))
     random.shuffle(pairs)
     shuffled = tuple(zip(*pairs, strict=True))
-    for estimate in (proportion, clustered_mean):
+    for estimate in (proportion, clustered_mean, score_mean):
         a, b = estimate(*data), estimate(*shuffled)
         assert a.mean == pytest.approx(b.mean)
         assert a.interval == pytest.approx(b.interval)
@@ -104,10 +111,70 @@ def test_intervals_cover_the_truth():
     assert naive / 200 < 0.88  # what ignoring the clusters would have claimed
 
 
+SCORES = {  # as (tasks, runs) of scores
+    "graded": lambda rng, g, k: 0.7 * rng.beta(2, 5, (g, 1)) + 0.3 * rng.beta(2, 5, (g, k)),
+    "rarely solved": lambda rng, g, k: (rng.random((g, k)) < 0.05).astype(float),
+    "mostly solved": lambda rng, g, k: np.where(rng.random((g, k)) < 0.9, 1.0, rng.random((g, k))),
+    "mostly nothing": lambda rng, g, k: np.where(rng.random((g, 1)) < 0.8, 0.0, rng.random((g, k))),
+    "thirds": lambda rng, g, k: rng.binomial(3, rng.beta(1, 1, (g, 1)), (g, k)) / 3,
+}
+TRUE_MEAN = {
+    "graded": 2 / 7, "rarely solved": 0.05, "mostly solved": 0.95, "mostly nothing": 0.1, "thirds": 0.5
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize(("tasks", "runs"), [(5, 1), (10, 1), (20, 4), (60, 1)])
+def test_score_intervals_cover_the_truth_and_stay_between_0_and_1(kind, tasks, runs):
+    rng = np.random.default_rng(11)
+    held, labels = 0, [task for task in range(tasks) for _ in range(runs)]
+    for _ in range(200):
+        scores = SCORES[kind](rng, tasks, runs).ravel().tolist()
+        mean, (low, high), _, _ = score_mean(scores, labels)
+        assert 0 <= low <= mean <= high <= 1
+        held += low <= TRUE_MEAN[kind] <= high
+    assert held / 200 >= 0.90, held / 200
+
+
+def test_the_plain_interval_fails_where_scores_are_near_a_bound():
+    """Why :func:`score_mean` exists: 10 tasks, most of them not solved."""
+    rng = np.random.default_rng(11)
+    held = outside = 0
+    for _ in range(200):
+        low, high = clustered_mean(SCORES["rarely solved"](rng, 10, 1).ravel().tolist(), range(10)).interval
+        held += low <= 0.05 <= high
+        outside += low < 0
+    assert held / 200 < 0.6
+    assert outside / 200 > 0.3
+
+
+@given(clustered, st.integers(2, 4))
+def test_score_intervals_mirror_and_copies_are_no_new_evidence(data, times):
+    values, tasks = [float(value) for value in data[0]], data[1]
+    low, high = score_mean(values, tasks).interval
+    assert score_mean([1 - x for x in values], tasks).interval == pytest.approx((1 - high, 1 - low))
+    assert score_mean(values * times, tasks * times).interval == pytest.approx((low, high))
+
+
+def test_score_intervals_at_the_edges():
+    assert score_mean([0.3] * 8, range(8)).interval == pytest.approx(
+        score_mean([0.3] * 16, [*range(8)] * 2).interval
+    )
+    low, high = score_mean([0.3] * 8, range(8)).interval
+    assert 0.05 < low < 0.3 < high < 0.75  # eight tasks that happen to agree are no certainty
+    assert score_mean([0.2, 0.4], [0, 0]).interval == (-math.inf, math.inf)  # one task
+    beyond = [-1.0, 0.5, 1.0, 0.0]
+    assert score_mean(beyond, range(4)) == clustered_mean(beyond, range(4))
+    many = np.random.default_rng(0).random(5000).tolist()  # far from the bounds it is the plain interval
+    assert score_mean(many, range(5000)).interval == pytest.approx(
+        clustered_mean(many, range(5000)).interval, abs=1e-4
+    )
+
+
 def test_compare_golden():
     # The formula book's pair: difference 0.3, bootstrap interval 0 … 0.6.
     a, b = [1, 1, 0, 1, 0, 1, 1, 0, 1, 1], [1, 0, 0, 1, 0, 0, 1, 0, 1, 0]
-    result = compare({str(i): [x] for i, x in enumerate(b)}, {str(i): [x] for i, x in enumerate(a)})
+    result = paired_difference({str(i): [x] for i, x in enumerate(b)}, {str(i): [x] for i, x in enumerate(a)})
     assert result.difference == pytest.approx(0.3)
     assert result.p_value == pytest.approx(0.25)  # three discordant, all one way: 2 · 1/8
     assert result.interval == pytest.approx((0.0, 0.6), abs=1e-9)
@@ -118,9 +185,9 @@ def test_compare_golden():
 def test_compare_says_significant_and_counts_what_it_left_out():
     before = {str(i): [0.0, 0.0, float(i % 3 == 0)] for i in range(40)} | {"only here": [1.0]}
     after = {str(i): [1.0, float(i % 2), 1.0] for i in range(40)}
-    result = compare(before, after)
+    result = paired_difference(before, after)
     assert result.significant
-    assert (result.tasks, result.unpaired, result.method) == (40, 1, "sign-flip test")
+    assert (result.n, result.unpaired, result.method) == (40, 1, "sign-flip test")
     assert result.interval.low > 0.5
     assert "difference is significant:" in str(result)
     assert result.to_json()["significant"] is True
@@ -130,10 +197,10 @@ def test_compare_says_significant_and_counts_what_it_left_out():
 def test_compare_is_antisymmetric(pairs):
     before = {str(i): [float(a)] for i, (a, _) in enumerate(pairs)}
     after = {str(i): [float(b)] for i, (_, b) in enumerate(pairs)}
-    there, back = compare(before, after), compare(after, before)
+    there, back = paired_difference(before, after), paired_difference(after, before)
     assert there.difference == pytest.approx(-back.difference)
     assert there.p_value == pytest.approx(back.p_value)
-    assert compare(before, before).p_value == 1.0
+    assert paired_difference(before, before).p_value == 1.0
 
 
 def test_false_alarms_are_as_rare_as_promised():
@@ -146,10 +213,10 @@ def test_false_alarms_are_as_rare_as_promised():
             {str(i): (rng.random(3) < p).astype(float).tolist() for i, p in enumerate(chance)}
             for _ in range(2)
         ]
-        alarms += compare(*sides, seed=trial).significant
+        alarms += paired_difference(*sides, seed=trial).significant
     assert alarms <= 8  # P(more than 8 of 60 | 5 %) = 0.2 %
 
 
 def test_nothing_in_common():
     with pytest.raises(TurnwiseError, match="same suite"):
-        compare({"a": [1.0]}, {"b": [1.0]})
+        paired_difference({"a": [1.0]}, {"b": [1.0]})

@@ -9,10 +9,10 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from turnwise.agents.renderer import Renderer
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.tools.core import ToolCall, tool
-from turnwise.tools.dialects.registry import DIALECTS
+from turnwise.tools.dialects.registry import dialect_names
 
 CONTROL = (
     "<|im_start|>",
@@ -93,7 +93,7 @@ def test_where_a_template_writes_something_unknown_tools_are_text() -> None:
     assert (made.template.tools_format, made.template.dialect.name) == ("text", "hermes")
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", dialect_names())
 def test_any_dialect_can_be_asked_for(name: str) -> None:
     made, tools = renderer(UNKNOWN, name), [tool(look)]
     shown = str(made.tokenizer.decode(list(made.start([Message("user", "u")], tools))))

@@ -1,10 +1,9 @@
-"""Runs the real command in a process of its own."""
+"""Runs the real command in a process of its own, and makes what does so importable by the tests."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from turnwise.cli import main; main()"]
+sys.path.insert(0, str(Path(__file__).parent))
+import forked
 
 
 class Ran(NamedTuple):
@@ -34,16 +34,8 @@ def turnwise(tmp_path: Path) -> Callable[..., Ran]:
     """``turnwise("list", "envs")`` runs it in an empty folder."""
 
     def run(*arguments: str, env: dict[str, str] | None = None, stdin: str = "") -> Ran:
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            cwd=tmp_path,
-            env={**os.environ, **(env or {})},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        given = {**os.environ, **(env or {})}
+        done = forked.turnwise(*arguments, cwd=tmp_path, env=given, stdin=stdin)
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run

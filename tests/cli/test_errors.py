@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from turnwise.agents.log import read_episodes
+from turnwise.agents.log.episode_log import read_episodes
 from turnwise.cli.app import explain
 from turnwise.errors import TurnwiseError
 
@@ -70,10 +70,7 @@ def test_debug_shows_the_traceback(turnwise):
 def test_unexpected_errors_leave_their_traceback_in_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    try:
-        raise ZeroDivisionError("oh\nno")
-    except ZeroDivisionError as error:
-        problem = explain(error)
+    problem = explain(ZeroDivisionError("oh\nno"))
     assert problem.cause == "Unexpected ZeroDivisionError: oh no"
     (file,) = tmp_path.iterdir()
     assert str(file) in problem.remedy
@@ -83,7 +80,10 @@ def test_unexpected_errors_leave_their_traceback_in_a_file(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "runs/x"), "The disk is full: runs/x"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/x"),
+            "The disk is full, or a limit is reached: runs/x",
+        ),
         (PermissionError(errno.EACCES, "denied", "/root/x"), "No permission: /root/x"),
         (ModuleNotFoundError("No module named 'vllm'", name="vllm"), "'vllm' is not installed"),
         (TurnwiseError("This.", "That."), "This."),
@@ -111,6 +111,7 @@ def test_a_closed_pipe_is_no_error():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     command = [sys.executable, "-c", "from turnwise.cli import main; main()", "eval", "shop/hard", "--json"]
     flags = ["--policy", "scripted:random", "--episodes", "2000", "--out", "kept", "--concurrency", "2"]
@@ -120,11 +121,25 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
         [*heed, *command, *flags], cwd=tmp_path, stdout=-1, stderr=-1, text=True
     ) as process:
         log = tmp_path / "kept" / "episodes.jsonl.zst"
-        deadline = time.monotonic() + 60
-        while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
+        while not (log.exists() and log.stat().st_size) and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert '"interrupted": true' in out
     assert 0 < len(list(read_episodes(log))) < 2000
+
+
+def test_a_users_own_error_is_theirs_to_mend(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with pytest.raises(ZeroDivisionError) as raised:
+        _divide(0)
+    problem = explain(raised.value)
+    line = _divide.__code__.co_firstlineno + 1
+    assert problem.cause == f"ZeroDivisionError at tests/cli/test_errors.py:{line}: division by zero"
+    assert problem.remedy.startswith("Fix that line; the traceback is in ")
+
+
+def _divide(by):
+    return 1 / by

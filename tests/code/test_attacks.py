@@ -1,14 +1,14 @@
-"""Every attack of the battery, on every back end that isolates: no reward, no damage."""
+"""Every attack of the battery, on every backend that isolates: no reward, no damage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from turnwise.envs.code.attacks import BACKENDS, Traps, play_attack, traps
-from turnwise.envs.code.battery import ATTACKS, Attack
-from turnwise.tools.sandbox.registry import get_backend
+from turnwise.envs.code.battery import ATTACKS, CodeAttack
+from turnwise.tools.sandbox.core import Backend
 
 pytestmark = pytest.mark.slow
 
@@ -21,10 +21,8 @@ def trap() -> Iterator[Traps]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
-def test_attack(attack: Attack, backend: str, trap: Traps) -> None:
-    status = get_backend(backend).status()
-    if not status.ok:
-        pytest.skip(f"{backend}: {status.detail}")
+def test_attack(attack: CodeAttack, backend: str, trap: Traps, working: Callable[[str], Backend]) -> None:
+    working(backend)
     verdict = play_attack(attack, backend, trap)
     assert verdict.ok, verdict
 

@@ -1,4 +1,4 @@
-"""The environment: turns, ledger, forks, traps, data sets, the quality of tests."""
+"""The environment: turns, reward components, forks, traps, data sets, the quality of tests."""
 
 from __future__ import annotations
 
@@ -8,31 +8,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.check import check_env
-from turnwise.envs.code.acts import read_act
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import step_json, walk
+from turnwise.envs.code.actions import read
 from turnwise.envs.code.env import CodeEnv
 from turnwise.envs.code.families.core import build_problem
-from turnwise.envs.code.problem import Case, Problem
+from turnwise.envs.code.knobs import CodeKnobs
+from turnwise.envs.code.problem import CodeCase, CodeProblem
 from turnwise.envs.code.quick import slipped
-from turnwise.envs.code.tasks import CodeKnobs, task_of
+from turnwise.envs.code.solver import wish_of
+from turnwise.envs.code.tasks import task_of
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_task, suite_tasks
-from turnwise.envs.walks import step_json, walk
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolError
-from turnwise.tools.sandbox.registry import get_backend
 
 ENV = "turnwise/Code-v0"
-ISOLATED = [
-    pytest.param(
-        name, marks=pytest.mark.skipif(not get_backend(name).status().ok, reason=f"{name} does not work here")
-    )
-    for name in ("bubblewrap", "docker")
-]
-sandboxed = pytest.mark.skipif(
-    not any(get_backend(name).status().ok for name in ("bubblewrap", "docker")),
-    reason="no sandbox works here",
-)
+ISOLATED = ("bubblewrap", "docker")
+sandboxed = pytest.mark.usefixtures("sandboxed")
 
 
 def quick(index: int = 0, split: Split = Split.TRAIN) -> Task:
@@ -67,7 +60,7 @@ def test_the_contract_holds() -> None:
      ('<tool_call>{"name": "run", "arguments": {"code": "print(2)"}}</tool_call>', "run", "print(2)")],
 )  # fmt: skip
 def test_actions_are_read(text: str, name: str, code: str) -> None:
-    assert read_act(Message("assistant", text)) == (name, code)
+    assert read(Message("assistant", text)) == (name, code)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +69,7 @@ def test_actions_are_read(text: str, name: str, code: str) -> None:
 )
 def test_other_texts_are_answered(text: str) -> None:
     with pytest.raises(ToolError):
-        read_act(Message("assistant", text))
+        read(Message("assistant", text))
 
 
 def test_a_draft_is_tested_and_handed_in() -> None:
@@ -129,7 +122,7 @@ def test_misreading_a_quick_task_fails_it() -> None:
     env, wrong, failed = CodeEnv(), 0, 0
     for index, task in enumerate(suite_tasks(get_suite("code/quick"), Split.TRAIN, 80)):
         env.reset(seed=0, options={"task": task})
-        wish = env._wish()
+        wish = wish_of(env.task)
         other = slipped(wish, derive_rng("slip", index))
         if other != wish:
             wrong += 1
@@ -195,9 +188,11 @@ def test_gold_tests_and_runs_in_a_sandbox() -> None:
 @sandboxed
 def test_wrong_programs_are_told_why() -> None:
     name = python(1).options["problem"]["entry"]
-    env, (broken, wrong, slow) = episode(
-        python(1), "```\ndef f(:\n```", f"```\ndef {name}(*a):\n    return None\n```", f"```\ndef {name}(*a):\n    while 1: pass\n```", seconds=2.0
-    )  # fmt: skip
+    env, (broken, wrong) = episode(
+        python(1), "```\ndef f(:\n```", f"```\ndef {name}(*a):\n    return None\n```", seconds=120.0
+    )
+    env.seconds = 2.0
+    slow = env.step(f"```\ndef {name}(*a):\n    while 1: pass\n```")
     assert "does not compile: SyntaxError" in str(broken.observation)
     assert "gave None, not" in str(wrong.observation)
     assert "took too long" in str(slow.observation)
@@ -207,10 +202,12 @@ def test_wrong_programs_are_told_why() -> None:
 def test_tests_that_contradict_the_specification_are_not_passed_by_heeding_them() -> None:
     """Row 81: visible tests that are wrong. Special-casing them passes them all, and scores 0."""
     right = build_problem("count_pairs", {"apart": 1, "modulus": 2, "how": "sum"}, visible=2, hidden=20)
-    wrong = tuple(Case(case.given, case.expected + 1) for case in right.visible)  # type: ignore[operator]
-    task = task_of(Problem(right.statement, right.entry, wrong, right.hidden, right.solution), CodeKnobs())
+    wrong = tuple(CodeCase(case.given, case.expected + 1) for case in right.visible)  # type: ignore[operator]
+    task = task_of(
+        CodeProblem(right.statement, right.entry, wrong, right.hidden, right.solution), CodeKnobs()
+    )
     table = {repr(case.given[0]): case.expected for case in wrong}  # type: ignore[index]
     cheat = f"def count_pairs(xs):\n    return {table!r}.get(repr(xs), 0)"
-    _, (tested, ended) = episode(task, f"```python\n{cheat}\n```", "submit", backend="process")
+    _, (tested, ended) = episode(task, f"```python\n{cheat}\n```", "submit", backend="process", unsafe=True)
     assert "2 of 2 visible tests pass" in str(tested.observation)
     assert ended.reward == 0.0

@@ -155,13 +155,8 @@ def test_the_interpreter_knows_every_node_it_lets_through() -> None:
 
 
 @pytest.fixture(scope="module")
-def runner() -> Runner:
-    from turnwise.errors import MissingDependencyError
-
-    try:
-        return get_runner("auto")
-    except MissingDependencyError as error:
-        pytest.skip(str(error))
+def runner(sandboxed: None) -> Runner:
+    return get_runner("auto")
 
 
 def test_calls(runner: Runner) -> None:

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
+from turnwise.envs.check.walks import walk
 from turnwise.envs.code.datasets import load_problems, read_asserts
 from turnwise.envs.code.env import CodeEnv
 from turnwise.envs.code.families.core import FAMILIES, get_template, templates
+from turnwise.envs.code.knobs import CodeKnobs
 from turnwise.envs.code.mutants import mutants
-from turnwise.envs.code.problem import Case
+from turnwise.envs.code.problem import CodeCase
 from turnwise.envs.code.quality import measure, summary
-from turnwise.envs.code.tasks import CodeKnobs, task_of
-from turnwise.envs.walks import walk
+from turnwise.envs.code.tasks import task_of
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, derive_rng
-from turnwise.tools.sandbox.registry import get_backend
 
 HUMANEVAL: dict[str, Any] = {
     "task_id": "Own/0",
@@ -81,10 +81,7 @@ LIVECODEBENCH_CALLS: dict[str, Any] = {
 }
 
 
-sandboxed = pytest.mark.skipif(
-    not any(get_backend(name).status().ok for name in ("bubblewrap", "docker")),
-    reason="no sandbox works here",
-)
+sandboxed = pytest.mark.usefixtures("sandboxed")
 
 
 # --- families, mutants, quality ----------------------------------------------------------------------
@@ -143,22 +140,22 @@ def test_humaneval(tmp_path: Path) -> None:
     found = load_problems(jsonl(tmp_path, HUMANEVAL, HUMANEVAL_NEAR), "humaneval")
     first, near = found.problems["Own/0"], found.problems["Own/1"]
     assert [c.given for c in first.visible + first.hidden] == [([1, 2, 3],), ([],), ([7],), ([4, 5],)]
-    assert (near.compare, near.visible[1]) == ("close", Case((6.0,), 2.0))
+    assert (near.compare, near.visible[1]) == ("close", CodeCase((6.0,), 2.0))
 
 
 def test_mbpp_keeps_what_it_can_read(tmp_path: Path) -> None:
     problem = load_problems(jsonl(tmp_path, MBPP), "mbpp").problems["7"]
     assert problem.entry == "shared"
     assert "shared" in problem.statement
-    assert problem.hidden == (Case(((1,), (2,)), ()), Case(((9, 1, 4), (4, 9)), (4, 9)))
+    assert problem.hidden == (CodeCase(((1,), (2,)), ()), CodeCase(((9, 1, 4), (4, 9)), (4, 9)))
 
 
 def test_livecodebench(tmp_path: Path) -> None:
     found = load_problems(jsonl(tmp_path, LIVECODEBENCH, LIVECODEBENCH_CALLS), "livecodebench").problems
     assert found["own_a"].mode == "stdin"
-    assert found["own_a"].hidden[1] == Case("0 0\n", "0")
+    assert found["own_a"].hidden[1] == CodeCase("0 0\n", "0")
     assert found["own_b"].entry == "Solution.count"
-    assert found["own_b"].visible == (Case(([1, 2, 1], 1), 2),)
+    assert found["own_b"].visible == (CodeCase(([1, 2, 1], 1), 2),)
 
 
 class _Bomb:
@@ -184,7 +181,7 @@ def test_asserts_that_compare_no_literal_are_left_out() -> None:
     cases, _ = read_asserts(
         "assert f(x) == 1\nassert f(1) > 2\nassert f(1, k=2) == 3\nassert f(2)\nassert not f(3)", ("f",)
     )
-    assert cases == [Case((2,), True), Case((3,), False)]
+    assert cases == [CodeCase((2,), True), CodeCase((3,), False)]
 
 
 @sandboxed
@@ -212,4 +209,4 @@ def test_packed_tests_unpack(tmp_path: Path) -> None:
         "private_test_cases": packed([{"input": "1 1", "output": "2", "testtype": "stdin"}])
     }
     (problem,) = load_problems(jsonl(tmp_path, row), "livecodebench").problems.values()
-    assert problem.hidden == (Case("1 1", "2"),)
+    assert problem.hidden == (CodeCase("1 1", "2"),)

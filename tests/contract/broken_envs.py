@@ -8,7 +8,7 @@ import time
 from random import Random
 from typing import NamedTuple
 
-from turnwise.envs.core import AgentEnv, End, Step, Transition
+from turnwise.envs.core import AgentEnv, EndReason, Step, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Split, Task
 from turnwise.tools.calls import parse_verb
@@ -47,7 +47,7 @@ class Good(AgentEnv[Spot]):
         call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)
         number = find_tool(self.tools, call.name).validate(call)["number"]
         if number == state.hidden:
-            return Transition(state, "Right.", {"outcome": 1.0}, End.SOLVED)
+            return Transition(state, "Right.", {"outcome": 1.0}, EndReason.SOLVED)
         if number < state.hidden:
             return Transition(state._replace(low=max(state.low, number + 1)), "Higher.")
         return Transition(state._replace(high=min(state.high, number - 1)), "Lower.")
@@ -59,7 +59,7 @@ class Good(AgentEnv[Spot]):
         return (state.low - state.high) / 240
 
 
-class PaysMoreThanItsLedger(Good):
+class PaysMoreThanItsComponents(Good):
     def step(self, action):
         return super().step(action)._replace(reward=0.5)
 
@@ -197,7 +197,7 @@ class EndsOnGarbage(Good):
         try:
             return super().transition(state, action)
         except ToolError:
-            return Transition(state, "That was wrong.", {}, End.FAILED)
+            return Transition(state, "That was wrong.", {}, EndReason.FAILED)
 
 
 class AnswersNothing(Good):

@@ -1,16 +1,20 @@
 """The checker passes what keeps the contract, and catches each way of breaking it."""
 
+import io
 from pathlib import Path
 
 import gymnasium
 import pytest
 
-from turnwise.envs import check, registry
-from turnwise.envs.check import CLAUSES, check_env
+from turnwise.cli.environments import show_card
+from turnwise.console import SafeConsole
+from turnwise.envs import registry
+from turnwise.envs.check import command, play
+from turnwise.envs.check.command import REQUIREMENTS, CheckReport, RequirementResult, check_env
 from turnwise.envs.registry import env_entries, register
 
 BROKEN = [
-    ("E1", "PaysMoreThanItsLedger", "its parts sum to"),
+    ("E1", "PaysMoreThanItsComponents", "its parts sum to"),
     ("E1", "PaysInfinity", "finite"),
     ("E1", "PaysUndeclared", "tip"),
     ("E1", "PotentialThatWobbles", "shaping sums to"),
@@ -61,18 +65,18 @@ def broken(monkeypatch):
 def test_a_sound_environment_passes_every_clause(broken):
     report = check_env(broken("Good"), tasks=60)
     assert report.ok, str(report)
-    assert list(report.clauses) == list(CLAUSES) == [f"E{n}" for n in range(1, 10)]
+    assert list(report.requirements) == list(REQUIREMENTS) == [f"E{n}" for n in range(1, 10)]
 
 
-@pytest.mark.parametrize(("clause", "cls", "told"), BROKEN, ids=[cls for _, cls, _ in BROKEN])
-def test_each_way_of_breaking_a_clause_is_caught(broken, clause, cls, told):
-    report = check_env(broken(cls), tasks=5, only=[clause])
+@pytest.mark.parametrize(("requirement", "cls", "told"), BROKEN, ids=[cls for _, cls, _ in BROKEN])
+def test_each_way_of_breaking_a_requirement_is_caught(broken, requirement, cls, told):
+    report = check_env(broken(cls), tasks=5, only=[requirement])
     assert not report.ok, str(report)
-    assert told in report.clauses[clause].detail
+    assert told in report.requirements[requirement].detail
 
 
 def test_every_clause_has_an_environment_that_breaks_it():
-    assert {clause for clause, _, _ in BROKEN} == set(CLAUSES)
+    assert {requirement for requirement, _, _ in BROKEN} == set(REQUIREMENTS)
 
 
 def test_the_card_as_json_and_as_text(broken):
@@ -80,7 +84,7 @@ def test_the_card_as_json_and_as_text(broken):
     card = report.to_json()
     assert card["env"] == "broken/GoldFails-v0"
     assert card["ok"] is False
-    assert set(card["clauses"]["E6"]) == {"ok", "detail"}
+    assert set(card["requirements"]["E6"]) == {"ok", "detail"}
     assert "BROKEN" in str(report)
     assert "✓ E2" in str(report)
 
@@ -88,6 +92,49 @@ def test_the_card_as_json_and_as_text(broken):
 @pytest.mark.parametrize(("name", "tasks"), [("turnwise/Sort-v0", "50"), ("turnwise/Code-v0", "10")])
 def test_fewer_tasks_where_a_world_takes_its_time(name, tasks, monkeypatch):
     told: list[str] = []
-    monkeypatch.setattr(check, "CLAUSES", {"E6": ("Gold and floor", lambda subject: str(subject.tasks))})
-    report = check_env(name, on_clause=lambda: told.append("one"))
-    assert (report.clauses["E6"].detail, told) == (tasks, ["one"])
+    monkeypatch.setattr(
+        command, "REQUIREMENTS", {"E6": ("Gold and baselines", lambda subject: str(subject.tasks))}
+    )
+    report = check_env(name, on_requirement=lambda: told.append("one"))
+    assert (report.requirements["E6"].detail, told) == (tasks, ["one"])
+
+
+def test_a_baseline_is_judged_by_its_interval_and_says_it(broken, monkeypatch):
+    """One lucky episode of five is 20 %, and 4 % to 62 % is what five episodes can tell."""
+    lucky = lambda suite, agent, subject: play.BaselineScore(
+        agent, int(agent == "random"), subject.tasks, 0.2
+    )
+    monkeypatch.setattr(play, "_play_baseline", lucky)
+    result = check_env(broken("Good"), tasks=5, only=["E6"]).requirements["E6"]
+    assert result.ok
+    assert (
+        "random at 20% of 5 tasks, 95% interval 4% to 62%: the bound of 10% may still hold" in result.detail
+    )
+    many = lambda suite, agent, subject: play.BaselineScore(agent, subject.tasks // 5, subject.tasks, 0.2)
+    monkeypatch.setattr(play, "_play_baseline", many)
+    result = check_env(broken("Good"), tasks=60, only=["E6"]).requirements["E6"]
+    assert not result.ok
+    assert (
+        "null succeeds at 20% of 60 tasks, 95% interval 12% to 32%, above the bound of 10%" in result.detail
+    )
+
+
+def test_no_markup_and_no_emoji_eats_a_name_on_the_card():
+    told = "AssertionError (m_gold.py:100:) in [bold]state[/bold] :smile:"
+    shown = io.StringIO()
+    report = CheckReport("desk/:100:[red]-v0", {"E1": RequirementResult(False, told)})
+    show_card(SafeConsole(file=shown, width=200), report)
+    assert told in shown.getvalue()
+    assert "desk/:100:[red]-v0 breaks the contract" in shown.getvalue()
+
+
+def test_an_authors_own_timeout_is_theirs(broken, monkeypatch):
+    import broken_envs
+
+    def late(self, state, action):
+        raise TimeoutError("the printer does not answer")
+
+    monkeypatch.setattr(broken_envs.Good, "transition", late)
+    detail = check_env(broken("Good"), tasks=3, only=["E1"]).requirements["E1"].detail
+    assert detail.startswith("TimeoutError: the printer does not answer (")
+    assert "took more than" not in detail

@@ -1,12 +1,13 @@
-"""Faults seen in released trainers (research notes, papers/credit.md), kept out by a test each."""
+"""Faults seen in released trainers, each kept out by a test."""
 
 import pytest
 import torch
 
-from turnwise.trainers.by_hand import rounded, turn_batch
+from turnwise.registry import components, get_component
+from turnwise.trainers.check.options import variants
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.registry import components, get_component
-from turnwise.trainers.token_credit import on_turns
+from turnwise.trainers.kit.token_credit import on_turns
+from turnwise.trainers.kit.toy_batches import rounded, turn_batch
 
 COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, or with a constant
     "gae", "gae_truncated", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
@@ -51,7 +52,8 @@ def test_a_trajectory_without_peers_learns_nothing(name: str) -> None:
         tokens=[[[1, 2], [3]], [[1], [2]], [[4, 5], [6]]],
         token_signals={s: [[0.5, 0.3, 0.2], [0.1, 0.4], [0.2, 0.5, 0.6]] for s in named},
     )
-    assert credit(name, batch)[0] == [0.0, 0.0]
+    for said, rule in variants(get_component("credit", name)):
+        assert rounded(on_turns(rule(batch), batch))[0] == [0.0, 0.0], said
 
 
 def test_turns_without_reward_are_turns() -> None:

@@ -6,12 +6,13 @@ from hypothesis import strategies as st
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
-from turnwise.envs.dialogue.comfort import GAINS, START
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
+from turnwise.envs.dialogue.comfort import GAINS
 from turnwise.envs.dialogue.env import DialogueEnv
-from turnwise.envs.registry import get_suite, suite_task, suite_tasks
-from turnwise.envs.walks import environment_suites, walk
+from turnwise.envs.dialogue.state import START
+from turnwise.envs.registry import environment_suites, get_suite, suite_task, suite_tasks
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 
@@ -48,6 +49,8 @@ def text_of(step):
     return step.observation[-1].content
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
     report = check_env(ENV, tasks=10)
     assert report.ok, str(report)
@@ -112,7 +115,7 @@ def test_unclear_offers_are_refused_with_the_reason():
     assert text_of(say(env, "red and blue and mug")) == "one colour only ."
     assert text_of(say(env, "blue")) == "an offer must name gift too ."
     assert text_of(say(env, "lovely weather")) == "offer something , accept , ask what matters , or leave ."
-    assert say(env, "no deal, I leave").info["end"] is End.GAVE_UP
+    assert say(env, "no deal, I leave").info["end"] is EndReason.GAVE_UP
 
 
 def test_the_partner_gives_way_only_for_better_offers():
@@ -145,13 +148,13 @@ def test_a_liar_names_the_wrong_issue_and_calls_each_offer_its_last():
     assert text_of(say(liar, "what matters to you?")) == "colour matters most to me ."
     assert "last offer" in text_of(say(liar, "offer blue , lamp ."))
     assert text_of(say(liar, "accept .")).startswith("deal : red , mug")
-    assert liar.now.end is End.FAILED
+    assert liar.now.end is EndReason.FAILED
 
 
 def test_patience_ends():
     env, _ = start(BARGAIN, patience=2)
     step = say(env, "what matters?", "and why?")
-    assert (step.reward, step.info["end"]) == (0.0, End.FAILED)
+    assert (step.reward, step.info["end"]) == (0.0, EndReason.FAILED)
 
 
 def test_the_key_does_not_tell_the_partners_values():
@@ -171,21 +174,21 @@ def test_persuasion_by_stages():
     assert text_of(say(env, "What is holding you back?")) == "i worry about the cost ."
     assert text_of(say(env, "Why the price?")) == "i would want numbers ."
     assert text_of(say(env, "The data say it is cheap, look at the money.")) == "good , that is settled ."
-    assert say(env, "Will you join us?").info["end"] is End.SOLVED
+    assert say(env, "Will you join us?").info["end"] is EndReason.SOLVED
 
 
 @pytest.mark.parametrize(
     ("texts", "end"),
     [
-        (["will you join ?", "will you join ?"], End.FAILED),  # pressing for a yes
-        (["argue cost with numbers .", "argue cost with story ."], End.FAILED),  # unasked
+        (["will you join ?", "will you join ?"], EndReason.FAILED),  # pressing for a yes
+        (["argue cost with numbers .", "argue cost with story ."], EndReason.FAILED),  # unasked
         (
             ["what worries you ?", "argue cost with numbers and story and noise with trial ."],
             None,
         ),  # everything at once
         (
             ["what worries you ?", "argue cost with trial ."],
-            End.FAILED,
+            EndReason.FAILED,
         ),  # a claim that the facts do not support
     ],
 )
@@ -211,7 +214,7 @@ def test_the_emotion_by_hand_and_the_outcome_at_the_limit():
     step = say(
         env, *["That is quite understandable."] * 5
     )  # once it helps (+17), then it is repeated (-6 each)
-    assert (step.reward, step.info["end"]) == (pytest.approx(0.33), End.TURN_LIMIT)
+    assert (step.reward, step.info["end"]) == (pytest.approx(0.33), EndReason.TURN_LIMIT)
 
 
 def test_shaping_pays_each_change_as_in_rlver():
@@ -250,9 +253,9 @@ def test_a_user_played_by_a_second_agent_reports_how_it_feels():
     assert say(env, "feel -90 no").info["bad_action"]
     say(env, "feel 20 yes .", "Go on.", "feel 20 yes .", "Go on.")
     step = say(env, "feel 15 goodbye")
-    assert (step.reward, step.info["end"], step.info["others"]) == (
+    assert (step.reward, step.info["end"], step.info["rewards_to"]) == (
         0.0,
-        End.SOLVED,
+        EndReason.SOLVED,
         {"agent": {"outcome": 1.0}},
     )
 
@@ -283,7 +286,7 @@ def test_a_meeting_in_plain_text():
     assert text_of(say(env, *MEETING[:3])) == "agreed ."
     assert "and what about your debt ?" in text_of(say(env, MEETING[3]))
     step = say(env, "Thank you so much.", "Goodbye!")
-    assert (step.reward, step.info["end"]) == (1.0, End.SOLVED)
+    assert (step.reward, step.info["end"]) == (1.0, EndReason.SOLVED)
     assert step.info["details"]["agent"] == {
         "goal": 1.0,
         "knowledge": 1.0,
@@ -328,7 +331,7 @@ def test_a_bargain_of_two_pays_each_by_its_own_gain():
     assert "colour : red 3 , blue 0 ." in text_of(step)
     step = say(env, "agreed")
     assert step.reward == 0.0  # it accepted what is worse than no deal
-    assert step.info["others"] == {"agent": {"outcome": 1.0}}
+    assert step.info["rewards_to"] == {"agent": {"outcome": 1.0}}
 
 
 def test_wrong_knobs_are_named():

@@ -1,4 +1,4 @@
-"""Games: rules and answers worked out by hand, exact poker, forced wins, what each side sees, stalling, floors."""
+"""Games: rules and answers worked out by hand, exact poker, forced wins, what each side sees, stalling, baselines."""
 
 import math
 from statistics import mean
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.games import boards, kuhn
 from turnwise.envs.games.boards import CONNECT_FOUR, TICTACTOE
 from turnwise.envs.games.env import GamesEnv
@@ -23,9 +24,10 @@ from turnwise.envs.games.kuhn import (
 from turnwise.envs.games.opponents import as_policy, strength
 from turnwise.envs.games.probe import counted, situations, strategy_of
 from turnwise.envs.games.riddles import marks_of, pegs
-from turnwise.envs.games.words import WORDS
-from turnwise.envs.registry import get_suite, suite_task, suite_tasks
-from turnwise.envs.walks import environment_suites, walk
+from turnwise.envs.games.solver import WIN
+from turnwise.envs.games.solver import value as value_of
+from turnwise.envs.games.vocabulary import WORDS
+from turnwise.envs.registry import environment_suites, get_suite, suite_task, suite_tasks
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 
@@ -44,6 +46,8 @@ def say(env, *texts):
     return [env.step(text) for text in texts][-1]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
     report = check_env(ENV, tasks=8)
     assert report.ok, str(report)
@@ -72,14 +76,14 @@ def test_wordle_by_hand():
         say(env, "guess crane").observation[-1].content == "crane : c near , r yes , a yes , n no , e yes ."
     )
     step = say(env, "T R A C E")
-    assert (step.reward, step.info["end"]) == (1.0, End.SOLVED)
+    assert (step.reward, step.info["end"]) == (1.0, EndReason.SOLVED)
 
 
 def test_mastermind_by_hand():
     assert pegs("red red blue blue", "blue red red green") == (1, 2)
     env, _ = start(game="mastermind", colours=4, places=3, secret="red blue red", guesses=0)
     assert say(env, "red red green").observation[-1].content == "red red green : 1 right , 1 elsewhere ."
-    assert say(env, "Red, blue and red!").info["end"] is End.SOLVED
+    assert say(env, "Red, blue and red!").info["end"] is EndReason.SOLVED
 
 
 WORLD = [["wug", ["red", "small"]], ["dax", ["red", "large"]], ["fep", ["blue", "small"]]]
@@ -90,8 +94,8 @@ def test_questions_by_hand_and_a_wrong_guess_loses():
     assert say(env, "is it red?").observation[-1].content == "red : yes ."
     assert env.potential(env.state) == pytest.approx(1 - math.log(2) / math.log(3))
     fork = env.fork()
-    assert say(env, "guess wug").info["end"] is End.FAILED
-    assert say(fork, "It must be the dax.").info["end"] is End.SOLVED
+    assert say(env, "guess wug").info["end"] is EndReason.FAILED
+    assert say(fork, "It must be the dax.").info["end"] is EndReason.SOLVED
 
 
 @pytest.mark.parametrize("game", ["wordle-told", "mastermind-small", "questions-small"])
@@ -149,7 +153,7 @@ def test_lines_of_the_usual_boards():
 
 def test_perfect_tictactoe_is_a_draw_and_random_play_is_as_known():
     perfect, chance = as_policy("minimax", TICTACTOE), as_policy("random", TICTACTOE)
-    assert boards.value(TICTACTOE, 0, 0, 9) == 0
+    assert value_of(TICTACTOE, 0, 0, 9) == 0
     assert strength(TICTACTOE, perfect, perfect).draw == pytest.approx(1.0)
     both_random = strength(TICTACTOE, chance, chance)  # known: 0.5849, 0.1270, 0.2881
     assert both_random == pytest.approx((0.584921, 0.126984, 0.288095), abs=1e-6)
@@ -160,10 +164,10 @@ def test_perfect_tictactoe_is_a_draw_and_random_play_is_as_known():
 def test_a_forced_win_is_seen_and_told_from_a_later_one():
     mine, theirs = 0b000_000_011, 0b000_011_000  # x x _ / o o _ / _ _ _
     assert boards.winning_moves(TICTACTOE, mine, theirs) == [2]
-    assert boards.value(TICTACTOE, mine, theirs, 9) == boards.WIN
+    assert value_of(TICTACTOE, mine, theirs, 9) == WIN
     fork = (0b100_000_001, 0b000_010_000)  # x _ _ / _ o _ / _ _ x, o to move: only an edge saves it
-    assert boards.value(TICTACTOE, fork[1], fork[0], 9) == 0
-    assert boards.value(TICTACTOE, fork[0], fork[1] | 1 << 2, 9) == boards.WIN - 2
+    assert value_of(TICTACTOE, fork[1], fork[0], 9) == 0
+    assert value_of(TICTACTOE, fork[0], fork[1] | 1 << 2, 9) == WIN - 2
 
 
 def test_stones_fall_and_full_columns_are_refused():
@@ -242,9 +246,11 @@ def test_a_hand_of_poker_as_both_sides_see_it():
     assert step.observation[-1].content == "other says bet .\nsay fold or call ."
     step = say(env, "I call")
     assert step.reward == -2.0
-    assert step.info["others"] == {"opponent": {"outcome": 2.0}}
+    assert step.info["rewards_to"] == {"opponent": {"outcome": 2.0}}
     assert step.observation[-1].content == "other has king . you lose 2 ."
-    assert step.info["told"]["opponent"][-1].content == "other says call .\nother has jack . you win 2 ."
+    assert (
+        step.info["messages_to"]["opponent"][-1].content == "other says call .\nother has jack . you win 2 ."
+    )
 
 
 def test_the_key_does_not_tell_the_others_card():
@@ -261,9 +267,9 @@ def test_stalling_spares_no_loss():
     say(env, "bet", "hm", "what")
     step = say(env, "no idea")
     assert step.info["bad_action"]
-    assert (step.reward, step.info["end"], step.info["others"]) == (
+    assert (step.reward, step.info["end"], step.info["rewards_to"]) == (
         -2.0,
-        End.SOLVED,
+        EndReason.SOLVED,
         {"agent": {"outcome": 2.0}},
     )
     with pytest.raises(EnvError, match="stalling"):

@@ -1,4 +1,4 @@
-"""Household: what commands mean and do, gold from anywhere, splits, floors, what is told."""
+"""Household: what commands mean and do, gold from anywhere, splits, baselines, what is told."""
 
 import random
 import re
@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
-from turnwise.envs.household import plans
-from turnwise.envs.household.acts import Act, read
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
+from turnwise.envs.household import solver
+from turnwise.envs.household.actions import HouseAct, read
 from turnwise.envs.household.env import HouseholdEnv
-from turnwise.envs.household.house import solved
-from turnwise.envs.household.words import PLACES, ROOMS, THINGS
+from turnwise.envs.household.state import solved
+from turnwise.envs.household.vocabulary import PLACES, ROOMS, THINGS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.envs.walks import walk
 from turnwise.envs.worlds.commands import spoken
+from turnwise.envs.worlds.meta_reasoning import PAID
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall
@@ -44,6 +45,8 @@ def say(env, *commands):
     return [env.step(command) for command in commands][-1].observation[-1].content
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
     report = check_env(ENV, tasks=4)
     assert report.ok, str(report)
@@ -80,7 +83,7 @@ def test_an_episode_worked_out_by_hand():
     for command, answer in told:
         assert say(env, command) == answer
     step = env.step("put mug 1")
-    assert (step.reward, step.info["end"], step.observation[-1].content) == (1.0, End.SOLVED, "done .")
+    assert (step.reward, step.info["end"], step.observation[-1].content) == (1.0, EndReason.SOLVED, "done .")
 
 
 def test_full_sentences():
@@ -100,13 +103,13 @@ def test_looking_at_something_under_a_lamp_counts_once_and_for_all():
     say(env, "put book 1", "use lamp 1")
     assert env.state.seen == 1
     say(env, "go kitchen 1", "go fridge 1", "open fridge 1", "take apple 1", "go lounge 1", "go desk 1")
-    assert env.step("put apple 1").info["end"] is End.SOLVED
+    assert env.step("put apple 1").info["end"] is EndReason.SOLVED
 
 
 def test_two_things_may_lie_in_two_places_of_the_kind():
     env = start(goals=[["two", "mug", "shelf"]], objects=[["mug", 3], ["mug", 3]])
     say(env, "go sink 1", "take mug 1", "go shelf 1", "put mug 1", "go sink 1", "take mug 2", "go shelf 2")
-    assert env.step("put mug 2").info["end"] is End.SOLVED
+    assert env.step("put mug 2").info["end"] is EndReason.SOLVED
 
 
 def test_what_is_heated_twice_burns_and_bins_swallow_where_mistakes_are_irreversible():
@@ -119,7 +122,7 @@ def test_what_is_heated_twice_burns_and_bins_swallow_where_mistakes_are_irrevers
         for mistake in (["heat apple 1"], ["go bin 1", "put apple 1"]):
             env.restore(before)
             say(env, *mistake)
-            assert (plans.distance(env.state) == float("inf")) == irreversible
+            assert (solver.distance(env.state) == float("inf")) == irreversible
             assert (env.potential(env.state) == 0.0) == irreversible
             assert (env.gold(env.state) == "look") == irreversible
     assert (
@@ -134,21 +137,21 @@ def test_what_is_heated_twice_burns_and_bins_swallow_where_mistakes_are_irrevers
 @pytest.mark.parametrize(
     ("said", "act"),
     [
-        ("go to shelf 2", Act("go", -1, 2)),
-        ("Walk to the Shelf2!", Act("go", -1, 2)),
-        ("I go to shelf 2.", Act("go", -1, 2)),
-        ("move to shelf 2", Act("go", -1, 2)),
-        ("enter the lounge", Act("go", -1, 9)),
-        ("<think>shelf 1?</think> go shelf 2", Act("go", -1, 2)),
-        ("Let me think: shelf 1?\nAction: go to shelf 2", Act("go", -1, 2)),
-        ("<planning>shelf 1, then the sink</planning>go to shelf 2", Act("go", -1, 2)),
-        ("<action>go to shelf 2</action>", Act("go", -1, 2)),
-        ("pick up mug 2 from shelf 1", Act("take", 1, 1)),
-        ("take mug", Act("take", 1, -1)),  # the one that is here
-        ("move mug 1 to shelf 2", Act("put", 0, 2)),
-        ("Put the mug 1 in/on shelf 2", Act("put", 0, 2)),
-        ("wash mug 1 with sink 1", Act("clean", 0, 3)),
-        ("turn on the lamp", Act("use", -1, 7)),
+        ("go to shelf 2", HouseAct("go", -1, 2)),
+        ("Walk to the Shelf2!", HouseAct("go", -1, 2)),
+        ("I go to shelf 2.", HouseAct("go", -1, 2)),
+        ("move to shelf 2", HouseAct("go", -1, 2)),
+        ("enter the lounge", HouseAct("go", -1, 9)),
+        ("<think>shelf 1?</think> go shelf 2", HouseAct("go", -1, 2)),
+        ("Let me think: shelf 1?\nAction: go to shelf 2", HouseAct("go", -1, 2)),
+        ("<planning>shelf 1, then the sink</planning>go to shelf 2", HouseAct("go", -1, 2)),
+        ("<action>go to shelf 2</action>", HouseAct("go", -1, 2)),
+        ("pick up mug 2 from shelf 1", HouseAct("take", 1, 1)),
+        ("take mug", HouseAct("take", 1, -1)),  # the one that is here
+        ("move mug 1 to shelf 2", HouseAct("put", 0, 2)),
+        ("Put the mug 1 in/on shelf 2", HouseAct("put", 0, 2)),
+        ("wash mug 1 with sink 1", HouseAct("clean", 0, 3)),
+        ("turn on the lamp", HouseAct("use", -1, 7)),
     ],
 )  # fmt: skip
 def test_commands_are_read_tolerantly(said, act):
@@ -221,9 +224,16 @@ def test_commands_can_be_told():
 
 def test_executable_commands_can_be_paid_for():
     env = HouseholdEnv(grounding=0.1)
-    env.reset(seed=0, options={"task": start().task})
+    env.reset(seed=0, options={"task": start(turn_limit=100).task})
     assert env.step("go shelf 1").info["rewards"] == {"grounding": 0.1}
     assert env.step("go mug").info["rewards"] == {}
+    before = env.now
+    assert env.step("go shelf 2").info["rewards"] == {"grounding": 0.1}
+    for said in ("go shelf 1", "look", "go shelf 2", *["look"] * 50):
+        step = env.step(said)
+        assert step.info["end"] or step.info["rewards"] == {"grounding": 0.0}, said
+    env.restore(before)
+    assert env.step("go shelf 2").info["rewards"] == {"grounding": 0.1}
 
 
 def test_meta_reasoning_is_paid_by_rlvmrs_rules():
@@ -266,9 +276,26 @@ def test_a_call_that_cannot_be_read_is_a_refusal_of_its_own():
     env.reset(seed=0, options={"task": start().task})
     env.step("look")
     env.step(Message("assistant", "", malformed="no JSON"))
-    # Looking again is not what was refused, so to reflect first is well placed.
-    earned = env.step("<reflection>write it plainly</reflection>look").info["rewards"]
+    # Going there is not what was refused, so to reflect first is well placed.
+    earned = env.step("<reflection>write it plainly</reflection>go shelf 1").info["rewards"]
     assert earned == {"reflection": 1.0}
+
+
+@pytest.mark.parametrize("tag", PAID)
+def test_no_part_of_meta_reasoning_pays_twice_for_the_same_look(tag):
+    env = HouseholdEnv(meta=1.0, grounding=1.0)
+    env.reset(seed=0, options={"task": start(turn_limit=300).task})
+    paid = 0.0
+    for turn in range(50):
+        env.step("fly")
+        paid += env.step(f"<{tag}>hm</{tag}>look" + " around" * (turn % 2)).reward
+    assert paid <= 1.0
+    env.step("go shelf 1")
+    env.step("take mug 2")
+    env.step("go sink 1")
+    env.step("clean mug 2")
+    env.step("go shelf 1")
+    assert env.step("put mug 2").info["rewards"].get("planning", 0.0) <= 1.0
 
 
 def test_with_meta_reasoning_gold_thinks_aloud_and_still_solves():
@@ -291,7 +318,7 @@ def test_acts_slip_as_often_as_told():
     assert 70 <= slipped <= 130
 
 
-# --- gold, floors, splits ------------------------------------------------------------------------
+# --- gold, baselines, splits ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -321,9 +348,9 @@ def test_gold_from_any_state(knobs, index, seed, turns):
         if env.snapshot().end is None:
             env.step(rng.choice(env.admissible(env.state)))
     while env.snapshot().end is None:
-        left = plans.distance(env.state)
+        left = solver.distance(env.state)
         env.step(env.gold(env.state))
-        assert plans.distance(env.state) == left - 1
+        assert solver.distance(env.state) == left - 1
     assert solved(env.state)
 
 

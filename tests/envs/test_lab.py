@@ -7,20 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
-from turnwise.envs.lab import plans
-from turnwise.envs.lab.acts import read
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
+from turnwise.envs.lab import solver
+from turnwise.envs.lab.actions import LabAct, read
 from turnwise.envs.lab.env import LabEnv
 from turnwise.envs.lab.goals import solved
 from turnwise.envs.lab.lessons import LESSONS
 from turnwise.envs.lab.matter import NAMES, RECIPES, SUBSTANCES, mask, names
 from turnwise.envs.lab.tasks import variations
-from turnwise.envs.lab.things import KINDS, ROOMS
-from turnwise.envs.lab.verbs import Act
+from turnwise.envs.lab.vocabulary import KINDS, ROOMS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.envs.walks import walk
 from turnwise.envs.worlds.commands import spoken
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
@@ -54,6 +53,8 @@ def lesson(name, index=0, split=Split.TRAIN, **knobs):
     return LabEnv.generate(derive_rng(name, index), split, lessons=[name], turn_limit=150, **knobs)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept():
     report = check_env(ENV, tasks=10)
     assert report.ok, str(report)
@@ -170,7 +171,7 @@ def test_paint_is_mixed_in_steps_and_spoilt_by_a_wrong_one():
         assert say(env, "mix cup") == f"it becomes {'sludge' if irreversible else 'violet'} ."
         env.restore(before)
         assert say(env, "pour yellow into cup", "mix cup 1") == "it becomes orange ."
-        assert env.step("focus on the orange").info["end"] is End.SOLVED
+        assert env.step("focus on the orange").info["end"] is EndReason.SOLVED
 
 
 def test_a_bean_grows_with_soil_and_water_and_bears_fruit_with_bees():
@@ -191,7 +192,7 @@ def test_a_bean_grows_with_soil_and_water_and_bears_fruit_with_bees():
     assert env.state.stage(0) == 3  # a flower, without bees
     say(env, "open hive", "wait", "wait")
     assert env.state.stage(0) == 4
-    assert env.step("focus bean 1").info["end"] is End.SOLVED
+    assert env.step("focus bean 1").info["end"] is EndReason.SOLVED
 
 
 def test_a_melting_point_counts_only_if_measured_while_it_melts():
@@ -213,7 +214,7 @@ def test_a_melting_point_counts_only_if_measured_while_it_melts():
     env.restore(before)
     assert say(env, "wait", "measure cup 1") == "130 degrees , liquid ."
     assert env.state.done == 1
-    assert plans.distance(env.state) < 30  # let it cool until it melts again
+    assert solver.distance(env.state) < 30  # let it cool until it melts again
 
 
 # --- focus: what a guess is worth ----------------------------------------------------------------
@@ -229,13 +230,13 @@ def test_an_answer_without_the_experiment_fails_even_if_it_is_right(name):
         state = env.state._replace(room=env.state.room_of(right))
         env.restore(env.snapshot()._replace(state=state))
         step = env.step(f"focus on {state.lab.names[right]}")
-        assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+        assert (step.info["end"], step.reward) == (EndReason.FAILED, 0.0)
 
 
 def test_a_wrong_focus_fails_or_is_refused():
     things = [thing("cup", 0, "tin"), thing("cup", 0, "lead"), thing("stove")]
     env = start(things, [["focus", 0], ["phase", 0, 1]])
-    assert env.step("focus on the lead").info["end"] is End.FAILED
+    assert env.step("focus on the lead").info["end"] is EndReason.FAILED
     env = start(things, [["focus", 0], ["phase", 0, 1]], irreversible=False)
     step = env.step("focus on the lead")
     assert (step.info["end"], step.info["bad_action"]) == (None, True)
@@ -248,18 +249,18 @@ def test_a_wrong_focus_fails_or_is_refused():
 @pytest.mark.parametrize(
     ("said", "act"),
     [
-        ("go to the garden", Act("go", 1)),
-        ("Action: Walk to garden!", Act("go", 1)),
-        ("turn on stove", Act("activate", 0)),
-        ("turn off the stove 1", Act("deactivate", 0)),
-        ("use stove", Act("activate", 0)),
-        ("use thermometer on the tin", Act("measure", 1)),
-        ("measure cup 2", Act("measure", 2)),
-        ("put cup 2 in/on stove 1", Act("put", 2, 0)),
-        ("pour the water into cup 2", Act("pour", 4, 2)),
-        ("<planning>it is tin</planning>focus on tin", Act("focus", 1)),
-        ("pick up the thermometer", Act("take", 3)),
-        ("drop thermometer", Act("drop", 3)),
+        ("go to the garden", LabAct("go", 1)),
+        ("Action: Walk to garden!", LabAct("go", 1)),
+        ("turn on stove", LabAct("activate", 0)),
+        ("turn off the stove 1", LabAct("deactivate", 0)),
+        ("use stove", LabAct("activate", 0)),
+        ("use thermometer on the tin", LabAct("measure", 1)),
+        ("measure cup 2", LabAct("measure", 2)),
+        ("put cup 2 in/on stove 1", LabAct("put", 2, 0)),
+        ("pour the water into cup 2", LabAct("pour", 4, 2)),
+        ("<planning>it is tin</planning>focus on tin", LabAct("focus", 1)),
+        ("pick up the thermometer", LabAct("take", 3)),
+        ("drop thermometer", LabAct("drop", 3)),
     ],
 )
 def test_commands_are_read_tolerantly(said, act):
@@ -351,13 +352,13 @@ def test_gold_from_any_state_or_none(name, index, seed, turns):
     for _ in range(turns):
         env.step(rng.choice([said for said in env.admissible(env.state) if not said.startswith("focus")]))
     env.restore(env.snapshot()._replace(turn=0))
-    if plans.distance(env.state) == float("inf"):
+    if solver.distance(env.state) == float("inf"):
         assert env.state.lab.irreversible
         return
     while env.snapshot().end is None:
-        left = plans.distance(env.state)
+        left = solver.distance(env.state)
         env.step(env.gold(env.state))
-        assert plans.distance(env.state) == left - 1
+        assert solver.distance(env.state) == left - 1
     assert solved(env.state)
 
 
@@ -404,3 +405,48 @@ def test_knobs_are_checked():
         LabEnv.generate(derive_rng(0), Split.TRAIN, lesson=["boil"])
     with pytest.raises(EnvError, match="no task of the laboratory"):
         LabEnv().reset(options={"task": Task("other", "x")})
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_the_right_focus_said_again_changes_nothing_and_fails_nothing(name):
+    env, repeated = LabEnv(), 0
+    for seed, task in enumerate(suite_tasks(get_suite(f"lab/{name}"), Split.TEST, 12)):
+        env.reset(seed=seed, options={"task": task})
+        while env.now.end is None:
+            command = env.gold(env.state)
+            step = env.step(command)
+            if not command.startswith("focus") or step.info["end"] or "slips" in step.observation[-1].content:
+                continue
+            again, repeated = env.fork(), repeated + 1
+            for _ in range(2):
+                assert again.step(command).info["end"] is None
+            assert (again.state.done, again.state.focus) == (env.state.done, env.state.focus)
+    assert repeated or name == "long"
+
+
+def test_full_text_is_prose_from_the_first_word_on():
+    env, said = LabEnv(), []
+    for task in suite_tasks(get_suite("lab/standard"), Split.TEST, 8):
+        walked = walk(env, task, "gold")
+        said += [
+            m.content for m in (*walked.first[1:], *(m for step in walked.steps for m in step.observation))
+        ]
+    assert any("This room is called the" in text and "In it you see a" in text for text in said)
+    assert not [text for text in said if re.search(r" [.,:]|^[a-z]|[^.]$", text)]
+
+
+def test_a_room_told_in_prose_by_hand():
+    things = [
+        thing("stove"),
+        thing("cup", 0, "water"),
+        thing("cup"),
+        thing("coin"),
+        thing("oven"),
+        thing("key", 6),
+    ]
+    env = start(things, [["focus", 3]], text="full")
+    say(env, "take coin", "take cup 1", "open oven", "put cup 1 on stove")
+    assert say(env, "look") == (
+        "This room is called the kitchen. In it you see a stove (off) with cup 1 of water (liquid) on it, cup 2 and "
+        "an oven (off, open) with a key in it. A door leads to the garden. In your hands you have a coin."
+    )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
+from turnwise.envs.check.command import check_env
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register
 from turnwise.tasks.core import Split, derive_rng
@@ -57,21 +57,21 @@ def test_gold_solves_and_several_calls_may_stand_in_one_message(env):
     plan = [(call.name, dict(call.arguments)) for call in env.plan(env.task)]
     step = say(env, *plan)
     assert [message.tool_call_id for message in step.observation] == ["c0", "c1", "c2", "c3", "c4"]
-    assert (step.reward, step.info["end"]) == (1.0, End.SOLVED)
+    assert (step.reward, step.info["end"]) == (1.0, EndReason.SOLVED)
 
 
 def test_a_commit_of_everything_is_not_what_was_asked(env):
     plan = [(call.name, dict(call.arguments)) for call in env.plan(env.task)]
     plan[2] = ("git_add", {"repo_path": "/work", "files": ["."]})
     step = say(env, *plan)
-    assert (step.reward, step.info["end"]) == (0.0, End.FAILED)
+    assert (step.reward, step.info["end"]) == (0.0, EndReason.FAILED)
 
 
 def test_forks_have_worlds_of_their_own(env):
     plan = [(call.name, dict(call.arguments)) for call in env.plan(env.task)]
     say(env, *plan[:3])
     twin = env.fork()
-    assert say(twin, plan[3], plan[4]).info["end"] is End.SOLVED
+    assert say(twin, plan[3], plan[4]).info["end"] is EndReason.SOLVED
     status = say(env, ("git_status", {"repo_path": "/work"})).observation[0].content
     assert "Changes to be committed" in status  # the twin's commit is not here
     twin.close()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import register
-from turnwise.envs.walks import walk
 from turnwise.tasks.core import Split, derive_rng
 
 pytest.importorskip("mcp")
@@ -44,7 +44,7 @@ def test_gold_solves_and_errors_are_observations(kind):
     )
     assert "denied" in outside.observation[0].content
     done = env.step('<tool_call>{"name": "finish", "arguments": {}}</tool_call>')
-    assert (done.reward, done.info["end"]) == (0.0, End.FAILED)
+    assert (done.reward, done.info["end"]) == (0.0, EndReason.FAILED)
     env.close()
 
 
@@ -55,8 +55,11 @@ def test_forks_have_folders_of_their_own(kind):
     twin = env.fork()
     while env.now.end is None:
         last = env.step(env.gold(env.state))
-    assert last.info["end"] is End.SOLVED
-    assert twin.step('<tool_call>{"name": "finish", "arguments": {}}</tool_call>').info["end"] is End.FAILED
+    assert last.info["end"] is EndReason.SOLVED
+    assert (
+        twin.step('<tool_call>{"name": "finish", "arguments": {}}</tool_call>').info["end"]
+        is EndReason.FAILED
+    )
     env.close()
     twin.close()
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.envs.search.answers import Verdict, abstains, judge, normalise
-from turnwise.envs.search.question import Question, Rubric
-from turnwise.envs.search.rewards import Facts, check_parts, final_rewards, rubric_share
+from turnwise.envs.search.answers import AnswerVerdict, abstains, judge, normalise
+from turnwise.envs.search.question import Rubric, SearchQuestion
+from turnwise.envs.search.reward import AnswerFacts, check_parts, final_rewards, rubric_share
 from turnwise.errors import EnvError, NotFoundError
 
 
@@ -58,9 +58,9 @@ def test_f1_by_hand():
 
 
 def test_abstaining_is_right_only_where_nothing_can_be_known():
-    assert judge("Unknown.", ["unknown"]) == Verdict(1.0, 1.0, 1.0)
-    assert judge("unknown", ["Velmora"]) == Verdict(0.0, 0.0, 0.0)
-    assert judge("Velmora", ["unknown"]) == Verdict(0.0, 0.0, 0.0)
+    assert judge("Unknown.", ["unknown"]) == AnswerVerdict(1.0, 1.0, 1.0)
+    assert judge("unknown", ["Velmora"]) == AnswerVerdict(0.0, 0.0, 0.0)
+    assert judge("Velmora", ["unknown"]) == AnswerVerdict(0.0, 0.0, 0.0)
     assert judge("unknown or Velmora", ["unknown"]).sub_em == 0.0
     assert abstains("I don't know")
     assert not abstains("I don't know, Velmora")
@@ -76,8 +76,8 @@ def test_normalising_twice_is_normalising_once(text):
 
 
 def facts(right=False, searches=0, malformed=False, entities=0.0, rubric=1.0, recall=0.0, retrieved=False):
-    verdict = Verdict(float(right), float(right), float(right))
-    return Facts(verdict, right, recall, entities, rubric, searches, malformed, retrieved)
+    verdict = AnswerVerdict(float(right), float(right), float(right))
+    return AnswerFacts(verdict, right, recall, entities, rubric, searches, malformed, retrieved)
 
 
 def paid(part, weight=1.0, **known):
@@ -85,21 +85,21 @@ def paid(part, weight=1.0, **known):
 
 
 def test_ikea_by_the_papers_numbers():
-    """credit.md §219: correct with 0–3 searches → 1.6, 1.4, 1.2, 1.0 with the outcome; wrong 0 and 0.05; malformed −1."""
+    """Correct with 0–3 searches → 1.6, 1.4, 1.2, 1.0 with the outcome; wrong 0 and 0.05; malformed −1."""
     assert [1 + paid("knowledge", right=True, searches=n) for n in range(5)] == [1.6, 1.4, 1.2, 1.0, 1.0]
     assert (paid("knowledge"), paid("knowledge", searches=2)) == (0.0, 0.05)
     assert paid("knowledge", right=True, malformed=True) == -1.0
 
 
 def test_carr_by_the_papers_numbers():
-    """§187: outcomes and rubrics (0, .9), (1, .5), (1, 1), (0, 0) → 0, 0.85, 1, 0 with α = 0.3."""
+    """Outcomes and rubrics (0, .9), (1, .5), (1, 1), (0, 0) → 0, 0.85, 1, 0 with α = 0.3."""
     cases = [(False, 0.9), (True, 0.5), (True, 1.0), (False, 0.0)]
     sums = [right + paid("citations", 0.3, right=right, rubric=share) for right, share in cases]
     assert sums == pytest.approx([0, 0.85, 1, 0])
 
 
 def test_e_grpo_by_the_papers_numbers():
-    """§258, before the division by the group's best: α·γ of the wrong ones only, nothing if malformed."""
+    """Before the division by the group's best: α·γ of the wrong ones only, nothing if malformed."""
     assert [paid("entity", 0.3, right=r, entities=n / 4) for r, n in ((True, 3), (False, 1), (False, 2), (False, 0))] \
         == pytest.approx([0, 0.075, 0.15, 0])  # fmt: skip
     assert paid("entity", 0.3, entities=1.0, malformed=True) == 0.0
@@ -116,7 +116,7 @@ def test_search_r1s_format_reward():
 
 def test_a_rubric_needs_name_citation_and_connection():
     chain = (Rubric((0, 1), (1,), (10,)), Rubric((1, 2), (1, 2), (11,)), Rubric((2, 3), (2, 3), (12,)))
-    question = Question("q", "chain", ("d",), (("a",), ("b",), ("c",), ("d",)), 3, rubric=chain)
+    question = SearchQuestion("q", "chain", ("d",), (("a",), ("b",), ("c",), ("d",)), 3, rubric=chain)
     assert rubric_share(question, {1, 2, 3}, {10, 11, 12}) == 1.0
     assert rubric_share(question, {1, 2, 3}, {10, 11}) == 0.0  # the fact beside the answer is not cited
     assert rubric_share(question, {1, 2, 3}, {10, 12}) == pytest.approx(1 / 3)  # the first is cut off

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.core import End
-from turnwise.envs.floors import FLOORS
+from turnwise.envs.baselines import TRIVIAL_BASELINES
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
-from turnwise.envs.search.drafts import FORMS
 from turnwise.envs.search.env import SearchEnv
-from turnwise.envs.search.knobs import library_of
+from turnwise.envs.search.forms import FORMS
 from turnwise.envs.search.state import quest_of
-from turnwise.envs.walks import walk
+from turnwise.envs.search.tasks import library_of
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall
@@ -61,15 +61,16 @@ def finish(env):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n", [200, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", [p if isinstance(p, str) else p.values[0] for p in SUITES])
-def test_gold_is_1_and_floors_hold_on_a_thousand_tasks(name):
+def test_gold_is_1_and_baselines_hold_on_many_tasks(name, n):
     env = make("turnwise/Search-v0")
-    solved = dict.fromkeys(("gold", *FLOORS), 0)
-    for seed, task in enumerate(suite_tasks(get_suite(name), Split.TEST, 1000)):
+    solved = dict.fromkeys(("gold", *TRIVIAL_BASELINES), 0)
+    for seed, task in enumerate(suite_tasks(get_suite(name), Split.TEST, n)):
         for script in solved:
             solved[script] += walk(env, task, script, seed=seed).success
-    assert solved.pop("gold") == 1000
-    assert max(solved.values()) <= 1000 * SearchEnv.floor, solved
+    assert solved.pop("gold") == n
+    assert max(solved.values()) <= n * SearchEnv.max_trivial_score, solved
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -156,7 +157,7 @@ def test_tasks_are_self_contained_json():
     task = suite_task(get_suite("search/standard"), Split.TEST, 3)
     copy = Task.from_json(json.loads(json.dumps(task.to_json())))
     assert copy.id == task.id
-    assert finish(begin(SearchEnv(), copy)).info["end"] is End.SOLVED
+    assert finish(begin(SearchEnv(), copy)).info["end"] is EndReason.SOLVED
 
 
 @settings(max_examples=30, deadline=None)
@@ -183,7 +184,7 @@ def test_gold_and_forks_from_any_state(form, index, seed, turns):
     while step.info["end"] is None:
         step = env.step(env.gold(env.state))
         total += step.reward
-    assert step.info["end"] is End.SOLVED
+    assert step.info["end"] is EndReason.SOLVED
     assert total == pytest.approx(1.0)
 
 
@@ -285,7 +286,7 @@ def test_search_r1s_tags_and_information():
     assert re.fullmatch(r"<information>\n(Doc \d\(Title: .*\) .*\n){3}</information>", shown)
     assert env.state.searches == 1
     step = env.step(f"<answer> {question.answers[0]} </answer> <search>more</search> <answer>other</answer>")
-    assert step.info["end"] is End.SOLVED  # of what is left after the cut the first pair decides
+    assert step.info["end"] is EndReason.SOLVED  # of what is left after the cut the first pair decides
 
 
 # --- traps ---------------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ def test_a_page_that_answers_earns_nothing():
     while step.info["end"] is None:
         step = env.step("<think> It says <answer>so</answer> </think>")
         earned += step.reward
-    assert (earned, step.info["end"]) == (0.0, End.TURN_LIMIT)
+    assert (earned, step.info["end"]) == (0.0, EndReason.TURN_LIMIT)
 
 
 def test_the_prompts_own_tags_are_no_answer():
@@ -335,7 +336,7 @@ def test_naming_everything_is_no_entity_match():
 
 
 def test_judgements_are_paid_once_and_by_the_gold_passages():
-    """credit.md §189: right +0.3, trusting what does not help −0.6, doubting what does −0.3."""
+    """ReSeek's numbers: right +0.3, trusting what does not help −0.6, doubting what does −0.3."""
     env = begin(SearchEnv(parts={"judge": 1.0}), task_of("chain", 0))
     question, library = env.state.quest.question, library_of(env.task)
     other = next(i for i in range(len(library)) if i not in question.evidence)
@@ -383,7 +384,7 @@ def test_an_answer_must_say_something():
     env = begin(SearchEnv(), task_of("unanswerable", 0))
     assert env.step("answer[ ]").info["end"] is None
     assert env.step(f"answer[{'x' * 2000}]").info["bad_action"]
-    assert env.step("answer[unknown]").info["end"] is End.SOLVED
+    assert env.step("answer[unknown]").info["end"] is EndReason.SOLVED
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.core import End
+from turnwise.envs.core import EndReason
 from turnwise.envs.search import library as libraries
 from turnwise.envs.search.cache import cache_folder, cached, made_by
 from turnwise.envs.search.corpus import FileCorpus, Passage, line_offsets
@@ -22,11 +22,11 @@ from turnwise.envs.search.embed import NGrams, embedder_named
 from turnwise.envs.search.env import SearchEnv
 from turnwise.envs.search.graph import WorldSpec
 from turnwise.envs.search.index import build_index, words_of
-from turnwise.envs.search.knobs import library_of
 from turnwise.envs.search.library import file_library, memory_library, world_library
 from turnwise.envs.search.remote import RemoteLibrary, retrieve
 from turnwise.envs.search.server import application, suite_library
 from turnwise.envs.search.state import quest_of
+from turnwise.envs.search.tasks import library_of
 from turnwise.errors import EnvError, InfraError, MissingDependencyError, NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split, derive_rng
 
@@ -133,9 +133,9 @@ def test_a_damaged_folder_is_made_again():
 
 
 def test_what_is_cached_follows_the_code_that_made_it():
-    first, second = made_by("turnwise.envs.search.words"), made_by("turnwise.envs.search.schema")
+    first, second = made_by("turnwise.envs.search.vocabulary"), made_by("turnwise.envs.search.schema")
     assert first != second
-    assert made_by("turnwise.envs.search.words") == first
+    assert made_by("turnwise.envs.search.vocabulary") == first
 
 
 def test_processes_that_come_together_build_once(tmp_path):
@@ -371,7 +371,7 @@ def test_published_formats_load_and_are_played(tmp_path, record, answers, suppor
         while step is None or step.info["end"] is None:
             step = env.step(env.gold(env.state))
             total += step.reward
-        assert step.info["end"] is End.SOLVED
+        assert step.info["end"] is EndReason.SOLVED
         assert total == pytest.approx(2.0)
     assert len(ids) == 3
 
@@ -384,7 +384,7 @@ def test_questions_over_a_corpus_of_their_own(tmp_path):
     env = SearchEnv(outcome="sub_em")
     env.reset(seed=0, options={"task": task})
     assert "Sten Karvun" in env.step("search[painter]").observation[0].content
-    assert env.step("answer[it was Sten Karvun]").info["end"] is End.SOLVED
+    assert env.step("answer[it was Sten Karvun]").info["end"] is EndReason.SOLVED
 
 
 def test_unanswerable_musique_questions_ask_for_abstention(tmp_path):

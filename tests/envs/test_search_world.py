@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from turnwise.envs.search.encyclopedia import Pages
-from turnwise.envs.search.graph import NOW, Graph, WorldSpec
+from turnwise.envs.search.graph import NOW, WorldGraph, WorldSpec
 from turnwise.envs.search.schema import NUMBER, OF_KIND, RELATIONS, YEAR
 from turnwise.envs.search.village import TO_PEOPLE, VillageSpec, village
-from turnwise.envs.search.words import WORDS, Names
+from turnwise.envs.search.vocabulary import WORDS, WorldNames
 from turnwise.tasks.core import derive_rng
 
 SPEC = WorldSpec(
@@ -20,7 +20,7 @@ SPEC = WorldSpec(
 
 @pytest.fixture(scope="module")
 def pages() -> Pages:
-    return Pages(Graph(SPEC))
+    return Pages(WorldGraph(SPEC))
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def test_every_page_has_a_title_of_its_own(pages, passages):
 
 
 def test_words_are_distinct_and_aliases_belong_to_one():
-    names = Names(derive_rng("x"), 1000)
+    names = WorldNames(derive_rng("x"), 1000)
     assert len({names.word(n) for n in range(20_000)}) == 20_000 < WORDS
-    graph = Graph(SPEC)
+    graph = WorldGraph(SPEC)
     called = [name for e in range(graph.size) for name in {graph.title(e), graph.alias(e) or graph.title(e)}]
     assert len(called) == len(set(called))
     assert 0.15 < sum(graph.alias(e) is not None for e in range(graph.size)) / graph.size < 0.35
@@ -119,17 +119,17 @@ def test_some_pages_carry_text_that_would_forge_an_answer(passages):
 def test_a_world_is_the_same_in_another_process():
     program = (
         "import hashlib; from turnwise.envs.search.encyclopedia import Pages;"
-        "from turnwise.envs.search.graph import Graph, WorldSpec;"
-        f"print(hashlib.sha256(repr(list(Pages(Graph(WorldSpec(**{SPEC.model_dump()!r}))))).encode()).hexdigest())"
+        "from turnwise.envs.search.graph import WorldGraph, WorldSpec;"
+        f"print(hashlib.sha256(repr(list(Pages(WorldGraph(WorldSpec(**{SPEC.model_dump()!r}))))).encode()).hexdigest())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                           env={"PYTHONHASHSEED": "7", "PATH": ""})  # fmt: skip
-    here = hashlib.sha256(repr(list(Pages(Graph(SPEC)))).encode()).hexdigest()
+    here = hashlib.sha256(repr(list(Pages(WorldGraph(SPEC)))).encode()).hexdigest()
     assert done.stdout.strip() == here
 
 
 def test_other_seeds_are_other_worlds(passages):
-    other = {p.title for p in Pages(Graph(SPEC.model_copy(update={"seed": "other"})))}
+    other = {p.title for p in Pages(WorldGraph(SPEC.model_copy(update={"seed": "other"})))}
     assert len(other & {p.title for p in passages}) < 5
 
 

@@ -4,19 +4,20 @@ import json
 
 import pytest
 
-from turnwise.envs.check import check_env
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
-from turnwise.envs.shop.human.env import session_of, write_act
+from turnwise.envs.shop.human.actions import HumanAct, write_act
 from turnwise.envs.shop.human.personas import Persona
-from turnwise.envs.shop.human.reward import Act, Layers, layers, rouge_l, same
+from turnwise.envs.shop.human.reward import Layers, layers, rouge_l, same
 from turnwise.envs.shop.human.sessions import LONGEST, habit, perform
-from turnwise.envs.walks import walk
+from turnwise.envs.shop.human.tasks import session_of
 from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolCall
 
 NAME = "turnwise/ShopHuman-v0"
-CLICK = Act("click", "soft red wool scarf")
+CLICK = HumanAct("click", "soft red wool scarf")
 
 
 def tasks(n, suite="shop-human/quick", split=Split.TRAIN):
@@ -45,20 +46,20 @@ def test_rouge_l(predicted, reference, expected):
     ("predicted", "done", "expected"),
     [
         # the formula book's number: 0.5 + 0.3 + 0.2 + 10 · 0.25 = 3.5 (R: 1 of 4 words each way)
-        (Act("click", "blue cotton wool hat"), CLICK, Layers(0.5, 0.3, 0.2, 2.5)),
+        (HumanAct("click", "blue cotton wool hat"), CLICK, Layers(0.5, 0.3, 0.2, 2.5)),
         (CLICK, CLICK, Layers(0.5, 0.3, 0.2, 10.0)),
-        (Act("click", ""), CLICK, Layers(0.5, 0.3, 0.0, 0.0)),
-        (Act("terminate"), CLICK, Layers(0.5)),
-        (Act("terminate"), Act("terminate"), Layers(0.5, 0.3)),
+        (HumanAct("click", ""), CLICK, Layers(0.5, 0.3, 0.0, 0.0)),
+        (HumanAct("terminate"), CLICK, Layers(0.5)),
+        (HumanAct("terminate"), HumanAct("terminate"), Layers(0.5, 0.3)),
         # 0.1 + 0.1 for both present; 0.1 · 1 for the field and 10 · 2/3 for the text ("a b" in "a b c d": P 1, R 1/2)
         (
-            Act("type_and_submit", "search", "a b"),
-            Act("type_and_submit", "search", "a b c d"),
+            HumanAct("type_and_submit", "search", "a b"),
+            HumanAct("type_and_submit", "search", "a b c d"),
             Layers(0.5, 0.3, 0.2, 0.1 + 20 / 3),
         ),
         (
-            Act("type_and_submit", "", "x"),
-            Act("type_and_submit", "search", "y"),
+            HumanAct("type_and_submit", "", "x"),
+            HumanAct("type_and_submit", "search", "y"),
             Layers(0.5, 0.3, 0.1, 0.0),
         ),
     ],
@@ -68,15 +69,15 @@ def test_layers(predicted, done, expected):
 
 
 def test_the_scale_weighs_only_the_words():
-    one, two = (layers(Act("click", "red scarf"), CLICK, scale) for scale in (1.0, 1000.0))
+    one, two = (layers(HumanAct("click", "red scarf"), CLICK, scale) for scale in (1.0, 1000.0))
     assert one[:3] == two[:3]
     assert two.text == pytest.approx(1000 * one.text)
 
 
 def test_exact_means_the_same_but_for_case_and_spaces():
-    assert same(Act("click", " Soft red  WOOL scarf"), CLICK)
-    assert not same(Act("click", "soft red wool"), CLICK)
-    assert not same(Act("type_and_submit", CLICK.name), CLICK)
+    assert same(HumanAct("click", " Soft red  WOOL scarf"), CLICK)
+    assert not same(HumanAct("click", "soft red wool"), CLICK)
+    assert not same(HumanAct("type_and_submit", CLICK.name), CLICK)
 
 
 # --- sessions ----------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ def test_trap_naming_everything_pays_less_than_naming_the_thing():
     task = tasks(1)[0]
     moment = next(moment for moment in session_of(task).moments if moment.act.type == "click")
     everything = " ".join(json.loads(one)["action"].get("name", "") for one in make_admissible(task, moment))
-    assert layers(Act("click", everything), moment.act, 10.0).text < 8.0
+    assert layers(HumanAct("click", everything), moment.act, 10.0).text < 8.0
 
 
 def make_admissible(task, moment):

@@ -2,10 +2,11 @@
 
 import pytest
 
-from turnwise.envs.core import End
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
-from turnwise.envs.shop.engine import Page, clickables
+from turnwise.envs.shop.actions import clickables
+from turnwise.envs.shop.state import Page, ShopState
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -119,7 +120,7 @@ def test_search_is_possible_on_every_page_and_clears_the_item():
     play(env, search(env), f"click[{first_asin(env)}]", "click[description]")
     for _ in range(2):
         play(env, "search[mug]")
-        assert env.state[1:] == (Page.RESULTS, "mug", 1, -1, ())
+        assert env.state == ShopState(env.state.world, Page.RESULTS, "mug")
 
 
 def test_previous_leads_back_one_step():
@@ -216,7 +217,7 @@ def test_tool_calls_do_what_texts_do_and_are_answered_as_tools():
             b.observation[0].content,
         )
         assert (b.observation[0].role, b.observation[0].tool_call_id) == ("tool", "call_7")
-    assert a.info["end"] in (End.SOLVED, End.FAILED)
+    assert a.info["end"] in (EndReason.SOLVED, EndReason.FAILED)
 
 
 # --- defects of the original ---------------------------------------------------------------------

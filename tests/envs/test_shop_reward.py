@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from turnwise.envs.shop.catalogue import Product
-from turnwise.envs.shop.reward import NO_CAP, Goal, Score, first_colour, score, similar
+from turnwise.envs.shop.reward import NO_CAP, ShopGoal, ShopScore, first_colour, score, similar
 
 SCARF = Product(
     asin="B01",
@@ -21,7 +21,7 @@ SCARF = Product(
     description="a scarf for cold days, machine washable",
     bullets=("Hand Made in Wales", "it is breathable"),
 )
-GOAL = Goal(
+GOAL = ShopGoal(
     asin="B01",
     category="clothing › winter › scarfs",
     query="scarf",
@@ -34,114 +34,114 @@ LONG = tuple(f"noun{i}" for i in "abcdefghijklmnopqrst")  # 20 nouns
 
 CASES = {
     # everything right: 1 · (2 + 2 + 1) / 5
-    "all": (SCARF, ("red", "large"), GOAL, Score(5 / 5, 1.0, 2, 2, True)),
+    "all": (SCARF, ("red", "large"), GOAL, ShopScore(5 / 5, 1.0, 2, 2, True)),
     # one option chosen: 1 · (2 + 1 + 1) / 5
-    "one option": (SCARF, ("red",), GOAL, Score(4 / 5, 1.0, 2, 1, True)),
+    "one option": (SCARF, ("red",), GOAL, ShopScore(4 / 5, 1.0, 2, 1, True)),
     # no option chosen: (2 + 0 + 1) / 5
-    "no option": (SCARF, (), GOAL, Score(3 / 5, 1.0, 2, 0, True)),
+    "no option": (SCARF, (), GOAL, ShopScore(3 / 5, 1.0, 2, 0, True)),
     # wrong colour, right size: (2 + 1 + 1) / 5
-    "wrong colour": (SCARF, ("heather navy", "large"), GOAL, Score(4 / 5, 1.0, 2, 1, True)),
+    "wrong colour": (SCARF, ("heather navy", "large"), GOAL, ShopScore(4 / 5, 1.0, 2, 1, True)),
     # both dear and wrong: (2 + 0 + 0) / 5
-    "too dear": (replace(SCARF, price=30.01), (), GOAL, Score(2 / 5, 1.0, 2, 0, False)),
+    "too dear": (replace(SCARF, price=30.01), (), GOAL, ShopScore(2 / 5, 1.0, 2, 0, False)),
     # the cap itself is allowed: (2 + 2 + 1) / 5
-    "exactly the cap": (replace(SCARF, price=30.0), ("red", "large"), GOAL, Score(1.0, 1.0, 2, 2, True)),
+    "exactly the cap": (replace(SCARF, price=30.0), ("red", "large"), GOAL, ShopScore(1.0, 1.0, 2, 2, True)),
     # without a cap every price will do
     "no cap": (
         replace(SCARF, price=5000.0),
         ("red", "large"),
         replace(GOAL, price_cap=NO_CAP),
-        Score(1.0, 1.0, 2, 2, True),
+        ShopScore(1.0, 1.0, 2, 2, True),
     ),
     # an attribute is missing, also from all texts: (1 + 2 + 1) / 5
     "attribute missing": (
         SCARF,
         ("red", "large"),
         replace(GOAL, attributes=("soft", "silk")),
-        Score(4 / 5, 1.0, 1, 2, True),
+        ShopScore(4 / 5, 1.0, 1, 2, True),
     ),
     # not annotated, but in the description, the features (lower-cased) and the title: (3 + 2 + 1) / 6
     "attribute in the texts": (
         SCARF,
         ("red", "large"),
         replace(GOAL, attributes=("machine washable", "hand made", "wool scarf")),
-        Score(6 / 6, 1.0, 3, 2, True),
+        ShopScore(6 / 6, 1.0, 3, 2, True),
     ),
     # the words of "merino wool" contain all of "wool", so the ratio is 100: (1 + 2 + 1) / 4
     "attribute fuzzily": (
         replace(SCARF, title="Scarf", attributes=("merino wool",)),
         ("red", "large"),
         replace(GOAL, attributes=("wool",)),
-        Score(4 / 4, 1.0, 1, 2, True),
+        ShopScore(4 / 4, 1.0, 1, 2, True),
     ),
     # both become "heather", the first colour word of the list that occurs: (2 + 1 + 1) / 4
     "colours normalised": (
         SCARF,
         ("heather navy",),
         replace(GOAL, options=("heather purple",)),
-        Score(4 / 4, 1.0, 2, 1, True),
+        ShopScore(4 / 4, 1.0, 2, 1, True),
     ),
     # another kind of product, nothing shared by the titles: r_type = 0
     "other noun": (
         replace(SCARF, title="Soft Wool Glove"),
         ("red", "large"),
         GOAL,
-        Score(0.0, 0.0, 2, 2, True),
+        ShopScore(0.0, 0.0, 2, 2, True),
     ),
     # the same, though the category and the query agree: t = 0 decides
     "other noun, same query": (
         replace(SCARF, title="Soft Wool Glove", query="scarf"),
         ("red", "large"),
         GOAL,
-        Score(0.0, 0.0, 2, 2, True),
+        ShopScore(0.0, 0.0, 2, 2, True),
     ),
     # t = 1/20 < 0.1: r_type = 0.1, so 0.1 · 5 / 5
     "a twentieth of the nouns": (
         replace(SCARF, title="nouna"),
         ("red", "large"),
         replace(GOAL, nouns=LONG),
-        Score(0.1, 0.1, 2, 2, True),
+        ShopScore(0.1, 0.1, 2, 2, True),
     ),
     # t = 3/20 ≤ 0.2, other query, no shared category: r_type = 0.5, so 0.5 · (2 + 1 + 1) / 5
     "unrelated": (
         replace(SCARF, title="nouna nounb nounc", query="x", category="a › b › c"),
         ("red",),
         replace(GOAL, nouns=LONG),
-        Score(0.5 * 4 / 5, 0.5, 2, 1, True),
+        ShopScore(0.5 * 4 / 5, 0.5, 2, 1, True),
     ),
     # the same with two shared category components: r_type = 1, so 4 / 5
     "related by category": (
         replace(SCARF, title="nouna nounb nounc", query="x"),
         ("red",),
         replace(GOAL, nouns=LONG),
-        Score(4 / 5, 1.0, 2, 1, True),
+        ShopScore(4 / 5, 1.0, 2, 1, True),
     ),
     # or with the same query only
     "related by query": (
         replace(SCARF, title="nouna nounb nounc", category="a › b › c"),
         ("red",),
         replace(GOAL, nouns=LONG),
-        Score(4 / 5, 1.0, 2, 1, True),
+        ShopScore(4 / 5, 1.0, 2, 1, True),
     ),
     # t = 5/20 > 0.2 makes it related by itself
     "related by title": (
         replace(SCARF, title="nouna nounb nounc nound noune", query="x", category="a › b › c"),
         ("red", "large"),
         replace(GOAL, nouns=LONG),
-        Score(1.0, 1.0, 2, 2, True),
+        ShopScore(1.0, 1.0, 2, 2, True),
     ),
     # a goal title without nouns counts as t = 0.2: not > 0.2, so 0.5 unless related
     "goal without nouns": (
         replace(SCARF, query="x", category="a › b › c"),
         ("red", "large"),
         replace(GOAL, nouns=()),
-        Score(0.5, 0.5, 2, 2, True),
+        ShopScore(0.5, 0.5, 2, 2, True),
     ),
     # one option answers two wanted ones: n_opt counts wanted options that something chosen matches
     "one choice for two": (
         SCARF,
         ("red",),
         replace(GOAL, options=("red", "dark red")),  # "dark" comes first in the list: (2 + 1 + 1) / 5
-        Score(4 / 5, 1.0, 2, 1, True),
+        ShopScore(4 / 5, 1.0, 2, 1, True),
     ),
 }
 

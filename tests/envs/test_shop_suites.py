@@ -1,4 +1,4 @@
-"""The suites: gold scores 1 from anywhere, floors hold, splits share nothing, forks are exact and cheap."""
+"""The suites: gold scores 1 from anywhere, baselines hold, splits share nothing, forks are exact and cheap."""
 
 import json
 import pickle
@@ -11,16 +11,16 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.bench import bench_env
-from turnwise.envs.core import End
+from turnwise.envs.bench.memory import bench_env
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
 from turnwise.envs.shop.env import ShopEnv
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 
 SUITES = ["shop/quick", "shop/easy", "shop/standard", pytest.param("shop/hard", marks=pytest.mark.slow)]
-FLOORS = {"shop/quick": 0.15}
-FEW = {"shop/hard": 15}  # its catalogues take most of a second each
+TRIVIAL_BASELINES = {"shop/quick": 0.15}
+FEW = {"shop/standard": 20, "shop/hard": 8}  # a task of theirs takes a tenth of a second to draw
 
 
 def finish(env, act):
@@ -40,7 +40,7 @@ def test_gold_solves_every_task_in_at_least_three_turns(name):
         for task in suite_tasks(get_suite(name), split, FEW.get(name, 40)):
             env.reset(seed=0, options={"task": task})
             n, end, total = finish(env, lambda: env.gold(env.state))
-            assert (end, total) == (End.SOLVED, 1.0), task
+            assert (end, total) == (EndReason.SOLVED, 1.0), task
             turns.add(n)
     assert min(turns) >= 3
 
@@ -48,12 +48,12 @@ def test_gold_solves_every_task_in_at_least_three_turns(name):
 @pytest.mark.parametrize("name", SUITES)
 def test_random_valid_actions_seldom_succeed(name):
     env, rng, solved = make("turnwise/Shop-v0"), random.Random(0), 0
-    tasks = list(suite_tasks(get_suite(name), Split.TEST, 200))
+    tasks = list(suite_tasks(get_suite(name), Split.TEST, 40 if name in FEW else 200))
     for seed, task in enumerate(tasks):
         env.reset(seed=seed, options={"task": task})
         _, end, _ = finish(env, lambda: rng.choice(env.admissible(env.state)))
-        solved += end is End.SOLVED
-    assert solved / len(tasks) <= FLOORS.get(name, 0.1)
+        solved += end is EndReason.SOLVED
+    assert solved / len(tasks) <= TRIVIAL_BASELINES.get(name, 0.1)
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -61,8 +61,8 @@ def test_splits_share_no_catalogue_no_goal_and_no_prompt_thing(name):
     suite = get_suite(name)
     catalogues, goals = {}, {}
     for split in Split:
-        tasks = list(suite_tasks(suite, split, 120))
-        assert len({task.id for task in tasks}) > 60
+        tasks = list(suite_tasks(suite, split, 20 if name in FEW else 120))
+        assert len({task.id for task in tasks}) > len(tasks) / 2
         catalogues[split] = {task.options["catalogue"]["seed"] for task in tasks}
         goals[split] = {goal_key(task) for task in tasks}
     for found in (catalogues, goals):
@@ -75,7 +75,8 @@ def goal_key(task):
     env = make("turnwise/Shop-v0")
     env.reset(seed=0, options={"task": task})
     goal = env.state.world.goal
-    return (goal.nouns, frozenset(goal.attributes), goal.options)
+    goods = env.state.world.catalogue.facts is not None
+    return task.prompt if goods else (goal.nouns, frozenset(goal.attributes), goal.options)
 
 
 def test_tasks_are_self_contained_json():
@@ -118,18 +119,18 @@ def test_gold_and_forks_from_any_state(knobs, index, seed, walk):
         assert env.step(action) == step
         env.restore(after)
     turns, end, rest = finish(env, lambda: env.gold(env.state))
-    assert end is End.SOLVED
+    assert end is EndReason.SOLVED
     assert turns <= 20
     assert total + rest == pytest.approx(1.0)  # shaping telescopes: Φ(start) = Φ(end) = 0
 
 
 def test_potential_rises_along_the_solution():
     env = ShopEnv()
-    env.reset(seed=0, options={"task": suite_task(get_suite("shop/standard"), Split.TRAIN, 0)})
+    env.reset(seed=0, options={"task": suite_task(get_suite("shop/easy"), Split.TRAIN, 0)})
     seen = [env.potential(env.state)]
     while env.step(env.gold(env.state)).info["end"] is None:
         seen.append(env.potential(env.state))
-    assert seen == [0.0, 0.2, 0.4, 0.6, 0.8]  # found, open, two options; the purchase is the fifth step
+    assert seen == [0.0, 0.25, 0.5, 0.75]  # found, open, an option; the purchase is the fourth step
 
 
 def test_buying_the_right_product_without_its_option_scores_in_part_and_fails():
@@ -139,7 +140,7 @@ def test_buying_the_right_product_without_its_option_scores_in_part_and_fails():
         env.step(env.gold(env.state))
     step = env.step("click[buy]")
     attributes = len(env.state.world.goal.attributes)
-    assert step.info["end"] is End.FAILED
+    assert step.info["end"] is EndReason.FAILED
     assert step.reward == pytest.approx((attributes + 1) / (attributes + 2))
     assert step.info["details"] == {
         "total": step.reward, "r_type": 1.0, "attributes": attributes, "options": 0, "price": True,
@@ -151,7 +152,7 @@ def test_the_turn_limit_truncates():
     task = suite_task(get_suite("shop/quick"), Split.TRAIN, 0)
     env.reset(seed=0, options={"task": task})
     turns, end, _ = finish(env, lambda: "search[mug]")
-    assert (turns, end) == (task.options["turn_limit"], End.TURN_LIMIT)
+    assert (turns, end) == (task.options["turn_limit"], EndReason.TURN_LIMIT)
 
 
 def test_state_keys_are_for_states_not_for_paths():
@@ -181,6 +182,10 @@ def test_state_keys_are_for_states_not_for_paths():
         ({"differ": ["price"]}, "differ leaves nothing"),
         ({"differ": ["brand"]}, "differ"),
         ({"data": "/tmp", "vocabulary": "small"}, "vocabulary"),
+        ({"language": "natural", "pages": "compact"}, "needs pages: full"),
+        ({"language": "natural", "asked": [3, 2]}, "asked"),
+        ({"language": "natural", "distractors": 3}, "distractors"),
+        ({"language": "latin"}, "language"),
     ],
 )
 def test_unknown_and_impossible_knobs_are_refused(knobs, said):

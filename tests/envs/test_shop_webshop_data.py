@@ -7,8 +7,8 @@ import pytest
 
 from turnwise.envs.registry import make
 from turnwise.envs.shop.catalogue import catalogue
+from turnwise.envs.shop.datasets import WebShopSpec, fingerprint, index_text, parse_price
 from turnwise.envs.shop.reward import NO_CAP
-from turnwise.envs.shop.webshop_data import WebShopSpec, fingerprint, index_text, parse_price
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 

@@ -6,7 +6,7 @@ import pytest
 
 from turnwise.envs.shop.catalogue import BUTTONS
 from turnwise.envs.shop.reward import first_colour, similar
-from turnwise.envs.shop.words import ATTRIBUTES, NOUNS, OPTIONS, STOP_WORDS, vocabulary
+from turnwise.envs.shop.vocabulary import ATTRIBUTES, NOUNS, OPTIONS, STOP_WORDS, vocabulary
 
 BOILERPLATE = "a for every day it is"
 VALUES = [value for values in OPTIONS.values() for value in values]

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.envs.check import check_env
-from turnwise.envs.core import End
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.small.calc import closeness
 from turnwise.envs.small.deduce import DeduceEnv
 from turnwise.envs.small.graphs import draw_graph, draw_names, graph_of
-from turnwise.envs.walks import walk
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.calculator import calculate, read_number, work_out
 from turnwise.tools.core import ToolError
@@ -39,6 +39,8 @@ def say(env, *lines):
     return [env.step(line) for line in lines][-1]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 @pytest.mark.parametrize("name", ["Calc", "Deduce", "Sort"])
 def test_the_contract_is_kept(name):
     report = check_env(f"turnwise/{name}-v0", tasks=40)  # with few, three lucky guesses are above the bound
@@ -66,19 +68,19 @@ def test_arithmetic_by_hand():
     assert env.potential(env.state) == pytest.approx(1 / 3)
     assert say(env, "12 is known.\ncalculate 12 - 1/2 .").observation[-1].content == "23/2 ."
     step = say(env, "answer 23/2 .")
-    assert (step.info["end"], step.info["rewards"]) == (End.SOLVED, {"outcome": 1.0, "closeness": 1.0})
+    assert (step.info["end"], step.info["rewards"]) == (EndReason.SOLVED, {"outcome": 1.0, "closeness": 1.0})
 
 
 @pytest.mark.parametrize("said", ["answer 11 12 11.5", "answer 11.5 or 12", "answer 11.50001", "answer 11"])
 def test_trap_only_one_exact_number_is_an_answer(said):
     env = start("Calc", {"tree": TREE, "calculator": "none", "turn_limit": 9})
     step = say(env, said)
-    assert step.info["end"] is not End.SOLVED
+    assert step.info["end"] is not EndReason.SOLVED
     assert step.info["rewards"].get("outcome", 0.0) == 0.0
 
 
 def test_closeness_by_hand():
-    """papers/rewards_eval.md no. 179."""
+    """RandomCalculation's formula, worked by hand."""
     assert [closeness(Fraction(a).limit_denominator(10), Fraction(10)) for a in (10, 9.8, 5)] == [
         1.0,
         0.89,
@@ -128,13 +130,18 @@ def test_deduction_by_hand():
     assert say(env, "look[ben]").observation[-1].content == "ben = 3 ada - 1 ."
     assert say(env, "look gus").observation[-1].content == "gus : nothing is written ."
     assert say(env, "look ada").observation[-1].content == "ada = 2 ."
-    assert say(env, "answer 1").info["end"] is End.SOLVED
+    assert say(env, "answer 1").info["end"] is EndReason.SOLVED
 
 
 def test_what_cannot_be_known_must_be_named():
-    for said, end in (("gus", End.SOLVED), ("dan", End.FAILED), ("eve", End.FAILED), ("ada", End.FAILED)):
+    for said, end in (
+        ("gus", EndReason.SOLVED),
+        ("dan", EndReason.FAILED),
+        ("eve", EndReason.FAILED),
+        ("ada", EndReason.FAILED),
+    ):
         assert say(start("Deduce", BROKEN), f"abstain {said}").info["end"] is end
-    assert say(start("Deduce", WORLD), "abstain gus").info["end"] is End.FAILED
+    assert say(start("Deduce", WORLD), "abstain gus").info["end"] is EndReason.FAILED
     step = say(start("Deduce", BROKEN, wrong=0.5), "answer 1")
     assert step.info["rewards"] == {"outcome": 0.0, "wrong": -0.5}
 
@@ -159,7 +166,7 @@ def test_trap_always_abstaining_earns_little(name):
     for task in tasks:
         env.reset(seed=0, options={"task": task})
         unanswerable += env.gold(env.state).startswith("abstain") or graph_of(task.options).answer is None
-        won += env.step(f"abstain {task.options['shown'][0]}").info["end"] is End.SOLVED
+        won += env.step(f"abstain {task.options['shown'][0]}").info["end"] is EndReason.SOLVED
     assert 18 <= unanswerable <= 42
     assert won <= 10
 
@@ -175,14 +182,14 @@ def test_sorting_by_hand():
     assert "two different places" in say(env, "swap 1 4").observation[-1].content
     assert say(env, "swap 1 2").observation[-1].content == "swapped 1 2 ."
     step = say(env, "done")
-    assert (step.info["end"], step.info["rewards"]) == (End.SOLVED, {"outcome": 1.0, "cost": -0.1})
+    assert (step.info["end"], step.info["rewards"]) == (EndReason.SOLVED, {"outcome": 1.0, "cost": -0.1})
 
 
 def test_trap_done_at_once():
     for task in suite_tasks(get_suite("sort/4"), Split.TEST, 50):
         env = make("turnwise/Sort-v0")
         env.reset(seed=0, options={"task": task})
-        assert env.step("done").info["end"] is End.FAILED
+        assert env.step("done").info["end"] is EndReason.FAILED
 
 
 @settings(max_examples=40, deadline=None)
@@ -194,5 +201,5 @@ def test_gold_compares_no_pair_that_follows(values):
         said = env.gold(env.state)
         compared += said.startswith("compare")
         env.step(said)
-    assert env.snapshot().end is End.SOLVED
+    assert env.snapshot().end is EndReason.SOLVED
     assert compared <= 8 * 3  # n log₂ n

@@ -1,15 +1,15 @@
-"""What is claimed of suites, on a sample: gold solves, floors do not, splits share nothing (benchmarks/suites.json)."""
+"""What is claimed of suites, on a sample: gold solves, baselines do not, splits share nothing (benchmarks/suites.json)."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from turnwise.envs.core import AgentEnv, End, Transition
-from turnwise.envs.floors import FLOORS
+from turnwise.envs.baselines import TRIVIAL_BASELINES
+from turnwise.envs.check.survey import suites_of, survey
+from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.live import LiveEnv
-from turnwise.envs.registry import env_class, register, register_suite, suites
-from turnwise.envs.survey import suites_of, survey
+from turnwise.envs.registry import env_class, get_suite, register, register_suite, suite_tasks, suites
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split, Suite, Task
 
@@ -19,7 +19,7 @@ COMMITTED = Path(__file__).parents[2] / "benchmarks" / "suites.json"
 
 @pytest.mark.parametrize("suite", suites_of(WORLDS), ids=lambda suite: suite.name)
 def test_gold_solves_and_splits_share_nothing(suite):
-    found = survey(suite, gold=15, floors=6, tasks=60)
+    found = survey(suite, gold=15, baselines=6, tasks=60)
     assert (found.played, found.gold, found.worst, found.compared, found.shared) == (15, 1.0, 1.0, 60, 0)
     assert found.different > 50
 
@@ -34,8 +34,10 @@ def test_the_committed_survey_is_about_the_suites_that_there_are():
     assert found >= quick, f"survey them: python benchmarks/suites.py {' '.join(quick - found)}"
     for row in committed["suites"]:
         assert (row["played"], row["worst"], row["compared"], row["shared"]) == (1000, 1.0, 10_000, 0)
-        assert (row["floor_tasks"], row["floors"].keys()) == (1000, FLOORS.keys())
-        assert max(got["success"] for got in row["floors"].values()) == row["floor"] <= row["bound"]
+        assert (row["baseline_tasks"], row["baselines"].keys()) == (1000, TRIVIAL_BASELINES.keys())
+        assert (
+            max(got["success"] for got in row["baselines"].values()) == row["best_baseline"] <= row["bound"]
+        )
 
 
 class Leaky(AgentEnv[int]):
@@ -50,7 +52,9 @@ class Leaky(AgentEnv[int]):
 
     def transition(self, state, action):
         solved = state > 0
-        return Transition(state, "Done.", {"outcome": float(solved)}, End.SOLVED if solved else End.FAILED)
+        return Transition(
+            state, "Done.", {"outcome": float(solved)}, EndReason.SOLVED if solved else EndReason.FAILED
+        )
 
     def gold(self, state):
         return "go"
@@ -59,12 +63,19 @@ class Leaky(AgentEnv[int]):
 def test_a_survey_sees_what_is_wrong():
     register("leaky/Leaky-v0", f"{__name__}:Leaky", "Leaks.")
     register_suite(Suite("leaky/some", "leaky/Leaky-v0", "Four tasks in all."))
-    found = survey(suites_of(["leaky"])[0], gold=30, floors=9, tasks=30)
+    found = survey(suites_of(["leaky"])[0], gold=30, baselines=9, tasks=30)
     assert (found.worst, found.different, found.shared) == (0.0, 4, 8)
     assert 0 < found.gold < 1
-    assert found.floor == found.floors["null"].success > found.bound == 0.1
+    assert found.best_baseline == found.baselines["null"].success > found.bound == 0.1
     assert [bad.ok for bad in (found, found._replace(worst=1.0, shared=0))] == [False, False]
-    assert found._replace(worst=1.0, shared=0, floor=0.1).ok
+    assert found._replace(worst=1.0, shared=0, best_baseline=0.1).ok
+
+
+@pytest.mark.parametrize(("n", "ok"), [(5, True), (1000, False)])
+def test_a_baseline_is_judged_by_its_interval(n, ok):
+    """One of five may be luck where 10 % are allowed; 200 of 1000 are not."""
+    found = survey(suites_of(["sort/4"])[0], gold=3, baselines=3, tasks=30)
+    assert found._replace(best_baseline=0.2, baseline_tasks=n, bound=0.1).ok is ok
 
 
 def test_what_is_refused():
@@ -80,3 +91,9 @@ def test_what_is_refused():
         "lab/standard",
     ]
     assert len(Split) == 3
+
+
+def test_a_suite_that_says_its_size_repeats_there():
+    assert {suite.env for suite in suites() if suite.size} >= {"turnwise/Games-v0", "turnwise/Grid-v0"}
+    suite = get_suite("games/wordle")
+    assert len({task.id for task in suite_tasks(suite, Split.TRAIN, 2000)}) == suite.size

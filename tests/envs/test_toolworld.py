@@ -1,25 +1,26 @@
 """Tool worlds: suites, speed, databases, the scripted user, users who are agents, step rewards."""
 
-import time
+import sys
 
 import pytest
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.core import End
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
-from turnwise.envs.toolworld import judge
-from turnwise.envs.toolworld.apps.manual import APIS, names
+from turnwise.envs.toolworld import reward
+from turnwise.envs.toolworld.apps import manual
+from turnwise.envs.toolworld.apps.actions import APIS, names, read_doc
+from turnwise.envs.toolworld.cases import case_of, domain_of
 from turnwise.envs.toolworld.database import Database, changes
-from turnwise.envs.toolworld.desk import Order
+from turnwise.envs.toolworld.desk.state import DeskOrder
 from turnwise.envs.toolworld.story import call
-from turnwise.envs.toolworld.tasks import case_of, domain_of
-from turnwise.envs.walks import walk
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, canonical, derive_rng
-from turnwise.tools.core import ToolCall
+from turnwise.tools.core import ToolCall, ToolError
 
 ENV = "turnwise/ToolWorld-v0"
 SUITES = [f"toolworld/{name}" for name in ("quick", "retail", "airline", "telecom", "apps", "mixed")]
@@ -50,11 +51,11 @@ def test_splits_share_no_task(name):
     assert not ids[Split.DEV] & (ids[Split.TRAIN] | ids[Split.TEST])
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("n", [400, pytest.param(3400, marks=[pytest.mark.slow, pytest.mark.full])])
 @pytest.mark.parametrize("name", ["toolworld/quick"])
-def test_ten_thousand_tasks_and_no_overlap(name):
+def test_thousands_of_tasks_and_no_overlap(name, n):
     suite = get_suite(name)
-    ids = [{task.id for task in suite_tasks(suite, split, 3400)} for split in Split]
+    ids = [{task.id for task in suite_tasks(suite, split, n)} for split in Split]
     assert not ids[0] & ids[1]
     assert not (ids[0] | ids[1]) & ids[2]
 
@@ -85,7 +86,10 @@ def test_worlds_do_not_depend_on_hash_seeds_or_order(domain):
 
 
 def test_the_hash_is_kept_up_to_date_and_changes_are_field_by_field():
-    rows = {"oak": Order("anna", "red", "lamp", "open", 12), "elm": Order("ben", "blue", "mug", "sent", 10)}
+    rows = {
+        "oak": DeskOrder("anna", "red", "lamp", "open", 12),
+        "elm": DeskOrder("ben", "blue", "mug", "sent", 10),
+    }
     base = Database.of({"orders": rows})
     moved = base.update("orders", "oak", state="cancelled")
     assert (
@@ -101,23 +105,39 @@ def test_the_hash_is_kept_up_to_date_and_changes_are_field_by_field():
     assert base.update("orders", "oak", price=12.0) != base
 
 
-def test_forks_cost_less_than_a_millisecond_and_steps_are_quick():
+def calls_of(work):
+    """How many calls of functions some work takes: a speed that no other work on the machine changes."""
+    count = 0
+
+    def note(_, event, __):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        result = work()
+    finally:
+        sys.setprofile(None)
+    return count, result
+
+
+def test_forks_and_steps_are_little_work():
     env = begun("retail", requests=3)
-    started = time.process_time()
-    for _ in range(1000):
-        env.fork()
-    assert (time.process_time() - started) / 1000 < 1e-3
+    assert calls_of(env.fork)[0] < 60  # 20 were needed
     tasks = list(suite_tasks(get_suite("toolworld/retail"), Split.TRAIN, 40))
     for task in tasks:  # worlds are built once
         walk(env, task, "gold")
-    steps, started = 0, time.process_time()
+    counts = []
     for task in tasks:
         env.reset(seed=0, options={"task": task})
         end = None
         while end is None:
-            end = env.step(env.gold(env.state)).info["end"]
-            steps += 1
-    assert steps / (time.process_time() - started) > 3000  # 16,000 on a quiet machine
+            action = env.gold(env.state)
+            count, step = calls_of(lambda: env.step(action))  # noqa: B023
+            counts.append(count)
+            end = step.info["end"]
+    assert max(counts) < 1500  # 384 were needed, 146 on average
+    assert sum(counts) / len(counts) < 500
 
 
 def test_the_order_of_creations_does_not_change_the_state():
@@ -137,6 +157,39 @@ def test_apps_have_sixty_apis_whose_arguments_differ_between_worlds():
         Message("assistant", "", (ToolCall("call_api", {"api": "mail.star", "arguments": {"x": "m1"}}, "c"),))
     )
     assert "read_doc" in wrong.observation[-1].content
+
+
+def test_the_manual_is_right_about_every_argument():
+    """An id is called one and is one; whatever is none is not called one; each argument says what it is."""
+    base = begun("apps").state.case.base
+    for seed in range(40):
+        db = base.update("manual", "me", seed=seed)
+        for api, made in APIS.items():
+            arguments, called = made.tool.spec.argument_names, names(seed, api)
+            properties = read_doc(db, api)["arguments"]["properties"]
+            assert list(properties) == [called[argument] for argument in arguments]
+            assert all(told["description"] for told in properties.values())
+            for argument in arguments:
+                says_id = properties[called[argument]]["description"].startswith("The id of")
+                assert says_id == manual.is_id(api, argument)
+                assert says_id or called[argument] not in (
+                    "id",
+                    "item_id",
+                    *(f"{t}_id" for t in manual.THINGS),
+                )
+
+
+@pytest.mark.parametrize("api", sorted(APIS))
+def test_what_the_manual_calls_an_id_is_looked_up(api):
+    made, base = APIS[api], begun("apps").state.case.base
+    ids = [argument for argument in made.tool.spec.argument_names if manual.is_id(api, argument)]
+    free = {"page": 1, "cents": 5, "answer": "accepted", "folder": "inbox", "date": "2026-07-01"}
+    for wrong in ids:
+        given = {name: free.get(name, "a@b.c") for name in made.tool.spec.argument_names} | {
+            wrong: "no such id"
+        }
+        with pytest.raises(ToolError, match="not found"):
+            made.run(base, given)
 
 
 def test_many_calls_in_one_batch_are_all_or_none():
@@ -172,7 +225,9 @@ def test_the_user_tells_what_he_is_asked_and_nothing_else():
         .content
     )
     assert answer == f"{story.facts['user_id']} {story.facts['birthday']}"
-    assert env.step("What is your shoe size?").observation[0].content.startswith("Sorry")
+    before = env.state.user
+    assert story.facts["user_id"] not in env.step("What is your shoe size?").observation[0].content
+    assert env.state.user == before
 
 
 def test_a_brief_user_tells_one_fact_at_a_time():
@@ -186,7 +241,7 @@ def test_patience_ends():
     env = begun("desk", patience=2)
     assert env.step("blah").info["end"] is None
     step = env.step("blah blah")
-    assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+    assert (step.info["end"], step.reward) == (EndReason.FAILED, 0.0)
 
 
 def test_minds_change_and_the_first_wish_is_then_wrong():
@@ -199,7 +254,7 @@ def test_minds_change_and_the_first_wish_is_then_wrong():
         env.step(env.gold(env.state))
     assert env.step("sure ?").observation[0].content == twist
     assert not env.state.user.consent
-    assert play_gold(env).info["end"] is End.SOLVED
+    assert play_gold(env).info["end"] is EndReason.SOLVED
 
 
 def test_the_phone_is_in_the_customers_hands():
@@ -213,7 +268,7 @@ def test_the_phone_is_in_the_customers_hands():
     env.step("Please turn airplane mode off.")
     assert not env.state.db.get("phones", env.state.case.story.customer).airplane
     assert "airplane_mode_off" not in {tool.spec.name for tool in env.tools}
-    assert play_gold(env).info["end"] is End.SOLVED
+    assert play_gold(env).info["end"] is EndReason.SOLVED
 
 
 def test_a_phone_that_does_not_work_is_noticed():
@@ -221,7 +276,8 @@ def test_a_phone_that_does_not_work_is_noticed():
         env = begun("telecom", index, requests=1, traps=0, paraphrase=False)
         if env.state.case.story.stages[0].check:
             break
-    assert env.step("It is fixed, please try again.").observation[0].content == "It still doesn't work."
+    said = env.step("It is fixed, please try again.").observation[0].content
+    assert said == env.state.case.story.voice["broken"]
 
 
 @pytest.mark.parametrize("domain", ["desk", "retail", "airline", "telecom", "apps"])
@@ -233,8 +289,8 @@ def test_a_user_who_is_another_agent(domain):
         )
         for index in range(6)
     ]
-    cast = {"agent": scripted("gold"), "user": scripted("gold")}
-    for episode in run_episodes([Request(task, 0) for task in tasks], cast):
+    policy_map = {"agent": scripted("gold"), "user": scripted("gold")}
+    for episode in run_episodes([Request(task, 0) for task in tasks], policy_map):
         assert episode.outcome is Outcome.OK, episode.error
         assert episode.success
         assert episode.score == 1.0
@@ -248,15 +304,15 @@ def test_a_user_who_is_another_agent(domain):
 
 def test_worth_compares_all_names_and_pays_once():
     planned = [call("pay", to="ann", cents=5), call("pay", to="bob", cents=7)]
-    empty = judge.worth(planned, (-1.0, -1.0), "pay", {})
+    empty = reward.worth(planned, (-1.0, -1.0), "pay", {})
     assert (empty.tool, empty.arguments) == (1.0, 0.0)  # tau-bench would take it for the whole call
-    half = judge.worth(planned, (-1.0, -1.0), "pay", {"to": "bob", "cents": 9})
+    half = reward.worth(planned, (-1.0, -1.0), "pay", {"to": "bob", "cents": 9})
     assert (half.tool, half.arguments, half.best) == (1.0, 0.5, (-1.0, 0.5))
-    again = judge.worth(planned, (0.0, 0.5), "pay", {"to": "bob", "cents": 9})
+    again = reward.worth(planned, (0.0, 0.5), "pay", {"to": "bob", "cents": 9})
     assert (again.tool, again.arguments) == (0.0, 0.0)
-    full = judge.worth(planned, (0.0, 0.5), "pay", {"to": "bob", "cents": 7})
+    full = reward.worth(planned, (0.0, 0.5), "pay", {"to": "bob", "cents": 7})
     assert (full.arguments, full.best) == (0.5, (0.0, 1.0))
-    assert judge.worth([call("f", n=1)], (-1.0,), "f", {"n": True}).arguments == 0.0
+    assert reward.worth([call("f", n=1)], (-1.0,), "f", {"n": True}).arguments == 0.0
 
 
 def test_call_rewards_are_bounded_by_the_plan():

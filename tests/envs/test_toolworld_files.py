@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.envs.core import End
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import make
-from turnwise.envs.toolworld.files import FileKnobs, file_tasks
-from turnwise.envs.walks import walk
+from turnwise.envs.toolworld.files.tasks import file_tasks
+from turnwise.envs.toolworld.knobs import FileDomainKnobs
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, derive_rng
 
@@ -27,7 +28,7 @@ def edit(folder, name, change):
 
 
 def test_tasks_of_both_dialects_load_and_their_actions_solve_them():
-    tasks = file_tasks(FileKnobs(data=str(FOLDER)))
+    tasks = file_tasks(FileDomainKnobs(data=str(FOLDER)))
     assert len(tasks) == 3
     env = make("turnwise/ToolWorld-v0")
     for task in tasks:
@@ -39,7 +40,7 @@ def test_tasks_of_both_dialects_load_and_their_actions_solve_them():
 
 def test_a_conversation_by_hand():
     env = make("turnwise/ToolWorld-v0")
-    env.reset(seed=0, options={"task": file_tasks(FileKnobs(data=str(FOLDER)))[0]})
+    env.reset(seed=0, options={"task": file_tasks(FileDomainKnobs(data=str(FOLDER)))[0]})
     assert env.step("What is your e-mail?").observation[0].content == "It is ana@example.org."
     assert "L1" in env.step("find_loans[ana]").observation[0].content
     assert "2026-03-01" in env.step("get_loan[L1]").observation[0].content
@@ -50,13 +51,13 @@ def test_a_conversation_by_hand():
     env.step("I will renew Dune. Shall I proceed?")
     env.step("renew[L1]")
     step = env.step("Done: you have it until April 1, 2026.")
-    assert (step.info["end"], step.reward) == (End.SOLVED, 1.0)
+    assert (step.info["end"], step.reward) == (EndReason.SOLVED, 1.0)
 
 
 def test_a_task_that_doing_nothing_solves_is_refused(folder):
     edit(folder, "tasks.json", lambda tasks: [{**tasks[2], "outputs": []}])
     with pytest.raises(EnvError, match="doing nothing solves it"):
-        file_tasks(FileKnobs(data=str(folder)))
+        file_tasks(FileDomainKnobs(data=str(folder)))
 
 
 def test_an_action_that_fails_is_an_error(folder):
@@ -66,11 +67,11 @@ def test_an_action_that_fails_is_an_error(folder):
         lambda tasks: [{**tasks[0], "actions": [{"name": "renew", "kwargs": {"loan": "L2"}}]}],
     )
     with pytest.raises(EnvError, match="renewed is True"):
-        file_tasks(FileKnobs(data=str(folder)))
+        file_tasks(FileDomainKnobs(data=str(folder)))
 
 
 def test_changed_files_are_noticed(folder):
-    task = file_tasks(FileKnobs(data=str(folder)))[0]
+    task = file_tasks(FileDomainKnobs(data=str(folder)))[0]
     edit(folder, "db.json", lambda db: {**db, "users": {}})
     with pytest.raises(EnvError, match="have changed"):
         make("turnwise/ToolWorld-v0").reset(seed=0, options={"task": task})
@@ -80,7 +81,7 @@ def test_changed_files_are_noticed(folder):
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()
     with pytest.raises(EnvError, match=name):
-        file_tasks(FileKnobs(data=str(folder)))
+        file_tasks(FileDomainKnobs(data=str(folder)))
 
 
 def test_a_suite_of_files_draws_tasks_by_split(folder):

@@ -7,13 +7,14 @@ import textwrap
 import pytest
 from immutables import Map
 
-from turnwise.envs.core import End
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld.database import Database, frozen
-from turnwise.envs.toolworld.files import FileKnobs, file_tasks
-from turnwise.envs.toolworld.taubench import Rows, read_tasks
-from turnwise.envs.walks import walk
+from turnwise.envs.toolworld.files.tasks import file_tasks
+from turnwise.envs.toolworld.files.taubench import LazyRows, read_tasks
+from turnwise.envs.toolworld.knobs import FileDomainKnobs
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
@@ -115,7 +116,7 @@ def folder(tmp_path):
 
 
 def test_its_tasks_are_played_and_their_actions_solve_them(folder):
-    tasks = file_tasks(FileKnobs(data=str(folder), code=True))
+    tasks = file_tasks(FileDomainKnobs(data=str(folder), code=True))
     assert len(tasks) == 4
     env = make("turnwise/ToolWorld-v0")
     for task in tasks:
@@ -127,16 +128,16 @@ def test_its_tasks_are_played_and_their_actions_solve_them(folder):
 
 
 def test_the_user_may_be_another_agent(folder):
-    task = file_tasks(FileKnobs(data=str(folder), code=True, user="agent"))[0]
+    task = file_tasks(FileDomainKnobs(data=str(folder), code=True, user="agent"))[0]
     walked = walk(make("turnwise/ToolWorld-v0"), task, "gold")
-    assert set(walked.movers) == {"agent", "user"}
+    assert set(walked.actors) == {"agent", "user"}
     assert walked.score == 1.0
 
 
 def test_code_runs_only_where_it_is_allowed(folder):
     (folder / "tools" / "__init__.py").write_text("raise SystemExit('it ran')")
     with pytest.raises(EnvError, match="Python code"):
-        file_tasks(FileKnobs(data=str(folder)))
+        file_tasks(FileDomainKnobs(data=str(folder)))
 
 
 def test_tasks_are_read_and_not_run(folder):
@@ -156,7 +157,7 @@ def say(env, name, **arguments):
 
 def test_a_failing_tool_changes_nothing_and_forks_are_apart(folder):
     env = make("turnwise/ToolWorld-v0")
-    env.reset(seed=0, options={"task": file_tasks(FileKnobs(data=str(folder), code=True))[0]})
+    env.reset(seed=0, options={"task": file_tasks(FileDomainKnobs(data=str(folder), code=True))[0]})
     before = env.state.db
     for name, locker, said in (
         ("half_done", "L7", "out of paper"),
@@ -171,7 +172,7 @@ def test_a_failing_tool_changes_nothing_and_forks_are_apart(folder):
     assert '"member": null' in say(env, "free_locker", locker="L7").observation[0].content
     assert '"member": "m1"' in say(twin, "get_locker", locker="L7").observation[0].content
     step = env.step("Done. Your locker is free.")
-    assert (step.info["end"], step.reward) == (End.SOLVED, 1.0)
+    assert (step.info["end"], step.reward) == (EndReason.SOLVED, 1.0)
     assert twin.step("Done. Your locker is free.").reward == 0.0
 
 
@@ -187,14 +188,14 @@ def test_published_splits_are_kept(folder):
 def test_tasks_that_doing_nothing_solves_are_refused_or_left_out(folder):
     (folder / "tasks_dev.py").write_text(NOOP)
     with pytest.raises(EnvError, match="doing nothing solves it"):
-        file_tasks(FileKnobs(data=str(folder), code=True))
-    assert len(file_tasks(FileKnobs(data=str(folder), code=True, skip=True))) == 4
+        file_tasks(FileDomainKnobs(data=str(folder), code=True))
+    assert len(file_tasks(FileDomainKnobs(data=str(folder), code=True, skip=True))) == 4
 
 
 def test_rows_are_a_table_that_tools_may_change_in_place():
     rows = {"a": frozen({"n": 1}), "b": frozen({"n": 2}), "c": frozen({"n": 3})}
     db = Database.of({"t": rows})
-    table = Rows(Map(rows))
+    table = LazyRows(Map(rows))
     assert "b" in table
     assert table.get("z") is None
     table["a"]["n"] = 10

@@ -1,11 +1,11 @@
-"""Reward traps of tool worlds, each seen in other systems (research/environments.md, 6.3 and 7): here they fail."""
+"""Reward traps of tool worlds, each seen in other systems: here they fail."""
 
 import pytest
 
-from turnwise.envs.core import End
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
-from turnwise.envs.toolworld import plans
+from turnwise.envs.toolworld import solver
 from turnwise.envs.toolworld.facts import Fact, stated
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
@@ -44,7 +44,7 @@ def test_politely_doing_nothing_solves_no_task(name):
         env.reset(seed=0, options={"task": task})
         assert env.state.case.goal or any(stage.tells for stage in env.state.case.story.stages)
         step = finish(env, lambda: "I am sorry, I cannot help you with that.")
-        assert step.info["end"] is not End.SOLVED
+        assert step.info["end"] is not EndReason.SOLVED
         assert step.reward == 0.0
 
 
@@ -78,7 +78,7 @@ def test_a_transfer_needs_the_right_reason_and_is_wrong_elsewhere():
     assert env.step(env.gold(env.state)).reward == 1.0
     other = find("airline", lambda s: "transfer_to_human" not in calls(s), requests=1, traps=0)
     step = other.step(Message("assistant", "", (ToolCall("transfer_to_human", {"reason": "legal"}, "c"),)))
-    assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+    assert (step.info["end"], step.reward) == (EndReason.FAILED, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_last_statement_counts_and_guessing_learns_nothing():
     right_fork, wrong_fork = env.fork(), env.fork()
     right, other = right_fork.step(f"it is {fact.value} ."), wrong_fork.step(f"it is {wrong} .")
     assert str(right.observation) == str(other.observation)  # the user does not know better
-    assert (right.info["end"], other.info["end"]) == (End.SOLVED, End.FAILED)
+    assert (right.info["end"], other.info["end"]) == (EndReason.SOLVED, EndReason.FAILED)
     spam = " ".join(str(number) for number in range(10, 30))
     assert env.step(f"it is {spam} .").reward == 0.0
 
@@ -124,7 +124,7 @@ def test_collateral_damage_fails():
     env = find("desk", lambda s: "cancel" in calls(s), requests=1, traps=0, changes=0)
     while not env.state.user.consent:
         env.step(env.gold(env.state))
-    meant = plans.next_step(env.state).arguments["order"]
+    meant = solver.next_step(env.state).arguments["order"]
     own = [
         tree for tree in env.state.db.keys("orders")
         if env.state.db.get("orders", tree)[0] == env.state.case.story.customer and tree != meant
@@ -173,7 +173,7 @@ def test_pressure_does_not_change_what_is_right():
     insist = env.state.case.story.stages[0].insist
     said = []
     step = finish(env, lambda: env.gold(env.state) if not said.append(1) else "")
-    assert step.info["end"] is End.SOLVED
+    assert step.info["end"] is EndReason.SOLVED
     assert insist
 
 

@@ -5,14 +5,15 @@ from collections import Counter
 import pytest
 
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.envs.tracker.asks import TEMPLATES
-from turnwise.envs.tracker.board import Filter, Refused, submit
-from turnwise.envs.tracker.cases import case_of, draw_task
+from turnwise.envs.tracker.actions import RefusedForm, submit
 from turnwise.envs.tracker.content import make_board
 from turnwise.envs.tracker.knobs import TrackerKnobs
-from turnwise.envs.tracker.plan import sheet_of
-from turnwise.envs.tracker.site import Stay, TrackerSite
-from turnwise.envs.web.sessions import Request
+from turnwise.envs.tracker.site import TrackerSite
+from turnwise.envs.tracker.solver import sheet_of
+from turnwise.envs.tracker.state import IssueFilter, Stay
+from turnwise.envs.tracker.task_templates import TEMPLATES
+from turnwise.envs.tracker.tasks import case_of, draw_task
+from turnwise.envs.web.sessions import PageRequest
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
@@ -27,11 +28,11 @@ def draw(template, number=0, split=Split.TRAIN, **knobs):
 
 
 def get(state, path, **query):
-    return TrackerSite().answer(state, Request("GET", tuple(path.split("/")) if path else (), query, {}))
+    return TrackerSite().answer(state, PageRequest("GET", tuple(path.split("/")) if path else (), query, {}))
 
 
 def post(state, path, **form):
-    return TrackerSite().answer(state, Request("POST", tuple(path.split("/")), {}, form))
+    return TrackerSite().answer(state, PageRequest("POST", tuple(path.split("/")), {}, form))
 
 
 def test_there_are_twenty_templates_in_four_kinds():
@@ -106,7 +107,7 @@ def test_forms_that_cannot_be_taken_say_why_and_keep_what_was_typed():
         (("labels",), {"name": board.labels[0].name}),
         (("issues", "2", "comment"), {"text": "\r\n"}),
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedForm):
             submit(board, path, form)
 
 
@@ -114,9 +115,9 @@ def test_a_locked_conversation_takes_no_comment_and_others_comments_no_edits():
     case = case_of(draw("stop_spammer"))
     board, (path, _) = case.ask.board, case.ask.wanted[0]
     locked = submit(board, ("issues", "1", "lock"), {"to": "locked"})
-    with pytest.raises(Refused, match="locked"):
+    with pytest.raises(RefusedForm, match="locked"):
         submit(locked, ("issues", "1", "comment"), {"text": "hello"})
-    with pytest.raises(Refused, match="own"):
+    with pytest.raises(RefusedForm, match="own"):
         submit(board, path.split("/"), {"text": "mine now"})
 
 
@@ -158,7 +159,7 @@ def test_the_list_is_filtered_and_cut_into_pages():
     first, last = (get(Stay(board), "issues", page=number).html for number in ("1", "99"))
     assert "page 1 of 3" in first
     assert "page 3 of 3" in last
-    high = Filter(priority="high", status="open")
+    high = IssueFilter(priority="high", status="open")
     assert all(issue.open and issue.priority == "high" for issue in board.issues if high.admits(issue))
     assert (
         f"{sum(map(high.admits, board.issues))} found"

@@ -1,4 +1,4 @@
-"""Reward traps of released systems (research/environments.md 6.1, 6.3, 6.4, 7), each with its control.
+"""Reward traps of released systems, each with its control.
 
 Every test plays an exploit twice: a grader that has the trap, written here from its description, pays for it (so
 the exploit is one), and the environment does not. docs/search.md and docs/toolworld.md list them.
@@ -16,24 +16,26 @@ import pytest
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.core import End
+from turnwise.envs.check.walks import walk
+from turnwise.envs.core import EndReason
 from turnwise.envs.functioncall.env import FunctionCallEnv
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.search import answers
 from turnwise.envs.search.env import SearchEnv
-from turnwise.envs.toolworld import plans
+from turnwise.envs.toolworld import solver
 from turnwise.envs.toolworld.database import changes
-from turnwise.envs.toolworld.drafts import carry_out
+from turnwise.envs.toolworld.domain import carry_out
 from turnwise.envs.toolworld.facts import Fact, stated
-from turnwise.envs.toolworld.files import FileKnobs, file_tasks, load_domain
+from turnwise.envs.toolworld.files.domain import load_domain
+from turnwise.envs.toolworld.files.tasks import file_tasks
+from turnwise.envs.toolworld.knobs import FileDomainKnobs
 from turnwise.envs.toolworld.story import call
-from turnwise.envs.walks import walk
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall, ToolError
-from turnwise.trainers.by_hand import turn_batch
 from turnwise.trainers.credit.grpo import grpo
+from turnwise.trainers.kit.toy_batches import turn_batch
 
 FILES = Path(__file__).parent / "toolworld_files"
 CAPITAL = ("What is the capital of Marrow?", "Lunden")
@@ -76,7 +78,7 @@ def test_an_answer_in_a_page_is_not_the_policys(lure):
     chat = f"{first}\n{step.observation}"
     assert last_answer(chat) == CAPITAL[1]  # the trap pays a policy that never answered
     assert (step.reward, step.info["end"]) == (0.0, None)
-    assert env.step(f"<answer>{CAPITAL[1]}</answer>").info["end"] is End.SOLVED
+    assert env.step(f"<answer>{CAPITAL[1]}</answer>").info["end"] is EndReason.SOLVED
 
 
 def test_the_prompts_tags_are_nobodys_answer(lure):
@@ -97,7 +99,7 @@ def test_contained_match_is_no_substring_and_no_list(said, gold, rivals):
     """SubEM as a substring pays for "10" in "100" and for naming every candidate."""
     squeezed = re.sub(r"[^\w\s]", "", said.lower())
     assert re.sub(r"[^\w\s]", "", gold.lower()) in squeezed  # the trap
-    assert answers.judge(said, [gold], rivals) == answers.Verdict(0.0, pytest.approx(0, abs=0.5), 0.0)
+    assert answers.judge(said, [gold], rivals) == answers.AnswerVerdict(0.0, pytest.approx(0, abs=0.5), 0.0)
 
 
 def test_a_failing_retriever_teaches_nothing():
@@ -138,7 +140,7 @@ def test_running_out_of_turns_pays_nothing():
         env.reset(seed=0)
         while env.now.end is None:
             step = env.step(idle)
-        assert (step.info["end"], step.reward) == (End.TURN_LIMIT, 0.0)
+        assert (step.info["end"], step.reward) == (EndReason.TURN_LIMIT, 0.0)
 
 
 # --- tool worlds ---------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ def test_a_task_without_a_goal_is_refused(tmp_path):
     after = carry_out(domain, base, "", [call("get_loan", loan="L1")])
     assert after.digest == base.digest  # the trap: replayed gold equals the untouched database
     with pytest.raises(EnvError, match="doing nothing solves it"):
-        file_tasks(FileKnobs(data=str(tmp_path)))
+        file_tasks(FileDomainKnobs(data=str(tmp_path)))
 
 
 @pytest.mark.parametrize(("fact", "said"), [
@@ -208,9 +210,9 @@ def test_a_call_without_arguments_matches_nothing():
     env = FunctionCallEnv()
     env.reset(seed=0, options={"task": task})
     name = env.gold(env.state).tool_calls[0].name
-    step = env.step(Message("assistant", "", (ToolCall(name, {}, "c0"),)))
+    step = env.step(Message("assistant", "", (ToolCall(name, {"x": 1}, "c0"),)))
     assert step.observation[0].content.startswith("error: ")
-    assert env.step("Done.").info["end"] is End.FAILED
+    assert env.step("Done.").info["end"] is not EndReason.SOLVED
 
 
 def test_a_plan_that_fails_is_an_error(tmp_path):
@@ -229,7 +231,7 @@ def test_a_plan_that_fails_is_an_error(tmp_path):
 
 def test_every_draw_of_a_task_is_one():
     """randint(0, len(tasks)) has one number too many (tau-bench)."""
-    tasks = file_tasks(FileKnobs(data=str(FILES)))
+    tasks = file_tasks(FileDomainKnobs(data=str(FILES)))
     assert any(random.Random(seed).randint(0, len(tasks)) == len(tasks) for seed in range(20))  # the trap
     cls = type(make("turnwise/ToolWorld-v0"))
     drawn = set()
@@ -248,7 +250,7 @@ def test_the_user_gives_no_hint_whether_a_report_is_right():
     guesses = [f"it is {n} ." for n in itertools.chain(range(1, int(fact.value)), [int(fact.value)])]
     assert any(stated(fact, guess) for guess in guesses)  # the trap: who may go on guessing wins
     step = env.step(next(guess for guess in guesses if not stated(fact, guess)))
-    assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+    assert (step.info["end"], step.reward) == (EndReason.FAILED, 0.0)
 
 
 def test_the_same_words_get_the_same_answer():
@@ -266,14 +268,14 @@ def test_changing_more_than_was_asked_fails():
     env = find("desk", lambda s: "cancel" in names(s), requests=1, traps=0, changes=0)
     while not env.state.user.consent:
         env.step(env.gold(env.state))
-    db, meant = env.state.db, plans.next_step(env.state).arguments["order"]
+    db, meant = env.state.db, solver.next_step(env.state).arguments["order"]
     other = next(tree for tree in db.keys("orders") if tree != meant and db.get("orders", tree).state == "open"
                  and db.get("orders", tree)[0] == env.state.case.story.customer)  # fmt: skip
     env.step(f"cancel[{other}]")
     step = finish(env, lambda: env.gold(env.state))
     done = changes(env.state.case.base, env.state.db)
     assert all(done[cell] == value for cell, value in env.state.case.goal.items())  # the trap
-    assert (step.info["end"], step.reward) == (End.FAILED, 0.0)
+    assert (step.info["end"], step.reward) == (EndReason.FAILED, 0.0)
 
 
 def test_what_a_tool_says_is_not_said_to_the_user():
@@ -292,11 +294,11 @@ def test_a_call_that_cannot_be_read_is_no_refusal():
     broken = '<tool_call>{"name": "serve", "arguments": {"dish": </tool_call>'
     env = FunctionCallEnv()
     for task in suite_tasks(get_suite("functioncall/irrelevant"), Split.TRAIN, 40):
-        if not task.options["rounds"][0]["calls"]:
+        if task.options["rounds"][0]["declines"]:
             break
     env.reset(seed=0, options={"task": task})
     assert not Message("assistant", broken).tool_calls
-    assert task.options["rounds"][0]["calls"] == []  # the trap: no calls were wanted, and none is seen
+    assert task.options["rounds"][0]["plan"] == []  # the trap: no calls were wanted, and none is seen
     step = env.step(broken)
     assert step.info["bad_action"]
     assert (step.info["end"], env.state.round) == (None, 0)

@@ -7,11 +7,21 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
-Answer = Callable[[dict[str, Any]], web.Response | float]
+
+class Endless(NamedTuple):
+    """A body without end: its first bytes, then this part again and again, so many seconds apart."""
+
+    head: bytes = b""
+    part: bytes = b"x" * 65536
+    seconds: float = 0.0
+    status: int = 200
+
+
+Answer = Callable[[dict[str, Any]], web.Response | Endless | float]
 """What to answer to a request; a number is how many seconds to hang."""
 
 
@@ -28,6 +38,17 @@ def said(content: str = "", calls: list[tuple[str, str]] | None = None) -> web.R
     )
 
 
+def holding(said: Any, **around: Any) -> web.Response:
+    """A completion with any message, and any fields around it."""
+    return web.json_response({"choices": [{"index": 0, "message": said, **around}]})
+
+
+def body(data: bytes | str, status: int = 200, **headers: str) -> web.Response:
+    """Any bytes, said to be JSON."""
+    data = data.encode() if isinstance(data, str) else data
+    return web.Response(body=data, status=status, content_type="application/json", headers=headers)
+
+
 def refused(status: int, message: str = "no", **headers: str) -> web.Response:
     return web.json_response({"error": {"message": message}}, status=status, headers=headers)
 
@@ -39,15 +60,29 @@ class ChatServer:
         self.answers = answers
         self.requests: list[dict[str, Any]] = []
         self.url = ""
+        self.sent = 0  # bytes of endless bodies
+        self.headers: list[dict[str, str]] = []
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         asked = json.loads(await request.text())
         self.requests.append(asked)
+        self.headers.append(dict(request.headers))
         answer = self.answers[min(len(self.requests), len(self.answers)) - 1](asked)
-        if isinstance(answer, web.Response):
-            return answer
+        if isinstance(answer, web.Response):  # which can be sent once
+            return web.Response(body=answer.body, status=answer.status, headers=answer.headers)
+        if isinstance(answer, Endless):
+            return await self._stream(request, answer)
         await asyncio.sleep(answer)
         return refused(500)
+
+    async def _stream(self, request: web.Request, answer: Endless) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(answer.head)
+        while True:  # until the client has gone, which raises
+            await response.write(answer.part)
+            self.sent += len(answer.part)
+            await asyncio.sleep(answer.seconds)
 
 
 @contextmanager

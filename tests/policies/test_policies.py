@@ -1,18 +1,19 @@
 """Policies without a model: scripts, a person, and how specs are read."""
 
 import io
+import pickle
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.policies.human import HumanPolicy
-from turnwise.agents.policies.registry import POLICIES, find_model, make_policy
+from turnwise.agents.policies.registry import find_model, make_policy, policies, spec_form
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.core import End
-from turnwise.envs.floors import FLOORS, moment, tool_spam
+from turnwise.console import SafeConsole
+from turnwise.envs.baselines import TRIVIAL_BASELINES, moment, tool_spam
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split
@@ -26,7 +27,7 @@ def actions(name, seed=0):
     return [[str(turn.action) for turn in episode.trajectory.turns] for episode in episodes]
 
 
-@pytest.mark.parametrize("name", ["gold", *FLOORS])
+@pytest.mark.parametrize("name", ["gold", *TRIVIAL_BASELINES])
 def test_scripts_are_functions_of_task_and_seed(name):
     assert actions(name) == actions(name)
 
@@ -36,7 +37,7 @@ def test_the_random_script_follows_its_seed():
     assert actions("gold", seed=0) == actions("gold", seed=1)
 
 
-def test_what_the_floors_do():
+def test_what_the_baselines_do():
     assert set(actions("null")[0]) == {""}
     assert actions("echo")[0][0].split() == TASKS_FIRST.split()
     assert all(call.startswith("→ ") for call in actions("tool_spam")[0])
@@ -69,8 +70,8 @@ def test_a_person_plays(monkeypatch):
     lines = iter([":help", ":actions", *solution])
     monkeypatch.setattr("builtins.input", lambda *_: next(lines))
     screen = io.StringIO()
-    (episode,) = run_episodes([Request(TASKS[0], 0)], HumanPolicy(Console(file=screen, width=100)))
-    assert (episode.outcome, episode.end) == (Outcome.OK, End.SOLVED)
+    (episode,) = run_episodes([Request(TASKS[0], 0)], HumanPolicy(SafeConsole(file=screen, width=100)))
+    assert (episode.outcome, episode.end) == (Outcome.OK, EndReason.SOLVED)
     assert ":quit ends the episode" in screen.getvalue()
     assert "search[" in screen.getvalue()
 
@@ -83,14 +84,14 @@ def test_a_person_leaves(monkeypatch, how):
         raise how
 
     monkeypatch.setattr("builtins.input", read)
-    (episode,) = run_episodes([Request(TASKS[0], 0)], HumanPolicy(Console(file=io.StringIO())))
-    assert (episode.end, episode.trajectory.turns) == (End.GAVE_UP, ())
+    (episode,) = run_episodes([Request(TASKS[0], 0)], HumanPolicy(SafeConsole(file=io.StringIO())))
+    assert (episode.end, episode.trajectory.turns) == (EndReason.GAVE_UP, ())
 
 
 def test_a_person_may_call_tools(monkeypatch):
     lines = iter(['<tool_call>{"name": "search", "arguments": {"query": "red"}}</tool_call>', ":q"])
     monkeypatch.setattr("builtins.input", lambda *_: next(lines))
-    (episode,) = run_episodes([Request(TASKS[0], 0)], HumanPolicy(Console(file=io.StringIO())))
+    (episode,) = run_episodes([Request(TASKS[0], 0)], HumanPolicy(SafeConsole(file=io.StringIO())))
     assert episode.trajectory.turns[0].action.tool_calls[0].arguments == {"query": "red"}
     assert not episode.trajectory.turns[0].bad_action
 
@@ -101,10 +102,10 @@ def test_specs_are_read():
     assert make_policy("openai:m@http://h:1/v1").name == "openai:m@http://h:1/v1"
     with pytest.raises(NotFoundError, match=r"Did you mean 'scripted'\?"):
         make_policy("script:gold")
-    for kind, entry in POLICIES.items():
-        if ":" in entry.spec:
+    for entry in policies():
+        if ":" in spec_form(entry):
             with pytest.raises(TurnwiseError, match="not complete"):
-                make_policy(kind)
+                make_policy(entry.name)
 
 
 def test_where_a_model_is(tmp_path, monkeypatch):
@@ -121,6 +122,37 @@ def test_where_a_model_is(tmp_path, monkeypatch):
     for missing in ("./nothing", "/nothing/here", "a/b/c", "runs/nothing"):
         with pytest.raises(TurnwiseError, match="no model folder"):
             find_model(missing)
+
+
+class Bomb:
+    """A pickle that makes a file when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("weights", ["bomb", "torch bomb", "garbage", "none"])
+def test_weights_that_cannot_be_read_are_an_error_and_run_nothing(tmp_path: Path, random_model, weights):
+    torch = pytest.importorskip("torch")
+    from turnwise.agents.engines.torch import TorchEngine
+
+    random_model().config.save_pretrained(tmp_path)
+    ran, file = tmp_path / "ran", tmp_path / "pytorch_model.bin"
+    match weights:
+        case "bomb":
+            file.write_bytes(pickle.dumps({"x": Bomb(ran)}, protocol=2))
+        case "torch bomb":
+            torch.save({"x": Bomb(ran)}, file)
+        case "garbage":
+            file.write_bytes(b"garbage")
+    with pytest.raises(TurnwiseError, match="cannot be loaded") as failed:
+        TorchEngine(str(tmp_path))
+    assert "safetensors" in failed.value.remedy
+    assert ("could run a program" in failed.value.cause) == (weights != "none")
+    assert not ran.exists()
 
 
 def test_a_broken_model_folder_is_an_error_with_a_remedy(tmp_path: Path):

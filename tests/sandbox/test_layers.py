@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.errors import TurnwiseError
-from turnwise.tools.sandbox.core import Backend, Image, Root
-from turnwise.tools.sandbox.docker import DockerBackend
+from turnwise.tools.sandbox.backends.docker import DockerBackend
+from turnwise.tools.sandbox.core import Backend, Root, SandboxImage
 from turnwise.tools.sandbox.files import Entry, Layer, digest_of, encode
 from turnwise.tools.sandbox.live import _joined
 from turnwise.tools.sandbox.seccomp import compiled
@@ -72,15 +72,15 @@ def test_files_of_an_image(isolated: Backend) -> None:
     docker = isolated
     layer = docker.files_of(Root(), "/etc")
     assert b"agent" in layer.read("passwd")
-    with docker.start(Image(layers=(layer,))) as sandbox:
+    with docker.start(SandboxImage(layers=(layer,))) as sandbox:
         assert b"agent" in sandbox.read("passwd")
 
 
 def test_digest_ignores_times_and_layering() -> None:
-    one = Image.of({"a": "1", "b": "2"})
-    two = Image.of({"a": "0"}).with_files({"b": "2"}).with_files({"a": "1"})
+    one = SandboxImage.of({"a": "1", "b": "2"})
+    two = SandboxImage.of({"a": "0"}).with_files({"b": "2"}).with_files({"a": "1"})
     assert one.digest == two.digest
-    assert one.digest != Image.of({"a": "1", "b": "3"}).digest
+    assert one.digest != SandboxImage.of({"a": "1", "b": "3"}).digest
 
 
 OPERATIONS = st.lists(

@@ -5,16 +5,17 @@ import json
 
 import pytest
 
+from turnwise.envs.check.walks import walk
 from turnwise.envs.swe import adopt as command
 from turnwise.envs.swe.adopt import NotPlayableError, adopt, package_of
 from turnwise.envs.swe.diffs import DiffError, apply_diff, read_diff
 from turnwise.envs.swe.env import SweEnv
 from turnwise.envs.swe.importers import read_instances
-from turnwise.envs.swe.instance import load_instances
 from turnwise.envs.swe.redteam import subject
-from turnwise.envs.walks import walk
+from turnwise.envs.swe.tasks import load_instances
 from turnwise.tools.sandbox.registry import isolated_backend
 
+pytestmark = pytest.mark.usefixtures("sandboxed")
 TASK = subject()
 TEST = "tests/test_amounts.py"
 

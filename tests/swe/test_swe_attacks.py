@@ -1,18 +1,34 @@
-"""No attack of groups D, E and F scores, on either back end; what only the reading of the change stops is stated."""
+"""No attack of groups D, E and F scores, on either backend, and no text of a change is read."""
 
 import pytest
 
 from turnwise.envs.code.attacks import traps
+from turnwise.envs.swe import actions, reward
 from turnwise.envs.swe.attacks import ATTACKS
-from turnwise.envs.swe.grade import grade
-from turnwise.envs.swe.guard import suspicions
-from turnwise.envs.swe.instance import load_instances
+from turnwise.envs.swe.impostors import IMPOSTORS
 from turnwise.envs.swe.place import definition
-from turnwise.envs.swe.redteam import ELSEWHERE, HERE, RAIDS, judge_attack, play_raid, subject
+from turnwise.envs.swe.redteam import ELSEWHERE, RAIDS, judge_attack, play_raid, subject
+from turnwise.envs.swe.reward import grade
 
-TASKS = load_instances(HERE / "small.jsonl")
 TASK = subject()
-RUNS = [name for name, attack in ATTACKS.items() if attack.inside]  # which no reading stops
+AUDITED = ("equal by type", "equal by setattr", "frame by getattr")
+FEW = [  # a few impostors of each kind; `make test-full` has all of them on both back ends
+    pytest.param(
+        name, marks=() if name in AUDITED or name not in IMPOSTORS or number % 6 == 0 else pytest.mark.full
+    )
+    for number, name in enumerate(ATTACKS)
+]
+
+ENDLESS = ("fork bomb", "spins", "hangs", "stops the warden", "stops the clocks")
+
+
+@pytest.fixture
+def soon(request, monkeypatch):
+    """What would never end is ended sooner; the others keep their time, since being ended looks like failing."""
+    if request.node.callspec.params.get("name") in ENDLESS:
+        monkeypatch.setattr(reward, "LEAST_SECONDS", 3.0)
+    if getattr(request.node.callspec.params.get("raid"), "rows", "") == "43":
+        monkeypatch.setattr(actions, "SHELL_SECONDS", 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -21,21 +37,15 @@ def trap():
         yield found
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-def test_no_attack_scores(backend, name):
-    assert judge_attack(ATTACKS[name], backend).score == bool(ATTACKS[name].residual)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RUNS)
-def test_what_an_attack_comes_to_where_the_change_is_not_read(backend, name):
-    verdict = judge_attack(ATTACKS[name], backend, guard=False)
-    assert verdict.score != ATTACKS[name].unguarded, verdict
+@pytest.mark.parametrize("name", FEW)
+def test_no_attack_scores(backend, name, soon):
+    verdict = judge_attack(ATTACKS[name], backend)
+    assert verdict.score == 0, verdict.why
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("raid", RAIDS, ids=lambda raid: raid.about)
-def test_attacks_through_the_tools_get_and_reach_nothing(backend, raid, trap):
+def test_attacks_through_the_tools_get_and_reach_nothing(backend, raid, trap, soon):
     verdict = play_raid(raid, backend.name, trap)
     assert verdict.ok, verdict
 
@@ -50,7 +60,6 @@ def test_the_battery_covers_its_rows():
 @pytest.mark.parametrize("text", ["-" * 50_000 + "1", "x = 1\n" * 2_700_000, "(" * 300, "x = '\ud800'", "\0"])
 def test_no_text_ends_who_reads_it(text):
     data = text.encode("utf-8", "surrogatepass")
-    assert suspicions({"a.py": b""}, {"a.py": data}, {}) == ["what cannot be read"]
     assert definition(data.decode("utf-8", "replace"), "f") == ""
 
 
@@ -62,8 +71,3 @@ def test_no_depth_ends_who_compares_definitions(depth):
 def test_the_true_repair_passes(backend):
     verdict = grade(backend, TASK, TASK.fixed())
     assert verdict.resolved, verdict
-
-
-def test_honest_repairs_are_not_suspicious():
-    for task in TASKS:
-        assert suspicions(task.broken(), task.fixed(), {}) == []

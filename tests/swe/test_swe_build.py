@@ -8,15 +8,16 @@ from filelock import FileLock
 
 from turnwise.envs.swe import baseline, build, verify
 from turnwise.envs.swe.baseline import baseline_of, measure
-from turnwise.envs.swe.instance import load_instances
 from turnwise.envs.swe.packages import ROOT, get_package, packages, repository
 from turnwise.envs.swe.redteam import HERE
 from turnwise.envs.swe.suite import run_suite, start
-from turnwise.envs.swe.warm import Job, run_jobs
+from turnwise.envs.swe.tasks import load_instances
+from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.registry import isolated_backend
 from turnwise.tools.sandbox.roots import build_root
 
+pytestmark = pytest.mark.usefixtures("sandboxed")
 PURSE = get_package("purse")
 PATH = "purse/amounts.py"
 TEXT = repository(PURSE)[PATH].decode()
@@ -29,14 +30,14 @@ def base():
 
 def jobs(base, *texts, **options):
     return run_jobs(
-        isolated_backend(), base.image, PURSE, [Job(PATH if t else "", t, **options) for t in texts]
+        isolated_backend(), base.image, PURSE, [SuiteJob({PATH: t} if t else {}, **options) for t in texts]
     )
 
 
 def test_warm_runs_agree_with_fresh_ones(base):
     broken = TEXT.replace("return total", "total")
     (warm,) = jobs(base, broken)
-    with start(isolated_backend(), {**repository(PURSE), PATH: broken.encode()}) as sandbox:
+    with start(isolated_backend(), PURSE, {**repository(PURSE), PATH: broken.encode()}) as sandbox:
         fresh = run_suite(sandbox, PURSE)
     assert warm.complete
     assert warm.tests == fresh.tests
@@ -79,7 +80,7 @@ def test_hash_seeds_are_what_was_asked_for():
     test = b"def test_it():\n    assert hash('a') == 0\n"
     told = []
     for seed in (1, 1, 2):
-        with start(isolated_backend(), {**repository(PURSE), "tests/test_seed.py": test}) as sandbox:
+        with start(isolated_backend(), PURSE, {**repository(PURSE), "tests/test_seed.py": test}) as sandbox:
             run = run_suite(sandbox, PURSE, only=["tests/test_seed.py::test_it"], hash_seed=seed)
         told.append(run.tests["tests/test_seed.py::test_it"].detail)
     assert told[0] == told[1] != told[2]
@@ -87,7 +88,7 @@ def test_hash_seeds_are_what_was_asked_for():
 
 def test_a_baseline_is_measured_once(base, tmp_path, monkeypatch):
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
-    monkeypatch.setattr(baseline, "measure", lambda *_: base)
+    monkeypatch.setattr(baseline, "measure", lambda *_, **__: base)
     baseline_of(isolated_backend(), PURSE)
     monkeypatch.undo()
     monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path))
@@ -135,7 +136,9 @@ def test_time_that_is_up_ends_it_and_the_rest_comes_later(tmp_path):
 
 def test_built_tasks_are_judged_as_episodes_are(tmp_path, capsys):
     good = load_instances(HERE / "small.jsonl")[0]
-    wrong = dataclasses.replace(good, fail_to_pass=good.pass_to_pass[:1], pass_to_pass=())
+    wrong = dataclasses.replace(
+        good, fail_to_pass=good.pass_to_pass[:1], pass_to_pass=(), twins=(), probes=()
+    )
     for instance, passing in ((good, 0), (wrong, 1)):
         path = tmp_path / f"{passing}.jsonl"
         path.write_text(json.dumps(instance.to_json()) + "\n")

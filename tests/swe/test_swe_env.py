@@ -4,26 +4,29 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import turnwise.envs.swe
-from turnwise.envs.check import check_env
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
 from turnwise.envs.messages import Message
+from turnwise.envs.swe.actions import shortened
 from turnwise.envs.swe.build import build
 from turnwise.envs.swe.env import SweEnv
-from turnwise.envs.swe.grade import grade
 from turnwise.envs.swe.guidance import without_guidance
-from turnwise.envs.swe.instance import in_split, load_instances
 from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages, tasks_file
+from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.suite import run_suite
-from turnwise.envs.walks import walk
+from turnwise.envs.swe.tasks import in_split, load_instances
 from turnwise.errors import InfraError, VerifierError
 from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolCall
-from turnwise.tools.sandbox.registry import get_backend, isolated_backend
+from turnwise.tools.sandbox.registry import get_pool, isolated_backend
 
+pytestmark = pytest.mark.usefixtures("sandboxed")
 HERE = Path(turnwise.envs.swe.__file__).resolve().parent
 SMALL = load_instances(HERE / "small.jsonl")
 TASK = next(one for one in SMALL if one.where == "add")
@@ -63,6 +66,7 @@ def test_gold_solves_five_tasks_through_the_tools(backend):
     env.close()
 
 
+@pytest.mark.usefixtures("copying")
 @pytest.mark.slow
 def test_the_contract():
     report = check_env("turnwise/SWE-v0", tasks=1, only=["E1", "E4", "E5", "E6", "E7", "E8"])
@@ -102,6 +106,46 @@ def test_a_fork_has_files_of_its_own(playing):
     assert env.step(call("submit")).info["end"] == "failed"
     assert twin.step(call("submit")).info["end"] == "solved"
     twin.close()
+
+
+def test_a_submit_can_be_taken_back_where_the_suite_says_so(playing):
+    env = playing()
+    for again in (False, True):
+        env.reset(seed=0, options={"task": TASK.task(review=True)})
+        env.step(call("shell", command="sed -i 's/sign = -1/sign = 1/' purse/amounts.py"))
+        said = env.step(call("submit"))
+        assert said.info["end"] is None
+        assert "of 1" not in said.observation[-1].content
+        if again:
+            repair(env)
+            assert env.step(call("submit")).info["end"] is None
+        assert env.step(call("submit")).info["end"] == ("solved" if again else "failed")
+
+
+def test_an_edit_that_would_not_parse_is_not_made(playing):
+    env = playing()
+    before = env.state.files
+    said = env.step(call("edit", path=TASK.edit.path, old="    total = 0\n", new="   total = 0\n"))
+    assert "line 29: " in said.observation[-1].content
+    assert "total = 0" in said.observation[-1].content
+    assert env.state.files == before
+    said = env.step(call("create", path="purse/new.py", text="def f(:\n"))
+    assert "would not parse, line 1" in said.observation[-1].content
+    env.step(call("shell", command="echo 'x = (' >> purse/sharing.py"))
+    said = env.step(call("edit", path="purse/sharing.py", old="x = (", new="x = [("))  # half of a repair
+    assert "Edited" in said.observation[-1].content
+
+
+def test_a_long_output_keeps_the_failure():
+    lines = [f"line {number}" for number in range(5000)]
+    lines[2500] = "E       assert 22 == 20"
+    told = shortened("\n".join(lines))
+    assert len(told) < 13_000
+    assert "E       assert 22 == 20" in told
+    assert told.startswith("line 0\n")
+    assert told.endswith("line 4999")
+    assert told.count(" lines …]") == 2
+    assert shortened("short") == "short"
 
 
 def test_feedback_gives_one_more_attempt(playing):
@@ -148,7 +192,7 @@ def test_a_sandbox_that_fails_while_judging_is_replaced_once(monkeypatch, lost, 
             sandbox.close()
         return run_suite(sandbox, *args, **kwargs)
 
-    monkeypatch.setattr("turnwise.envs.swe.grade.run_suite", run)
+    monkeypatch.setattr("turnwise.envs.swe.reward.run_suite", run)
     right = {**TASK.fixed(), TASK.edit.path: TASK.fixed()[TASK.edit.path] + b"\n"}
     verdict = grade(isolated_backend(), TASK, right)
     assert (verdict.resolved, verdict.why) == (lost == 1, why)
@@ -213,14 +257,26 @@ def test_suites_of_made_tasks_are_there_when_the_tasks_are(tmp_path):
     (tmp_path / "swe").mkdir()
     (tmp_path / "swe" / "tasks.jsonl").touch()
     told.append(subprocess.check_output([sys.executable, "-c", names], env=environment, text=True))
-    assert told == ["['swe/small']\n", "['swe/built', 'swe/hidden', 'swe/small']\n"]
+    assert told == ["['swe/small']\n", "['swe/built', 'swe/hidden', 'swe/reviewed', 'swe/small']\n"]
 
 
-def test_back_ends_agree():
-    if not get_backend("docker").status().ok:
-        pytest.skip("no Docker daemon")
+@pytest.mark.docker
+def test_back_ends_agree(working):
     verdicts = [
-        grade(get_backend(name), TASK, TASK.broken() | {"purse/new.py": b"x = 1\n"})
+        grade(working(name), TASK, TASK.broken() | {"purse/new.py": b"x = 1\n"})
         for name in ("bubblewrap", "docker")
     ]
     assert verdicts[0][:4] == verdicts[1][:4]
+
+
+def test_episodes_take_their_sandboxes_from_a_warm_pool(backend):
+    pool = get_pool(backend.name)
+    env = SweEnv(backend=backend.name)
+    env.reset(seed=0, options={"task": TASK.task()})
+    while not pool.waiting():
+        time.sleep(0.01)  # one more is started in the background
+    (waiting,) = [one for ready in pool._ready.values() for one in ready][:1]
+    twin = env.fork()
+    assert twin._box is waiting
+    twin.close()
+    env.close()

@@ -11,8 +11,10 @@ from turnwise.envs.swe.issue import leaks, write_issue
 from turnwise.envs.swe.mutate import Edit, bugs_of
 from turnwise.envs.swe.operators import OPERATORS
 from turnwise.envs.swe.packages import get_package, repository
-from turnwise.envs.swe.source import Source
+from turnwise.envs.swe.probes import Probe
+from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.suite import TestResult
+from turnwise.envs.swe.twins import TextEdit, Twin
 
 # Each operator: a program, and one of the texts it makes of it.
 EXAMPLES = {
@@ -46,7 +48,7 @@ def test_an_operator_makes_what_it_says(name):
     before, after = EXAMPLES[name]
     made = set()
     for seed in range(20):
-        source = Source(before)
+        source = SourceText(before)
         for node in source.nodes:
             if OPERATORS[name].fits(node) and (new := OPERATORS[name].make(source, node, Random(seed))):
                 made.add(source.text[: new.start] + new.text + source.text[new.end :])
@@ -84,6 +86,19 @@ def test_an_issue_shows_what_happens_and_not_the_repair():
     assert not leaks(issue, ["each, left = divmod(cents, people)"])
 
 
+def test_a_long_test_is_cut_around_the_assertion_that_fails():
+    lines = [f"    step({number})" for number in range(60)]
+    lines[49] = "    assert answer() == [\n        1,\n        2,\n    ]"
+    files = {"tests/test_a.py": ("def test_long():\n" + "\n".join(lines)).encode()}
+    name = "tests/test_a.py::test_long"
+    issue = write_issue(get_package("purse"), files, {name: TestResult("fail", "assert 0 == [1, 2]", 51)})
+    shown = issue.partition("```python\n")[2].partition("```")[0]
+    assert "assert answer() == [\n    1,\n    2,\n]" in shown
+    assert "step(0)" not in shown
+    assert shown.startswith("# …")
+    assert len(shown.splitlines()) <= 24
+
+
 def test_an_inherited_test_is_shown_and_one_that_cannot_be_makes_no_issue():
     files = {
         "tests/__init__.py": b"class Mixin:\n    def test_size(self):\n        assert len(self.made()) == 3\n",
@@ -98,5 +113,8 @@ def test_an_inherited_test_is_shown_and_one_that_cannot_be_makes_no_issue():
 
 def test_instances_survive_json():
     edit = Edit("purse/sharing.py", 3, "a", "b")
-    made = Instance("purse", "1", edit, "flip_operator", "share", "text", ("t::a",), ("t::b",), ("t",), 0.5)
+    twin = Twin("t", "t::a", (TextEdit(3, "1", "2"),), (("t::a", "t::a", True),))
+    judges = (twin,), (Probe("x", "1"),)
+    tests = ("t::a",), ("t::b",), ("t",)
+    made = Instance("purse", "1", (edit,), "flip_operator", "share", "text", *tests, 0.5, *judges)
     assert Instance.from_json(made.to_json()) == made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.envs.mcp.serve import EpisodeToolbox
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.errors import InfraError
 from turnwise.tasks.core import Split
@@ -60,7 +62,7 @@ def test_what_the_server_refuses_is_an_error_of_the_model(clock: McpConnection) 
 )
 def test_a_server_that_does_not_start_is_a_fault_of_the_world(server: Server) -> None:
     with pytest.raises(InfraError, match="cannot be reached") as caught:
-        McpConnection(server, timeout=20)
+        McpConnection(server, timeout=120)
     if isinstance(server, StdioServer) and "-c" in server.command:
         assert "no key was given" in caught.value.remedy
 
@@ -81,16 +83,38 @@ serve_stdio(PlainToolbox("odd", [tool(die), tool(sleep), tool(add)]))
 
 
 def test_a_server_that_dies_or_hangs_is_a_fault_of_the_world() -> None:
-    with McpConnection(StdioServer((sys.executable, "-c", DYING)), timeout=20) as connection:
+    with McpConnection(StdioServer((sys.executable, "-c", DYING)), timeout=120) as connection:
         assert connection.call(ToolCall("add", {"a": 2})).text == "3"
         with pytest.raises(ToolError, match="Usage: add"):
             connection.call(ToolCall("add", {"a": "two"}))
         with pytest.raises(InfraError, match="did not answer 'die'"):
             connection.call(ToolCall("die", {}))
-    with McpConnection(StdioServer((sys.executable, "-c", DYING)), timeout=20) as connection:
+    with McpConnection(StdioServer((sys.executable, "-c", DYING)), timeout=120) as connection:
         connection.timeout = 0.5
         with pytest.raises(InfraError, match="did not answer 'sleep'"):
             connection.call(ToolCall("sleep", {}))
+
+
+FLOODING = (
+    """
+import sys, threading
+def flood():
+    while True:
+        sys.stderr.write("flood" * 10_000)
+threading.Thread(target=flood, daemon=True).start()
+"""
+    + DYING
+)
+
+
+def test_a_server_that_floods_its_stderr_is_heard_and_nothing_of_it_piles_up() -> None:
+    with McpConnection(StdioServer((sys.executable, "-c", FLOODING)), timeout=120) as connection:
+        assert connection.call(ToolCall("add", {"a": 2})).text == "3"
+        assert 0 < len(connection._stderr.text()) <= 2000
+        with pytest.raises(InfraError, match="did not answer 'die'") as caught:
+            connection.call(ToolCall("die", {}))
+        assert "flood" in caught.value.remedy
+        assert len(caught.value.remedy) < 600
 
 
 def play_gold(connection: McpConnection) -> str:
@@ -121,27 +145,95 @@ def test_our_episode_over_stdio(tmp_path: Path) -> None:
         assert "[the episode is over: solved]" in play_gold(connection)
         with pytest.raises(ToolError, match="The episode is over"):
             connection.call(ToolCall("search", {"query": "x"}))
-    assert json.loads(result.read_text())["score"] == 1.0
+    found = json.loads(result.read_text())
+    assert (found["end"], found["score"]) == ("solved", 1.0)
+    assert found["reason"] == "the environment ended the episode"
+    assert found["turns"] > 1
 
 
+def _wait_for(file: Path) -> dict[str, object]:
+    for _ in range(200):
+        if file.exists():
+            return json.loads(file.read_text())
+        time.sleep(0.05)
+    raise AssertionError(f"{file} was never written")
+
+
+def test_an_agent_that_leaves_early_has_a_result(tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    with McpConnection(StdioServer((*SHOP, "--result", str(result)))) as connection:
+        connection.call(ToolCall("search", {"query": "shoes"}))
+    found = _wait_for(result)
+    assert (found["end"], found["score"], found["turns"]) == ("gave_up", 0.0, 1)
+    assert found["reason"] in ("the agent left before the episode ended", "the server was stopped by SIGTERM")
+
+
+def _heeds(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal, which Python itself sets for none but SIGINT."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
+
+
+@pytest.mark.parametrize("over", [[], ["--http", "0"]])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_stopped_has_a_result(
+    tmp_path: Path, over: list[str], number: signal.Signals
+) -> None:
+    result = tmp_path / "result.json"
+    program = (
+        f"from turnwise.envs.mcp import serve\nserve.main({['shop/easy', '--result', str(result), *over]!r})"
+    )
+    heed = ["env", "--default-signal=INT"]
+    with subprocess.Popen([*heed, sys.executable, "-c", program], stdin=-1, stdout=-1) as process:
+        while not _heeds(process.pid, signal.SIGHUP):  # the last of those that are set
+            time.sleep(0.02)
+        process.send_signal(number)
+        assert process.wait(120) == 128 + number
+    assert json.loads(result.read_text())["reason"] == f"the server was stopped by {number.name}"
+
+
+def test_an_environment_that_fails_is_no_score(tmp_path: Path) -> None:
+    suite = get_suite("shop/easy")
+    env, result = make(suite.env), tmp_path / "result.json"
+    toolbox = EpisodeToolbox(env, suite_task(suite, Split.TEST, 3), result=result)
+
+    def broken(state: object, action: object) -> None:
+        raise KeyError("no such shelf")
+
+    env.transition = broken
+    with pytest.raises(KeyError):
+        toolbox.call(ToolCall("search", {"query": "shoes"}))
+    found = json.loads(result.read_text())
+    assert (found["end"], found["score"]) == (None, None)
+    assert "no such shelf" in found["reason"]
+    assert "test_mcp.py" in found["reason"]
+    toolbox.stop("later")
+    assert json.loads(result.read_text()) == found
+    with pytest.raises(ToolError, match="The episode is over: KeyError"):
+        toolbox.call(ToolCall("search", {"query": "shoes"}))
+
+
+@pytest.mark.slow
 def test_our_episode_over_http() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen([*SHOP, "--http", str(port)])
+    process = subprocess.Popen([*SHOP, "--http", str(port), "--token", "open-sesame"])
     try:
-        connection = _connect(HttpServer(f"http://127.0.0.1:{port}/mcp"))
+        connection = _connect(HttpServer(f"http://:open-sesame@127.0.0.1:{port}/mcp"))
         assert "[the episode is over: solved]" in play_gold(connection)
         connection.close()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _connect(server: HttpServer) -> McpConnection:
-    for _ in range(100):
+    for _ in range(1000):
         try:
-            return McpConnection(server, timeout=20)
+            return McpConnection(server, timeout=120)
         except InfraError:
             time.sleep(0.1)
     raise AssertionError("the server never came up")

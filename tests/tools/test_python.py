@@ -1,16 +1,16 @@
-"""Python in a sandbox (the process back end: the programs here are ours)."""
+"""Python in a sandbox (the process backend: the programs here are ours)."""
 
 import pytest
 
 from turnwise.tools.core import ToolCall, ToolError, tool
 from turnwise.tools.python import PythonTool
-from turnwise.tools.sandbox.core import Image
-from turnwise.tools.sandbox.process import ProcessBackend
+from turnwise.tools.sandbox.backends.process import ProcessBackend
+from turnwise.tools.sandbox.core import SandboxImage
 
 
 def test_programs_run_fail_and_are_ended():
-    with ProcessBackend(trusted=True).start(Image()) as sandbox:
-        run = PythonTool(sandbox, seconds=5)
+    with ProcessBackend(unsafe=True).start(SandboxImage()) as sandbox:
+        run = PythonTool(sandbox, seconds=25)
         made = tool(run.python)
         assert run.python(**made.validate(ToolCall("python", {"code": "print(6 * 7)"}))) == "42"
         assert run.python("open('note.txt', 'w').write('kept')") == "(nothing was printed)"

@@ -13,15 +13,16 @@ import pytest
 import torch
 
 from turnwise.agents.core import Episode, History, Reply
-from turnwise.agents.evaluate import evaluate_async
-from turnwise.agents.log import EpisodeLog
+from turnwise.agents.evaluation.evaluate import evaluate_async
+from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.rollout import Request, rollout
-from turnwise.envs.floors import SCRIPTS, moment
+from turnwise.envs.baselines import SCRIPTS, moment
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.credit.return_to_go import return_to_go
+from turnwise.trainers.sampler.mixture import Mixture
 
 SUITE = "shop/quick"
 RECIPE = """\
@@ -118,7 +119,7 @@ async def play_run(
             row = {
                 "update": update,
                 "phase": "rl",
-                "reward": sum(e.trajectory.ret for e in played) / len(played),
+                "reward": sum(e.trajectory.total_reward for e in played) / len(played),
                 "success": sum(e.success for e in played) / len(played),
                 "turns": sum(len(e.trajectory.turns) for e in played) / len(played),
                 "entropy": -skill * math.log(skill) - (1 - skill) * math.log(1 - skill),
@@ -148,11 +149,10 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random two-layer model whose tokeniser knows the shop's words; context 512."""
-    from turnwise.agents.policies.small import build_small_model
-    from turnwise.trainers.schema import WarmStart
-    from turnwise.trainers.warm_start import demonstrations, texts
+    from turnwise.agents.models.small import build_small_model
+    from turnwise.trainers.learn.warm_start import demonstrations, texts
 
-    shown = asyncio.run(demonstrations(get_suite(SUITE), WarmStart(), 0, 40, 0))
+    shown = asyncio.run(demonstrations(Mixture({SUITE: 1}, 0), "gold", 0, 40, 0))
     folder = tmp_path_factory.mktemp("small")
     return build_small_model(
         folder, texts(shown), vocab_size=400, layers=2, width=64, heads=2, context=512, seed=1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -11,16 +12,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from turnwise.trainers.bench import Workload, _advantages, bench_train, make_batch
-from turnwise.trainers.bench_contenders import Bare, Prepared, Trl
-from turnwise.trainers.collate import Batch
-from turnwise.trainers.learner import Learner, Objective
-from turnwise.trainers.model import load_model
-from turnwise.trainers.parts import build_parts
-from turnwise.trainers.recipe import Recipe
+from turnwise.trainers.bench.contenders import Bare, Prepared, Trl
+from turnwise.trainers.bench.train import TrainWorkload, _advantages, bench_train, make_batch
+from turnwise.trainers.learn.collate import TrainingBatch
+from turnwise.trainers.learn.learner import Learner, Objective
+from turnwise.trainers.learn.model import load_model
 from turnwise.trainers.reduce.token_mean import token_mean
+from turnwise.trainers.run.learning import LearningSetup
 
-SMALL = Workload(tasks=2, group=4, micro_tokens=300, trl=False)
+SMALL = TrainWorkload(tasks=2, group=4, micro_tokens=300, trl=False)
 TRL = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed")
 
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> tuple[Recipe, Batch]:
+def made(folder: Path) -> tuple[LearningSetup, TrainingBatch]:
     return make_batch(folder, SMALL)
 
 
@@ -40,10 +40,10 @@ def same_random() -> Iterator[None]:
         yield
 
 
-def prepared(folder: Path, made: tuple[Recipe, Batch], steps: int = 1) -> Prepared:
-    recipe, batch = made
+def prepared(folder: Path, made: tuple[LearningSetup, TrainingBatch], steps: int = 1) -> Prepared:
+    setup, batch = made
     model = load_model(folder, torch.device("cpu"))
-    return Prepared(model, recipe.optimizer, batch, _advantages(batch), steps)
+    return Prepared(model, setup.optimizer, batch, _advantages(batch), steps)
 
 
 def gradients(model: nn.Module) -> Tensor:
@@ -68,13 +68,13 @@ def test_the_figures_say_what_was_asked() -> None:
 
 
 def test_a_missing_trl_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.trainers.bench.find_spec", lambda name: None)
+    monkeypatch.setattr("turnwise.trainers.bench.train.find_spec", lambda name: None)
     with pytest.warns(UserWarning, match="pip install trl"):
         figures = bench_train(repeats=1, workload=SMALL._replace(trl=None))
     assert not any("trl" in name for name in figures)
 
 
-def test_the_batch_is_that_of_multi_turn_episodes(made: tuple[Recipe, Batch]) -> None:
+def test_the_batch_is_that_of_multi_turn_episodes(made: tuple[LearningSetup, TrainingBatch]) -> None:
     _, batch = made
     assert len(batch.turns.group_B) == SMALL.tasks * SMALL.group
     assert int(batch.turns.length_B.min()) >= 2
@@ -83,7 +83,7 @@ def test_the_batch_is_that_of_multi_turn_episodes(made: tuple[Recipe, Batch]) ->
     assert 0.05 < sampled_RT.sum() / batch.rows.length_R.sum() < 0.6
 
 
-def test_everyone_gets_every_row_once(folder: Path, made: tuple[Recipe, Batch]) -> None:
+def test_everyone_gets_every_row_once(folder: Path, made: tuple[LearningSetup, TrainingBatch]) -> None:
     batch = made[1]
     for steps in (1, 2):
         work = prepared(folder, made, steps)
@@ -96,7 +96,7 @@ def test_everyone_gets_every_row_once(folder: Path, made: tuple[Recipe, Batch]) 
         assert all(part.token_RT.numel() <= SMALL.micro_tokens for part in parts if len(part.token_RT) > 1)
 
 
-def test_the_lean_loop_takes_the_same_step(folder: Path, made: tuple[Recipe, Batch]) -> None:
+def test_the_lean_loop_takes_the_same_step(folder: Path, made: tuple[LearningSetup, TrainingBatch]) -> None:
     plain, lean = prepared(folder, made), prepared(folder, made)
     for work, is_lean in ((plain, False), (lean, True)):
         nll = Bare(work, lean=is_lean)
@@ -105,7 +105,7 @@ def test_the_lean_loop_takes_the_same_step(folder: Path, made: tuple[Recipe, Bat
     torch.testing.assert_close(gradients(plain.model), gradients(lean.model), rtol=1e-4, atol=1e-5)
 
 
-def test_the_bare_loop_learns(folder: Path, made: tuple[Recipe, Batch]) -> None:
+def test_the_bare_loop_learns(folder: Path, made: tuple[LearningSetup, TrainingBatch]) -> None:
     work = prepared(folder, made)
     bare = Bare(work)
     before = [bare._nll(part).item() for part in work.steps[0]]
@@ -116,14 +116,14 @@ def test_the_bare_loop_learns(folder: Path, made: tuple[Recipe, Batch]) -> None:
 
 @TRL
 def test_trl_descends_the_same_gradient(
-    folder: Path, made: tuple[Recipe, Batch], monkeypatch: pytest.MonkeyPatch
+    folder: Path, made: tuple[LearningSetup, TrainingBatch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clipped loss, mean over sampled tokens, several micro-batches: TRL's gradient is the learner's."""
-    recipe, batch = made
-    built = build_parts(recipe).objective
+    setup, batch = made
+    built = setup.objective
     clip = [term for term in built.terms if term.name == "clip"]
     learner = Learner(
-        load_model(folder, torch.device("cpu")), recipe.optimizer.model_copy(update={"minibatches": 1})
+        load_model(folder, torch.device("cpu")), dataclasses.replace(setup.optimizer, minibatches=1)
     )
     monkeypatch.setattr(learner.optimizer, "zero_grad", lambda set_to_none=True: None)  # keep them
     learner.update(batch, _advantages(batch), Objective(clip, token_mean, built.correction))
@@ -133,12 +133,14 @@ def test_trl_descends_the_same_gradient(
         trl = Trl(prepared(folder, made), folder)
         trl.backward()
     theirs = trl.trainer.model
-    nn.utils.clip_grad_norm_(theirs.parameters(), recipe.optimizer.max_grad_norm)
+    nn.utils.clip_grad_norm_(theirs.parameters(), setup.optimizer.max_grad_norm)
     torch.testing.assert_close(gradients(theirs), ours, rtol=1e-3, atol=1e-6)
 
 
 @TRL
-def test_a_pass_of_trl_moves_the_weights_as_ours_does(folder: Path, made: tuple[Recipe, Batch]) -> None:
+def test_a_pass_of_trl_moves_the_weights_as_ours_does(
+    folder: Path, made: tuple[LearningSetup, TrainingBatch]
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         work = prepared(folder, made)

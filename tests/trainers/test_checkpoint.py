@@ -16,15 +16,20 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+sys.path.insert(0, str(Path(__file__).parent))
 
+from signals_by_hand import signals
 from transformers import AutoTokenizer
 
 from turnwise.agents.core import Sampling
-from turnwise.agents.policies.model import Habits, ModelPolicy
+from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.policies.registry import make_policy
 from turnwise.errors import RunError
-from turnwise.trainers import checkpoint
-from turnwise.trainers.checkpoint import (
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.model import load_model
+from turnwise.trainers.learn.options import LoraOptions, OptimizerOptions
+from turnwise.trainers.run import checkpoint, disk
+from turnwise.trainers.run.checkpoint import (
     load_newest,
     prune,
     read_state,
@@ -33,9 +38,6 @@ from turnwise.trainers.checkpoint import (
     save_checkpoint,
     verify,
 )
-from turnwise.trainers.learner import Learner
-from turnwise.trainers.model import ValueHead, load_model
-from turnwise.trainers.schema import Lora, Optimizer
 
 CPU = torch.device("cpu")
 
@@ -46,8 +48,8 @@ def tokenizer(small_model: Path) -> Any:
 
 
 def learner_of(folder: Path, *, lora: bool = False, seed: int = 0) -> Learner:
-    model = load_model(folder, CPU, Lora(rank=2) if lora else None, seed=seed)
-    return Learner(model, Optimizer(learning_rate=0.01), value_head=ValueHead(64, seed=seed))
+    model = load_model(folder, CPU, LoraOptions(2, 32, "all-linear") if lora else None, seed=seed)
+    return Learner(model, OptimizerOptions(learning_rate=0.01), heads=signals("value", seed=seed).heads)
 
 
 def train(learner: Learner, steps: int) -> None:
@@ -74,7 +76,9 @@ def save(tmp_path: Path, small_model: Path, tokenizer: Any) -> Callable[..., Pat
 
     def one(step: int) -> Path:
         train(learner, 1)
-        return save_checkpoint(tmp_path / "c", step, learner, tokenizer, Habits("none"), {"update": step})
+        return save_checkpoint(
+            tmp_path / "c", step, learner, {}, tokenizer, ChatFormat("none"), {"update": step}
+        )
 
     return one
 
@@ -85,7 +89,9 @@ def test_training_goes_on_as_if_it_had_not_stopped(
 ) -> None:
     learner = learner_of(small_model, lora=lora)
     train(learner, 3)
-    saved = save_checkpoint(tmp_path, 7, learner, tokenizer, Habits("text", 9), {"update": 7, "note": "x"})
+    saved = save_checkpoint(
+        tmp_path, 7, learner, {}, tokenizer, ChatFormat("text", 9), {"update": 7, "note": "x"}
+    )
     train(learner, 3)
 
     other = learner_of(small_model, lora=lora, seed=5)
@@ -93,8 +99,8 @@ def test_training_goes_on_as_if_it_had_not_stopped(
     loaded = load_newest(tmp_path)
     assert loaded is not None
     assert (loaded.path, loaded.notes) == (saved, ())
-    assert loaded.state == {"update": 7, "note": "x", "learner_steps": 3}
-    restore(loaded.path, other, loaded.state)
+    assert loaded.state == {"update": 7, "note": "x", "learner_steps": 3, "parts": {}}
+    restore(loaded.path, other, {}, loaded.state)
     train(other, 3)
     assert other.steps == 6
     assert same(weights(learner), weights(other))
@@ -103,7 +109,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(
 def test_it_is_a_model_folder_without_pickles(tmp_path: Path, small_model: Path, tokenizer: Any) -> None:
     learner = learner_of(small_model, lora=True)
     train(learner, 2)
-    path = save_checkpoint(tmp_path, 0, learner, tokenizer, Habits("text", 9), {})
+    path = save_checkpoint(tmp_path, 0, learner, {}, tokenizer, ChatFormat("text", 9), {})
     assert {file.suffix for file in path.rglob("*") if file.is_file()} <= {".safetensors", ".json", ".jinja"}
     merged = load_model(path / "model", CPU)
     tokens = torch.arange(20, 60)[None]
@@ -115,7 +121,7 @@ def test_it_is_a_model_folder_without_pickles(tmp_path: Path, small_model: Path,
 
 
 def test_it_is_played_as_it_was_trained(tmp_path: Path, small_model: Path, tokenizer: Any) -> None:
-    path = save_checkpoint(tmp_path, 0, learner_of(small_model), tokenizer, Habits("none", 9), {})
+    path = save_checkpoint(tmp_path, 0, learner_of(small_model), {}, tokenizer, ChatFormat("none", 9), {})
     for given, said in ({}, ("none", 9)), ({"max_tokens": 5, "tools": "text"}, ("text", 5)):
         policy = make_policy(f"torch:{path / 'model'}", **given)
         assert isinstance(policy, ModelPolicy)
@@ -131,11 +137,11 @@ def test_it_is_played_as_it_was_trained(tmp_path: Path, small_model: Path, token
 def test_the_checkpoint_of_another_model_is_refused(
     tmp_path: Path, small_model: Path, tokenizer: Any, tied_checkpoint: Path
 ) -> None:
-    path = save_checkpoint(tmp_path, 1, learner_of(small_model), tokenizer, Habits("none"), {})
+    path = save_checkpoint(tmp_path, 1, learner_of(small_model), {}, tokenizer, ChatFormat("none"), {})
     with pytest.raises(RunError, match="another model"):
-        restore(path, learner_of(tied_checkpoint), read_state(path))
+        restore(path, learner_of(tied_checkpoint), {}, read_state(path))
     with pytest.raises(RunError, match="another model"):
-        restore(path, learner_of(small_model, lora=True), read_state(path))
+        restore(path, learner_of(small_model, lora=True), {}, read_state(path))
 
 
 # --- damage ------------------------------------------------------------------------------------------
@@ -232,8 +238,8 @@ def failing_writes(monkeypatch: pytest.MonkeyPatch, at: int, error: Exception) -
 
         return wrapped
 
-    for name in ("save_file", "write_habits", "_sync"):
-        monkeypatch.setattr(checkpoint, name, wrap(getattr(checkpoint, name)))
+    for module, name in ((checkpoint, "save_file"), (checkpoint, "write_chat_format"), (disk, "sync")):
+        monkeypatch.setattr(module, name, wrap(getattr(module, name)))
     monkeypatch.setattr(os, "rename", wrap(os.rename))
     monkeypatch.setattr(Path, "write_text", wrap(Path.write_text))
     return calls
@@ -300,11 +306,11 @@ def test_a_full_disk(small_model: Path, tokenizer: Any, tmp_path: Path) -> None:
         pytest.skip("a disk can only be mounted by root")
     try:
         learner = learner_of(small_model)
-        saved = save_checkpoint(disk, 1, learner, tokenizer, Habits("none"), {})
+        saved = save_checkpoint(disk, 1, learner, {}, tokenizer, ChatFormat("none"), {})
         size = sum(file.stat().st_size for file in saved.rglob("*"))
         (disk / "other").write_bytes(bytes(shutil.disk_usage(disk).free - size // 2))
         with pytest.raises(RunError, match="No space left"):
-            save_checkpoint(disk, 2, learner, tokenizer, Habits("none"), {})
+            save_checkpoint(disk, 2, learner, {}, tokenizer, ChatFormat("none"), {})
         assert {path.name for path in disk.iterdir()} == {"step-000001", "other"}
         assert verify(saved) is None
     finally:
@@ -316,14 +322,14 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 import torch
 from transformers import AutoTokenizer
-from turnwise.agents.policies.model import Habits
-from turnwise.trainers.checkpoint import load_newest, prune, save_checkpoint
-from turnwise.trainers.learner import Learner
-from turnwise.trainers.model import load_model
-from turnwise.trainers.schema import Optimizer
+from turnwise.agents.policies.model import ChatFormat
+from turnwise.trainers.run.checkpoint import load_newest, prune, save_checkpoint
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.model import load_model
+from turnwise.trainers.learn.options import OptimizerOptions
 torch.set_num_threads(1)
 source, folder = sys.argv[1], Path(sys.argv[2])
-learner = Learner(load_model(source, torch.device("cpu")), Optimizer())
+learner = Learner(load_model(source, torch.device("cpu")), OptimizerOptions())
 tokenizer = AutoTokenizer.from_pretrained(source)
 random.seed(0)
 newest, torn = 0, 0
@@ -331,7 +337,7 @@ for trial in range(25):
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         for step in range(newest + 1, 10**6):
-            save_checkpoint(folder, step, learner, tokenizer, Habits("none"), {"update": step})
+            save_checkpoint(folder, step, learner, {}, tokenizer, ChatFormat("none"), {"update": step})
             prune(folder, 2, None)
             os.write(write, f"{step} ".encode())
     time.sleep(random.uniform(0.005, 0.15))
@@ -350,6 +356,7 @@ print(json.dumps({"newest": newest, "torn": torn}))
 """
 
 
+@pytest.mark.slow
 def test_sigkill_at_any_moment_leaves_a_whole_checkpoint(small_model: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(small_model), str(tmp_path / "c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,18 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from turnwise.agents.core import Completion, Episode, Reply, Sampling, Trajectory
+from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.policies.model import ModelPolicy
-from turnwise.agents.policies.torch import TorchEngine
-from turnwise.agents.renderer import Renderer
 from turnwise.agents.rollout import Request, rollout
-from turnwise.envs.core import End
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RunError
 from turnwise.tasks.core import Split
-from turnwise.trainers.by_hand import episode
-from turnwise.trainers.collate import Rows, collate, collate_rows, micro_batches
-from turnwise.trainers.rewards import replace_turns
+from turnwise.trainers.kit.reward_edits import replace_turns
+from turnwise.trainers.kit.toy_batches import episode
+from turnwise.trainers.learn.collate import TokenRows, collate, collate_rows, collate_turns, micro_batches
 
 REWRITES = """\
 {%- for message in messages %}
@@ -91,7 +92,7 @@ def test_rows_hold_exactly_what_the_engine_was_given(small_model: Path, template
     assert int(batch.turns.mask_BK.sum()) == len(engine.calls)
 
 
-def told(*turns: tuple[int, int, bool], end: End = End.FAILED) -> Episode:
+def told(*turns: tuple[int, int, bool], end: EndReason = EndReason.FAILED) -> Episode:
     """An episode of turns (prompt tokens, action tokens, fresh)."""
     replies = [
         Reply(Message("assistant", "!"), (7,) * p, (8,) * a, (-0.5,) * a, fresh=fresh)
@@ -120,7 +121,7 @@ def test_a_fresh_turn_begins_a_row_and_padding_is_nothing() -> None:
 
 
 def test_turns_know_group_limit_and_state() -> None:
-    long = told((1, 1, False), (1, 1, False), end=End.TURN_LIMIT)
+    long = told((1, 1, False), (1, 1, False), end=EndReason.TURN_LIMIT)
     batch = collate([[told((1, 1, False)), long], [long]])
     assert batch.turns.group_B.tolist() == [0, 0, 1]
     assert batch.turns.truncated_B.tolist() == [False, True, True]
@@ -161,11 +162,22 @@ def test_what_no_model_sampled_is_refused() -> None:
     st.integers(1, 60),
 )
 def test_micro_batches_share_rows_out_within_their_limit(turns: list[Any], most: int) -> None:
-    rows: Rows = collate_rows([told(*own).trajectory for own in turns])
+    rows: TokenRows = collate_rows([told(*own).trajectory for own in turns])
     parts = [part.tolist() for part in micro_batches(rows, most)]
     assert sorted(row for part in parts for row in part) == list(range(len(rows.length_R)))
     for part in parts:
-        owners = {int(rows.trajectory_R[row]) for row in part}
-        for owner in owners:
-            assert set((rows.trajectory_R == owner).nonzero()[:, 0].tolist()) <= set(part)
-        assert len(part) * max(int(rows.length_R[row]) for row in part) <= most or len(owners) == 1
+        assert len(part) * max(int(rows.length_R[row]) for row in part) <= most or len(part) == 1
+
+
+@pytest.mark.parametrize("value", [1e39, -1e308, math.inf, math.nan])
+@pytest.mark.parametrize("signal", [False, True])
+def test_what_no_tensor_can_hold_names_its_episode(value: float, signal: bool) -> None:
+    good, bad = episode([0.0, 1.0]), episode([0.0, 1.0 if signal else value])
+    if signal:
+        first, last = bad.trajectory.turns
+        turns = (first, dataclasses.replace(last, signals={"reward": value}))
+        bad = dataclasses.replace(
+            bad, trajectories={"agent": dataclasses.replace(bad.trajectory, turns=turns)}
+        )
+    with pytest.raises(RunError, match=rf"Turn 2 of an episode of .*task {bad.task.id}.* has a reward of"):
+        collate_turns([[good, bad]])

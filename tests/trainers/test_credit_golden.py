@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from turnwise.trainers.by_hand import turn_batch
-from turnwise.trainers.registry import get_component
-from turnwise.trainers.token_credit import on_tokens, on_turns
+from turnwise.registry import get_component
+from turnwise.trainers.kit.token_credit import on_tokens, on_turns
+from turnwise.trainers.kit.toy_batches import turn_batch
 
 
 def z(x) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_judged_rules() -> None:
 
 
 def test_dcpo_on_its_third_visit() -> None:
-    """All succeed, after visits with means 1/4 and 1/2: μ̄ = 0.5833, σ̄ = 0.5401; the numbers of losses.md §150."""
+    """All succeed, after visits with means 1/4 and 1/2: μ̄ = 0.5833, σ̄ = 0.5401; the paper's formula worked by hand."""
     past = {"past_visits": [2.0] * 4, "past_mean": [0.375] * 4, "past_std": [0.3072916667**0.5] * 4}
     found = turns_of("dcpo", turn_batch([[1]] * 4, signals=past))
     mean = (2 * 0.375 + 1) / 3

@@ -5,8 +5,8 @@ import pytest
 from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
+from turnwise.registry import get_component
 from turnwise.tasks.core import Split
-from turnwise.trainers.registry import get_component
 
 
 def played(task, *lines, **options) -> Episode:
@@ -44,9 +44,9 @@ def test_near_misses_are_paid_by_the_best_of_the_group(task):
         played(task, f"answer[{task.gold['answers'][0]}]"),
     ]
     reward = get_component("reward", "e_grpo").build({"alpha": 0.3})
-    paid = [episode.trajectory.ret for episode in reward(group)]
+    paid = [episode.trajectory.total_reward for episode in reward(group)]
     assert paid == pytest.approx([0.3 / len(names), 0.3, 0.0, 0.0, 1.0])
-    assert [episode.trajectory.ret for episode in group] == [0, 0, 0, 0, 1.0]  # it is pure
+    assert [episode.trajectory.total_reward for episode in group] == [0, 0, 0, 0, 1.0]  # it is pure
 
 
 def test_what_the_environment_paid_itself_is_not_paid_twice(task):
@@ -55,6 +55,6 @@ def test_what_the_environment_paid_itself_is_not_paid_twice(task):
         played(task, f"{names[0]}.\nanswer[nobody]", parts={"entity": 0.5}),
         played(task, "answer[nobody]"),
     ]
-    assert group[0].trajectory.ret == pytest.approx(0.5 / len(names))
+    assert group[0].trajectory.total_reward == pytest.approx(0.5 / len(names))
     reward = get_component("reward", "e_grpo").build({})
-    assert [e.trajectory.ret for e in reward(group)] == pytest.approx([0.3, 0.0])
+    assert [e.trajectory.total_reward for e in reward(group)] == pytest.approx([0.3, 0.0])

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from turnwise.trainers.explain import WIDTH, explain, explain_recipe
-from turnwise.trainers.recipe import load_recipe, recipe_names
-from turnwise.trainers.registry import components
-from turnwise.trainers.schema import LossPart, Part
+from turnwise.registry import components
+from turnwise.trainers.recipe.explain import WIDTH, explain, explain_recipe
+from turnwise.trainers.recipe.load import load_recipe, recipe_names
+from turnwise.trainers.recipe.schema import LossPart, Part
 
 SINGLE = ("reward", "filter", "credit", "correction", "reduce")
 
@@ -49,7 +49,7 @@ def test_the_formula_says_what_is_descended() -> None:
         "loss": [{"name": "clip", "weight": -2}, "kl"],
         "optimizer.value_weight": 0.25,
     }
-    text = explain("shop-quick", changed)
+    text = explain("shop-quick", **changed)
     assert "Σ_t w_t·[− 2·ℓ_clip(t) + ℓ_kl(t)] + 0.25·mean_k (V(s_k) − G_k)²" in text
     assert "π_ref  the model after the warm start, frozen" in text
     assert "V, G" in text

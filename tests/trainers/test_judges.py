@@ -12,14 +12,14 @@ from chat_server import said, serve
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.rollout import run_episodes
 from turnwise.errors import EngineError
-from turnwise.trainers.collate import collate_turns
+from turnwise.registry import get_component
 from turnwise.trainers.judge.critic import critic, verdict
 from turnwise.trainers.judge.gold import gold
 from turnwise.trainers.judge.principles import principles
 from turnwise.trainers.judge.tournament import tournament
-from turnwise.trainers.play import plan_groups
-from turnwise.trainers.registry import get_component
-from turnwise.trainers.tournament import standings
+from turnwise.trainers.kit.bracket import standings
+from turnwise.trainers.learn.collate import collate_turns
+from turnwise.trainers.strategy.runner import plan_groups
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_gold_calls_turns_wrong_that_bring_nothing(groups) -> None:
         places = sorted(e.trajectory.turns[0].signals["standing"] for e in group)
         assert places == pytest.approx([0, 1 / 3, 2 / 3, 1])
         best = max(group, key=lambda e: e.trajectory.turns[0].signals["standing"])
-        assert best.trajectory.ret == max(e.trajectory.ret for e in group)
+        assert best.trajectory.total_reward == max(e.trajectory.total_reward for e in group)
         for episode in group:
             for turn in episode.trajectory.turns:
                 assert not turn.bad_action or turn.signals["wrong"] == 1

@@ -1,30 +1,34 @@
-"""The learner's arithmetic against plain Hugging Face forwards, and the equivalences of law 5."""
+"""The learner's arithmetic against plain Hugging Face forwards, and the equivalences between ways to cut a batch."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import random
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from signals_by_hand import measured, signals
 from torch import Tensor
 
 from turnwise.agents.core import Episode, Reply
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
-from turnwise.trainers.by_hand import episode
-from turnwise.trainers.collate import Batch, collate
+from turnwise.registry import components, get_component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.learner import MAX_SKIPPED, Learner, make_optimizer
-from turnwise.trainers.model import ValueHead
-from turnwise.trainers.objective import Objective, Term
-from turnwise.trainers.registry import components, get_component
-from turnwise.trainers.schema import Optimizer
+from turnwise.trainers.kit.toy_batches import episode
+from turnwise.trainers.learn.collate import TrainingBatch, collate
+from turnwise.trainers.learn.learner import MAX_SKIPPED, Learner, make_optimizer
+from turnwise.trainers.learn.objective import LossTerm, Objective
+from turnwise.trainers.learn.options import OptimizerOptions
 
 VOCAB = 320
 SHAPES = ([(5, 3), (4, 2), (2, 6)], [(7, 1)], [(3, 2), (9, 4)], [(6, 5), (1, 1)], [(2, 2)], [(4, 3), (3, 3)])
@@ -67,13 +71,13 @@ def with_replies(played: Episode, replies: list[Reply]) -> Episode:
 
 
 @pytest.fixture
-def batch() -> Batch:
+def batch() -> TrainingBatch:
     """Two groups; the first episode has a branch."""
     episodes = [spoken(s, i, fresh=frozenset({1}) if i == 0 else frozenset()) for i, s in enumerate(SHAPES)]
     return collate([episodes[:3], episodes[3:]])
 
 
-def advantages(batch: Batch, seed: int = 0) -> Tensor:
+def advantages(batch: TrainingBatch, seed: int = 0) -> Tensor:
     noise = torch.randn(batch.turns.mask_BK.shape, generator=torch.Generator().manual_seed(seed))
     return noise * batch.turns.mask_BK
 
@@ -81,17 +85,19 @@ def advantages(batch: Batch, seed: int = 0) -> Tensor:
 def objective(
     *losses: str, reduce: str = "token_mean", correction: str = "none", level: str = "", **more: Any
 ) -> Objective:
-    terms = [Term(name, get_component("loss", name).build({}), 1.0) for name in losses or ("clip",)]
+    terms = [LossTerm(name, get_component("loss", name).build({}), 1.0) for name in losses or ("clip",)]
     levels = {"level": level} if level else {}
     corrected = get_component("correction", correction).build(levels)
     return Objective(terms, get_component("reduce", reduce).build({}), corrected, **more)
 
 
 def gradients(
-    model: Any, batch: Batch, advantage: Tensor, aim: Objective, value: bool = False, **options: Any
+    model: Any, batch: TrainingBatch, advantage: Tensor, aim: Objective, value: bool = False, **options: Any
 ) -> list[Tensor]:
-    head = ValueHead(model.config.hidden_size) if value else None
-    learner = Measured(model, Optimizer(**options), value_head=head)
+    found = signals("value", "value") if value else None
+    learner = Measured(model, OptimizerOptions(**options), heads=found.heads if found else ())
+    if found:
+        batch = measured(found, learner, batch)
     learner.update(batch, advantage, aim)
     assert any(float(g.abs().max()) > 0 for g in learner.gradients)
     return learner.gradients
@@ -108,10 +114,10 @@ def assert_same(first: list[Tensor], second: list[Tensor], tolerance: float = 1e
 
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 def test_log_probabilities_are_the_model_s(
-    random_model: Callable[..., Any], batch: Batch, temperature: float
+    random_model: Callable[..., Any], batch: TrainingBatch, temperature: float
 ) -> None:
     model, rows = random_model(), batch.rows
-    found = Learner(model, Optimizer(micro_tokens=40), temperature=temperature).score(rows)
+    found = Learner(model, OptimizerOptions(micro_tokens=40), temperature=temperature).score(rows)
     for r, length in enumerate(rows.length_R.tolist()):
         with torch.no_grad():
             logits = model(rows.token_RT[r : r + 1, :length]).logits[0]
@@ -122,9 +128,11 @@ def test_log_probabilities_are_the_model_s(
     assert not found[~rows.mask_RT].any()
 
 
-def test_entropy_is_that_of_the_whole_distribution(random_model: Callable[..., Any], batch: Batch) -> None:
+def test_entropy_is_that_of_the_whole_distribution(
+    random_model: Callable[..., Any], batch: TrainingBatch
+) -> None:
     model, rows = random_model(), batch.rows
-    metrics = Measured(model, Optimizer()).update(batch, advantages(batch), objective())
+    metrics = Measured(model, OptimizerOptions()).update(batch, advantages(batch), objective())
     total = 0.0
     with torch.no_grad():
         for r, length in enumerate(rows.length_R.tolist()):
@@ -134,13 +142,15 @@ def test_entropy_is_that_of_the_whole_distribution(random_model: Callable[..., A
     assert metrics["entropy"] == pytest.approx(total / int(rows.mask_RT.sum()), rel=1e-5)
 
 
-# --- law 5: how a batch is cut, ordered and padded changes nothing -----------------------------------
+# --- equivalences: how a batch is cut, ordered and padded changes nothing -----------------------------------
 
 REDUCERS = [c.name for c in components("reduce")]
 
 
 @pytest.mark.parametrize("reduce", REDUCERS)
-def test_micro_batches_are_equivalent(random_model: Callable[..., Any], batch: Batch, reduce: str) -> None:
+def test_micro_batches_are_equivalent(
+    random_model: Callable[..., Any], batch: TrainingBatch, reduce: str
+) -> None:
     model, given = random_model(), advantages(batch)
     aim = objective("clip", "entropy", reduce=reduce, correction="tis", level="trajectory")
     whole = gradients(model, batch, given, aim, value=True, micro_tokens=10_000)
@@ -164,7 +174,7 @@ def test_the_order_of_trajectories_does_not_matter(random_model: Callable[..., A
     )
 
 
-def test_padding_does_not_matter(random_model: Callable[..., Any], batch: Batch) -> None:
+def test_padding_does_not_matter(random_model: Callable[..., Any], batch: TrainingBatch) -> None:
     model, given = random_model(), advantages(batch)
     wide = [
         torch.nn.functional.pad(x, (0, 37), value=v)
@@ -176,7 +186,7 @@ def test_padding_does_not_matter(random_model: Callable[..., Any], batch: Batch)
     assert_same(gradients(model, batch, given, objective()), gradients(model, padded, given, objective()))
     short = collate([[spoken(SHAPES[1], 1)]])
     with_long = collate([[spoken(SHAPES[1], 1), spoken([(90, 1)], 9)]])
-    score = Learner(model, Optimizer()).score
+    score = Learner(model, OptimizerOptions()).score
     assert torch.allclose(
         score(short.rows)[0], score(with_long.rows)[0, : short.rows.token_RT.shape[1]], atol=1e-5
     )
@@ -195,8 +205,10 @@ def test_branches_with_the_same_prefix_are_one_row(random_model: Callable[..., A
     )
 
 
-def test_minibatches_have_their_own_denominators(random_model: Callable[..., Any], batch: Batch) -> None:
-    """Two minibatches at rate ~0 give the two gradients that two separate batches give."""
+def test_minibatches_have_their_own_denominators(
+    random_model: Callable[..., Any], batch: TrainingBatch
+) -> None:
+    """Two minibatches at rate ~0 give the two gradients that two separate batches give; groups stay whole."""
     seen: list[list[Tensor]] = []
 
     class All(Measured):
@@ -206,19 +218,35 @@ def test_minibatches_have_their_own_denominators(random_model: Callable[..., Any
             return norm
 
     model, given = random_model(), advantages(batch)
-    All(model, Optimizer(minibatches=2)).update(batch, given, objective(), order=[4, 0, 2, 1, 5, 3])
+    All(model, OptimizerOptions(minibatches=2)).update(batch, given, objective(), order=[1, 0])
     assert len(seen) == 2
     episodes = [spoken(s, i, fresh=frozenset({1}) if i == 0 else frozenset()) for i, s in enumerate(SHAPES)]
-    for order, found in zip(([4, 0, 2], [1, 5, 3]), seen, strict=True):
+    for order, found in zip(([3, 4, 5], [0, 1, 2]), seen, strict=True):
         alone = collate([[episodes[i] for i in order]])
         width = alone.turns.mask_BK.shape[1]
         assert_same(found, gradients(model, alone, given[order][:, :width], objective()))
 
 
+@pytest.mark.parametrize("reduce", ["fixed_length", "token_mean", "sequence_mean", "turn_mean"])
+def test_what_the_filter_drops_counts_in_denominators(
+    random_model: Callable[..., Any], batch: TrainingBatch, reduce: str
+) -> None:
+    """Weight 0 gives the gradient of an advantage of 0, without reading the trajectory; others multiply advantages."""
+    model, given = random_model(), advantages(batch)
+    weight_B = torch.tensor([1.0, 0.0, 0.5, 0.0, 0.0, 2.0])
+    whole = gradients(model, batch, given * weight_B[:, None], objective(reduce=reduce))
+    learner, read = Measured(model, OptimizerOptions()), []
+    hidden = learner.reader.hidden
+    learner.reader.hidden = lambda m, part: read.extend(part.trajectory_R.tolist()) or hidden(m, part)
+    learner.update(batch, given, objective(reduce=reduce), weight_B=weight_B)
+    assert_same(whole, learner.gradients)
+    assert set(read) == {0, 2, 5}
+
+
 # --- the objective -----------------------------------------------------------------------------------
 
 
-def surrogate(model: Any, batch: Batch, weight_RT: Tensor) -> list[Tensor]:
+def surrogate(model: Any, batch: TrainingBatch, weight_RT: Tensor) -> list[Tensor]:
     """Gradients of −Σ weight · log π by plain autograd."""
     rows = batch.rows
     loss = torch.zeros(())
@@ -230,7 +258,7 @@ def surrogate(model: Any, batch: Batch, weight_RT: Tensor) -> list[Tensor]:
     return [g.clone() for g in found]
 
 
-def token_weights(batch: Batch, given: Tensor) -> Tensor:
+def token_weights(batch: TrainingBatch, given: Tensor) -> Tensor:
     rows = batch.rows
     return (
         given[rows.trajectory_R[:, None], rows.turn_RT.clamp(min=0)] * rows.mask_RT / int(rows.mask_RT.sum())
@@ -238,7 +266,7 @@ def token_weights(batch: Batch, given: Tensor) -> Tensor:
 
 
 def test_clip_without_staleness_is_the_policy_gradient(
-    random_model: Callable[..., Any], batch: Batch
+    random_model: Callable[..., Any], batch: TrainingBatch
 ) -> None:
     model, given = random_model(), advantages(batch)
     assert_same(
@@ -246,9 +274,11 @@ def test_clip_without_staleness_is_the_policy_gradient(
     )
 
 
-def test_the_correction_multiplies_the_advantages(random_model: Callable[..., Any], batch: Batch) -> None:
+def test_the_correction_multiplies_the_advantages(
+    random_model: Callable[..., Any], batch: TrainingBatch
+) -> None:
     model, given = random_model(), advantages(batch)
-    ours = Learner(model, Optimizer()).score(batch.rows)
+    ours = Learner(model, OptimizerOptions()).score(batch.rows)
     ratio_RT = (ours - batch.rows.behaviour_logp_RT).exp().clamp(max=2.0)
     assert 0 < int((ratio_RT[batch.rows.mask_RT] == 2.0).sum()) < int(batch.rows.mask_RT.sum())
     assert_same(
@@ -260,7 +290,7 @@ def test_the_correction_multiplies_the_advantages(random_model: Callable[..., An
 
 @pytest.mark.parametrize(("epochs", "minibatches", "scores"), [(1, 1, 0), (1, 2, 1), (2, 1, 0), (2, 2, 1)])
 def test_old_log_probabilities_are_those_before_the_first_step(
-    random_model: Callable[..., Any], batch: Batch, epochs: int, minibatches: int, scores: int
+    random_model: Callable[..., Any], batch: TrainingBatch, epochs: int, minibatches: int, scores: int
 ) -> None:
     seen: list[TokenBatch] = []
 
@@ -275,11 +305,13 @@ def test_old_log_probabilities_are_those_before_the_first_step(
             calls.append(1)
             return super().score(*args, **options)
 
-    options = Optimizer(epochs=epochs, minibatches=minibatches, learning_rate=0.01, micro_tokens=10_000)
+    options = OptimizerOptions(
+        epochs=epochs, minibatches=minibatches, learning_rate=0.01, micro_tokens=10_000
+    )
     learner = Counting(random_model(), options)
     before = learner.score(batch.rows)
     calls.clear()
-    aim = dataclasses.replace(objective(), terms=[Term("watch", watch, 1.0)])
+    aim = dataclasses.replace(objective(), terms=[LossTerm("watch", watch, 1.0)])
     learner.update(batch, advantages(batch), aim)
     assert len(calls) == scores
     assert len(seen) == learner.steps == epochs * minibatches
@@ -291,18 +323,18 @@ def test_old_log_probabilities_are_those_before_the_first_step(
     assert all(gap > 1e-3 for gap in stale[1:])
 
 
-def test_supervised_steps_are_cross_entropy(random_model: Callable[..., Any], batch: Batch) -> None:
+def test_supervised_steps_are_cross_entropy(random_model: Callable[..., Any], batch: TrainingBatch) -> None:
     model, rows = random_model(), batch.rows
     inside = (torch.arange(rows.token_RT.shape[1]) < rows.length_R[:, None]).float()
     inside[:, 0] = 0  # nothing predicts the first token
     weight_RT = torch.where(rows.mask_RT, 1.0, 0.25) * inside
     for micro in (1, 10_000):
-        learner = Measured(model, Optimizer(micro_tokens=micro))
+        learner = Measured(model, OptimizerOptions(micro_tokens=micro))
         metrics = learner.supervise(rows, 0.25, 1e-3)
         assert_same(learner.gradients, surrogate(model, batch, weight_RT / weight_RT.sum()))
         mean = -learner.score(rows).sum() / rows.mask_RT.sum()
         assert metrics["action_nll"] == pytest.approx(float(mean), rel=1e-5)
-    learner = Learner(model, Optimizer())
+    learner = Learner(model, OptimizerOptions())
     first = learner.supervise(rows, 0.0, 3e-3)["action_nll"]
     for _ in range(15):
         last = learner.supervise(rows, 0.0, 3e-3)["action_nll"]
@@ -312,40 +344,50 @@ def test_supervised_steps_are_cross_entropy(random_model: Callable[..., Any], ba
 # --- value head, adapters, reference -----------------------------------------------------------------
 
 
-def test_the_value_head_learns_returns_and_leaves_the_policy_alone(
-    random_model: Callable[..., Any], batch: Batch
+@pytest.mark.parametrize(
+    ("critic", "given"),
+    [
+        ("advantages", lambda returns, value: returns - value),
+        ("returns", lambda returns, value: 3 * torch.cos(7 * value)),  # whatever the rule gives
+    ],
+)
+def test_values_learn_returns_and_leave_the_policy_alone(
+    random_model: Callable[..., Any], batch: TrainingBatch, critic: str, given: Callable[..., Tensor]
 ) -> None:
-    model = random_model()
+    model, found = random_model(), signals("value", "value", critic=critic)
     before = {name: p.clone() for name, p in model.named_parameters()}
     learner = Learner(
         model,
-        Optimizer(learning_rate=1e-12, value_learning_rate=1e-2),
-        value_head=ValueHead(model.config.hidden_size),
+        OptimizerOptions(learning_rate=1e-12, value_learning_rate=1e-2),
+        heads=found.heads,
     )
     returns = batch.turns.reward_BK.flip(-1).cumsum(-1).flip(-1)
-    assert not learner.values(batch).any()
+
+    def values() -> Tensor:
+        return measured(found, learner, batch).turns.signals["value"]
+
+    assert not values().any()
     for _ in range(80):
-        value = learner.values(batch)
-        turns = dataclasses.replace(batch.turns, signals={"value": value})
-        metrics = learner.update(batch._replace(turns=turns), (returns - value) * turns.mask_BK, objective())
-    mask = batch.turns.mask_BK
-    assert float((learner.values(batch) - returns)[mask].abs().max()) < 0.1
+        now = measured(found, learner, batch)
+        value, mask = now.turns.signals["value"], now.turns.mask_BK
+        metrics = learner.update(now, given(returns, value) * mask, objective())
+    assert float((values() - returns)[mask].abs().max()) < 0.1
     assert metrics["value_error"] < 0.1
     assert all(torch.allclose(p, before[name], atol=1e-6) for name, p in model.named_parameters())
 
 
 def test_the_value_head_has_its_own_rate_and_limit(random_model: Callable[..., Any]) -> None:
     model = random_model()
-    head = ValueHead(model.config.hidden_size)
+    heads = signals("value", "value").heads
     learner = Learner(
-        model, Optimizer(learning_rate=1e-5, value_learning_rate=1e-2, warmup=4), value_head=head
+        model, OptimizerOptions(learning_rate=1e-5, value_learning_rate=1e-2, warmup=4), heads=heads
     )
     batch = collate([[spoken(SHAPES[0], 0)]])
     turns = dataclasses.replace(batch.turns, signals={"value": torch.zeros_like(batch.turns.reward_BK)})
     learner.update(batch._replace(turns=turns), 1000 * advantages(batch), objective())
     rates = {round(group["lr"], 9) for group in learner.optimizer.param_groups}
     assert rates == {round(1e-5 / 4, 9), round(1e-2 / 4, 9)}
-    assert not make_optimizer([model], Optimizer(weight_decay=0.1)).param_groups[1]["weight_decay"]
+    assert not make_optimizer([model], OptimizerOptions(weight_decay=0.1)).param_groups[1]["weight_decay"]
 
 
 def lora(model: Any) -> Any:
@@ -356,10 +398,10 @@ def lora(model: Any) -> Any:
 
 
 def test_adapters_alone_are_trained_and_switched_off_for_the_reference(
-    random_model: Callable[..., Any], batch: Batch
+    random_model: Callable[..., Any], batch: TrainingBatch
 ) -> None:
-    plain = Learner(random_model(), Optimizer()).score(batch.rows)
-    learner = Learner(lora(random_model()), Optimizer(learning_rate=0.05))
+    plain = Learner(random_model(), OptimizerOptions()).score(batch.rows)
+    learner = Learner(lora(random_model()), OptimizerOptions(learning_rate=0.05))
     assert torch.allclose(learner.score(batch.rows), plain, atol=1e-5)
     before = {name: p.clone() for name, p in learner.model.named_parameters()}
     metrics = learner.update(batch, advantages(batch), objective("clip", "kl", reference=True))
@@ -375,9 +417,11 @@ def test_adapters_alone_are_trained_and_switched_off_for_the_reference(
     )
 
 
-def test_the_reference_stays_while_the_policy_moves(random_model: Callable[..., Any], batch: Batch) -> None:
+def test_the_reference_stays_while_the_policy_moves(
+    random_model: Callable[..., Any], batch: TrainingBatch
+) -> None:
     reference = random_model().requires_grad_(False)
-    learner = Learner(random_model(), Optimizer(learning_rate=0.01), reference=reference)
+    learner = Learner(random_model(), OptimizerOptions(learning_rate=0.01), reference=reference)
     before = learner.score(batch.rows, reference=True)
     aim = objective("clip", "kl", reference=True)
     kl = [learner.update(batch, advantages(batch), aim)["kl_reference"] for _ in range(3)]
@@ -385,7 +429,7 @@ def test_the_reference_stays_while_the_policy_moves(random_model: Callable[..., 
     assert min(kl[1:]) > 0.01
     assert torch.equal(learner.score(batch.rows, reference=True), before)
     with pytest.raises(RunError, match="reference"):
-        Learner(random_model(), Optimizer()).update(batch, advantages(batch), aim)
+        Learner(random_model(), OptimizerOptions()).update(batch, advantages(batch), aim)
 
 
 # --- what goes wrong ---------------------------------------------------------------------------------
@@ -396,12 +440,12 @@ def exploding(tokens: TokenBatch) -> TokenLoss:
 
 
 def test_steps_without_finite_gradients_are_skipped_counted_and_in_the_end_fatal(
-    random_model: Callable[..., Any], batch: Batch
+    random_model: Callable[..., Any], batch: TrainingBatch
 ) -> None:
     model = random_model()
-    learner = Learner(model, Optimizer(minibatches=2, learning_rate=0.01))
+    learner = Learner(model, OptimizerOptions(minibatches=2, learning_rate=0.01))
     before = {name: p.clone() for name, p in model.named_parameters()}
-    bad = dataclasses.replace(objective(), terms=[Term("exploding", exploding, 1.0)])
+    bad = dataclasses.replace(objective(), terms=[LossTerm("exploding", exploding, 1.0)])
     metrics = learner.update(batch, advantages(batch), bad)
     assert metrics["skipped_steps"] == 2
     assert "grad_norm" not in metrics
@@ -417,7 +461,7 @@ def test_steps_without_finite_gradients_are_skipped_counted_and_in_the_end_fatal
 
 
 def test_a_batch_without_tokens_changes_nothing(random_model: Callable[..., Any]) -> None:
-    learner = Learner(random_model(), Optimizer())
+    learner = Learner(random_model(), OptimizerOptions())
     for groups in ([], [[episode([])]]):
         empty = collate(groups)
         assert learner.update(empty, torch.zeros(empty.turns.mask_BK.shape), objective()) == {}
@@ -427,16 +471,17 @@ def test_a_batch_without_tokens_changes_nothing(random_model: Callable[..., Any]
 
 
 def test_half_precision_is_computed_in_bfloat16_and_kept_in_float32(
-    random_model: Callable[..., Any], batch: Batch
+    random_model: Callable[..., Any], batch: TrainingBatch
 ) -> None:
     options = {"learning_rate": 1e-3, "micro_tokens": 60}
-    full = Learner(random_model(), Optimizer(precision="float32", **options))
-    half = Learner(random_model(), Optimizer(precision="bfloat16", **options), value_head=ValueHead(64))
+    full = Learner(random_model(), OptimizerOptions(precision="float32", **options))
+    found = signals("value", "value")
+    half = Learner(random_model(), OptimizerOptions(precision="bfloat16", **options), heads=found.heads)
     gap = (full.score(batch.rows) - half.score(batch.rows)).abs().max()
     assert 1e-4 < float(gap) < 0.5
-    assert half.values(batch).dtype == torch.float32
-    turns = dataclasses.replace(batch.turns, signals={"value": half.values(batch)})
-    metrics = half.update(batch._replace(turns=turns), advantages(batch), objective("clip", "entropy"))
+    now = measured(found, half, batch)
+    assert now.turns.signals["value"].isfinite().all()
+    metrics = half.update(now, advantages(batch), objective("clip", "entropy"))
     assert all(math.isfinite(value) for value in metrics.values())
     assert metrics["grad_norm"] > 0
     assert {p.dtype for p in half.model.parameters()} == {torch.float32}

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch")
 
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from turnwise.agents.policies.vllm_start import _remedy
+from turnwise.agents.engines.vllm_start import _remedy
 from turnwise.errors import RecipeError
-from turnwise.trainers.model import base_of, hidden_states, load_model, trainable
-from turnwise.trainers.schema import Lora
+from turnwise.trainers.learn.model import base_of, hidden_states, load_model, trainable
+from turnwise.trainers.recipe.schema import Lora
 
 CPU = torch.device("cpu")
 TOKENS = torch.arange(2, 42).reshape(2, 20)
@@ -70,7 +70,7 @@ def test_layers_computed_again_give_the_same_gradient(llama: Path, lora: Lora | 
 
 
 def test_layers_are_still_computed_again_after_a_look_at_the_canary(llama: Path) -> None:
-    from turnwise.trainers.sync import trainer_logprobs
+    from turnwise.trainers.learn.sync import trainer_logprobs
 
     model = load_model(llama, CPU, gradient_checkpointing=True)
     trainer_logprobs(model, TOKENS.tolist())

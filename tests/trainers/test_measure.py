@@ -14,28 +14,28 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
+from signals_by_hand import measured, signals
 from test_learner import SHAPES, objective, spoken
 from test_trainer import Runs
 
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.tasks.core import Split
-from turnwise.trainers.answers import entities, information, matched, solutions
-from turnwise.trainers.collate import Batch, collate
 from turnwise.trainers.core import TokenCredit
-from turnwise.trainers.implicit import BETA, ImplicitReward
-from turnwise.trainers.learner import Learner
-from turnwise.trainers.measure import Past, _remember
-from turnwise.trainers.model import ValueHead
-from turnwise.trainers.play import try_out
-from turnwise.trainers.readings import last_values, plain_rows, progress, token_entropies, token_values
-from turnwise.trainers.schema import Optimizer
+from turnwise.trainers.kit.token_credit import sequences
+from turnwise.trainers.learn.collate import TrainingBatch, collate, plain_rows
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.options import OptimizerOptions
+from turnwise.trainers.signal.answers import solutions
+from turnwise.trainers.signal.information import information_gain
+from turnwise.trainers.signal.matched import entities, shares
+from turnwise.trainers.signal.reward_model import BETA, ImplicitReward
 from turnwise.trainers.strategy.chain import chain
-from turnwise.trainers.token_credit import sequences
+from turnwise.trainers.strategy.runner import try_out
 
 
 @pytest.fixture
-def batch() -> Batch:
+def batch() -> TrainingBatch:
     """Two groups; the first episode is in two rows."""
     episodes = [spoken(s, i, fresh=frozenset({1}) if i == 0 else frozenset()) for i, s in enumerate(SHAPES)]
     return collate([episodes[:3], episodes[3:]])
@@ -43,61 +43,94 @@ def batch() -> Batch:
 
 @pytest.fixture
 def learner(random_model: Callable[..., Any]) -> Learner:
-    options = Optimizer(micro_tokens=40, learning_rate=1e-8, value_learning_rate=0.01)
+    options = OptimizerOptions(micro_tokens=40, learning_rate=1e-8, value_learning_rate=0.01)
     return Learner(random_model(), options)
 
 
-def test_token_values_begin_with_the_value_of_the_state(learner: Learner, batch: Batch) -> None:
-    found = learner
-    found.value_head = ValueHead(64)
-    torch.nn.init.normal_(found.value_head.layers[-1].weight)
+def values(found: Any, learner: Learner, batch: TrainingBatch) -> tuple[Any, Any]:
+    turns = measured(found, learner, batch).turns
+    return turns.signals["value"].float(), turns.tokens.signals["token_value"].float()
+
+
+def test_token_values_begin_with_the_value_of_the_state(learner: Learner, batch: TrainingBatch) -> None:
+    found = signals("value", "value", "token_value")
+    (head,) = found.heads
+    torch.nn.init.normal_(head.module.layers[-1].weight)
     at = sequences(batch.turns)
-    value_BM = at.pack(token_values(found, batch.rows))
+    value_BK, value_RT = values(found, learner, batch)
+    value_BM = at.pack(value_RT)
     first_BM = torch.cat([torch.ones_like(at.last_BM[:, :1]), at.last_BM[:, :-1]], 1) & at.mask_BM
-    state_BM = at.of_turns(found.values(batch))
+    state_BM = at.of_turns(value_BK)
     assert torch.allclose(value_BM[first_BM], state_BM[first_BM], atol=1e-5)
     assert not torch.allclose(value_BM[at.mask_BM], state_BM[at.mask_BM], atol=1e-3), "later tokens differ"
     b = 1
     row = int(batch.rows.state_row_BK[b, 0])
     text = batch.rows.token_RT[row, : int(batch.rows.state_position_BK[b, 0]) + 1].tolist()
-    assert last_values(found, [[3], text])[1] == pytest.approx(found.values(batch)[b, 0].item(), abs=1e-5)
+    beyond = head.last_values(learner, [[3], text])
+    assert beyond[1] == pytest.approx(value_BK[b, 0].item(), abs=1e-5)
 
 
-def test_values_of_tokens_are_learned(learner: Learner, batch: Batch) -> None:
+def test_values_of_tokens_are_learned(learner: Learner, batch: TrainingBatch) -> None:
     """V of each token comes to the return of its trajectory, which is what A + V is with λ = 1."""
-    found = Learner(learner.model, learner.options, value_head=ValueHead(64))
-    return_RT = (batch.turns.return_B[batch.rows.trajectory_R, None] * batch.rows.mask_RT).float()
+    signal = signals("value", "token_value")
+    found = Learner(learner.model, learner.options, heads=signal.heads)
+    return_RT = batch.turns.return_B[batch.rows.trajectory_R, None] * batch.rows.mask_RT
     for _ in range(150):
-        value_RT = token_values(found, batch.rows)
-        view = dataclasses.replace(batch.turns.tokens, signals={"token_value": value_RT})
-        now = batch._replace(turns=dataclasses.replace(batch.turns, tokens=view))
+        now = measured(signal, found, batch)
+        value_RT = now.turns.tokens.signals["token_value"]
         found.update(now, TokenCredit((return_RT - value_RT) * batch.rows.mask_RT), objective())
-    off_RT = (token_values(found, batch.rows) - return_RT)[batch.rows.mask_RT]
-    assert off_RT.abs().mean() < 0.15
+    value_RT = measured(signal, found, batch).turns.tokens.signals["token_value"]
+    assert (value_RT - return_RT)[batch.rows.mask_RT].abs().mean() < 0.15
 
 
-def test_progress_sums_to_the_return(learner: Learner, batch: Batch) -> None:
-    found = Learner(learner.model, learner.options, progress_head=ValueHead(64))
-    assert not progress(found, batch).any(), "before anything is learned"
+def test_progress_sums_to_the_return(learner: Learner, batch: TrainingBatch) -> None:
+    signal = signals("progress")
+    found = Learner(learner.model, learner.options, heads=signal.heads)
+
+    def progress() -> Any:
+        return measured(signal, found, batch).turns.signals["progress"]
+
+    assert not progress().any(), "before anything is learned"
     nothing_BK = torch.zeros(batch.turns.mask_BK.shape)
     errors = [found.update(batch, nothing_BK, objective())["progress_error"] for _ in range(120)]
     assert errors[-1] < 0.1 < errors[0]
-    progress_BK = progress(found, batch)
-    assert torch.allclose(progress_BK.sum(1), batch.turns.return_B, atol=0.3)
-    assert not progress_BK[~batch.turns.mask_BK].any()
+    assert torch.allclose(progress().sum(1), batch.turns.return_B, atol=0.3)
+    assert not progress()[~batch.turns.mask_BK].any()
 
 
-def test_entropies_are_those_of_the_update(learner: Learner, batch: Batch) -> None:
-    found = learner
-    entropy_RT = token_entropies(found, batch.rows)
+def test_entropies_are_those_of_the_update(learner: Learner, batch: TrainingBatch) -> None:
+    turns = measured(signals("entropy"), learner, batch).turns
+    entropy_RT = turns.tokens.signals["token_entropy"]
     assert (entropy_RT[batch.rows.mask_RT] > 1).all()
-    mean = found.update(batch, torch.zeros(batch.turns.mask_BK.shape), objective())["entropy"]
+    mean = learner.update(batch, torch.zeros(batch.turns.mask_BK.shape), objective())["entropy"]
     assert entropy_RT[batch.rows.mask_RT].mean().item() == pytest.approx(mean, rel=1e-4)
+    for b, k in turns.mask_BK.nonzero().tolist():
+        own_RT = (batch.rows.turn_RT == k) & (batch.rows.trajectory_R == b)[:, None]
+        assert turns.signals["entropy"][b, k].item() == pytest.approx(entropy_RT[own_RT].mean().item())
+
+
+def test_signals_of_one_pass_share_it(learner: Learner, batch: TrainingBatch) -> None:
+    """Values, progress and entropies cost one forward pass over the rows, and are what each alone gives."""
+    from turnwise.trainers.signal.measure import Signals
+
+    kinds = ("value", "progress", "entropy")
+    alone = [signals(kind) for kind in kinds]
+    together = Signals([], None)  # pyright: ignore[reportArgumentType]
+    together.chosen = [one for found in alone for one in found.chosen]
+    together._running = [one for found in alone for one in found._running]  # pyright: ignore[reportPrivateUsage]
+    passes: list[int] = []
+    hidden = learner.reader.hidden
+    learner.reader.hidden = lambda model, part: passes.append(len(part.token_RT)) or hidden(model, part)
+    found = measured(together, learner, batch).turns
+    assert sum(passes) == len(batch.rows.token_RT) + len(batch.turns.truncated_B.nonzero())
+    for kind, one in zip(kinds, alone, strict=True):
+        for name, x in measured(one, learner, batch).turns.signals.items():
+            assert torch.equal(x, found.signals[name]), (kind, name)
 
 
 @pytest.mark.parametrize("kind", ["outcomes", "pairs"])
 def test_a_reward_model_learns_to_tell_success_from_failure(
-    kind: Any, learner: Learner, random_model: Any, batch: Batch
+    kind: Any, learner: Learner, random_model: Any, batch: TrainingBatch
 ) -> None:
     found = learner
     copy = random_model()
@@ -118,7 +151,7 @@ def test_a_reward_model_learns_to_tell_success_from_failure(
 
 
 def test_micro_batches_do_not_change_what_a_reward_model_learns(
-    learner: Learner, random_model: Any, batch: Batch
+    learner: Learner, random_model: Any, batch: TrainingBatch
 ) -> None:
     success_B = torch.tensor([True, False, True, False, False, True])
     found, made = learner, []
@@ -131,10 +164,10 @@ def test_micro_batches_do_not_change_what_a_reward_model_learns(
     assert torch.allclose(made[0], made[1], atol=2e-3)
 
 
-def test_information_is_the_rise_of_the_answers_probability(learner: Learner, batch: Batch) -> None:
+def test_information_is_the_rise_of_the_answers_probability(learner: Learner, batch: TrainingBatch) -> None:
     found, answer = learner, (5, 6, 7)
     groups = [[None] * 3, [None] * 3]  # only their sizes are looked at
-    gain_BK = information(found, batch, groups, [answer, answer], 64)  # pyright: ignore[reportArgumentType]
+    gain_BK = information_gain(found, batch, groups, [answer, answer], 64)  # pyright: ignore[reportArgumentType]
     b = next(b for b in range(6) if batch.turns.length_B[b] == 2 and b != 0)
     scores = []
     for k in (0, 1):
@@ -149,29 +182,30 @@ def test_gold_names_what_was_wanted() -> None:
     groups, _ = try_out(chain, "scripted:gold", "shop/quick", groups=2, size=2)
     plans = solutions(groups)
     assert [len(plan) for plan in plans] == [len(group[0].trajectory.turns) for group in groups]
-    assert matched(groups, plans) == [1.0] * 4, "gold names everything"
+    assert shares(groups, plans) == [1.0] * 4, "gold names everything"
     others, _ = try_out(chain, "scripted:random", "shop/quick", groups=2, size=2)
-    assert all(share < 1 for share in matched(others, plans))
+    assert all(share < 1 for share in shares(others, plans))
     assert entities(Message("assistant", "search[red shoes] click[Next]")) == {"red shoes", "next"}
 
 
 def test_memory_of_tasks_is_that_of_the_formula() -> None:
-    """Visits with 1, 0, 0, 0; 1, 1, 0, 0; and four successes: the worked numbers of papers/losses.md §150."""
-    from turnwise.trainers.by_hand import episode
+    """Visits with 1, 0, 0, 0; 1, 1, 0, 0; and four successes: DCPO's formula worked by hand."""
+    from turnwise.trainers.kit.toy_batches import episode
 
     task = next(iter(suite_tasks(get_suite("shop/quick"), Split.TRAIN, 1)))
-    past: Past = {}
-    seen = []
+    found, seen = signals("memory"), []
     for returns in ([1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 1]):
         group = [dataclasses.replace(episode([r]), task=task) for r in returns]
-        from turnwise.trainers.collate import collate_turns
+        from turnwise.trainers.learn.collate import collate_turns
 
-        told = _remember(Batch(collate_turns([group]), None), [group], past)  # pyright: ignore[reportArgumentType]
+        bare: Any = TrainingBatch(collate_turns([group]), None, torch.zeros(4).bool())  # pyright: ignore[reportArgumentType]
+        told = measured(found, None, bare, [group]).turns.signals  # pyright: ignore[reportArgumentType]
         seen.append({name: round(x[0].item(), 4) for name, x in told.items()})
     assert seen[0] == {"past_visits": 0, "past_mean": 0, "past_std": 0}
     assert seen[1] == {"past_visits": 1, "past_mean": 0.25, "past_std": 0.5}
     assert seen[2] == {"past_visits": 2, "past_mean": 0.375, "past_std": 0.5543}
-    assert [round(x, 4) for x in past[task.id]] == [3, 0.5833, 0.5401]
+    kept = found.stateful["signal/memory"].state().numbers[task.id]
+    assert [round(x, 4) for x in kept] == [3, 0.5833, 0.5401]  # pyright: ignore
 
 
 @pytest.fixture
@@ -183,7 +217,10 @@ def runs(tmp_path: Any, letters: dict[str, Any]) -> Runs:
 @pytest.mark.slow
 @pytest.mark.parametrize("credit", ["prime", "dcpo"])
 def test_a_resumed_run_remembers_what_it_learned_beside_the_policy(runs: Runs, credit: str) -> None:
-    changes = {"credit": credit, **({"optimizer__implicit_learning_rate": 1e-3} if credit == "prime" else {})}
+    changes = {
+        "credit": credit,
+        **({"signals": [{"name": "implicit_tokens", "learning_rate": 1e-3}]} if credit == "prime" else {}),
+    }
     runs(out="whole", **changes)
     runs(out="cut", **changes)
     for step in (2, 3):

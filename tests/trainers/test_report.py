@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.agents.log import EpisodeLog, LogReader
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.replay import replay
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.report import verdict, write_report
-from turnwise.trainers.report_credit import group_view, visible
-from turnwise.trainers.run_files import read_run
+from turnwise.tools.browser.chromium import require_chromium
+from turnwise.trainers.report.episodes import group_view, visible
+from turnwise.trainers.report.page import verdict, write_report
+from turnwise.trainers.report.records import read_run
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">{{ 7 * 7 }}"
 
@@ -83,11 +84,13 @@ def test_the_credit_viewer_shows_the_logged_numbers(run_dir, page):
     for sample in run.samples:
         view = group_view(sample)
         assert view.rounds == max(len(r.episode.trajectory.turns) for r in sample.records)
-        assert [s.ret for s in view.siblings] == sorted((s.ret for s in view.siblings), reverse=True)
+        assert [s.total_reward for s in view.siblings] == sorted(
+            (s.total_reward for s in view.siblings), reverse=True
+        )
         for sibling in view.siblings:
             record = sample.records[sibling.number - 1]
             turns = record.episode.trajectory.turns
-            assert sibling.turns[0].to_go == pytest.approx(sibling.ret)
+            assert sibling.turns[0].to_go == pytest.approx(sibling.total_reward)
             assert [t.advantage for t in sibling.turns] == list(record.given)
             for shown, turn in zip(sibling.turns, turns, strict=True):
                 assert {c.name: c.value for c in shown.chips} == {n: v for n, v in turn.rewards.items() if v}
@@ -100,7 +103,9 @@ def test_the_credit_viewer_shows_the_logged_numbers(run_dir, page):
 def test_the_sampled_group_is_the_one_whose_returns_differ_most(run_dir):
     everything: dict[tuple[int, int], list[float]] = {}
     for record in LogReader(run_dir / "episodes.jsonl.zst"):
-        everything.setdefault((record.update, record.group), []).append(record.episode.trajectory.ret)
+        everything.setdefault((record.update, record.group), []).append(
+            record.episode.trajectory.total_reward
+        )
     for sample in read_run(run_dir).samples:
         rivals = [returns for (update, _), returns in everything.items() if update == sample.update]
         assert sample.spread == pytest.approx(max(_spread(returns) for returns in rivals))
@@ -174,11 +179,8 @@ def test_hostile_text_stays_text(hostile_dir):
 
 def opened(path: Path, tmp_path: Path) -> tuple[str, str]:
     """The page's DOM as Chromium sees it, and what it wrote to its console."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("no Chromium here")
     done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        [require_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
          "--disable-dev-shm-usage", "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}",
          "--dump-dom", path.resolve().as_uri()],
         capture_output=True, text=True, timeout=120, check=True,
@@ -186,6 +188,7 @@ def opened(path: Path, tmp_path: Path) -> tuple[str, str]:
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
+@pytest.mark.usefixtures("browser")
 def test_chromium_opens_it_without_a_complaint(run_dir, page, tmp_path):
     dom, console = opened(run_dir / "report.html", tmp_path)
     assert console == ""
@@ -193,6 +196,7 @@ def test_chromium_opens_it_without_a_complaint(run_dir, page, tmp_path):
     assert dom.count("<svg") == page.source.count("<svg")
 
 
+@pytest.mark.usefixtures("browser")
 def test_chromium_runs_nothing_of_a_hostile_page(hostile_dir, tmp_path):
     dom, console = opened(write_report(hostile_dir), tmp_path)
     assert console == ""
@@ -237,7 +241,7 @@ def test_no_run(tmp_path):
 
 
 def evaluated(tmp_path: Path, before: list[float], after: list[float], *, results: bool = True) -> Path:
-    from turnwise.agents.statistics import wilson
+    from turnwise.agents.evaluation.statistics import wilson
 
     rows = []
     for name, runs in (("warm start", before), ("after RL", after)):
@@ -269,6 +273,64 @@ def test_the_verdict_is_said_aloud(tmp_path, before, after, headline, results):
     assert f"The difference is{negation} significant:" in said.detail
     assert ("McNemar" in said.detail) == results
     assert said.headline in Page(write_report(tmp_path)).text
+
+
+def test_each_mode_is_compared_with_itself(tmp_path):
+    from turnwise.agents.evaluation.statistics import wilson
+
+    solved = {
+        ("warm start", "sampled"): 20,
+        ("warm start", "greedy"): 50,
+        ("after RL", "sampled"): 80,
+        ("after RL", "greedy"): 90,
+    }
+    rows = [
+        {
+            "name": name, "mode": mode, "split": "test", "suite": "s", "episodes": 100, "success": n / 100,
+            "success_interval": list(wilson(n, 100)), "mean_score": 0.5, "outcomes": {"ok": 100},
+        }
+        for (name, mode), n in solved.items()
+    ]  # fmt: skip
+    path = tmp_path / "evaluations.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = verdict(read_run(tmp_path))
+    assert "+60.0 points" in said.detail
+    assert "sampled" in said.detail
+    (greedy,) = said.others
+    assert "+40.0 points" in greedy
+    assert "greedy" in greedy
+    assert "+40.0 points" in Page(write_report(tmp_path)).text
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows[:2]))
+    assert verdict(read_run(tmp_path)) is None, "an interrupted run compares no policy's two modes"
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_where_nothing_was_trained_no_training_is_judged(tmp_path, learned):
+    evaluated(tmp_path, [0.0, 1.0] * 50, [1.0] + [0.0, 1.0] * 49 + [0.0])
+    row = {"update": 1, "phase": "rl", "success": 0.5} | ({"grad_norm": 1.0} if learned else {})
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    headline = verdict(read_run(tmp_path)).headline
+    assert ("Training made no significant difference" in headline) == learned
+    assert ("Nothing was trained by reinforcement" in headline) == (not learned)
+
+
+def test_failed_episodes_are_part_of_the_headline(tmp_path):
+    evaluated(tmp_path, [0.0] * 60 + [1.0] * 40, [1.0] * 80 + [0.0] * 20)
+    path = tmp_path / "evaluations.jsonl"
+    first, last = map(json.loads, path.read_text().splitlines())
+    cause = {
+        "outcome": "env_error",
+        "message": "ZeroDivisionError: division by zero",
+        "place": "desk.py:34",
+        "episodes": 30,
+    }
+    last |= {"episodes": 130, "outcomes": {"ok": 100, "env_error": 30}, "causes": [cause]}
+    path.write_text(json.dumps(first) + "\n" + json.dumps(last) + "\n")
+    said = verdict(read_run(tmp_path))
+    assert "30 of 230 episodes failed and do not count" in said.headline
+    text = Page(write_report(tmp_path)).text
+    assert "30 × env_error at desk.py:34: ZeroDivisionError: division by zero" in text
+    assert "61.5 … 84.6 %" in text, "success as a bound: 80 and 110 of 130"
 
 
 def test_one_evaluation_is_no_verdict(tmp_path):

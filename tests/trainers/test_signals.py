@@ -7,10 +7,10 @@ import pytest
 
 from turnwise.agents.core import Episode, Reply
 from turnwise.envs.messages import Message
-from turnwise.trainers.by_hand import episode
-from turnwise.trainers.collate import collate
-from turnwise.trainers.rewards import replace_turns
-from turnwise.trainers.signals import sampled_signals
+from turnwise.trainers.kit.reward_edits import replace_turns
+from turnwise.trainers.kit.toy_batches import episode
+from turnwise.trainers.learn.collate import collate
+from turnwise.trainers.signal.sampled import logp_and_tokens
 
 
 def spoken(turns: list[list[float]], *, fresh: bool = False) -> Episode:
@@ -31,10 +31,9 @@ def spoken(turns: list[list[float]], *, fresh: bool = False) -> Episode:
 @pytest.mark.parametrize("fresh", [False, True])
 def test_tokens_are_summed_per_turn_whatever_row_they_are_in(fresh: bool) -> None:
     batch = collate([[spoken([[0.5, 0.25], [0.125]], fresh=fresh), spoken([[0.5]], fresh=fresh)]])
-    found = sampled_signals(batch)
+    found = logp_and_tokens(batch)
     assert found["tokens"].tolist() == [[2, 1], [1, 0]]
     assert found["logp"].tolist() == [
         pytest.approx([math.log(0.125), math.log(0.125)]),
         pytest.approx([math.log(0.5), 0.0]),
     ]
-    assert found["entropy"].tolist()[0] == pytest.approx([-math.log(0.125) / 2, -math.log(0.125)])

@@ -13,21 +13,21 @@ import torch
 
 from turnwise.agents.core import Episode, History, Outcome, Reply
 from turnwise.agents.rollout import Request
-from turnwise.envs.core import AgentEnv, End, Transition
+from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register
 from turnwise.errors import RecipeError, TurnwiseError
+from turnwise.registry import get_component
 from turnwise.tasks.core import Json, Split, Task, derive_rng
-from turnwise.trainers.collate import collate
 from turnwise.trainers.credit.tree import tree as tree_credit
 from turnwise.trainers.credit.vine import vine as vine_credit
-from turnwise.trainers.exact import Process, paths
-from turnwise.trainers.play import Player, plan_groups, try_out
-from turnwise.trainers.processes import CHAIN, CHANCE, PROCESSES, PUZZLE, STOPPING, lopsided
-from turnwise.trainers.recipe import load_recipe
-from turnwise.trainers.registry import get_component
+from turnwise.trainers.lab.exact import Process, paths
+from turnwise.trainers.lab.processes import CHAIN, CHANCE, PROCESSES, PUZZLE, STOPPING, lopsided
+from turnwise.trainers.learn.collate import collate
+from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.strategy.chain import chain
+from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups, try_out
 from turnwise.trainers.strategy.tree import tree
 from turnwise.trainers.strategy.vine import vine
 
@@ -35,7 +35,7 @@ ENV = "turnwise-test/Process-v0"
 
 
 class ProcessEnv(AgentEnv[tuple[int, int]]):
-    """A process of trainers/processes.py as an environment; its state is (state, turns left)."""
+    """A process of trainers/lab/processes.py as an environment; its state is (state, turns left)."""
 
     blocking = False
 
@@ -50,15 +50,20 @@ class ProcessEnv(AgentEnv[tuple[int, int]]):
         branches = named(self.task).branches[state[0], int(action.content)]
         found = self.rng("branch").choices(branches, [b.probability for b in branches])[0]
         over = found.state is None or state[1] == 1
-        end = None if not over else End.FAILED if found.state is None else End.TURN_LIMIT
+        end = None if not over else EndReason.FAILED if found.state is None else EndReason.TURN_LIMIT
         return Transition((found.state or 0, state[1] - 1), str(found.state), {"outcome": found.reward}, end)
 
 
 register(ENV, f"{__name__}:ProcessEnv", about="decision processes, for tests")
 
 
+NAMED = {process.name: process for process in PROCESSES}
+CHANCES_SA = {name: lopsided(p).softmax(-1).tolist() for name, p in NAMED.items()}
+"""The softmax policy ``lopsided``, as lists: it acts a hundred thousand times."""
+
+
 def named(task: Task) -> Process:
-    return next(p for p in PROCESSES if p.name == task.options["process"])
+    return NAMED[task.options["process"]]
 
 
 def task_of(process: Process) -> Task:
@@ -74,8 +79,7 @@ class Tabular:
     version: int = 0
 
     async def act(self, history: History) -> Reply:
-        state = history.env.state[0]
-        p_A = lopsided(self.process)[state].softmax(-1).tolist()
+        p_A = CHANCES_SA[self.process.name][history.env.state[0]]
         rng = derive_rng("act", history.seed, len(history.turns))
         action = rng.choices(range(len(p_A)), p_A)[0]
         history.token_ids.append(action)
@@ -87,12 +91,12 @@ class Tabular:
 
 def grow(strategy, process: Process, groups: int, size: int, **options):
     """Groups of a strategy, and what they cost."""
-    player = Player(Tabular(process), as_is)
+    runner = RolloutRunner(Tabular(process), as_is)
     plan = [
         [Request(task_of(process), derive_rng("test", g, i).getrandbits(60)) for i in range(size)]
         for g in range(groups)
     ]
-    return asyncio.run(strategy(player, plan, **options)), player.cost
+    return asyncio.run(strategy(runner, plan, **options)), runner.cost
 
 
 def steps(episode: Episode) -> list[tuple[int, int]]:
@@ -163,8 +167,8 @@ def test_where_no_fork_comes_through_the_episode_is_a_fault() -> None:
                 raise RuntimeError("the engine fell over")
             return await super().act(history)
 
-    player = Player(Fragile(CHAIN), as_is)
-    [[episode]] = asyncio.run(vine(player, [[request]], forks=2))
+    runner = RolloutRunner(Fragile(CHAIN), as_is)
+    [[episode]] = asyncio.run(vine(runner, [[request]], forks=2))
     assert episode.outcome is Outcome.INFRA_ERROR
     assert "fork" in episode.error
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from turnwise.agents.core import Completion, Episode, Sampling
+from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.models.small import build_small_model
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.scripted import scripted
-from turnwise.agents.policies.small import build_small_model
-from turnwise.agents.policies.torch import TorchEngine
-from turnwise.agents.renderer import Renderer
 from turnwise.agents.rollout import run_episodes
-from turnwise.trainers.collate import collate
-from turnwise.trainers.play import Player, plan_groups
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.trainers.learn.collate import collate
+from turnwise.trainers.learn.warm_start import texts
 from turnwise.trainers.reward.as_is import as_is
+from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
 from turnwise.trainers.strategy.tree import tree
 from turnwise.trainers.strategy.vine import vine
-from turnwise.trainers.warm_start import texts
 
 PLAN = plan_groups("shop/quick", 2, 4, 0)
 
@@ -61,8 +61,8 @@ def whole(episode: Episode) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 @pytest.mark.parametrize("at", [(1, 3), "entropy"])
 def test_leaves_are_what_the_engine_read_and_said(policy: ModelPolicy, at) -> None:
-    player = Player(policy, as_is)
-    groups = asyncio.run(tree(player, [[*g, *g] for g in PLAN], at=at))
+    runner = RolloutRunner(policy, as_is)
+    groups = asyncio.run(tree(runner, [[*g, *g] for g in PLAN], at=at))
     engine = policy.engine
     assert isinstance(engine, Listening)
     for group in groups:
@@ -80,8 +80,8 @@ def test_leaves_are_what_the_engine_read_and_said(policy: ModelPolicy, at) -> No
 
 
 def test_shared_turns_are_sampled_once(policy: ModelPolicy) -> None:
-    player = Player(policy, as_is)
-    groups = asyncio.run(tree(player, PLAN, at=(2,)))
+    runner = RolloutRunner(policy, as_is)
+    groups = asyncio.run(tree(runner, PLAN, at=(2,)))
     distinct = sum(
         len(
             {
@@ -92,16 +92,16 @@ def test_shared_turns_are_sampled_once(policy: ModelPolicy) -> None:
         )
         for group in groups
     )
-    assert player.cost.steps == distinct
-    assert player.cost.steps < sum(len(e.trajectory.turns) for group in groups for e in group)
+    assert runner.cost.steps == distinct
+    assert runner.cost.steps < sum(len(e.trajectory.turns) for group in groups for e in group)
 
 
 def test_vine_leaves_the_models_episodes_as_they_are(policy: ModelPolicy) -> None:
     plain = run_episodes([r for group in PLAN for r in group], policy)
-    player = Player(policy, as_is)
-    groups = asyncio.run(vine(player, PLAN, forks=1))
+    runner = RolloutRunner(policy, as_is)
+    groups = asyncio.run(vine(runner, PLAN, forks=1))
     measured = [episode for group in groups for episode in group]
     assert [whole(e) for e in measured] == [whole(e) for e in plain]
-    assert player.cost.fork_tokens_sampled > 0
+    assert runner.cost.fork_tokens_sampled > 0
     turns = collate(groups).turns
     assert turns.signals["fork_value"].shape == turns.mask_BK.shape

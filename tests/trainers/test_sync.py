@@ -12,9 +12,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from turnwise.agents.core import Sampling
-from turnwise.agents.policies.torch import TorchEngine
+from turnwise.agents.engines.torch import TorchEngine
 from turnwise.errors import EngineError
-from turnwise.trainers.sync import (
+from turnwise.trainers.learn.sync import (
     canary_sequences,
     check_canary,
     checkpoint_tensors,
@@ -76,7 +76,7 @@ def test_the_tied_head_is_handed_over(model: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the packed head is the CPU's")
 def test_vllm_keeps_a_stale_head_and_the_canary_sees_it(vllm_engine: Any, model: Any) -> None:
-    """The trap of research/vllm_cpu.md: without ``lm_head.weight`` a tied head keeps its old weights."""
+    """vLLM's trap on CPUs: without ``lm_head.weight`` a tied head keeps its old weights."""
     headless = ((name, tensor) for name, tensor in checkpoint_tensors(model) if name != "lm_head.weight")
     vllm_engine.load_weights(headless, 2)
     with pytest.raises(EngineError, match=r"lm_head\.weight too"):

@@ -16,17 +16,21 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file
 
 from turnwise.agents.core import Episode, Outcome
-from turnwise.agents.log import EpisodeLog, LogReader
-from turnwise.agents.policies.model import Habits, read_habits
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
+from turnwise.agents.policies.model import ChatFormat, read_chat_format
 from turnwise.agents.replay import replay
 from turnwise.errors import EngineError, RecipeError, RunError
-from turnwise.trainers import rollouts, sync, trainer, warm_start
+from turnwise.tasks.core import Split
 from turnwise.trainers.core import Group
-from turnwise.trainers.parts import Parts, build_parts
-from turnwise.trainers.play import Cost
-from turnwise.trainers.recipe import check_recipe
-from turnwise.trainers.rollouts import Sample, Side, describe, log_sample
-from turnwise.trainers.trainer import train
+from turnwise.trainers.learn import sync, warm_start
+from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.run import collect, loop
+from turnwise.trainers.run.collect import AgentGroup, CollectedGroups, describe, log_groups
+from turnwise.trainers.run.loop import train
+from turnwise.trainers.run.parts import Parts, build_parts
+from turnwise.trainers.run.update import UpdateResult
+from turnwise.trainers.sampler.mixture import Mixture
+from turnwise.trainers.strategy.runner import Cost
 
 
 class Runs:
@@ -36,11 +40,14 @@ class Runs:
         self.folder, self.recipe = folder, recipe
         self.said: list[str] = []
 
-    def __call__(self, *, resume: bool = False, out: str = "run", **changes: Any) -> Any:
+    def __call__(
+        self, *, resume: bool = False, out: str = "run", preflight: bool = True, **changes: Any
+    ) -> Any:
         file = self.folder / "letters.yaml"
         file.write_text(yaml.safe_dump(self.recipe))
         dotted = {key.replace("__", "."): value for key, value in changes.items()}
-        return train(file, self.folder / out, dotted, resume, say=self.said.append)
+        said = self.said.append
+        return train(file, out=self.folder / out, resume=resume, preflight=preflight, log=said, **dotted)
 
     def rows(self, phase: str = "rl", out: str = "run") -> list[dict[str, Any]]:
         lines = (self.folder / out / "metrics.jsonl").read_text().splitlines()
@@ -122,6 +129,7 @@ def test_a_loaded_model_trains_without_a_warm_start(runs: Runs, small_model: Pat
     result = runs(
         model={"path": str(small_model)},
         warm_start=None,
+        sampling__max_tokens=8,
         loss=["clip", "kl"],
         optimizer__precision="bfloat16",
         optimizer__minibatches=1,
@@ -141,14 +149,14 @@ def test_a_warm_start_alone(runs: Runs) -> None:
         j.evaluation.success for j in result.evaluations[2:]
     ]
     assert (runs.folder / "run/best/model/config.json").exists()
-    assert read_habits(runs.folder / "run/best/model") == Habits("none", 6)
+    assert read_chat_format(runs.folder / "run/best/model") == ChatFormat("none", 6)
     nll = [row["action_nll"] for row in runs.rows("warm_start")]
     assert len(nll) == 2
 
 
 def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([0.5, 0.9, 0.9, 0.2])
-    played = trainer.evaluate_async
+    played = loop.evaluate_async
 
     async def scored(suite: Any, policy: Any, **options: Any) -> Any:
         found = await played(suite, policy, **options)
@@ -156,15 +164,15 @@ def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch:
             object.__setattr__(found, "success", next(scores))
         return found
 
-    monkeypatch.setattr(trainer, "evaluate_async", scored)
+    monkeypatch.setattr(loop, "evaluate_async", scored)
     judged: list[dict[str, Any]] = []
-    pushed = trainer.push_weights
+    pushed = loop.push_weights
 
     def push(model: Any, engine: Any, version: int) -> Any:
         judged.append({name: t.clone() for name, t in sync.checkpoint_tensors(model)})
         return pushed(model, engine, version)
 
-    monkeypatch.setattr(trainer, "push_weights", push)
+    monkeypatch.setattr(loop, "push_weights", push)
     result = runs(updates=4, evaluate__every=1, checkpoint={"every": 9, "keep": 1})
     assert result.best_update == 2
     assert (runs.folder / "run/best").resolve().name == "step-000002"
@@ -194,10 +202,12 @@ def test_logged_episodes_replay_though_rewards_were_replaced(runs: Runs) -> None
 def test_an_update_from_which_nothing_can_be_learned(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """All groups dropped, or no episode with a single turn: the run goes on, and says so."""
 
-    def nothing(parts: Parts, played: Sequence[Group], cost: Cost, opponents: Collection[str]) -> Sample:
-        return Sample(played, [Side(n, "agent", None, False) for n in range(len(played))], cost)
+    def nothing(
+        parts: Parts, played: Sequence[Group], cost: Cost, opponents: Collection[str]
+    ) -> CollectedGroups:
+        return CollectedGroups(played, [AgentGroup(n, "agent", None) for n in range(len(played))], cost)
 
-    monkeypatch.setattr(rollouts, "sort", nothing)
+    monkeypatch.setattr(collect, "split_by_agent", nothing)
     runs(out="dropped")
     for row in runs.rows(out="dropped"):
         assert (row["groups_dropped"], row["informative"], row["success"]) == (3, 0, 0)
@@ -207,11 +217,65 @@ def test_an_update_from_which_nothing_can_be_learned(runs: Runs, monkeypatch: py
     monkeypatch.undo()
 
 
-def test_prompts_that_never_fit_are_turnless_episodes_not_errors(runs: Runs) -> None:
-    runs(filter="any", warm_start=None, engine__context_length=16)
-    for row in runs.rows():
-        assert (row["turns"], row["tokens"], row["informative"]) == (0, 0, 1)
-        assert "grad_norm" not in row
+def test_prompts_that_never_fit_stop_the_run(runs: Runs) -> None:
+    """They are turnless episodes, not errors, so that nothing else would stop it."""
+    with pytest.raises(RunError, match=r"None of 6 episodes .*context of 16 tokens(.|\n)*context_length"):
+        runs(filter="any", warm_start=None, engine__context_length=16, preflight=False)
+    assert not (runs.folder / "run/metrics.jsonl").exists()
+
+
+def test_a_changed_environment_is_not_resumed_unasked(runs: Runs) -> None:
+    runs(updates=1, evaluate__every=1)
+    folder = runs.folder / "run"
+    started = json.loads((folder / "started.json").read_text())
+    assert (started[0]["environment"]["entry"], len(started)) == ("letters:Letters", 1)
+    (folder / "checkpoints/step-000001").rename(runs.folder / "kept")
+    started[0]["environment"]["source"] = "another"
+    started[0]["threads"] = 99
+    (folder / "started.json").write_text(json.dumps(started))
+    with pytest.raises(RunError, match="--allow-changed-env"):
+        runs(updates=1, evaluate__every=1, resume=True)
+    file = runs.folder / "letters.yaml"
+    changes = {"updates": 1, "evaluate.every": 1}
+    train(file, out=folder, resume=True, allow_changed_env=True, log=runs.said.append, **changes)
+    assert any("threads of torch 99, now" in line and "environment's source" in line for line in runs.said)
+    whole = load_file(runs.folder / "kept/model/model.safetensors")
+    assert all(torch.equal(tensor, whole[name]) for name, tensor in runs.weights(1).items())
+
+
+def same_for_all(self: Any, state: Any, action: Any) -> Any:
+    """A transition of Letters that pays the same whatever is said."""
+    from letters import State
+
+    from turnwise import EndReason, Transition
+
+    return Transition(
+        State(3, 0.0), "", {"outcome": self.paid}, EndReason.SOLVED if self.paid == 1 else EndReason.FAILED
+    )
+
+
+@pytest.mark.slow
+def test_updates_that_teach_nothing_stop_the_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    from letters import Letters
+
+    monkeypatch.setattr(Letters, "transition", same_for_all)
+    monkeypatch.setattr(Letters, "paid", 0.0, raising=False)
+    stopped = (
+        r"Nothing was learned in 2 updates in a row: in each of the 3 groups all episodes earned the same"
+    )
+    with pytest.raises(RunError, match=rf"{stopped}(.|\n)*group_size(.|\n)*max_vacuous: 0"):
+        runs(updates=6, rollout__max_vacuous=2, preflight=False)
+    assert [row["update"] for row in runs.rows()] == [1, 2]
+    lines = [line for line in runs.said if line.startswith("  update")]
+    assert all("nothing was learned: in each of the 3 groups" in line for line in lines)
+    assert all("nan" not in line for line in lines)
+    with pytest.raises(RunError, match="Nothing was learned in 3 updates"):
+        runs(updates=6, rollout__max_vacuous=3, filter="any", out="filtered", preflight=False)
+    assert not runs(updates=3, rollout__max_vacuous=0, out="on", preflight=False).interrupted
+
+    monkeypatch.setattr(Letters, "paid", 1.0)
+    assert not runs(updates=3, rollout__max_vacuous=1, out="mastered", preflight=False).interrupted
+    assert "nothing was learned: all 12 episodes were solved" in runs.said[-6]
 
 
 def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_mended(
@@ -230,14 +294,14 @@ def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_mended(
     with monkeypatch.context() as patch:
         patch.setattr(Letters, "transition", broken)
         with pytest.raises(RunError, match=r"episodes failed in update \d+: .*burned down(.|\n)*max_failed"):
-            runs(updates=6)
+            runs(updates=6, preflight=False)
     result = runs(updates=6, resume=True)
     assert not result.interrupted
     assert [row["update"] for row in runs.rows()] == [1, 2, 3, 4, 5, 6]
     assert len(result.evaluations) == 4
 
 
-def test_failed_groups_are_counted_and_logged_without_advantages(
+def test_failed_episodes_are_counted_and_logged_without_advantages(
     runs: Runs, tmp_path: Path, letters: dict[str, Any]
 ) -> None:
     runs(out="played")
@@ -247,14 +311,18 @@ def test_failed_groups_are_counted_and_logged_without_advantages(
     groups[1][2] = type(failed)(
         failed.task, failed.seed, failed.trajectories, Outcome.INFRA_ERROR, None, "engine down"
     )
-    found = rollouts.sort(build_parts(check_recipe(letters)), groups, Cost())
-    assert [side.number for side in found.kept] == [0, 2]
-    metrics = describe(found)
-    assert (metrics["groups_dropped"], metrics["episodes_failed"]) == (1, 1)
-    assert metrics["success"] == sum(e.success for g in (groups[0], groups[2]) for e in g) / 8
-    advantages = [[float(i)] * len(e.trajectory.turns) for i, e in enumerate(groups[0] + groups[2])]
+    found = collect.split_by_agent(build_parts(check_recipe(letters)), groups, Cost())
+    assert [(agent_group.number, agent_group.members) for agent_group in found.usable] == [
+        (0, (0, 1, 2, 3)), (1, (0, 1, 3)), (2, (0, 1, 2, 3))
+    ]  # fmt: skip
+    rest = [e for g in groups for e in g if e.outcome.counts]
+    advantages = [[float(i)] * len(e.trajectory.turns) for i, e in enumerate(rest)]
+    result = UpdateResult(found.training, [1.0] * 10 + [0.0], advantages)
+    metrics = describe(found, result)
+    assert (metrics["groups_dropped"], metrics["episodes_failed"]) == (0, 1)
+    assert metrics["success"] == sum(e.success for e in rest) / 11
     with EpisodeLog(tmp_path / "log.jsonl") as log:
-        log_sample(log, 0, found, advantages)
+        log_groups(log, 0, found, result)
     written = list(LogReader(tmp_path / "log.jsonl"))
     assert [r.group for r in written] == [0] * 4 + [1] * 4 + [2] * 4
     assert [r.given[:1] for r in written] == [
@@ -262,20 +330,20 @@ def test_failed_groups_are_counted_and_logged_without_advantages(
         (1,),
         (2,),
         (3,),
-        (),
-        (),
-        (),
-        (),
         (4,),
         (5,),
+        (),
         (6,),
         (7,),
+        (8,),
+        (9,),
+        (),  # of weight 0
     ]
     assert written[6].episode.outcome is Outcome.INFRA_ERROR
 
 
 def test_an_engine_with_other_weights_stops_the_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    from turnwise.agents.policies.torch import TorchEngine
+    from turnwise.agents.engines.torch import TorchEngine
 
     load = TorchEngine.load_weights
 
@@ -300,11 +368,60 @@ def test_what_cannot_start_leaves_no_run_behind(runs: Runs) -> None:
 def test_a_demonstrator_that_fails_is_named(letters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     from letters import Letters
 
-    from turnwise.envs.registry import get_suite
-    from turnwise.trainers.schema import WarmStart
-
     monkeypatch.setattr(Letters, "gold", lambda self, state: 1 / 0)
     with pytest.raises(
         RunError, match=r"scripted:gold can demonstrate nothing in test/letters(.|\n)*division"
     ):
-        asyncio.run(warm_start.demonstrations(get_suite("test/letters"), WarmStart(), 0, 4, 0))
+        asyncio.run(warm_start.demonstrations(Mixture({"test/letters": 1}, 0), "gold", 0, 4, 0))
+
+
+@pytest.mark.slow
+def test_training_with_environments_in_workers(runs: Runs) -> None:
+    """The same warm start to the bit; then replies are batched as environments answer, which rounds differently."""
+    runs(out="here")
+    runs(out="there", rollout__env_workers=2)
+    here, there = runs.weights(0, "here"), runs.weights(0, "there")
+    assert all(torch.equal(here[name], there[name]) for name in here)
+    records = [list(LogReader(runs.folder / f"{out}/episodes.jsonl.zst")) for out in ("here", "there")]
+    first = [[r.episode.trajectory.turns[0] for r in read if r.update == 0] for read in records]
+    assert [t.reply.action_ids for t in first[0]] == [t.reply.action_ids for t in first[1]]
+    for one, other in zip(*first, strict=True):
+        assert one.reply.logprobs == pytest.approx(other.reply.logprobs, abs=1e-5)
+    assert all(r.episode.outcome.counts for r in records[1])
+
+
+def test_demonstrations_that_fail_are_told(
+    letters: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from letters import Letters
+
+    from turnwise.envs.registry import get_suite, suite_tasks
+
+    suite, sound = get_suite("test/letters"), Letters.initial
+    first = next(iter(suite_tasks(suite, Split.TRAIN, 1, start=warm_start.WARM_START_TASKS)))
+    monkeypatch.setattr(Letters, "initial", lambda self, task: 1 / 0 if task == first else sound(self, task))
+    shown = asyncio.run(warm_start.demonstrations(Mixture({suite.name: 1}, 0), "gold", 0, 4, 0))
+    assert len(shown) == 3
+    assert (
+        "1 of 4 demonstrations failed, and the warm start goes on without them: 1 × env_error" in caplog.text
+    )
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_demonstrations_keep_the_recipes_deadlines(
+    letters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from turnwise.trainers.recipe.load import check_recipe
+    from turnwise.trainers.run.session import heard
+
+    asked: list[Any] = []
+
+    async def rollout(requests: Any, policy: Any, **options: Any) -> Any:
+        asked.append(options["limits"])
+        return await real(requests, policy, **options)
+
+    real = warm_start.rollout
+    monkeypatch.setattr(warm_start, "rollout", rollout)
+    recipe = check_recipe(letters | {"rollout": {"step_s": 7.0, "reset_s": 8.0}})
+    assert list(heard(recipe, recipe.model.scratch))
+    assert [(limits.step_s, limits.reset_s) for limits in asked] == [(7.0, 8.0)]

@@ -13,61 +13,65 @@ import torch
 from turnwise.agents.policies.mixture import mixture
 from turnwise.cli.credit import _into_report, _write
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.credit_bench import Report, Scale, credit_bench
-from turnwise.trainers.exam import Exam, suite_exam
-from turnwise.trainers.grade import Grade
-from turnwise.trainers.report_turns import TRUE_TURNS, TrueGroup, load_groups, save_groups, section
-from turnwise.trainers.true_turns import true_group
+from turnwise.trainers.lab.quality import Report, Scale, credit_quality
+from turnwise.trainers.lab.score import BatchScore
+from turnwise.trainers.lab.true_turns import true_group
+from turnwise.trainers.lab.truth import TrueAdvantageBatch, suite_batch
+from turnwise.trainers.report.turns import TRUE_TURNS, TrueGroup, load_groups, save_groups, section
 
 HOSTILE = "<script>document.title='taken'</script>{{ 7 * 7 }}"
 RULES = ["rloo", "grpo", "return_to_go", "vine"]
 
 
 @pytest.fixture(scope="module")
-def exam() -> Exam:
+def true_batch() -> TrueAdvantageBatch:
     policy = mixture("demonstrator=0.5,random=0.5")
-    return suite_exam("shop/quick", policy, groups=4, size=4, forks=12, vine_forks=2, seed=0)
+    return suite_batch("shop/quick", policy, groups=4, size=4, forks=12, vine_forks=2, seed=0)
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
     scale = Scale(groups=3, size=8, forks=4, vine_forks=2)
     stages = ["mix:demonstrator=0.2,random=0.8", "mix:demonstrator=0.8,random=0.2"]
-    return credit_bench(["shop/quick"], stages, rules=RULES, processes=False, scale=scale)
+    return credit_quality(["shop/quick"], stages, rules=RULES, processes=False, scale=scale)
 
 
-def shown(exam: Exam, *show: str) -> TrueGroup:
+def shown(true_batch: TrueAdvantageBatch, *show: str) -> TrueGroup:
     factors = {"truth": (2, 1.0), "against": (-1, -1.0), "nothing": (0, 0.0)}
     grades = {
-        name: Grade({"correlation": np.array([correlation])}, 0.0, factor * exam.truth_BK)
+        name: BatchScore({"correlation": np.array([correlation])}, 0.0, factor * true_batch.truth_BK)
         for name, (factor, correlation) in factors.items()
     }
-    return true_group(exam, grades, 12, show)
+    return true_group(true_batch, grades, 12, show)
 
 
-def test_turns_have_the_truth_of_the_exam(exam: Exam) -> None:
-    group = shown(exam)
+def test_turns_have_the_truth_of_the_exam(true_batch: TrueAdvantageBatch) -> None:
+    group = shown(true_batch)
     assert [rule.name for rule in group.rules] == ["truth", "nothing", "against"]
     assert [rule.name for rule in group.columns] == ["truth", "against"], "nothing to be seen of the third"
-    assert [rule.name for rule in shown(exam, "against", "nothing").columns] == ["nothing", "against"]
-    assert [e.ret for e in group.episodes] == sorted((e.ret for e in group.episodes), reverse=True)
-    members = [b for b, e in enumerate(exam.episodes) if e.task.id == group.task_id]
+    assert [rule.name for rule in shown(true_batch, "against", "nothing").columns] == ["nothing", "against"]
+    assert [e.total_reward for e in group.episodes] == sorted(
+        (e.total_reward for e in group.episodes), reverse=True
+    )
+    members = [b for b, e in enumerate(true_batch.episodes) if e.task.id == group.task_id]
     for found in group.episodes:
         b = members[found.number - 1]
-        turns = exam.episodes[b].trajectory.turns
+        turns = true_batch.episodes[b].trajectory.turns
         assert [turn.action for turn in found.turns] == [str(turn.action) for turn in turns]
         for k, turn in enumerate(found.turns):
-            assert turn.truth == pytest.approx(exam.truth_BK[b, k].item(), abs=1e-5)
-            assert turn.error == pytest.approx(exam.error_BK[b, k].item(), abs=1e-5)
+            assert turn.truth == pytest.approx(true_batch.truth_BK[b, k].item(), abs=1e-5)
+            assert turn.error == pytest.approx(true_batch.error_BK[b, k].item(), abs=1e-5)
             assert turn.given["truth"] == pytest.approx(2 * turn.truth, abs=2e-5)
         assert found.largest("truth") == pytest.approx(2 * max(abs(t.truth) for t in found.turns), abs=1e-4)
 
 
-def test_the_group_is_the_one_that_differs_most_beyond_the_errors(exam: Exam) -> None:
-    third_B = (exam.turns.group_B == 2)[:, None]
-    louder = replace(exam, truth_BK=torch.where(third_B, 10 * exam.truth_BK, exam.truth_BK))
-    noisy = replace(louder, error_BK=torch.where(third_B, 10 * louder.truth_BK.abs() + 10, exam.error_BK))
-    third = exam.episodes[int((exam.turns.group_B == 2).nonzero()[0])].task.id
+def test_the_group_is_the_one_that_differs_most_beyond_the_errors(true_batch: TrueAdvantageBatch) -> None:
+    third_B = (true_batch.turns.group_B == 2)[:, None]
+    louder = replace(true_batch, truth_BK=torch.where(third_B, 10 * true_batch.truth_BK, true_batch.truth_BK))
+    noisy = replace(
+        louder, error_BK=torch.where(third_B, 10 * louder.truth_BK.abs() + 10, true_batch.error_BK)
+    )
+    third = true_batch.episodes[int((true_batch.turns.group_B == 2).nonzero()[0])].task.id
     assert shown(louder).task_id == third
     assert shown(noisy).task_id != third
 
@@ -93,7 +97,7 @@ def test_rules_that_gave_the_same_share_a_column(report: Report) -> None:
 
 def test_the_page_and_the_runs_report_show_them(report: Report, tmp_path: Path) -> None:
     written = {path.name: path for path in _write(report, tmp_path / "out")}
-    text = written["credit-bench-turns.html"].read_text("utf-8")
+    text = written["credit-quality-turns.html"].read_text("utf-8")
     run = tmp_path / "run"
     run.mkdir()
     (run / "metrics.jsonl").write_text(json.dumps({"update": 1, "phase": "rl", "reward": 0.5}) + "\n")

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from turnwise.envs.web.acts import say
+from turnwise.envs.web.actions import say
 from turnwise.envs.web.command import Command
 from turnwise.envs.web.env import WebEnv
 from turnwise.tasks.core import Task

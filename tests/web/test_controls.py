@@ -9,11 +9,12 @@ from turnwise.tools.browser.checks.attacks import ATTACKS
 from turnwise.tools.browser.checks.play import play
 from turnwise.tools.browser.checks.server import hostile_site
 from turnwise.tools.browser.looking import View
-from turnwise.tools.browser.session import Session
+from turnwise.tools.browser.session import Session, lease
 from turnwise.tools.browser.tab import Hung, Tab
-from turnwise.tools.browser.window import Window
+from turnwise.tools.browser.window import BrowserWindow
 from turnwise.tools.core import ToolError
 
+pytestmark = pytest.mark.usefixtures("browser")
 NETWORK = ("--disable-quic", "--force-webrtc-ip-handling-policy", "--host-resolver-rules")
 
 
@@ -48,7 +49,7 @@ def bare(hostile):
         patch.setattr(pool, "FLAGS", [flag for flag in pool.FLAGS if not flag.startswith(NETWORK)])
         patch.setattr(pool, "UNWANTED", ())
         patch.setattr(pool, "settings", lambda _: own)
-        session = browser.lease(hostile.origin)
+        session = lease(browser, hostile.origin)
     yield session
     session.close()
     browser.close()
@@ -56,14 +57,14 @@ def bare(hostile):
 
 @pytest.fixture
 def session(hostile, walled):
-    session = walled.lease(hostile.origin)
+    session = lease(walled, hostile.origin)
     yield session
     session.close()
 
 
 @those("address check")
 def test_without_the_check_of_addresses_it_is_opened(hostile, session, attack, monkeypatch):
-    monkeypatch.setattr(Window, "allowed", lambda self, address: True)
+    monkeypatch.setattr(BrowserWindow, "allowed", lambda self, address: True)
     problem = play(hostile, session, attack).problem
     assert "was not refused" in problem or "stayed open" in problem
 
@@ -109,7 +110,7 @@ def test_a_dialog_that_nobody_answers_holds_the_page(hostile, walled, attack, mo
 
     monkeypatch.setattr(Tab, "_answer", ignore)
     monkeypatch.setattr(tab, "HANG", 1.5)
-    session = walled.lease(hostile.origin)
+    session = lease(walled, hostile.origin)
     outcome = play(hostile, session, attack)
     session.close()
     assert outcome.problem or "stopped working" in outcome.seen
@@ -161,6 +162,6 @@ def test_a_browser_that_keeps_files_takes_it(hostile, bare, attack):
 
 @those("tab limit")
 def test_without_a_limit_all_windows_open(hostile, bare, attack, monkeypatch):
-    monkeypatch.setattr(window, "TABS", 1000)
+    monkeypatch.setattr(window, "TABS", 25)
     play(hostile, bare, attack)
     assert len(bare.look().tabs) > 20

@@ -13,15 +13,16 @@ import pytest
 
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import Request, run_episodes
-from turnwise.envs.check import check_env
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.shop.browser import in_browser
 from turnwise.envs.shop.site import ShopSite
-from turnwise.envs.walks import walk
-from turnwise.envs.web.acts import say
+from turnwise.envs.web.actions import say
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.browser.pool import chromium
 
+pytestmark = pytest.mark.usefixtures("browser")
 NAME = "turnwise/ShopBrowser-v0"
 ODD = (
     "search[]",
@@ -107,9 +108,10 @@ def test_a_cart_holds_what_is_bought_and_shares_the_score():
     env.close()
 
 
+@pytest.mark.usefixtures("copying")
 @pytest.mark.slow
 def test_it_keeps_the_contract():
-    report = check_env(NAME, tasks=1, only=["E4", "E8"])  # all clauses: docs/web.md
+    report = check_env(NAME, tasks=1, only=["E4", "E8"])  # all requirements: docs/web.md
     assert report.ok, str(report)
 
 
@@ -222,7 +224,7 @@ def test_the_run_goes_on_when_chromium_is_killed():
             killed.append(chromium().pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    episodes = run_episodes(requests, make_policy("scripted:gold"), concurrency=2, on_moment=kill_once)
+    episodes = run_episodes(requests, make_policy("scripted:gold"), concurrency=2, on_branch_point=kill_once)
     assert [episode.end for episode in episodes] == ["solved"] * 6
     assert killed
     assert chromium().pid not in (0, *killed)

@@ -5,14 +5,15 @@ from pathlib import Path
 import axe_playwright_python.base
 import pytest
 
-from turnwise.envs.check import check_env
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import walk
 from turnwise.envs.registry import make
-from turnwise.envs.tracker.cases import case_of
 from turnwise.envs.tracker.knobs import TrackerKnobs
-from turnwise.envs.walks import walk
-from turnwise.envs.web.acts import say
+from turnwise.envs.tracker.tasks import case_of
+from turnwise.envs.web.actions import say
 from turnwise.tasks.core import Split, derive_rng
 
+pytestmark = pytest.mark.usefixtures("browser")
 NAME = "turnwise/Tracker-v0"
 PAGES = (
     "/",
@@ -143,7 +144,8 @@ def test_it_works_by_keyboard_alone(env):
     assert env.visit.state.board.issue(number).open is not before
 
 
+@pytest.mark.usefixtures("copying")
 @pytest.mark.slow
 def test_it_keeps_the_contract():
-    report = check_env(NAME, tasks=1, only=["E1", "E4", "E5", "E8"])  # all clauses: docs/web.md
+    report = check_env(NAME, tasks=1, only=["E1", "E4", "E5", "E8"])  # all requirements: docs/web.md
     assert report.ok, str(report)

@@ -6,11 +6,12 @@ import gymnasium
 import pytest
 
 from turnwise.envs import registry
-from turnwise.envs.check import check_env
+from turnwise.envs.check.command import check_env
+from turnwise.envs.check.walks import sample_tasks, walk
 from turnwise.envs.registry import env_entries, make, register
-from turnwise.envs.walks import sample_tasks, walk
 from turnwise.tasks.core import Split
 
+pytestmark = pytest.mark.usefixtures("browser")
 NAME = "test/Guestbook-v0"
 
 

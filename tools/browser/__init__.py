@@ -1,6 +1,6 @@
 """A real browser as a tool: one Chromium, many isolated sessions, driven over the DevTools protocol.
 
-    session = chromium().lease("http://127.0.0.1:8000")
+    session = lease(chromium(), "http://127.0.0.1:8000")
     session.goto("/")
     print(session.look().text)
     session.click("e3")

@@ -1,4 +1,4 @@
-"""What a tab looks like, in the four forms that an agent can be given."""
+"""Observing a browser tab, in the four forms that an agent can be given."""
 
 from __future__ import annotations
 

@@ -7,23 +7,23 @@ import atexit
 import contextlib
 import os
 import threading
-from collections import defaultdict
 from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+import psutil
 from playwright.async_api import Browser, BrowserContext, Error, Playwright, async_playwright
 
 from turnwise.errors import InfraError
 from turnwise.tools.browser.chromium import FLAGS, UNWANTED, require_chromium
 from turnwise.tools.browser.tab import Hung, Tab
 from turnwise.tools.browser.threads import LoopThread
+from turnwise.tools.owner import mark
+from turnwise.tools.sandbox.reap import reap_once
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-
-    from turnwise.tools.browser.session import Session
 
 VIEWPORT = {"width": 1024, "height": 768}
 NOWHERE = "http://127.0.0.1:9"
@@ -32,13 +32,14 @@ NOWHERE = "http://127.0.0.1:9"
 _LONGEST = 60.0  # seconds for any one request to the browser
 _STARTING = 180.0  # and for its start, which on a busy machine takes long
 _CLEANING = 5.0  # and for the cleaning of a context, whose page may hang
-_IDLE = 16  # cleaned contexts that are kept for each origin
+_IDLE = 16  # cleaned contexts that are kept, of all origins
+_SPARE = 1 << 30  # bytes of the machine's memory below which none is kept
 
 Result = TypeVar("Result")
 
 
 class Clean(NamedTuple):
-    """A browser context in which nobody has been, or of which nothing is left, with one empty tab."""
+    """A clean browser context with one empty tab."""
 
     context: BrowserContext
     tab: Tab
@@ -53,7 +54,7 @@ class Chromium:
         self._starting = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
-        self._idle: defaultdict[str, list[Clean]] = defaultdict(list)
+        self._idle: list[tuple[str, Clean]] = []  # with their origins, the oldest first
 
     def run(self, work: Coroutine[Any, Any, Result], seconds: float = _LONGEST) -> Result:
         """Do something on the browser's thread.
@@ -78,19 +79,14 @@ class Chromium:
         else:
             work.close()
 
-    def lease(self, origin: str) -> Session:
-        """A session of its own, which reaches ``origin`` (``http://127.0.0.1:8000``) and nothing else.
+    def start(self) -> None:
+        """Start Chromium, unless it runs.
 
         Raises:
             MissingDependencyError: there is no Chromium.
             InfraError: it does not start.
         """
-        from turnwise.tools.browser.session import Session
-
         self.run(self._connected(), _STARTING)
-        session = Session(self, origin)
-        session.begin()
-        return session
 
     @property
     def pid(self) -> int:
@@ -115,9 +111,8 @@ class Chromium:
     async def context(self, origin: str) -> Clean:
         """A clean context whose traffic goes to ``origin`` only."""
         browser = await self._connected()
-        idle = self._idle[origin]
-        while idle:
-            kept = idle.pop()
+        while (place := next((n for n, one in enumerate(self._idle) if one[0] == origin), -1)) >= 0:
+            kept = self._idle.pop(place)[1]
             if not kept.tab.crashed:
                 return kept
             await self.discard(kept.context)
@@ -128,12 +123,13 @@ class Chromium:
         """Clean a context for the next episode, or throw it away."""
         if not self._runs(context):
             return
-        idle = self._idle[origin]
         try:
-            async with asyncio.timeout(_CLEANING if len(idle) < _IDLE else 0):
-                idle.append(await _cleaned(context, origin))
+            async with asyncio.timeout(_CLEANING):
+                self._idle.append((origin, await _cleaned(context, origin)))
         except (TimeoutError, Error, Hung):
             await self.discard(context)
+        while len(self._idle) > _IDLE or (self._idle and psutil.virtual_memory().available < _SPARE):
+            await self.discard(self._idle.pop(0)[1].context)
 
     async def discard(self, context: BrowserContext) -> None:
         """Throw a context away."""
@@ -151,7 +147,7 @@ class Chromium:
 
     async def collect_garbage(self) -> None:
         """Make the pages of waiting contexts drop what nothing refers to, so that memory can be compared."""
-        for kept in [kept for idle in self._idle.values() for kept in idle]:
+        for _, kept in list(self._idle):
             await kept.tab.send("HeapProfiler.collectGarbage")
 
     async def _connected(self) -> Browser:
@@ -159,6 +155,7 @@ class Chromium:
             if self._browser is not None and self._browser.is_connected():
                 return self._browser
             path = require_chromium()
+            await asyncio.to_thread(reap_once)
             await self._stop()  # also Playwright's driver, which may be what failed
             _leave_random_alone()
             self._playwright = await async_playwright().start()
@@ -167,6 +164,7 @@ class Chromium:
                     executable_path=path,
                     args=list(FLAGS),
                     ignore_default_args=list(UNWANTED),
+                    env={**os.environ, **mark()},
                     timeout=1000 * _STARTING,
                 )
             except Error as error:

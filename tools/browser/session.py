@@ -1,4 +1,4 @@
-"""What one agent does in the browser: look, act, and come back to an earlier moment.
+"""One agent's browser session: observe, act, and return to an earlier state.
 
 All public methods block; they may be called from any thread, but one at a time. Targets of actions are the ids of
 the last look (``e7``), or a visible name where only one thing has it. Whatever the agent or the page did
@@ -12,18 +12,16 @@ import difflib
 import json
 import re
 from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urljoin
 
 from turnwise.errors import InfraError
 from turnwise.tools.browser.looking import Look, Thing, View, look_at, read_nodes
+from turnwise.tools.browser.pool import Chromium
 from turnwise.tools.browser.tab import Hung, Tab
 from turnwise.tools.browser.tree import INTERACTIVE, Ids, Node
-from turnwise.tools.browser.window import Window, WindowMoment
+from turnwise.tools.browser.window import BrowserWindow, WindowMoment
 from turnwise.tools.core import ToolError
-
-if TYPE_CHECKING:
-    from turnwise.tools.browser.pool import Chromium
 
 Direction: TypeAlias = Literal["up", "down", "top", "bottom"]
 Result = TypeVar("Result")
@@ -31,20 +29,33 @@ Result = TypeVar("Result")
 _ID = re.compile(r"e\d+")
 
 
-class Moment(NamedTuple):
+class SessionSnapshot(NamedTuple):
     """A session as it can be opened again, by this one or another."""
 
     window: WindowMoment
     ids: tuple[tuple[tuple[str, str, int], int], ...]
 
 
+def lease(browser: Chromium, origin: str) -> Session:
+    """A session of its own, which reaches ``origin`` (``http://127.0.0.1:8000``) and nothing else.
+
+    Raises:
+        MissingDependencyError: there is no Chromium.
+        InfraError: it does not start.
+    """
+    browser.start()
+    session = Session(browser, origin)
+    session.begin()
+    return session
+
+
 class Session:
-    """One agent's browser. Made by :meth:`turnwise.tools.browser.pool.Chromium.lease`."""
+    """One agent's browser. Made by :func:`lease`."""
 
     def __init__(self, browser: Chromium, origin: str) -> None:
         self.origin = origin
         self._browser = browser
-        self._window = Window(browser, origin)
+        self._window = BrowserWindow(browser, origin)
         self._open = False
         self._ids: Ids = {}
         self._nodes: dict[str, Node] | None = None  # None: the page may have changed since the last look
@@ -130,11 +141,11 @@ class Session:
         """A cookie of the origin that scripts cannot read."""
         self._do(self._window.cookie(name, value))
 
-    def capture(self) -> Moment:
+    def capture(self) -> SessionSnapshot:
         """Everything that this session holds, as a value."""
-        return Moment(self._do(self._window.capture()), tuple(self._ids.items()))
+        return SessionSnapshot(self._do(self._window.capture()), tuple(self._ids.items()))
 
-    def revive(self, moment: Moment, *, cookies: Mapping[str, str] | None = None) -> None:
+    def revive(self, moment: SessionSnapshot, *, cookies: Mapping[str, str] | None = None) -> None:
         """Become what was captured; ``cookies`` replace those of the same name."""
         self._act(self._window.revive(moment.window, dict(cookies or {})))
         self._ids = dict(moment.ids)
@@ -176,7 +187,7 @@ class Session:
         return self._browser.run(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The work; a page that hangs is replaced, and the agent is told."""
+        """The work; a page that hangs is replaced, and the agent is informed."""
         try:
             return await work
         except Hung as hung:

@@ -44,7 +44,7 @@ class Tab:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.notes: list[str] = []  # what happened that an agent should be told
+        self.notes: list[str] = []  # what happened that an agent should be informed of
         self.trail: list[str] = []  # addresses, for `back`
         self.elements = 0
         self.windows = 0  # how many tabs the page has asked for so far

@@ -9,16 +9,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from playwright.async_api import BrowserContext, Error, Page
 
 from turnwise.errors import InfraError
+from turnwise.tools.browser.pool import Chromium
 from turnwise.tools.browser.tab import PATIENCE, Hung, Tab
-
-if TYPE_CHECKING:
-    from turnwise.tools.browser.pool import Chromium
 
 TABS = 5
 """How many tabs a session may have open; more are closed at once."""
@@ -42,7 +40,7 @@ class WindowMoment(NamedTuple):
     cookies: tuple[Mapping[str, Any], ...]
 
 
-class Window:
+class BrowserWindow:
     """A browser context and its tabs."""
 
     def __init__(self, browser: Chromium, origin: str) -> None:

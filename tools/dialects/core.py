@@ -18,14 +18,16 @@ class Dialect:
     """One way to write tool calls.
 
     ``parse(render(calls), specs).calls == calls`` up to the calls' ids. What cannot be read is no exception
-    but :attr:`ParsedText.error`, because it is the model that has to be told; ``render`` raises ``ToolError``
-    for what the dialect has no way to say. ``usage`` tells a model how to write a call.
+    but :attr:`ParsedText.error`, because it is the model that has to be informed; ``render`` raises ``ToolError``
+    for what the dialect has no way to say. ``usage`` tells a model how to write a call. Where a text's dialect is not
+    known, those with the lowest ``tried`` come first.
     """
 
     name: str
     parse: Parse
     render: Render
     usage: str
+    tried: int = 100
 
 
 def nth(place: int) -> str:

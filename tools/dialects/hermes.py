@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from turnwise.registry import component
 from turnwise.tools.calls import ParsedText, parse_hermes
 from turnwise.tools.core import ToolCall, ToolSpec
 from turnwise.tools.dialects.core import Dialect
@@ -32,4 +33,8 @@ def render(calls: Sequence[ToolCall]) -> str:
     )
 
 
-HERMES = Dialect("hermes", parse, render, _USAGE)
+HERMES = component(
+    "dialect",
+    "hermes",
+    about="JSON between <tool_call> tags, as Hermes, Qwen2.5, Qwen3 and many others write it.",
+)(Dialect("hermes", parse, render, _USAGE, tried=0))

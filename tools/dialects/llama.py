@@ -6,14 +6,15 @@ import json
 import re
 from collections.abc import Sequence
 
+from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused
 from turnwise.tools.reading import call_of, load_json, value_end
 
 _TAG = "<|python_tag|>"
-_ENDS = re.compile(r"\s*(?:<\|eom_id\|>|<\|eot_id\|>)?\s*")
-_OPENS = re.compile(r'\s*\{\s*"(?:name|type|parameters)"\s*:')
+_ENDS = re.compile(r"\s*+(?:<\|eom_id\|>|<\|eot_id\|>)?\s*+")
+_OPENS = re.compile(r'\s*+\{\s*+"(?:name|type|parameters)"\s*:')
 _USAGE = """To call one, write nothing but its name and its arguments as JSON; write several with "; " between them:
 {"name": "...", "parameters": {...}}"""
 
@@ -55,4 +56,6 @@ def _call(text: str, place: int) -> ToolCall:
     return call_of(data, nth(place), "parameters")
 
 
-LLAMA = Dialect("llama", parse, render, _USAGE)
+LLAMA = component(
+    "dialect", "llama", about="JSON and nothing else, several calls between semicolons, as Llama 3 writes it."
+)(Dialect("llama", parse, render, _USAGE, tried=5))

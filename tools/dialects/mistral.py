@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Sequence
 
+from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused
 from turnwise.tools.reading import Json, call_of, load_json, value_end
 
 _MARK = "[TOOL_CALLS]"
-_NAMED = re.compile(r"\s*([\w.:/-]+)\s*(?:\[CALL_ID\]\s*(\w+)\s*)?(?:\[ARGS\])?\s*(?=\{)")
+_BLANK = re.compile(r"\s*+")
+_NAMED = re.compile(r"\s*+([\w.:/-]++)\s*+(?:\[CALL_ID\]\s*+(\w++)\s*+)?(?:\[ARGS\])?\s*+(?=\{)")
 _USAGE = """To call one or several, end the message with a list of them as JSON:
 [TOOL_CALLS] [{"name": "...", "arguments": {...}}]"""
 
@@ -52,10 +54,13 @@ def _id(data: Json, place: int) -> str:
 
 def _named(body: str) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
+    body = body.rstrip().removesuffix("</s>").rstrip()
     place = 0
-    while rest := body[place:].strip().removesuffix("</s>"):
-        if rest.startswith(_MARK):
-            place = body.index(_MARK, place) + len(_MARK)
+    while place < len(body):
+        if blank := _BLANK.match(body, place):
+            place = blank.end()
+        if body.startswith(_MARK, place):
+            place += len(_MARK)
         match = _NAMED.match(body, place)
         if match is None:
             raise ToolError(f"After {_MARK} stands a list of calls as JSON, or name[ARGS]{{...}}.")
@@ -66,4 +71,6 @@ def _named(body: str) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-MISTRAL = Dialect("mistral", parse, render, _USAGE)
+MISTRAL = component(
+    "dialect", "mistral", about="[TOOL_CALLS] and a list of JSON, or NAME[ARGS]{…}, as Mistral writes it."
+)(Dialect("mistral", parse, render, _USAGE, tried=2))

@@ -14,19 +14,19 @@ import re
 import warnings
 from collections.abc import Sequence
 
+from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused
 from turnwise.tools.reading import Json, check_sayable
 
 _FENCE = re.compile(r"```(?:tool_code|tool_call)[ \t]*\n(.*?)(?:```|$)", re.DOTALL)
-_LIST = re.compile(
-    r"\s*(?:<\|python_start\|>)?\s*(\[\s*[A-Za-z_][\w.]*\((?:.*\]|[^\]]*))\s*(?:<\|python_end\|>)?\s*",
-    re.DOTALL,
-)
+_OPENS = re.compile(r"\[\s*+[A-Za-z_][\w.]*+\(")
+_STARTS, _ENDS = "<|python_start|>", "<|python_end|>"
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _TOO_LONG = 100_000
 _TOO_DEEP = 32
+_MOST_BITS = 10_000  # of a whole number: JSON takes no more than 4,300 digits
 _USAGE = """To call one or several, write nothing but a list of calls with arguments by name:
 [name(argument="value", other=3)]"""
 
@@ -39,15 +39,16 @@ def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     (ToolCall(name='search', arguments={'query': 'red'}, id='call_0'),)
     """
     fences = list(_FENCE.finditer(text))
-    listed = None if fences else _LIST.fullmatch(text)
-    if not fences and listed is None:
+    sources = [fence[1] for fence in fences] or _listed(text)
+    if not sources:
         return ParsedText(text, ())
     try:
-        sources = [fence[1] for fence in fences] or [listed[1] if listed else ""]
         nodes = [node for source in sources for node in _nodes(source)]
         calls = tuple(_call(node, specs, place) for place, node in enumerate(nodes))
     except ToolError as error:
         return refused(text, error)
+    except RecursionError:
+        return refused(text, ToolError("The tool call is nested too deeply."))
     return (
         ParsedText(_FENCE.sub("", text).strip() if fences else "", calls)
         if calls
@@ -61,6 +62,15 @@ def render(calls: Sequence[ToolCall]) -> str:
     '[get_time(zone="UTC", **{"from": None})]'
     """
     return f"[{', '.join(map(_written, calls))}]"
+
+
+def _listed(text: str) -> list[str]:
+    """The whole message as a list of calls: closed at its end, or nowhere."""
+    body = text.strip().removeprefix(_STARTS).removesuffix(_ENDS).strip()
+    opening = _OPENS.match(body)
+    if opening is None or not (body.endswith("]") or body.find("]", opening.end()) < 0):
+        return []
+    return [body]
 
 
 def _nodes(source: str) -> list[ast.expr]:
@@ -122,14 +132,16 @@ def _call(node: ast.expr, specs: Sequence[ToolSpec], place: int) -> ToolCall:
 def _value(node: ast.expr) -> Json:
     """A literal as JSON."""
     match node:
+        case ast.Constant(value=int(value)) if value.bit_length() > _MOST_BITS:
+            raise ToolError("A number in the tool call is too large.")
         case ast.Constant(value=value) if value is None or isinstance(value, (str, bool, int)):
             return value
         case ast.Constant(value=float(value)) if math.isfinite(value):
             return value
         case ast.UnaryOp(
-            op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float() as value)
-        ) if not isinstance(value, bool):
-            return -value if isinstance(node.op, ast.USub) else value
+            op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float() as number) as operand
+        ) if not isinstance(number, bool):
+            return -_value(operand) if isinstance(node.op, ast.USub) else _value(operand)
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [_value(item) for item in items]
         case ast.Dict(keys=keys, values=values):
@@ -173,4 +185,8 @@ def _python_name(name: str) -> str:
     return name if all(map(_is_name, name.split("."))) else re.sub(r"\W|^(?=\d)", "_", name)
 
 
-PYTHONIC = Dialect("python", parse, render, _USAGE)
+PYTHONIC = component(
+    "dialect",
+    "python",
+    about="A list of Python calls, or a tool_code block, as Llama 3.2, Llama 4 and Gemma write it.",
+)(Dialect("python", parse, render, _USAGE, tried=3))

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused, spec_named
 from turnwise.tools.reading import check_sayable, typed, written
 
-_OPENS = re.compile(r"(?:<tool_call>\s*)?<function=([^>\n]+)>|<tool_call>")
-_PARAMETER = re.compile(r"\s*<parameter=([^>\n]+)>\n?")
-_CLOSES = re.compile(r"\s*</function>(?:\s*</tool_call>)?")
+_OPENS = re.compile(r"<tool_call>\s*+<function=|<function=|<tool_call>")
+_NAME = re.compile(r"[^>\n]*+")
+_PARAMETER = re.compile(r"\s*+<parameter=([^>\n]++)>\n?")
+_CLOSES = re.compile(r"\s*+</function>(?:\s*+</tool_call>)?")
 _END = "</parameter>"
 _USAGE = """To call one, write:
 <tool_call>
@@ -36,11 +39,9 @@ def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     calls: list[ToolCall] = []
     done = 0
     try:
-        while match := _OPENS.search(text, done):
-            if match[1] is None:
-                raise ToolError("After <tool_call> stands <function=NAME>.")
-            said.append(text[done : match.start()])
-            call, done = _call(text, match, specs, len(calls))
+        while opening := _opening(text, done):
+            said.append(text[done : opening.begin])
+            call, done = _call(text, opening, specs, len(calls))
             calls.append(call)
     except ToolError as error:
         return refused(text, error)
@@ -56,8 +57,32 @@ def render(calls: Sequence[ToolCall]) -> str:
     return "\n".join(map(_written, calls))
 
 
-def _call(text: str, match: re.Match[str], specs: Sequence[ToolSpec], number: int) -> tuple[ToolCall, int]:
-    name, place = match[1].strip(), match.end()
+class _Opening(NamedTuple):
+    """``<function=name>``, with ``<tool_call>`` before it or without: where it begins and ends."""
+
+    begin: int
+    name: str
+    end: int
+
+
+def _opening(text: str, place: int) -> _Opening | None:
+    """The next call's beginning; text is passed over once, however many names in it are not closed.
+
+    Raises:
+        ToolError: a ``<tool_call>`` holds no function.
+    """
+    while match := _OPENS.search(text, place):
+        name = _NAME.match(text, match.end()) if match[0].endswith("=") else None
+        if name and name[0] and text.startswith(">", name.end()):
+            return _Opening(match.start(), name[0].strip(), name.end() + 1)
+        if match[0].startswith("<tool_call>"):
+            raise ToolError("After <tool_call> stands <function=NAME>.")
+        place = name.end() if name else match.end()
+    return None
+
+
+def _call(text: str, opening: _Opening, specs: Sequence[ToolSpec], number: int) -> tuple[ToolCall, int]:
+    name, place = opening.name, opening.end
     spec = spec_named(specs, name)
     fields = spec.parameters.get("properties", {}) if spec else {}
     arguments: dict[str, object] = {}
@@ -87,4 +112,6 @@ def _written(call: ToolCall) -> str:
     return "\n".join([*lines, "</function>\n</tool_call>"])
 
 
-QWEN_XML = Dialect("qwen-xml", parse, render, _USAGE)
+QWEN_XML = component(
+    "dialect", "qwen-xml", about="XML with a tag for each parameter, as Qwen3-Coder writes it."
+)(Dialect("qwen-xml", parse, render, _USAGE, tried=1))

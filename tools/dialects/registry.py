@@ -1,23 +1,13 @@
-"""The dialects by name."""
+"""The dialects by name, ours and those of plugins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from turnwise.errors import NotFoundError
+from turnwise.registry import components, get_component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolSpec
 from turnwise.tools.dialects.core import Dialect
-from turnwise.tools.dialects.hermes import HERMES
-from turnwise.tools.dialects.llama import LLAMA
-from turnwise.tools.dialects.mistral import MISTRAL
-from turnwise.tools.dialects.pythonic import PYTHONIC
-from turnwise.tools.dialects.qwen_xml import QWEN_XML
-from turnwise.tools.dialects.tags import TAGS
-
-DIALECTS: Mapping[str, Dialect] = {
-    dialect.name: dialect for dialect in (HERMES, LLAMA, MISTRAL, PYTHONIC, QWEN_XML, TAGS)
-}
 
 
 def get_dialect(name: str) -> Dialect:
@@ -26,9 +16,17 @@ def get_dialect(name: str) -> Dialect:
     Raises:
         NotFoundError: there is none; the nearest is named.
     """
-    if name not in DIALECTS:
-        raise NotFoundError("dialect of tool calls", name, DIALECTS)
-    return DIALECTS[name]
+    return get_component("dialect", name).target
+
+
+def dialects() -> list[Dialect]:
+    """All dialects, ours first."""
+    return [entry.target for entry in components("dialect")]
+
+
+def dialect_names() -> list[str]:
+    """Their names."""
+    return [entry.name for entry in components("dialect")]
 
 
 def read_calls(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
@@ -39,6 +37,6 @@ def read_calls(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     >>> read_calls('[TOOL_CALLS] [{"name": "f", "arguments": {}}]').calls
     (ToolCall(name='f', arguments={}, id='call_0'),)
     """
-    tried = [dialect.parse(text, specs) for dialect in (HERMES, QWEN_XML, MISTRAL, PYTHONIC, TAGS, LLAMA)]
+    tried = [dialect.parse(text, specs) for dialect in sorted(dialects(), key=lambda one: one.tried)]
     found = next((parsed for parsed in tried if parsed.calls), None)
     return found or next((parsed for parsed in tried if parsed.error), tried[0])

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 
+from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused
@@ -95,4 +96,6 @@ def _unescape(text: str) -> str:
     return text
 
 
-TAGS = Dialect("tags", parse, render, _USAGE)
+TAGS = component("dialect", "tags", about="Tags named after tools, as Search-R1 writes them.")(
+    Dialect("tags", parse, render, _USAGE, tried=4)
+)

@@ -1,4 +1,4 @@
-"""Places to run a model's code in: one interface, three back ends (docs/sandboxes.md)."""
+"""Sandboxes for a model's code: one interface, three backends (docs/sandboxes.md)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from turnwise.tools.sandbox.core import (
     Ended,
     ExecResult,
     FileInfo,
-    Image,
-    Limits,
     PathError,
     Root,
     Sandbox,
     SandboxError,
+    SandboxImage,
+    SandboxLimits,
     Status,
 )
 from turnwise.tools.sandbox.files import Layer
 
 __all__ = [
-    "Backend", "Ended", "ExecResult", "FileInfo", "Image", "Layer", "Limits", "PathError", "Root", "Sandbox",
-    "SandboxError", "Status",
+    "Backend",
+    "Ended",
+    "ExecResult",
+    "FileInfo",
+    "Layer",
+    "PathError",
+    "Root",
+    "Sandbox",
+    "SandboxError",
+    "SandboxImage",
+    "SandboxLimits",
+    "Status",
 ]  # fmt: skip

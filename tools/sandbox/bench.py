@@ -19,18 +19,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.tools.sandbox import cgroups
-from turnwise.tools.sandbox.core import Backend, Image, Limits, Sandbox
-from turnwise.tools.sandbox.docker import DockerBackend
+from turnwise.tools.sandbox.backends.docker import DockerBackend
+from turnwise.tools.sandbox.core import Backend, Sandbox, SandboxImage, SandboxLimits
 from turnwise.tools.sandbox.pool import Pool
 from turnwise.tools.sandbox.registry import get_backend
 
 _CONCURRENCY = (1, 2, 4, 8, 16)
 _NAMES = ("process", "bubblewrap", "docker")
-_SMALL = Image.of({f"src/file{n}.py": f"x = {n}\n" * 30 for n in range(20)})
-_LARGE = Image.of({f"src/p{n // 50}/m{n}.py": f"value_{n} = {n}  # text\n" * 160 for n in range(500)})
+_SMALL = SandboxImage.of({f"src/file{n}.py": f"x = {n}\n" * 30 for n in range(20)})
+_LARGE = SandboxImage.of({f"src/p{n // 50}/m{n}.py": f"value_{n} = {n}  # text\n" * 160 for n in range(500)})
 
 
-class Figure(NamedTuple):
+class SandboxFigure(NamedTuple):
     """The median of several measurements, and the distance between the quartiles (0 for a count)."""
 
     value: float
@@ -38,8 +38,8 @@ class Figure(NamedTuple):
     spread: float
 
 
-def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[str, Figure]:
-    """Measure each back end (all by default). Figures, after the back end's name:
+def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[str, SandboxFigure]:
+    """Measure each backend (all by default). Figures, after the backend's name:
 
     * ``start``, ``close``, ``exec_true``, ``exec_python``: milliseconds, alone on the machine.
     * ``start_repo``, ``snapshot``, ``restore``, ``fork``: with 500 files of 2 MB, one of them just changed.
@@ -48,9 +48,9 @@ def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[
     * ``left_behind``: containers, processes, folders, mounts and control groups of this process, and networks, volumes
       and images of the daemon, that are there after 1000 episodes and were not before.
     """
-    figures: dict[str, Figure] = {}
+    figures: dict[str, SandboxFigure] = {}
     for name in names or _NAMES:
-        backend = get_backend(name)
+        backend = get_backend(name, unsafe=True)
         backend.start(_SMALL).close()  # builds or imports the root
         before = occupied(backend)
         found = {**_single(backend), **_files(backend), **_warm(backend)}
@@ -59,7 +59,7 @@ def bench_sandboxes(names: Sequence[str] = (), *, episodes: int = 1000) -> dict[
             found[f"episodes_{at_once}"] = _episodes(backend, at_once, share)
         gc.collect()
         left = occupied(backend) - before
-        found["left_behind"] = Figure(len(left), f"after {share * len(_CONCURRENCY)}", 0)
+        found["left_behind"] = SandboxFigure(len(left), f"after {share * len(_CONCURRENCY)}", 0)
         figures.update({f"{name}_{key}": figure for key, figure in found.items()})
     return figures
 
@@ -86,22 +86,22 @@ def leftovers(backend: Backend, owner: int | None = None) -> set[str]:
     return found
 
 
-def _single(backend: Backend) -> dict[str, Figure]:
+def _single(backend: Backend) -> dict[str, SandboxFigure]:
     starts: list[float] = []
     closes: list[float] = []
     for _ in range(15):
         since = time.perf_counter()
-        sandbox = backend.start(Image())
+        sandbox = backend.start(SandboxImage())
         starts.append(time.perf_counter() - since)
         closes.append(_seconds(sandbox.close))
-    with backend.start(Image()) as sandbox:
+    with backend.start(SandboxImage()) as sandbox:
         true = [_seconds(lambda: sandbox.exec(["true"])) for _ in range(100)]
         python = [_seconds(lambda: sandbox.exec(["python3", "-c", "pass"])) for _ in range(30)]
     times = {"start": starts, "close": closes, "exec_true": true, "exec_python": python}
     return {key: _milliseconds(values) for key, values in times.items()}
 
 
-def _files(backend: Backend) -> dict[str, Figure]:
+def _files(backend: Backend) -> dict[str, SandboxFigure]:
     starts: list[float] = []
     times: dict[str, list[float]] = {"snapshot": [], "restore": [], "fork": []}
     for _ in range(5):
@@ -121,7 +121,7 @@ def _files(backend: Backend) -> dict[str, Figure]:
     return {key: _milliseconds(values) for key, values in {"start_repo": starts, **times}.items()}
 
 
-def _warm(backend: Backend) -> dict[str, Figure]:
+def _warm(backend: Backend) -> dict[str, SandboxFigure]:
     pool = Pool(backend, size=8)
     pool.warm(_SMALL.root)
     sandboxes: list[Sandbox] = []
@@ -132,7 +132,7 @@ def _warm(backend: Backend) -> dict[str, Figure]:
     return {"start_warm": _milliseconds(seconds)}
 
 
-def _episodes(backend: Backend, at_once: int, count: int) -> Figure:
+def _episodes(backend: Backend, at_once: int, count: int) -> SandboxFigure:
     """Episodes per second over the whole, and the spread of four parts of it."""
     rates: list[float] = []
     with ThreadPoolExecutor(at_once) as threads:
@@ -140,11 +140,11 @@ def _episodes(backend: Backend, at_once: int, count: int) -> Figure:
             since = time.perf_counter()
             list(threads.map(lambda _: _episode(backend), range(count // 4)))
             rates.append(count // 4 / (time.perf_counter() - since))
-    return Figure(statistics.median(rates), "episodes/s", max(rates) - min(rates))
+    return SandboxFigure(statistics.median(rates), "episodes/s", max(rates) - min(rates))
 
 
 def _episode(backend: Backend) -> None:
-    with backend.start(_SMALL, Limits()) as sandbox:
+    with backend.start(_SMALL, SandboxLimits()) as sandbox:
         sandbox.write(
             "test_it.py", "import sys; sys.path.insert(0, 'src'); import file1; assert file1.x == 1"
         )
@@ -161,6 +161,6 @@ def _seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - since
 
 
-def _milliseconds(seconds: Sequence[float]) -> Figure:
+def _milliseconds(seconds: Sequence[float]) -> SandboxFigure:
     quarters = statistics.quantiles(seconds, n=4)
-    return Figure(1000 * statistics.median(seconds), "ms", 1000 * (quarters[2] - quarters[0]))
+    return SandboxFigure(1000 * statistics.median(seconds), "ms", 1000 * (quarters[2] - quarters[0]))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.tools.sandbox.core import MIB, Limits
+from turnwise.tools.sandbox.core import MIB, SandboxLimits
 
 _TOP = Path("/sys/fs/cgroup")
 _OVERHEAD = 64 * MIB  # of the supervisor and what the kernel counts for it
@@ -47,7 +47,7 @@ def available() -> bool:
     return os.geteuid() == 0 and _parents() is not None
 
 
-def make_group(name: str, limits: Limits) -> Group:
+def make_group(name: str, limits: SandboxLimits) -> Group:
     """A group with these limits; ``name`` is unique, and begins with the number of its maker's process."""
     parents = _parents()
     if parents is None:
@@ -73,16 +73,9 @@ def make_group(name: str, limits: Limits) -> Group:
     return Group(tuple(dict.fromkeys(folders.values())), folders["memory"])
 
 
-def sweep() -> int:
-    """Remove the groups of processes that no longer live; how many there were."""
-    count = 0
-    for parent in set((_parents() or {}).values()):
-        for folder in parent.glob(f"{_NAME}*"):
-            owner = folder.name.removeprefix(_NAME).split("-")[0]
-            if owner.isdigit() and not Path("/proc", owner).exists():
-                Group((folder,), folder).remove()
-                count += 1
-    return count
+def owner_of(folder: Path) -> str:
+    """The number of the process that made a group."""
+    return folder.name.removeprefix(_NAME).split("-")[0]
 
 
 def leftovers() -> list[Path]:

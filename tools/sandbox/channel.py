@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from turnwise.tools.sandbox.core import MIB, PathError, SandboxError
 
-_GRACE = 10.0  # seconds that a supervisor may take beyond what it was asked to take
+_GRACE = 30.0  # seconds that a supervisor may take beyond what it was asked to take
 _MOST = 2048 * MIB  # no answer is longer
 _PARTS = ("frames", "files", "commands", "supervisor")
 
@@ -103,7 +103,7 @@ class Channel:
             raise TimeoutError
 
 
-class Answer(NamedTuple):
+class ChannelAnswer(NamedTuple):
     """What a supervisor answers: a few named values, and bytes."""
 
     header: dict[str, Any]
@@ -126,7 +126,7 @@ class Supervisor:
             self.close()
             raise
 
-    def ask(self, op: str, payload: bytes = b"", *, timeout: float = 60.0, **header: object) -> Answer:
+    def ask(self, op: str, payload: bytes = b"", *, timeout: float = 60.0, **header: object) -> ChannelAnswer:
         """Do ``op`` in the sandbox.
 
         Raises:
@@ -151,7 +151,7 @@ class Supervisor:
         with self._lock:
             self._channel.close()
 
-    def _receive(self, deadline: float) -> Answer:
+    def _receive(self, deadline: float) -> ChannelAnswer:
         (length,) = struct.unpack(">I", self._exactly(4, deadline))
         if length > MIB * 16:
             self._fail("its answer makes no sense")
@@ -159,7 +159,7 @@ class Supervisor:
         count = int(header.get("bytes", 0))
         if not 0 <= count <= _MOST:
             self._fail("its answer is too long")
-        return Answer(header, self._exactly(count, deadline))
+        return ChannelAnswer(header, self._exactly(count, deadline))
 
     def _exactly(self, count: int, deadline: float) -> bytes:
         parts: list[bytes] = []
@@ -185,7 +185,7 @@ class Supervisor:
 def _gone(why: str) -> SandboxError:
     return SandboxError(
         f"The sandbox is gone: {why}.",
-        "Start another; if that fails too, `turnwise doctor` says whether this back end works here.",
+        "Start another; if that fails too, `turnwise doctor` says whether this backend works here.",
     )
 
 

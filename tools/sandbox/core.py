@@ -1,11 +1,11 @@
 """What a sandbox is: a place where a model's commands run and can do no harm, and whose files are values.
 
-A :class:`Backend` starts a :class:`Sandbox` from an :class:`Image`: a read-only root and layers of files.
-Three laws hold in every back end, and make snapshots exact and forks cheap:
+A :class:`Backend` starts a :class:`Sandbox` from an :class:`SandboxImage`: a read-only root and layers of files.
+Three rules hold in every backend, and make snapshots exact and forks cheap:
 
 * files are all the state there is: what a command leaves running is killed when the command ends;
 * what a sandbox may write to is its working folder, ``/tmp`` and ``/dev/shm``, all of limited size;
-* a snapshot is an image: any sandbox of the back end can start from it, or return to it.
+* a snapshot is an image: any sandbox of the backend can start from it, or return to it.
 
 Everything here is synchronous; a sandbox may be used from any thread, by one at a time.
 """
@@ -36,7 +36,7 @@ class PathError(ToolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """What a sandbox may use. Bytes are bytes, seconds are of wall time; ``cpus`` may be a fraction.
 
     ``memory`` is that of processes; files lie in memory too, but count against ``disk`` (working folder) and
@@ -71,7 +71,7 @@ class Root:
 
 
 @dataclass(frozen=True)
-class Image:
+class SandboxImage:
     """Where a sandbox starts from; immutable, and what a snapshot is.
 
     ``env`` is all that commands see of an environment beside ``PATH``, ``HOME``, ``USER`` and ``LANG``.
@@ -82,7 +82,7 @@ class Image:
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def of(cls, files: Mapping[str, str | bytes], *, root: Root | None = None) -> Image:
+    def of(cls, files: Mapping[str, str | bytes], *, root: Root | None = None) -> SandboxImage:
         """An image with these files in its working folder."""
         return cls(root or Root(), (Layer.of(files),))
 
@@ -91,9 +91,9 @@ class Image:
         """A hash of names, modes and contents of all files (not of times), for state keys."""
         return digest_of(self.layers)
 
-    def with_files(self, files: Mapping[str, str | bytes]) -> Image:
+    def with_files(self, files: Mapping[str, str | bytes]) -> SandboxImage:
         """This image with more files in its working folder, or others in their place."""
-        return Image(self.root, (*self.layers, Layer.of(files)), self.env)
+        return SandboxImage(self.root, (*self.layers, Layer.of(files)), self.env)
 
 
 class Ended(StrEnum):
@@ -157,10 +157,10 @@ class FileInfo(NamedTuple):
 class Sandbox(ABC):
     """A running sandbox. Relative paths start in ``workdir``; use ``with``, or call :meth:`close`."""
 
-    image: Image
-    limits: Limits
+    image: SandboxImage
+    limits: SandboxLimits
     workdir: str
-    """The working folder's path as commands see it: ``/work``, but for the process back end."""
+    """The working folder's path as commands see it: ``/work``, but for the process backend."""
 
     @abstractmethod
     def exec(
@@ -220,11 +220,11 @@ class Sandbox(ABC):
         """
 
     @abstractmethod
-    def snapshot(self) -> Image:
+    def snapshot(self) -> SandboxImage:
         """The files as they are now, as an image. Costs what changed since the last snapshot."""
 
     @abstractmethod
-    def restore(self, image: Image) -> None:
+    def restore(self, image: SandboxImage) -> None:
         """Make the files what they are in ``image``, which must have the same root."""
 
     @abstractmethod
@@ -245,7 +245,7 @@ class Sandbox(ABC):
 
 
 class Status(NamedTuple):
-    """Whether a back end works on this machine; if not, what to do."""
+    """Whether a backend works on this machine; if not, what to do."""
 
     ok: bool
     detail: str
@@ -263,11 +263,15 @@ class Backend(ABC):
     def status(self) -> Status:
         """Whether it works here; quick, and changes nothing."""
 
+    def sweep(self, pid: int | None = None) -> list[str]:
+        """Remove what it keeps outside of this machine's processes for a dead process (for any); the names of it."""
+        return []
+
     @abstractmethod
-    def start(self, image: Image, limits: Limits | None = None) -> Sandbox:
+    def start(self, image: SandboxImage, limits: SandboxLimits | None = None) -> Sandbox:
         """A sandbox with the files of ``image``.
 
         Raises:
             SandboxError: it could not be started.
-            MissingDependencyError: this machine lacks what the back end needs.
+            MissingDependencyError: this machine lacks what the backend needs.
         """

@@ -23,7 +23,7 @@ from turnwise.errors import TurnwiseError
 FOLDERS = ("work", "tmp", "shm")
 """The writable folders of a sandbox: its working folder, ``/tmp`` (also ``$HOME``) and ``/dev/shm``."""
 
-Kind: TypeAlias = Literal["file", "folder", "link", "fifo", "gone"]
+EntryKind: TypeAlias = Literal["file", "folder", "link", "fifo", "gone"]
 
 _MTIME = 1_577_836_800 * 10**9  # of files that come from a description: 2020-01-01
 
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     """
 
     path: str
-    kind: Kind
+    kind: EntryKind
     mode: int = 0o644
     mtime: int = _MTIME
     size: int = 0

@@ -1,4 +1,4 @@
-"""A sandbox behind a supervisor: all back ends share it, and differ in what surrounds the supervisor."""
+"""A sandbox behind a supervisor: all backends share it, and differ in what surrounds the supervisor."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from turnwise.tools.sandbox.core import (
     Ended,
     ExecResult,
     FileInfo,
-    Image,
-    Limits,
     Sandbox,
     SandboxError,
+    SandboxImage,
+    SandboxLimits,
 )
 from turnwise.tools.sandbox.files import Entry, Layer, encode
 from turnwise.tools.sandbox.seccomp import compiled
@@ -29,21 +29,21 @@ PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class LiveSandbox(Sandbox):
-    """See :class:`turnwise.tools.sandbox.core.Sandbox`. ``destroy`` frees what the back end made; it runs once,
+    """See :class:`turnwise.tools.sandbox.core.Sandbox`. ``destroy`` frees what the backend made; it runs once,
     also when the sandbox is forgotten or the interpreter ends."""
 
     def __init__(
         self,
         backend: Backend,
-        image: Image,
-        limits: Limits,
+        image: SandboxImage,
+        limits: SandboxLimits,
         supervisor: Supervisor,
         *,
         environment: Mapping[str, str],
         workdir: str,
         destroy: Callable[[], None],
     ) -> None:
-        self.image, self.limits, self.workdir = Image(image.root, (), image.env), limits, workdir
+        self.image, self.limits, self.workdir = SandboxImage(image.root, (), image.env), limits, workdir
         self.backend, self._supervisor, self._environment = backend, supervisor, dict(environment)
         self._finish = weakref.finalize(self, _close, supervisor, destroy)
 
@@ -86,14 +86,14 @@ class LiveSandbox(Sandbox):
     def remove(self, path: str) -> None:
         self._supervisor.ask("remove", path=path)
 
-    def snapshot(self) -> Image:
+    def snapshot(self) -> SandboxImage:
         answer = self._supervisor.ask("capture")
         if answer.header["entries"]:
             layers = (*self.image.layers, Layer(answer.payload))
-            self.image = Image(self.image.root, _joined(layers), self.image.env)
+            self.image = SandboxImage(self.image.root, _joined(layers), self.image.env)
         return self.image
 
-    def restore(self, image: Image) -> None:
+    def restore(self, image: SandboxImage) -> None:
         if image.root != self.image.root:
             raise SandboxError(
                 f"This sandbox has the root {self.image.root}, the image {image.root}.",
@@ -102,7 +102,7 @@ class LiveSandbox(Sandbox):
         self._supervisor.ask("clear")
         self.fill(image)
 
-    def fill(self, image: Image) -> None:
+    def fill(self, image: SandboxImage) -> None:
         """Unpack the layers of an image into empty folders."""
         for layer in image.layers:
             self._supervisor.ask("apply", layer.blob)
@@ -117,7 +117,7 @@ class LiveSandbox(Sandbox):
 
 
 def start_live(
-    backend: Backend, image: Image, limits: Limits, make: Callable[[], LiveSandbox]
+    backend: Backend, image: SandboxImage, limits: SandboxLimits, make: Callable[[], LiveSandbox]
 ) -> LiveSandbox:
     """A sandbox from ``make``, filled; freed again where that fails."""
     sandbox = make()
@@ -129,8 +129,10 @@ def start_live(
     return sandbox
 
 
-def settings(folders: Mapping[str, str], limits: Limits, *, isolated: bool, **more: builtins.object) -> str:
-    """What a supervisor is told at its start."""
+def settings(
+    folders: Mapping[str, str], limits: SandboxLimits, *, isolated: bool, **more: builtins.object
+) -> str:
+    """What a supervisor is sent at its start."""
     rlimits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_NOFILE": 1024}
     extra = more.pop("rlimits", {})
     assert isinstance(extra, dict)

@@ -23,7 +23,7 @@ from turnwise.errors import MissingDependencyError
 from turnwise.tools.sandbox.core import Root, SandboxError
 
 AGENT = 10_001
-"""The user and group that commands run as; it owns nothing outside of sandboxes."""
+"""The user and group of a root's own ``/etc/passwd``. Each sandbox runs as one of its own (see ``uids``)."""
 
 _RECIPE = 4  # raise when what is built changes
 _BASE = (
@@ -69,7 +69,7 @@ def build_root(root: Root) -> Path:
     """
     if root.reference:
         raise SandboxError(
-            f"{root.reference!r} is a Docker image.", "Use the docker back end, or a Root of packages."
+            f"{root.reference!r} is a Docker image.", "Use the docker backend, or a Root of packages."
         )
     folder = cache_folder() / "roots" / root_name(root)
     if folder.is_dir():
@@ -77,7 +77,7 @@ def build_root(root: Root) -> Path:
     if os.geteuid() != 0 or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise MissingDependencyError(
             "Sandbox roots are built by root on Debian or Ubuntu.",
-            "Use the docker back end with Root(reference='python:3.11-slim'), or run as root on Debian.",
+            "Use the docker backend with Root(reference='python:3.11-slim'), or run as root on Debian.",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
@@ -129,11 +129,8 @@ def _finish(made: Path) -> None:
     for name in ("work", "tmp", "proc", "dev", "sys", "run", "root", "home", "var/tmp"):
         (made / name).mkdir(parents=True, exist_ok=True)
     etc = made / "etc"
-    (etc / "passwd").write_text(
-        f"root:x:0:0:root:/root:/bin/sh\nagent:x:{AGENT}:{AGENT}:agent:/tmp:/bin/bash\n"
-        "nobody:x:65534:65534:nobody:/:/bin/false\n"
-    )
-    (etc / "group").write_text(f"root:x:0:\nagent:x:{AGENT}:\nnogroup:x:65534:\n")
+    (etc / "passwd").write_text(passwd(AGENT))
+    (etc / "group").write_text(group_file(AGENT))
     (etc / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
     (etc / "hostname").write_text("sandbox\n")
     (etc / "resolv.conf").write_text("")
@@ -148,6 +145,19 @@ def _finish(made: Path) -> None:
     _run(["chroot", str(made), "/usr/sbin/ldconfig"])
     libraries = [str(path.relative_to(made)) for path in (made / "usr/lib").glob("python3*") if path.is_dir()]
     _run(["chroot", str(made), "python3", "-m", "compileall", "-q", *[f"/{path}" for path in libraries]])
+
+
+def passwd(uid: int) -> str:
+    """``/etc/passwd`` of a sandbox whose commands have this number."""
+    return (
+        f"root:x:0:0:root:/root:/bin/sh\nagent:x:{uid}:{uid}:agent:/tmp:/bin/bash\n"
+        "nobody:x:65534:65534:nobody:/:/bin/false\n"
+    )
+
+
+def group_file(gid: int) -> str:
+    """``/etc/group`` of a sandbox whose commands have this number."""
+    return f"root:x:0:\nagent:x:{gid}:\nnogroup:x:65534:\n"
 
 
 def _install_python(made: Path, packages: Sequence[str]) -> None:

@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch
 from turnwise.trainers.correction.tis import likelihood_ratio
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import Level
+from turnwise.trainers.kit.tokens import Level
 
 
 @component("correction", "mis")
@@ -16,7 +16,7 @@ def mis(batch: TokenBatch, *, low: float = 0.5, high: float = 2.0, level: Level 
     w = exp(Σ (log π_old − log π_behaviour)) as in ``tis``, masked instead of truncated: a token far off is
     more likely a fault (another kernel, stale weights) than a lesson. IcePop (Ring-1T, 2510.18855).
 
-    >>> from turnwise.trainers.by_hand import rounded, token_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
     >>> rounded(mis(token_batch([[-1, -1, -1]], behaviour_logp=[[-1.2, -2, 0]])))
     [[1.221403, 0.0, 0.0]]
     """

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import Level, bounded, unit_sum, units
+from turnwise.trainers.kit.tokens import Level, bounded, unit_sum, units
 
 
 @component("correction", "tis")
@@ -19,7 +19,7 @@ def tis(batch: TokenBatch, *, cap: float = 2.0, level: Level = "token") -> Tenso
 
     Worked by hand: exp(0.2) = 1.221403, exp(1) = 2.718 > 2, exp(−1) = 0.367879.
 
-    >>> from turnwise.trainers.by_hand import rounded, token_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
     >>> batch = token_batch([[-1, -1, -1]], behaviour_logp=[[-1.2, -2, 0]])
     >>> rounded(tis(batch))
     [[1.221403, 2.0, 0.367879]]

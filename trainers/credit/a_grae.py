@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_z, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_z, over_turns
 
 
 @component(
@@ -23,7 +23,7 @@ def a_grae(batch: TurnBatch, *, maturity: float = 1.0) -> Tensor:
 
     Worked by hand: [1, 0, 0, 0] alone: p = m = 1/4, √p = 1/2, both weights 1, positives × 1/4.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(a_grae(turn_batch([[1], [0], [0], [0]])))
     [[0.374999], [-0.499998], [-0.499998], [-0.499998]]
     >>> R = [[1], [0], [0], [0], [1], [1], [1], [0]]

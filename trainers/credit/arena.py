@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_z, over_turns, signal
 
 
 @component(
@@ -18,12 +18,12 @@ def arena(batch: TurnBatch) -> Tensor:
     """The place of a trajectory in its group's tournament, standardised within the group.
 
     ``standing`` is 1 − place/(n − 1), 1 for the champion and 0 for the last, of a seeded single elimination in
-    which a judge compares two trajectories at a time (``trainers/tournament.py``, the recipe's ``judge``). Zhang et al.
+    which a judge compares two trajectories at a time (``trainers/kit/bracket.py``, the recipe's ``judge``). Zhang et al.
     2026, qqr's code. Where returns can be compared as numbers, ``rank`` needs no judge.
 
     Worked by hand: standings 1/3, 2/3, 0, 1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> standing = {"standing": [[1 / 3], [2 / 3], [0.0], [1.0]]}
     >>> rounded(arena(turn_batch([[0], [0], [0], [0]], signals=standing)), 4)
     [[-0.3873], [0.3873], [-1.1619], [1.1619]]

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import (
+from turnwise.trainers.kit.groups import (
     cells,
     following,
     group_mean,
@@ -13,12 +14,12 @@ from turnwise.trainers.groups import (
     over_turns,
     prefix_cells,
 )
-from turnwise.trainers.registry import component
 
 
 @component(
     "credit",
     "arpo",
+    shared_turns=True,
     paper="2507.19849",
     bias="biased: GRPO's standardisation, and averaged over the branches of a prefix",
 )
@@ -34,7 +35,7 @@ def arpo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: returns 1, 0, 0; the first two share their first step: A = 1.1547, −0.57735, −0.57735.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(arpo(turn_batch([[0, 1], [0, 0], [0, 0]], states=[[0, 1], [0, 1], [0, 2]])))
     [[0.288675, 1.154699], [0.288675, -0.577349], [-0.577349, -0.577349]]
     """

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import (
+from turnwise.trainers.kit.groups import (
     cell_size,
     following,
     group_mean,
@@ -14,12 +15,12 @@ from turnwise.trainers.groups import (
     prefix_cells,
     turn_cells,
 )
-from turnwise.trainers.registry import component
 
 
 @component(
     "credit",
     "branch_grpo",
+    shared_turns=True,
     paper="2509.06040",
     bias="biased: nodes are standardised among nodes with other parents, and a node's value contains its own",
 )
@@ -34,7 +35,7 @@ def branch_grpo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: leaves 1, 0.5 | 0.2, 0.1: depth 1 has 0.75 and 0.15, depth 2 all four.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> leaves, states = [[0, 1], [0, 0.5], [0, 0.2], [0, 0.1]], [[0, 1], [0, 1], [0, 2], [0, 2]]
     >>> rounded(branch_grpo(turn_batch(leaves, states=states)))
     [[0.707107, 1.360897], [0.707107, 0.123718], [-0.707107, -0.61859], [-0.707107, -0.866025]]

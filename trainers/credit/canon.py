@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, group_size, group_sum, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, group_size, group_sum, over_turns
 
 
 @component(
@@ -26,7 +26,7 @@ def canon(batch: TurnBatch, *, inter: float = 1.0, longer: float = 1.0) -> Tenso
 
     Worked by hand: lengths 1, 2 | 3, 4 with R = 1, 0 | 1, 1: 1 − 1, 0 − 1, 1 − ½, 1 − ½.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[1], [0, 0], [0, 0, 1], [0, 0, 0, 1]])
     >>> rounded(canon(batch)[:, :1]), rounded(canon(batch, inter=0.0)[:, :1])
     ([[0.0], [-1.0], [0.5], [0.5]], [[0.5], [-0.5], [0.0], [0.0]])

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, group_sum, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, group_sum, signal
 
 
 @component(
@@ -24,7 +24,7 @@ def capo(batch: TurnBatch, *, whole: float = 2.0, process: float = 1.0, success:
 
     Worked by hand: a success with 2 right and 2 wrong tokens, a failure with 2 and 1: r = 2, 1 | 0, −1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"wrong": [[0, 1], [0, 1]], "tokens": [[2, 2], [2, 1]]}
     >>> rounded(capo(turn_batch([[0, 1], [0, 0]], signals=signals)), 4)
     [[1.1555, 0.2568], [-0.6419, -1.5407]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_std, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_std, over_turns, signal
 
 
 @component(
@@ -26,7 +26,7 @@ def dcpo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = 1, 1, 0, 0 after a visit with 1, 0, 0, 0 (mean 0.25, std 0.5): μ̄' = 0.375, σ̄' = 0.5543.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> past = {"past_visits": [1.0] * 4, "past_mean": [0.25] * 4, "past_std": [0.5] * 4}
     >>> rounded(dcpo(turn_batch([[1], [1], [0], [0]], signals=past)), 4)
     [[0.9967], [0.9967], [-0.7713], [-0.7713]]

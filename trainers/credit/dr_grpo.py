@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, over_turns
 
 
 @component("credit", "dr_grpo", paper="2503.20783", bias="unbiased: up to the factor (n − 1)/n")
@@ -16,7 +16,7 @@ def dr_grpo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [1, 0, 0, 0], mean 1/4.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(dr_grpo(turn_batch([[0, 1], [0], [0], [0]])))
     [[0.75, 0.75], [-0.25, 0.0], [-0.25, 0.0], [-0.25, 0.0]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, group_z, over_turns, signal
 
 
 @component(
@@ -23,7 +23,7 @@ def e_grpo(batch: TurnBatch, *, alpha: float = 0.3, success: float = 1.0) -> Ten
 
     Worked by hand: matches 3/4 (solved), 1/4, 2/4, 0: R' = 1, 0.1, 0.2, 0.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> matched = {"matched": [[0.75], [0.25], [0.5], [0.0]]}
     >>> rounded(e_grpo(turn_batch([[1], [0], [0], [0]], signals=matched)), 4)
     [[1.4759], [-0.492], [-0.2733], [-0.7106]]

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_z, over_turns, signal
 
 
 @component(
@@ -23,7 +23,7 @@ def ear(batch: TurnBatch, *, cap: float = 2.0) -> Tensor:
 
     Worked by hand: H = 0.2, 0.4, 0.6: f = 1.5, 1, 0.5; R = 1, 0, 0: A = 1.1547, −0.57735, −0.57735.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[1], [0], [0]], signals={"entropy": [[0.2], [0.4], [0.6]]})
     >>> rounded(ear(batch))
     [[1.732048], [-0.577349], [-0.288675]]

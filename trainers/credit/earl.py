@@ -4,10 +4,10 @@ from typing import Literal
 
 import torch
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
-from turnwise.trainers.groups import group_z, over_turns
-from turnwise.trainers.registry import component
-from turnwise.trainers.token_credit import over_tokens, sequences, token_signal
+from turnwise.trainers.kit.groups import group_z, over_turns
+from turnwise.trainers.kit.token_credit import over_tokens, sequences, token_signal
 
 
 @component(
@@ -26,7 +26,7 @@ def earl(batch: TurnBatch, *, share: float = 0.2, per: Literal["turn", "trajecto
 
     Worked by hand: τ = 0.66 of ten tokens; the 2nd and 5th are above. R = 1, 0: A = ±0.7071.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> entropies = {"token_entropy": [[0.01, 0.9, 0.3, 0.05, 1.2, 0.02, 0.6, 0.1, 0.03, 0.4], [1.0]]}
     >>> batch = turn_batch([[1], [0]], tokens=[[list(range(10))], [[1]]], token_signals=entropies)
     >>> [round(x, 4) for x in rounded(earl(batch).advantage_RT)[0]]

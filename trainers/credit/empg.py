@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import following, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import following, group_z, over_turns, signal
 
 
 @component(
@@ -25,7 +25,7 @@ def empg(batch: TurnBatch, *, sharpness: float = 1.0, clarity: float = 0.1) -> T
     Worked by hand: A = 1, −1 (here ±0.70711), H = [0.2, 0.5] and [0.8]: H̃ = 0, ½, 1;
     g = 1.51943, 0.92158, 0.55897; f = 0.60653, 0, 0.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0]], signals={"entropy": [[0.2, 0.5], [0.8]]})
     >>> rounded(empg(batch))
     [[0.671236, 0.187838], [-0.859074, 0.0]]

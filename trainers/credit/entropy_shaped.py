@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_z, over_turns, signal
 
 
 @component(
@@ -23,7 +23,7 @@ def entropy_shaped(batch: TurnBatch, *, alpha: float = 0.4, kappa: float = 2.0) 
 
     Worked by hand: A = ±0.70711, H = 0.8, 2: min(0.32, 0.35355), min(0.8, 0.35355).
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(entropy_shaped(turn_batch([[1], [0]], signals={"entropy": [[0.8], [2.0]]})))
     [[1.027106], [-0.353553]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import following, reverse_cumsum, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import following, reverse_cumsum, signal
 
 
 @component("credit", "gae", paper="1506.02438", needs=("value",), bias="unbiased")
@@ -25,7 +25,7 @@ def gae(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) -> Tensor:
 
     Worked by hand: r = [0, 1], V = [0.3, 0.5], λ = 0.95: δ = [0.2, 0.5], A = [0.2 + 0.95·0.5, 0.5].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1]], signals={"value": [[0.3, 0.5]]})
     >>> rounded(gae(batch, lam=0.95)), rounded(gae(batch, discount=0.95))
     ([[0.675, 0.5]], [[0.65, 0.5]])

@@ -2,11 +2,11 @@
 
 import dataclasses
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
 from turnwise.trainers.credit.gae import gae
-from turnwise.trainers.groups import reverse_cumsum
-from turnwise.trainers.registry import component
-from turnwise.trainers.token_credit import sequences, token_signal
+from turnwise.trainers.kit.groups import reverse_cumsum
+from turnwise.trainers.kit.token_credit import sequences, token_signal
 
 
 @component(
@@ -30,7 +30,7 @@ def gae_bilevel(
 
     Worked by hand, two turns of two tokens, 1 paid at the end: turn returns 0.95, 1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> values = {"token_value": [[0.2, 0.3, 0.4, 0.5]]}
     >>> batch = turn_batch([[0, 1]], tokens=[[[1, 2], [3, 4]]], token_signals=values)
     >>> rounded(gae_bilevel(batch).advantage_RT), rounded(gae_bilevel(batch, lam=0.9).advantage_RT)

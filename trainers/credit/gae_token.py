@@ -1,9 +1,9 @@
 """PPO's generalised advantage estimation, token by token."""
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
 from turnwise.trainers.credit.gae import gae
-from turnwise.trainers.registry import component
-from turnwise.trainers.token_credit import sequences, token_signal
+from turnwise.trainers.kit.token_credit import sequences, token_signal
 
 
 @component("credit", "gae_token", paper="1707.06347", needs=("token_value",), bias="unbiased")
@@ -18,7 +18,7 @@ def gae_token(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) -> T
 
     Worked by hand: one turn of two tokens and one of one, paid 1 at the end; V = 0.2, 0.4, 0.6, λ = 0.95.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> values = {"token_value": [[0.2, 0.4, 0.6]]}
     >>> batch = turn_batch([[0, 1]], tokens=[[[1, 2], [3]]], token_signals=values)
     >>> rounded(gae_token(batch, lam=0.95).advantage_RT)

@@ -4,10 +4,10 @@ import dataclasses
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.credit.gae import gae
-from turnwise.trainers.groups import last_turn, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import last_turn, signal
 
 
 @component(
@@ -22,11 +22,11 @@ def gae_truncated(batch: TurnBatch, *, discount: float = 1.0, lam: float = 1.0) 
 
     δ_K = r_K + γ·V(s_{K+1}) − V(s_K) where a limit cut the trajectory, else as in ``gae``. Pardo et al. 2018,
     "Time limits in reinforcement learning" (partial-episode bootstrapping): right where the limit is not
-    part of the task, else the agent is told that running out of turns does not matter.
+    part of the task, else the agent learns that running out of turns does not matter.
 
     Worked by hand: r = [0, 1], V = [0.3, 0.5], cut in a state of value 0.2: A = [1.2 − 0.3, 1.2 − 0.5].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"value": [[0.3, 0.5], [0.3, 0.5]], "last_value": [0.2, 0.2]}
     >>> rounded(gae_truncated(turn_batch([[0, 1], [0, 1]], truncated=[True, False], signals=signals)))
     [[0.9, 0.7], [0.7, 0.5]]

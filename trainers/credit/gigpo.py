@@ -4,9 +4,9 @@ from typing import Literal
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import cells, group_mean, group_z, over_cells, over_turns, returns_to_go
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import cells, group_mean, group_z, over_cells, over_turns, returns_to_go
 
 
 @component(
@@ -34,7 +34,7 @@ def gigpo(
     Worked by hand: A in s0, s1 earns 0, 1; B in s0, s2 nothing; C in s0, s1, s3 earns 1 at the end.
     G in s0 is 0.95, 0, 0.9025, with mean 0.6175; in s1 it is 1, 0.95.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 0, 1]], states=[[0, 1], [0, 2], [0, 1, 3]])
     >>> rounded(gigpo(batch))
     [[0.665833, 0.358333, 0.0], [-1.284167, -0.666667, 0.0], [0.618333, 0.308333, 0.333333]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_std, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_std, over_turns
 
 
 @component(
@@ -21,7 +21,7 @@ def gpg(batch: TurnBatch) -> Tensor:
 
     Worked by hand: [1, 0, 0, 0] and [1, 1, 1, 1]: M/M′ = 2.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(gpg(turn_batch([[1], [0], [0], [0], [1], [1], [1], [1]], [0, 0, 0, 0, 1, 1, 1, 1])))
     [[1.5], [-0.5], [-0.5], [-0.5], [0.0], [0.0], [0.0], [0.0]]
     """

@@ -4,9 +4,9 @@ from typing import Literal
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_z, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_z, over_turns
 
 
 @component(
@@ -28,7 +28,7 @@ def grpo(batch: TurnBatch, *, normalize: Literal["std", "none"] = "std") -> Tens
 
     Worked by hand: R = [1, 0, 0, 0], mean 1/4, std √(3/4/3) = 1/2.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(grpo(turn_batch([[0, 1], [0], [0], [0, 0]])), 5)
     [[1.5, 1.5], [-0.5, 0.0], [-0.5, 0.0], [-0.5, -0.5]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_z, over_turns, reverse_cumsum
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_z, over_turns, reverse_cumsum
 
 
 @component(
@@ -25,7 +25,7 @@ def grpo_lambda(batch: TurnBatch, *, lam: float = 0.9, floor: float | None = Non
 
     Worked by hand: R = 1, 0: A = ±0.70711; three turns 1 + 0.5 + 0.25, 1 + 0.5, 1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(grpo_lambda(turn_batch([[0, 0, 1], [0]]), lam=0.5))
     [[1.237435, 1.060659, 0.707106], [-0.707106, 0.0, 0.0]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, cells, group_mean, group_std, over_cells, reverse_cumsum
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, cells, group_mean, group_std, over_cells, reverse_cumsum
 
 
 @component(
@@ -22,7 +22,7 @@ def grpo_process(batch: TurnBatch) -> Tensor:
 
     Worked by hand: rewards 0, 1 | 0: mean 1/3, std √(1/3) = 0.57735.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(grpo_process(turn_batch([[0, 1], [0]])))
     [[0.577349, 1.154699], [-0.577349, 0.0]]
     """

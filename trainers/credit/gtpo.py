@@ -5,10 +5,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
-from turnwise.trainers.groups import cells, group_sum, group_z, over_cells
-from turnwise.trainers.registry import component
-from turnwise.trainers.token_credit import Sequences, sequences, token_signal, tokens_of
+from turnwise.trainers.kit.groups import cells, group_sum, group_z, over_cells
+from turnwise.trainers.kit.token_credit import Sequences, sequences, token_signal, tokens_of
 
 
 @component(
@@ -33,7 +33,7 @@ def gtpo(
 
     Worked by hand: a b c e succeeds, a b d e fails, H̄ = 0.5: λ = 2, 2, 1, 2 and 0, 0, 1, 0.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> tokens = [[[1, 2, 3, 5]], [[1, 2, 4, 5]], [[7]], [[8]]]
     >>> entropies = {"token_entropy": [[0.5] * 4, [0.5] * 4, [0.5], [0.5]]}
     >>> batch = turn_batch([[1], [0], [0], [1]], tokens=tokens, token_signals=entropies)

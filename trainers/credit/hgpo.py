@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, cell_size, cells, group_mean, over_cells, returns_to_go
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, cell_size, cells, group_mean, over_cells, returns_to_go
 
 
 @component(
@@ -27,7 +27,7 @@ def hgpo(batch: TurnBatch, *, history: int = 2, alpha: float = 1.0, discount: fl
     1, 0, 0 (mean 1/3, std √2/3); of (s0, s1) it is 1, 0 (std 1/2). Weights 2/5 and 3/5:
     first 2/5·√2 + 3/5, second −2/5·√½ − 3/5, third −√½.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 0]], states=[[0, 1], [0, 1], [2, 1]])
     >>> rounded(hgpo(batch, discount=1.0)[:, 1:])
     [[1.165683], [-0.882841], [-0.707105]]

@@ -1,9 +1,9 @@
 """HICRA: tokens that plan get more of a success and less of a failure."""
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
-from turnwise.trainers.groups import group_mean
-from turnwise.trainers.registry import component
-from turnwise.trainers.token_credit import over_tokens, token_signal
+from turnwise.trainers.kit.groups import group_mean
+from turnwise.trainers.kit.token_credit import over_tokens, token_signal
 
 
 @component(
@@ -21,7 +21,7 @@ def hicra(batch: TurnBatch, *, alpha: float = 0.2) -> TokenCredit:
 
     Worked by hand: R = 1, 0, 0, 0: A = 0.75, −0.25; planning 0.9, −0.2.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> plans = {"token_planning": [[1, 0], [1, 0], [0], [0]]}
     >>> batch = turn_batch([[1], [0], [0], [0]], tokens=[[[1, 2]], [[1, 2]], [[1]], [[1]]], token_signals=plans)
     >>> rounded(hicra(batch).advantage_RT)[:2]

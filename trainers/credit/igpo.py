@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import cells, group_z, last_turn, over_cells, reverse_cumsum, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import cells, group_z, last_turn, over_cells, reverse_cumsum, signal
 
 
 @component(
@@ -23,7 +23,7 @@ def igpo(batch: TurnBatch, *, discount: float = 1.0) -> Tensor:
 
     Worked by hand: gains 0.5, 1 | −0.2 and outcomes 0.8 | 0: z = 0.1106, 0.9401 | −1.0507 and ±0.7071.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 0, 0.8], [0, 0]], signals={"information": [[0.5, 1.0, 0], [-0.2, 0]]})
     >>> rounded(igpo(batch))
     [[1.757806, 1.647206, 0.707106], [-1.757806, -0.707106, 0.0]]

@@ -2,9 +2,17 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, cells, over_cells, over_turns, peers_mean, reverse_cumsum, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import (
+    alone,
+    cells,
+    over_cells,
+    over_turns,
+    peers_mean,
+    reverse_cumsum,
+    signal,
+)
 
 
 @component(
@@ -25,7 +33,7 @@ def istar(batch: TurnBatch, *, weight: float = 1.0) -> Tensor:
 
     Worked by hand: implicit 0.005, 0.02 | −0.01, 0.01: largest sum 0.025, r = 0.2, 0.8 | −0.4, 0.4.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0]], signals={"implicit": [[0.005, 0.02], [-0.01, 0.01]]})
     >>> rounded(istar(batch))
     [[0.933336, 1.733304], [-1.866632, -0.800008]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import cells, group_z, over_cells, over_turns, reverse_cumsum
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import cells, group_z, over_cells, over_turns, reverse_cumsum
 
 
 @component(
@@ -23,7 +23,7 @@ def iter_research(batch: TurnBatch, *, discount: float = 0.95) -> Tensor:
 
     Worked by hand: a success of three turns [0.9025, 0.95, 1], a failure of two [0, 0].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(iter_research(turn_batch([[0, 0, 1], [0, 0]])))
     [[0.636096, 0.727104, 0.822901], [-1.093051, -1.093051, 0.0]]
     """

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, group_mean, group_std, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, group_mean, group_std, over_turns
 
 
 @component(
@@ -23,7 +23,7 @@ def lite_ppo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [1, 0, 0, 0], [1, 1, 1, 0]: std √(2/7) = 0.534522.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> R = [[1], [0], [0], [0], [1], [1], [1], [0]]
     >>> rounded(lite_ppo(turn_batch(R, [0, 0, 0, 0, 1, 1, 1, 1])))
     [[1.403119], [-0.467706], [-0.467706], [-0.467706], [0.467706], [0.467706], [0.467706], [-1.403119]]

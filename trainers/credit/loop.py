@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, over_turns, peers_mean
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, over_turns, peers_mean
 
 
 @component("credit", "loop", paper="2502.01600", bias="biased: advantages near zero are dropped")
@@ -17,7 +17,7 @@ def loop(batch: TurnBatch, *, smallest: float = 0.01) -> Tensor:
 
     Worked by hand: R = [1, 0.5, 0, 0.5]; 1 − 1/3, 0.5 − 0.5, …
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(loop(turn_batch([[1], [0.5], [0], [0.5]])))
     [[0.666667], [0.0], [-0.666667], [0.0]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, group_mean, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, group_mean, over_turns
 
 
 @component(
@@ -23,7 +23,7 @@ def maxrl(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [1, 0, 0, 0], R̄ = 1/4.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(maxrl(turn_batch([[0, 1], [0], [0], [0]])))
     [[3.0, 3.0], [-1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_z, last_turn, over_cells, over_turns, turn_cells
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_z, last_turn, over_cells, over_turns, turn_cells
 
 
 @component(
@@ -24,7 +24,7 @@ def mt_grpo(batch: TurnBatch, *, weight: float = 1.0) -> Tensor:
 
     Worked by hand: first-turn rewards [0.2, 0, 0.2, 0.1], outcomes [1, 0, 0, 1].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(mt_grpo(turn_batch([[0.2, 1], [0, 0], [0.2, 0], [0.1, 1]])))
     [[1.648408, 0.865875], [-2.170096, -0.865875], [-0.083343, -0.865875], [0.605031, 0.865875]]
     """

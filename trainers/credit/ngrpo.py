@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import EPS, group_size, group_sum, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import EPS, group_size, group_sum, over_turns
 
 
 @component(
@@ -22,7 +22,7 @@ def ngrpo(batch: TurnBatch, *, best: float = 1.0) -> Tensor:
 
     Worked by hand: R = [0, 0, 0, 0] and 1: μ′ = 0.2, s′ = √0.2 = 0.447214.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(ngrpo(turn_batch([[0], [0], [0], [0]])))
     [[-0.447213], [-0.447213], [-0.447213], [-0.447213]]
     >>> rounded(ngrpo(turn_batch([[1], [0], [0], [0]])))

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, group_sum, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, group_sum, over_turns
 
 
 @component(
@@ -22,7 +22,7 @@ def opo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [1, 0], L = [3, 1], baseline 3/4.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(opo(turn_batch([[0, 0, 1], [0]])))
     [[0.25, 0.25, 0.25], [-0.75, 0.0, 0.0]]
     """

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, over_turns
 
 
 @component(
@@ -23,7 +23,7 @@ def pass_at_k(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [1, 0.4, 0]: 1 − 0.4.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(pass_at_k(turn_batch([[0, 1], [0.4], [0]])))
     [[0.6, 0.6], [0.0, 0.0], [0.0, 0.0]]
     """

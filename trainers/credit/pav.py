@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import following, returns_to_go, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import following, returns_to_go, signal
 
 
 @component(
@@ -12,6 +12,7 @@ from turnwise.trainers.registry import component
     "pav",
     paper="2410.08146",
     needs=("value",),
+    critic="returns",
     bias="biased: adds the progress that a best-of-K prover would see",
 )
 def pav(batch: TurnBatch, *, weight: float = 3.0, attempts: int = 4) -> Tensor:
@@ -24,7 +25,7 @@ def pav(batch: TurnBatch, *, weight: float = 3.0, attempts: int = 4) -> Tensor:
 
     Worked by hand: V = 0.4, 0.5, 0.3 and 0.6 at the end: progress under best of 4 is 0.0671, −0.1776, 0.2145.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(pav(turn_batch([[0, 0, 0.6]], signals={"value": [[0.4, 0.5, 0.3]]})))
     [[0.4013, -0.4328, 0.9435]]
     """

@@ -4,10 +4,10 @@ import dataclasses
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.credit.return_to_go import return_to_go
-from turnwise.trainers.groups import last_turn, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import last_turn, signal
 
 
 @component(
@@ -25,11 +25,11 @@ def ppr(batch: TurnBatch, *, shift: float = 1.0) -> Tensor:
     makes every p̂ ≥ 0, a failure ≤ 0. Xu et al. 2025, eq. 4.
 
     Ours: leave-one-out baselines of the return-to-go where the paper has PPO's critic. The reward part ``renorm``
-    does the same with a part of the environment's own ledger.
+    does the same with one of the environment's own reward components.
 
     Worked by hand: p = 0.8, 0.4: R = 1 gives 0.8, 0.4, 1; R = 0 gives −0.2, −0.6, 0; returns 2.2, 1.4, 1 | −0.8, −0.6, 0.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> scores = {"principle": [[0.8, 0.4, 0.9], [0.8, 0.4, 0.9]]}
     >>> rounded(ppr(turn_batch([[0, 0, 1], [0, 0, 0]], signals=scores)))
     [[3.0, 2.0, 1.0], [-3.0, -2.0, -1.0]]

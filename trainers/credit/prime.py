@@ -1,7 +1,8 @@
 """PRIME: an implicit process reward for every token, and the outcome on the last one."""
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
-from turnwise.trainers.groups import (
+from turnwise.trainers.kit.groups import (
     alone,
     group_size,
     group_sum,
@@ -10,8 +11,7 @@ from turnwise.trainers.groups import (
     reverse_cumsum,
     whiten,
 )
-from turnwise.trainers.registry import component
-from turnwise.trainers.token_credit import sequences, token_signal
+from turnwise.trainers.kit.token_credit import sequences, token_signal
 
 
 @component(
@@ -33,7 +33,7 @@ def prime(batch: TurnBatch, *, process: float = 5.0, outcome: float = 5.0) -> To
 
     Worked by hand: r = 0.02, 0.01, −0.005 | −0.01, −0.02, R = 1, 0; summed 16.666, 8.889, 4.4445 | −12.78, −10.555.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> implicit = {"token_implicit": [[0.02, 0.01, -0.005], [-0.01, -0.02]]}
     >>> batch = turn_batch([[1], [0]], tokens=[[[1, 2, 3]], [[1, 2]]], token_signals=implicit)
     >>> rounded(prime(batch).advantage_RT, 4)

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_z, over_turns, signal
 
 
 @component(
@@ -25,7 +25,7 @@ def pro_grpo(batch: TurnBatch, *, alpha: float = 0.5, lowest: float = 0.2) -> Te
 
     Worked by hand: c = ½ and ¼, c̄ = ⅜, z = ±0.707106; bonus ½·(−⅛) and ½·⅛.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> said = {"logp": [[-0.6931471805599453], [-1.3862943611198906]], "tokens": [[1], [1]]}
     >>> rounded(pro_grpo(turn_batch([[1], [0]], signals=said)), 4)
     [[0.6446], [-0.6446]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import over_turns
 
 
 @component(
@@ -25,7 +25,7 @@ def psr_nsr(
 
     Worked by hand: R = [1, 0, 0, 1].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(psr_nsr(turn_batch([[1], [0], [0], [1]])))
     [[0.1], [-1.0], [-1.0], [0.1]]
     """

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, over_turns, peers_mean, reverse_cumsum
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, over_turns, peers_mean, reverse_cumsum
 
 
 @component(
@@ -25,7 +25,7 @@ def pure(batch: TurnBatch, *, temperature: float = 0.1) -> Tensor:
     Worked by hand for [0.9, −0.8, 0.5]: r* = [0, −0.8, 0], and the other's Σ r*/3 = 0.278:
     −0.8 − 3·0.278, −0.8 − 2·0.278, 0 − 0.278.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(pure(turn_batch([[0.9, -0.8, 0.5], [0.9, 0.8, 0.85]])))
     [[-1.633989, -1.355992, -0.277996], [1.633989, 1.199632, 0.527782]]
     """

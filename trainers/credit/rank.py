@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_size, group_z, over_turns
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_size, group_z, over_turns
 
 
 @component(
@@ -23,7 +23,7 @@ def rank(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [5, 7, 3, 9] beat 1, 2, 0, 3 of 3 peers.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(rank(turn_batch([[5], [7], [3], [9]])))
     [[-0.387297], [0.387297], [-1.161892], [1.161892]]
     """

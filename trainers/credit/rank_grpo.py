@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_z, over_cells, returns_to_go, turn_cells
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_z, over_cells, returns_to_go, turn_cells
 
 
 @component(
@@ -23,7 +23,7 @@ def rank_grpo(batch: TurnBatch) -> Tensor:
     Worked by hand (hits 1,0,1 | 0,0,1 | 1,1,0 with those weights): first ranks 1.5, 0.5, 1.6309.
 
     >>> from math import log2
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[1, 0, 0.5], [0, 0, 0.5], [1, 1 / log2(3), 0]])
     >>> rounded(rank_grpo(batch))
     [[0.468209, -0.576588, 0.57715], [-1.148031, -0.576588, 0.57715], [0.679823, 1.153175, -1.154301]]

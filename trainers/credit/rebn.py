@@ -4,9 +4,9 @@ from typing import Literal
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import returns_to_go
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import returns_to_go
 
 
 @component(
@@ -25,7 +25,7 @@ def rebn(
 
     Worked by hand: G = [0.81, 0.9, 1], [−0.9, −1]; mean 0.162.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(rebn(turn_batch([[0, 0, 1], [0, -1]])))
     [[0.711712, 0.81056, 0.920392], [-1.166416, -1.276248, 0.0]]
     >>> rounded(rebn(turn_batch([[0, 0, 1], [0, -1]]), std="sample"))

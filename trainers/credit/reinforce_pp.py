@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import returns_to_go, whiten
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import returns_to_go, whiten
 
 
 @component(
@@ -23,7 +23,7 @@ def reinforce_pp(batch: TurnBatch, *, discount: float = 1.0) -> Tensor:
 
     Worked by hand (rewards [0, 0, 1] and [0, 0]): G = [1, 1, 1, 0, 0], mean 0.6, var 0.3.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(reinforce_pp(turn_batch([[0, 0, 1], [0, 0]])))
     [[0.730297, 0.730297, 0.730297], [-1.095445, -1.095445, 0.0]]
     """

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, over_turns, whiten
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, over_turns, whiten
 
 
 @component(
@@ -24,7 +24,7 @@ def reinforce_pp_baseline(batch: TurnBatch) -> Tensor:
 
     Worked by hand: s = [0.5, 0.5, −0.5, 0, 0], mean 0.1, var 0.175 (n − 1).
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(reinforce_pp_baseline(turn_batch([[0, 1], [0], [1], [1]], [0, 0, 1, 1])))
     [[0.956183, 0.956183], [-1.434274, 0.0], [-0.239046, 0.0], [-0.239046, 0.0]]
     """

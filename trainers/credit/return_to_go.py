@@ -4,9 +4,9 @@ from typing import Literal
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, group_sum, peers_mean, returns_to_go
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, group_sum, peers_mean, returns_to_go
 
 
 @component("credit", "return_to_go", bias="unbiased")
@@ -32,7 +32,7 @@ def return_to_go(
     Worked by hand: rewards [0, 1], [0], [0.5, 0, −0.5] give G = [1, 1], [0], [0, −0.5, −0.5];
     first turn 1 − (0+0)/2, 0 − (1+0)/2, 0 − (1+0)/2; second 1 − (0−0.5)/2 = 1.25.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0], [0.5, 0, -0.5]])
     >>> rounded(return_to_go(batch))
     [[1.0, 1.25, 0.0], [-0.5, 0.0, 0.0], [-0.5, -1.0, -0.5]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, over_turns, peers_mean
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, over_turns, peers_mean
 
 
 @component("credit", "rloo", paper="2402.14740", bias="unbiased")
@@ -16,7 +16,7 @@ def rloo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = [1, 0, 0, 0]; 1 − 0, and 0 − 1/3.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(rloo(turn_batch([[0, 1], [0], [0], [0, 0]])))
     [[1.0, 1.0], [-0.333333, 0.0], [-0.333333, 0.0], [-0.333333, -0.333333]]
     """

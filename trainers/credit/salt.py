@@ -5,9 +5,18 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import cells, following, group_mean, group_z, over_cells, over_turns, peers_mean
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import (
+    alone,
+    cells,
+    following,
+    group_mean,
+    group_z,
+    over_cells,
+    over_turns,
+    peers_mean,
+)
 
 
 @component(
@@ -28,7 +37,7 @@ def salt(batch: TurnBatch, *, base: Literal["grpo", "rloo"] = "grpo") -> Tensor:
 
     Worked by hand: outcomes 1, 0, 1, 0; rollouts 1–3 share the first step: A = ±0.866, mean 0.2887.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 1], [0, 0]], states=[[0, 1], [0, 1], [0, 1], [0, 2]])
     >>> rounded(salt(batch))
     [[0.288675, 0.866024], [0.288675, -0.866024], [0.288675, 0.866024], [-0.866024, -0.866024]]
@@ -39,6 +48,7 @@ def salt(batch: TurnBatch, *, base: Literal["grpo", "rloo"] = "grpo") -> Tensor:
         advantage_B = group_z(batch.return_B, batch.group_B)
     else:
         advantage_B = batch.return_B - peers_mean(batch.return_B, batch.group_B)
+        advantage_B = advantage_B.masked_fill(alone(batch.group_B), 0.0)
     state_BK = cells(batch.group_B[:, None], batch.state_BK)
     own_B = -1 - torch.arange(len(advantage_B), device=advantage_B.device)  # leads where nobody else goes
     edge_BK = cells(state_BK, following(state_BK, own_B, batch.mask_BK))

@@ -5,8 +5,9 @@ from math import log
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import (
+from turnwise.trainers.kit.groups import (
     cells,
     group_mean,
     group_size,
@@ -15,7 +16,6 @@ from turnwise.trainers.groups import (
     over_turns,
     signal,
 )
-from turnwise.trainers.registry import component
 
 
 @component(
@@ -36,7 +36,7 @@ def seed_grpo(batch: TurnBatch, *, alpha: float = 0.0417) -> Tensor:
     Worked by hand: mean log-probabilities −0.2, −0.4, −0.3, −0.9, the first two alike: p = 0.5648, 0.2810, 0.1542,
     SE = 0.9676, factor 0.9717; R = 1, 1, 0, 0.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> said = {"logp": [[-0.2], [-0.4], [-0.3], [-0.9]], "tokens": [[1]] * 4}
     >>> rounded(seed_grpo(turn_batch([[1], [1], [0], [0]], states=[[1], [1], [2], [3]], signals=said)), 4)
     [[0.4859], [0.4859], [-0.4859], [-0.4859]]

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import (
+from turnwise.trainers.kit.groups import (
     alone,
     cell_size,
     over_cells,
@@ -12,7 +13,6 @@ from turnwise.trainers.groups import (
     prefix_cells,
     returns_to_go,
 )
-from turnwise.trainers.registry import component
 
 
 @component("credit", "siblings", bias="unbiased")
@@ -30,7 +30,7 @@ def siblings(batch: TurnBatch) -> Tensor:
     Worked by hand: G = 1, 1 | 0, 0 | ½, ½. All start alike: 1 − ¼, 0 − ¾, ½ − ½. At the second turn the first
     two meet (1 − 0, 0 − 1), the third is alone there: ½ − (1 + 0)/2.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 0], [0, 0.5]], states=[[0, 1], [0, 1], [0, 2]])
     >>> rounded(siblings(batch))
     [[0.75, 1.0], [-0.75, -1.0], [0.0, 0.0]]

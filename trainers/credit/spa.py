@@ -4,10 +4,10 @@ import dataclasses
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.credit.return_to_go import return_to_go
-from turnwise.trainers.groups import signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import signal
 
 
 @component(
@@ -28,7 +28,7 @@ def spa(batch: TurnBatch, *, progress: float = 1.0, grounding: float = 0.5) -> T
 
     Worked by hand: ĉ = 0.1, 0.3, 0.4, g = 1, 0, 1: r = 0.6, 0.3, 0.9, returns 1.8, 1.2, 0.9; a peer without any.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"progress": [[0.1, 0.3, 0.4], [0]], "valid": [[1, 0, 1], [0]]}
     >>> rounded(spa(turn_batch([[0, 0, 1], [0]], signals=signals)))
     [[1.8, 1.2, 0.9], [-1.8, 0.0, 0.0]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import following, reverse_cumsum, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import following, reverse_cumsum, signal
 
 
 @component(
@@ -27,7 +27,7 @@ def spo_chain(batch: TurnBatch, *, sure: float = 0.9) -> Tensor:
     Worked by hand: V = 5/9, 8/9, 3/9, paid 1 at the end; a fourth of the policy's mind at turns 1 and 3, sure at 2.
 
     >>> from math import log
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"fork_value": [[5 / 9, 8 / 9, 3 / 9]], "tokens": [[1, 2, 1]]}
     >>> signals["logp"] = [[log(0.25), 2 * log(0.95), log(0.25)]]
     >>> rounded(spo_chain(turn_batch([[0, 0, 1]], signals=signals)), 4)

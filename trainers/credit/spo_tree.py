@@ -2,14 +2,15 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import following, group_mean, over_cells, over_turns, prefix_cells
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import following, group_mean, over_cells, over_turns, prefix_cells
 
 
 @component(
     "credit",
     "spo_tree",
+    shared_turns=True,
     paper="2505.23564",
     bias="biased: a node's value is the mean of rollouts among which is the trajectory itself",
 )
@@ -23,7 +24,7 @@ def spo_tree(batch: TurnBatch) -> Tensor:
 
     Worked by hand: leaves 1, 1 | 0, 1 under two children: root 3/4, children 1 and 1/2.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 1], [0, 1], [0, 0], [0, 1]], states=[[0, 1], [0, 1], [0, 2], [0, 2]])
     >>> rounded(spo_tree(batch))
     [[0.25, 0.0], [0.25, 0.0], [-0.25, -0.5], [-0.25, 0.5]]

@@ -2,14 +2,15 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, over_turns, peers_mean, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, over_turns, peers_mean, signal
 
 
 @component(
     "credit",
     "tempflow",
+    shared_turns=True,
     paper="2508.04324",
     needs=("entropy",),
     bias="biased: turns weigh by their entropy, relative to that of the trajectory's own other turns",
@@ -24,7 +25,7 @@ def tempflow(batch: TurnBatch) -> Tensor:
 
     Worked by hand: H = 0.2, 0.5, 0.8 weigh 0.4, 1, 1.6; returns 1 and 0 differ by ±1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> batch = turn_batch([[0, 0, 1], [0]], signals={"entropy": [[0.2, 0.5, 0.8], [0.3]]})
     >>> rounded(tempflow(batch))
     [[0.4, 1.0, 1.6], [-1.0, 0.0, 0.0]]

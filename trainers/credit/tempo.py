@@ -2,8 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import (
+from turnwise.trainers.kit.groups import (
     EPS,
     following,
     group_mean,
@@ -12,12 +13,12 @@ from turnwise.trainers.groups import (
     over_turns,
     prefix_cells,
 )
-from turnwise.trainers.registry import component
 
 
 @component(
     "credit",
     "tempo",
+    shared_turns=True,
     paper="2509.18314",
     bias="biased: values and standard deviation come from a group that the trajectory itself belongs to",
 )
@@ -33,7 +34,7 @@ def tempo(batch: TurnBatch) -> Tensor:
 
     Worked by hand: R = 1, 1, 0, 0 over prefixes ab, ab, ac, d: std 0.57735, V(a) = 2/3, V(ab) = 1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> states = [[0, 1, 2], [0, 1, 2], [0, 1, 3], [0, 4]]
     >>> rounded(tempo(turn_batch([[0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0]], states=states)))[0]
     [1.154699, 1.443373, 0.866024]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, group_mean, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, group_mean, group_z, over_turns, signal
 
 
 @component(
@@ -23,7 +23,7 @@ def tp_grpo(batch: TurnBatch, *, alpha: float = 1.0, success: float = 1.0) -> Te
 
     Worked by hand: outcomes 1, 0, 0, 1, rate 0.5: 0.8660, 0.8660 − 0.5 | −0.8660, 0.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"wrong": [[0, 1], [1, 0], [1, 1], [0, 0]]}
     >>> rounded(tp_grpo(turn_batch([[0, 1], [0, 0], [0, 0], [0, 1]], signals=signals)), 4)[:2]
     [[0.866, 0.366], [-0.866, 0.0]]

@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import alone, returns_to_go, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import alone, returns_to_go, signal
 
 
-@component("credit", "tree", needs=("edge", "leaf_weight"), bias="unbiased")
+@component("credit", "tree", shared_turns=True, needs=("edge", "leaf_weight"), bias="unbiased")
 def tree(batch: TurnBatch) -> Tensor:
     """Return-to-go minus the mean return-to-go of the turn's siblings, weighted by the leaf's share of its tree.
 
@@ -25,7 +25,7 @@ def tree(batch: TurnBatch) -> Tensor:
     Worked by hand: a root that branches at its second turn (returns 1 and 0, w = ½ each), and one that ended
     before it (return ½, w = 1), w doubled: first turn 1·(1 − ½), 1·(0 − ½), 2·(½ − ½); second 1 − 0, 0 − 1.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> grown = {"edge": [[1, 0], [1, 0], [0]], "leaf_weight": [[1, 1], [1, 1], [2]]}
     >>> rounded(tree(turn_batch([[0, 1], [0, 0], [0.5]], signals=grown)))
     [[0.5, 1.0], [-0.5, -1.0], [0.0, 0.0]]

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, over_cells, reverse_cumsum, turn_cells
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, over_cells, reverse_cumsum, turn_cells
 
 
 @component(
@@ -22,7 +22,7 @@ def turn_index(batch: TurnBatch) -> Tensor:
 
     Worked by hand: rewards [1, 1], [0]: b = [1/2, 1].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(turn_index(turn_batch([[1, 1], [0]])))
     [[0.5, 0.0], [-0.5, 0.0]]
     """

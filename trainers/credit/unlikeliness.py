@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_size, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_size, group_z, over_turns, signal
 
 
 @component(
@@ -24,7 +24,7 @@ def unlikeliness(batch: TurnBatch, *, beta: float = 0.25) -> Tensor:
     Worked by hand: log-probabilities −10, −30, −20, −40 give ranks 3, 1, 2, 0, so
     R = [1, 1, 0, 1] becomes [0.8125, 0.9375, 0, 1].
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"logp": [[-10], [-30], [-20], [-40]], "tokens": [[1], [1], [1], [1]]}
     >>> rounded(unlikeliness(turn_batch([[1], [1], [0], [1]], signals=signals)))
     [[0.268866], [0.537732], [-1.478762], [0.672165]]

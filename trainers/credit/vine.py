@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import following, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import following, signal
 
 
 @component("credit", "vine", paper="2410.01679", needs=("fork_value",), bias="unbiased")
@@ -17,7 +17,7 @@ def vine(batch: TurnBatch) -> Tensor:
 
     Worked by hand: V = 4/9, 7/9, 3/9, reward 1 at the end.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> rounded(vine(turn_batch([[0, 0, 1]], signals={"fork_value": [[4 / 9, 7 / 9, 3 / 9]]})))
     [[0.333333, -0.444444, 0.666667]]
     """

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import TurnBatch
-from turnwise.trainers.groups import group_mean, group_z, over_turns, signal
-from turnwise.trainers.registry import component
+from turnwise.trainers.kit.groups import group_mean, group_z, over_turns, signal
 
 
 @component(
@@ -25,7 +25,7 @@ def xrpo(batch: TurnBatch, *, weight: float = 2.5, cap: float = 0.5, success: fl
     Worked by hand: s = −0.2, −0.6, −0.4, −0.4: η = 1.2214, 0.8187, 1, 1; A = ±0.866025, and the second's bonus
     min(2.5·0.1813, 0.433) = 0.433.
 
-    >>> from turnwise.trainers.by_hand import rounded, turn_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> signals = {"logp": [[-0.2], [-0.6], [-0.4], [-0.4]], "tokens": [[1], [1], [1], [1]]}
     >>> rounded(xrpo(turn_batch([[1], [1], [0], [0]], signals=signals)))
     [[0.866024], [1.299036], [-0.866024], [-0.866024]]

@@ -1,1 +1,1 @@
-"""The judge parts; one file each: what someone else says of the turns, before they are rewarded."""
+"""The judges, one file each: they label single turns before rewards are computed."""

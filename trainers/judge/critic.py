@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from turnwise.trainers.asking import ask, counting, judge_policy, transcript
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import with_signals
+from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.reward_edits import with_signals
 
 QUESTION = """\
 Below is an attempt of an agent at a task. {hint} Judge each of its turns by itself: is the step a mistake?
@@ -60,7 +60,7 @@ async def critic(
 def verdict(
     answers: Sequence[str], turns: int, vote: Literal["intersection", "majority", "mean"]
 ) -> list[float]:
-    """How wrong each turn is, by the answers that can be read."""
+    """How wrong each turn is, according to those of the judge's answers that can be read."""
     said = [numbers for answer in answers if (numbers := _numbers(answer)) is not None]
     shares = [sum(k in numbers for numbers in said) / max(1, len(said)) for k in range(1, turns + 1)]
     if vote == "mean":

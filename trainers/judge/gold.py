@@ -1,16 +1,16 @@
-"""The environment's own solution as judge: how far each turn brought the agent."""
+"""The environment's own solution as judge: how much closer each turn brought the agent to the goal."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from turnwise.agents.core import Episode
-from turnwise.envs.core import AgentEnv, End
+from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.registry import make
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import with_signals
-from turnwise.trainers.tournament import standings
+from turnwise.trainers.kit.bracket import standings
+from turnwise.trainers.kit.reward_edits import with_signals
 
 FAR = 60  # steps of gold that are looked at
 
@@ -24,7 +24,7 @@ async def gold(groups: Sequence[Group]) -> list[Group]:
     tournament decided by return, then by the steps that were left in the end. No model is asked; costs replays
     and gold's steps, no tokens. From where a replay differs (chance in forks), turns are not called wrong.
 
-    >>> from turnwise.trainers.play import plan_groups, try_out
+    >>> from turnwise.trainers.strategy.runner import plan_groups, try_out
     >>> from turnwise.trainers.strategy.chain import chain
     >>> played, _ = try_out(chain, "scripted:gold", "shop/quick", groups=1, size=2)
     >>> judged = asyncio.run(gold(played))
@@ -39,7 +39,7 @@ async def _judge(group: Group) -> Group:
     left = [found[-1][2] if found else FAR for found in told]
 
     async def compare(i: int, j: int) -> tuple[float, float]:
-        return tuple(group[x].trajectory.ret - left[x] / (100 * FAR) for x in (i, j))  # pyright: ignore
+        return tuple(group[x].trajectory.total_reward - left[x] / (100 * FAR) for x in (i, j))  # pyright: ignore
 
     places = await standings(len(group), compare)
     return [
@@ -75,10 +75,10 @@ def _verdicts(episode: Episode) -> list[tuple[float, float, int]]:
 def _left(env: AgentEnv[Any]) -> int:
     """Steps that gold takes from here to a solution; ``FAR`` where it finds none."""
     if env.now.end is not None:
-        return 0 if env.now.end is End.SOLVED else FAR
+        return 0 if env.now.end is EndReason.SOLVED else FAR
     tried = env.fork()
     for steps in range(1, FAR):
         step = tried.step(tried.gold(tried.state))
         if (end := step.info.get("end")) is not None:
-            return steps if end is End.SOLVED else FAR
+            return steps if end is EndReason.SOLVED else FAR
     return FAR

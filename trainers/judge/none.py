@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
 
 
 @component("judge", "none")
 async def none(groups: Sequence[Group]) -> list[Group]:
-    """Nobody says anything; the groups are what they were.
+    """Returns the groups unchanged: no judge is asked.
 
     >>> import asyncio
-    >>> from turnwise.trainers.by_hand import episode
+    >>> from turnwise.trainers.kit.toy_batches import episode
     >>> group = [episode([1])]
     >>> asyncio.run(none([group]))[0] is group
     True

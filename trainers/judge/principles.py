@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from turnwise.trainers.asking import ask, counting, judge_policy, transcript
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import with_signals
+from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.reward_edits import with_signals
 
 QUESTION = """\
 Below is an attempt of an agent at a task. For every turn first state the principles by which a good turn at this
@@ -19,7 +19,7 @@ End with one line for each turn: `TURN n: s/m`, where m principles apply and s a
 
 @component("judge", "principles", paper="2509.25598", gives=("principle",))
 async def principles(groups: Sequence[Group], *, policy: str = "openai:judge") -> list[Group]:
-    """A policy reads each episode and gives every turn s of m points.
+    """A policy reads each episode and gives every turn s points out of m.
 
     ``principle`` is s/m in [0, 1]; a line that is missing or makes no sense (m ≤ 0, s > m) gives 0. Xu et al. 2025, whose
     judge is a trained model that sees one turn at a time; here any policy sees the whole attempt at once.
@@ -40,7 +40,7 @@ async def principles(groups: Sequence[Group], *, policy: str = "openai:judge") -
 
 
 def scores(answer: str, turns: int) -> list[float]:
-    """The share of the principles that each turn keeps, as an answer says."""
+    """The share of the principles that each turn follows, according to the judge's answer."""
     found = [0.0] * turns
     for number, kept, total in re.findall(
         r"^\W*TURN\s+(\d+)\W*:\s*(\d+)\s*/\s*(\d+)", answer, re.MULTILINE | re.IGNORECASE

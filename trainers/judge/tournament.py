@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from turnwise.agents.core import Policy
-from turnwise.trainers.asking import ask, counting, judge_policy, transcript
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import with_signals
-from turnwise.trainers.tournament import standings
+from turnwise.trainers.kit.asking import ask, counting, judge_policy, transcript
+from turnwise.trainers.kit.bracket import standings
+from turnwise.trainers.kit.reward_edits import with_signals
 
 QUESTION = """\
 Two agents tried the same task. Compare how well each did it.
@@ -57,7 +57,7 @@ async def _rank(judge: Policy, group: Group) -> Group:
 
 
 def points(answer: str) -> tuple[float, float]:
-    """What each side gets, as an answer says; 5 to both where it does not."""
+    """The points of both sides according to the judge's answer; 5 for both where it gives none."""
     found = re.findall(
         r"^\W*POINTS:\s*(\d+(?:\.\d+)?)\D+(\d+(?:\.\d+)?)", answer, re.MULTILINE | re.IGNORECASE
     )

@@ -2,12 +2,12 @@
 
 import torch
 
+from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import log_ratio, token_mean
+from turnwise.trainers.kit.tokens import log_ratio, token_mean
 
 
-@component("loss", "clip", paper="1707.06347")
+@component("loss", "clip", slope="-A", paper="1707.06347")
 def clip(batch: TokenBatch, *, low: float = 0.2, high: float = 0.2, dual: float | None = 3.0) -> TokenLoss:
     """PPO's clipped policy-gradient loss per token.
 
@@ -22,7 +22,7 @@ def clip(batch: TokenBatch, *, low: float = 0.2, high: float = 0.2, dual: float 
     Worked by hand with ρ = 1.5, 0.5, 0.5, 5 and A = 1, 1, −1, −1:
 
     >>> from math import log
-    >>> from turnwise.trainers.by_hand import rounded, token_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
     >>> batch = token_batch(
     ...     [[log(1.5), log(0.5), log(0.5), log(5.0)]], [[1, 1, -1, -1]], old_logp=[[0, 0, 0, 0]]
     ... )

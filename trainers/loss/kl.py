@@ -3,14 +3,14 @@
 from typing import Literal
 
 from turnwise.errors import RecipeError
+from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import bounded, token_mean
+from turnwise.trainers.kit.tokens import bounded, token_mean
 
 CAP = 10.0  # of one token's estimate, as in verl
 
 
-@component("loss", "kl", needs=("reference",))
+@component("loss", "kl", slope="own", needs=("reference",))
 def kl(batch: TokenBatch, *, estimator: Literal["k1", "k2", "k3"] = "k3") -> TokenLoss:
     """A penalty that keeps the policy near the reference.
 
@@ -25,7 +25,7 @@ def kl(batch: TokenBatch, *, estimator: Literal["k1", "k2", "k3"] = "k3") -> Tok
     Worked by hand with π = 0.8·π_ref, x = log 0.8 = −0.223144:
 
     >>> from math import log
-    >>> from turnwise.trainers.by_hand import rounded, token_batch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
     >>> batch = token_batch([[log(0.4)]], reference_logp=[[log(0.5)]])
     >>> [rounded(kl(batch, estimator=k).loss_RT) for k in ("k1", "k2", "k3")]
     [[[-0.223144]], [[0.024897]], [[0.026856]]]

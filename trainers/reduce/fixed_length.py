@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import RowMask
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import units
+from turnwise.trainers.kit.tokens import units
 
 
 @component("reduce", "fixed_length", paper="2503.20783", bias="unbiased: up to the factor 1/length")
@@ -17,7 +17,7 @@ def fixed_length(rows: RowMask, *, length: int = 256) -> Tensor:
 
     Worked by hand: two trajectories, length 4.
 
-    >>> from turnwise.trainers.by_hand import rounded, row_mask
+    >>> from turnwise.trainers.kit.toy_batches import rounded, row_mask
     >>> rounded(fixed_length(row_mask([[0, 0, -1, 1], [0]]), length=4))
     [[0.125, 0.125, 0.0, 0.125], [0.125, 0.0, 0.0, 0.0]]
     """

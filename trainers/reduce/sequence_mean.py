@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import RowMask
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import unit_sum, units
+from turnwise.trainers.kit.tokens import unit_sum, units
 
 
 @component(
@@ -22,7 +22,7 @@ def sequence_mean(rows: RowMask) -> Tensor:
 
     Worked by hand: trajectories of 3 and 1 tokens, the second in two rows of which one is empty.
 
-    >>> from turnwise.trainers.by_hand import rounded, row_mask
+    >>> from turnwise.trainers.kit.toy_batches import rounded, row_mask
     >>> rounded(sequence_mean(row_mask([[0, 0, -1, 1], [0], [-1]], trajectory=[0, 1, 1])))
     [[0.166667, 0.166667, 0.0, 0.166667], [0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """

@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import RowMask
-from turnwise.trainers.registry import component
 
 
 @component(
@@ -17,7 +17,7 @@ def token_mean(rows: RowMask) -> Tensor:
 
     w = 1 / (number of sampled tokens).
 
-    >>> from turnwise.trainers.by_hand import rounded, row_mask
+    >>> from turnwise.trainers.kit.toy_batches import rounded, row_mask
     >>> rounded(token_mean(row_mask([[0, 0, -1, 1], [0]])))
     [[0.25, 0.25, 0.0, 0.25], [0.25, 0.0, 0.0, 0.0]]
     """

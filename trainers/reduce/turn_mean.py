@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
+from turnwise.registry import component
 from turnwise.trainers.core import RowMask
-from turnwise.trainers.registry import component
-from turnwise.trainers.tokens import unit_sum, units
+from turnwise.trainers.kit.tokens import unit_sum, units
 
 
 @component("reduce", "turn_mean", bias="biased: the denominator depends on lengths that the policy chooses")
@@ -16,7 +16,7 @@ def turn_mean(rows: RowMask) -> Tensor:
 
     Worked by hand: turns of 2, 1 and 1 tokens.
 
-    >>> from turnwise.trainers.by_hand import rounded, row_mask
+    >>> from turnwise.trainers.kit.toy_batches import rounded, row_mask
     >>> rounded(turn_mean(row_mask([[0, 0, -1, 1], [0]])))
     [[0.166667, 0.166667, 0.0, 0.333333], [0.333333, 0.0, 0.0, 0.0]]
     """

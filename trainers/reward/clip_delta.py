@@ -2,16 +2,16 @@
 
 from itertools import pairwise
 
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import Turns, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, replace_turns, with_part
 
 
 @component("reward", "clip_delta", paper="2410.15115")
 def clip_delta(
     group: Group, *, part: str = "progress", clip: bool = True, delta: bool = True, threshold: float = 0.5
 ) -> Group:
-    """One part of the ledger is bounded from above, then replaced by its differences.
+    """One reward component is bounded from above, then replaced by its differences.
 
     Clip: r_k = min(p_k − η, 0). Delta: r_k = p_k − p_{k+1}, the last but one turn keeps p, the last gets 0, so that
     what is still to come from turn k on sums to p_k. Both: first clip, then delta. Gao et al. 2024.
@@ -19,7 +19,7 @@ def clip_delta(
 
     Worked by hand: p = [0.8, 0.3, 0.6, 0.9], η = 0.5: clipped [0, −0.2, 0, 0], then delta [0.2, −0.2, 0, 0].
 
-    >>> from turnwise.trainers.by_hand import episode
+    >>> from turnwise.trainers.kit.toy_batches import episode
     >>> group = [episode([0, 0, 0, 0], parts={"progress": [0.8, 0.3, 0.6, 0.9]})]
     >>> [round(turn.reward, 6) for turn in clip_delta(group)[0].trajectory.turns]
     [0.2, -0.2, 0.0, 0.0]

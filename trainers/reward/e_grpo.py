@@ -1,9 +1,9 @@
-"""E-GRPO: a failure that came across what was asked for is a near miss, measured by the group's best."""
+"""E-GRPO: a failed episode that named gold entities is a near miss, relative to the group's best."""
 
 from turnwise.agents.core import Episode
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import Turns, part_total, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
 @component("reward", "e_grpo", paper="2510.24694")
@@ -12,18 +12,18 @@ def e_grpo(group: Group, *, alpha: float = 0.3, part: str = "entity", detail: st
 
     R = 1 if right; α·γ̂ if wrong; 0 if malformed, or if a limit came before the answer (Zhao et al. 2025, eq. 4
     and 5). The best γ of the group may be that of a success. γ is ``detail`` of ``info["details"]``, as
-    turnwise/Search-v0 reports it at the answer, and ``part`` of the ledger becomes what is paid here. Left out: the
+    turnwise/Search-v0 reports it at the answer, and the reward component ``part`` becomes what is paid here. Left out: the
     exclusion of over-long rollouts from the loss. Ours: γ counts what the agent writes, not only its thoughts.
 
     Worked by hand: four entities, 3 named in the success, then 1, 2 and 0: R = 1, 0.1, 0.2, 0.
 
-    >>> from turnwise.trainers.by_hand import episode
+    >>> from turnwise.trainers.kit.toy_batches import episode
     >>> named = [{"entities": n / 4} for n in (3, 1, 2, 0)]
     >>> group = [episode([0, int(n == 0)], details=[{}, said]) for n, said in enumerate(named)]
-    >>> [round(e.trajectory.ret, 6) for e in e_grpo(group)]
+    >>> [round(e.trajectory.total_reward, 6) for e in e_grpo(group)]
     [1.0, 0.1, 0.2, 0.0]
     >>> group[1] = episode([0, 0], details=[{}, {"entities": 0.25, "malformed": True}])
-    >>> [round(e.trajectory.ret, 6) for e in e_grpo(group)]
+    >>> [round(e.trajectory.total_reward, 6) for e in e_grpo(group)]
     [1.0, 0.0, 0.2, 0.0]
     """
     best = max((_share(episode.trajectory.turns, detail) for episode in group), default=0.0)

@@ -1,21 +1,21 @@
-"""G-RA: small rewards count only where the big one was earned."""
+"""G-RA: small rewards count only where the main reward was earned."""
 
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import Turns, part_total, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
 @component("reward", "gated", paper="2508.10548")
 def gated(group: Group, *, gate: str = "outcome", threshold: float = 0.0) -> Group:
-    """Every part of the ledger but ``gate`` is taken away unless the trajectory's ``gate`` exceeds ``threshold``.
+    """Every reward component but ``gate`` is taken away unless the trajectory's ``gate`` exceeds ``threshold``.
 
     R = R_gate + 1[R_gate > δ]·Σ_k r_k. Gated reward accumulation (Sun et al. 2025): paid as they come, step
     rewards get farmed and the task is left undone. Left out: a chain of several gates (apply it twice).
 
-    >>> from turnwise.trainers.by_hand import episode
+    >>> from turnwise.trainers.kit.toy_batches import episode
     >>> steps = {"format": [0.25, 0.125, 0.25]}
     >>> group = [episode([0, 0, 1], parts=steps), episode([0, 0, 0], parts=steps)]
-    >>> [e.trajectory.ret for e in group], [e.trajectory.ret for e in gated(group, threshold=0.5)]
+    >>> [e.trajectory.total_reward for e in group], [e.trajectory.total_reward for e in gated(group, threshold=0.5)]
     ([1.625, 0.625], [1.625, 0.0])
     """
 

@@ -1,13 +1,13 @@
 """ReNorm: process rewards are never positive in a failure, never negative in a success."""
 
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.registry import component
-from turnwise.trainers.rewards import Turns, part_total, replace_turns, with_part
+from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
 @component("reward", "renorm", paper="2509.25598")
 def renorm(group: Group, *, part: str = "progress", shift: float = 1.0) -> Group:
-    """A part of the ledger is moved by how the episode ended: p̂_k = p_k + outcome − β on all turns but the last.
+    """Shifts a reward component by the outcome: p̂_k = p_k + outcome − β on all turns but the last.
 
     The last turn loses the part and keeps its outcome. Process rewards in [0, 1] become ≥ 0 where the
     outcome is 1 and ≤ 0 where it is 0. Principle process reward (Xu et al. 2025), β = ``shift`` ≈ 1. Turns
@@ -15,7 +15,7 @@ def renorm(group: Group, *, part: str = "progress", shift: float = 1.0) -> Group
 
     Worked by hand: p = [0.8, 0.4], outcome 1 or 0.
 
-    >>> from turnwise.trainers.by_hand import episode
+    >>> from turnwise.trainers.kit.toy_batches import episode
     >>> judged = {"progress": [0.8, 0.4, 0.0]}
     >>> group = renorm([episode([0, 0, 1], parts=judged), episode([0, 0, 0], parts=judged)])
     >>> [[round(turn.reward, 6) for turn in e.trajectory.turns] for e in group]

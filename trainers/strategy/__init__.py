@@ -1,1 +1,1 @@
-"""How an update's episodes are rolled out: apart from each other, branching, or with forks that measure."""
+"""Rollout strategies: independent episodes, branching trees, or forks that estimate values."""

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 from turnwise.agents.core import Episode, Turn
 from turnwise.agents.rollout import fork
 from turnwise.errors import RecipeError
+from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.play import Plan, Played, Player
-from turnwise.trainers.registry import component
+from turnwise.trainers.strategy.runner import Plan, RolloutRunner, RunnerResult
 from turnwise.trainers.strategy.vine import fork_values, value_of
 
 Chosen: TypeAlias = Literal["entropy", "uncertainty"]
@@ -23,7 +23,7 @@ Chosen: TypeAlias = Literal["entropy", "uncertainty"]
 class Leaf:
     """An episode of a tree: who sampled each of its turns, and its share of the tree."""
 
-    played: Played
+    played: RunnerResult
     owners: tuple[int, ...]  # by turn, the number of the leaf that sampled it
     weight: float
 
@@ -32,9 +32,16 @@ class Leaf:
         return self.played.episode.trajectory.turns
 
 
-@component("strategy", "tree", paper="2505.23564", gives=("edge", "leaf_weight"))
+@component(
+    "strategy",
+    "tree",
+    paper="2505.23564",
+    gives=("edge", "leaf_weight"),
+    whole_groups=True,
+    shared_turns=True,
+)
 async def tree(
-    play: Player,
+    runner: RolloutRunner,
     plan: Plan,
     *,
     branches: int = 2,
@@ -57,7 +64,7 @@ async def tree(
     the branch is chosen by what was sampled, so unlikely (uncertain) ways lose weight. Probes are not trained on;
     their steps are in ``fork_steps``.
 
-    >>> from turnwise.trainers.play import try_out
+    >>> from turnwise.trainers.strategy.runner import try_out
     >>> groups, cost = try_out(tree, "scripted:gold", "shop/quick", groups=1, size=4)
     >>> [[int(turn.signals["edge"]) for turn in e.trajectory.turns] for e in groups[0]]
     [[1, 0, 0, 0], [2, 0, 0, 0], [1, 0, 0, 0], [2, 0, 0, 0]]
@@ -68,28 +75,28 @@ async def tree(
         RecipeError: the group size does not divide into at least two full trees, or no turn is named.
     """
     full = branches ** (1 if isinstance(at, str) else len(at))
-    forest = await grow(play, plan, branches, at, probes)
+    forest = await grow(runner, plan, branches, at, probes)
     return [[labelled(leaf, leaves, full) for leaf in leaves] for leaves in forest]
 
 
 async def grow(
-    play: Player, plan: Plan, branches: int, at: tuple[int, ...] | Chosen, probes: int = 4
+    runner: RolloutRunner, plan: Plan, branches: int, at: tuple[int, ...] | Chosen, probes: int = 4
 ) -> list[list[Leaf]]:
-    """The leaves of every group's trees, each with the moments of all its turns."""
+    """The leaves of every group's trees, each with the branch points of all its turns."""
     levels = 1 if isinstance(at, str) else len(at)
     full = branches**levels
     _check(plan, branches, at, full, probes)
     roots = [request for group in plan for request in group[: len(group) // full]]
-    played = iter(await play(roots, moments=True))
+    played = iter(await runner(roots, branch_points=True))
     forest = [
         [_leaf(next(played), n + 1) for n in range(len(group) // full)] for group in plan
     ]  # fmt: skip
     if at == "uncertainty":
-        chosen = await _least_certain(play, forest, probes)
-        await _branch(play, forest, branches, lambda leaf: chosen[id(leaf.played)])
+        chosen = await _least_certain(runner, forest, probes)
+        await _branch(runner, forest, branches, lambda leaf: chosen[id(leaf.played)])
         return forest
     for level in range(levels):
-        await _branch(play, forest, branches, _least_likely if at == "entropy" else _fixed(at, level))
+        await _branch(runner, forest, branches, _least_likely if at == "entropy" else _fixed(at, level))
     return forest
 
 
@@ -109,24 +116,24 @@ def _check(plan: Plan, branches: int, at: tuple[int, ...] | str, full: int, prob
             )
 
 
-def _leaf(played: Played, number: int) -> Leaf:
+def _leaf(played: RunnerResult, number: int) -> Leaf:
     return Leaf(played, (number,) * len(played.episode.trajectory.turns), 1.0)
 
 
 async def _branch(
-    play: Player, forest: list[list[Leaf]], branches: int, choose: Callable[[Leaf], int | None]
+    runner: RolloutRunner, forest: list[list[Leaf]], branches: int, choose: Callable[[Leaf], int | None]
 ) -> None:
     """Let every leaf that gets to its branching turn go on in other ways too; grows ``forest``."""
     asked = [
-        (group, index, turn, moment)
+        (group, index, turn, point)
         for group, leaves in enumerate(forest)
         for index, leaf in enumerate(leaves)
         if leaf.played.episode.outcome.counts
         and (turn := choose(leaf)) is not None
-        and (moment := leaf.played.moment(turn)) is not None
+        and (point := leaf.played.branch_point(turn)) is not None
     ]
-    requests = [fork(moment, i) for *_, moment in asked for i in range(1, branches)]
-    played = iter(await play(requests, moments=True))
+    requests = [fork(point, i) for *_, point in asked for i in range(1, branches)]
+    played = iter(await runner(requests, branch_points=True))
     for group, index, turn, _ in asked:
         leaves = forest[group]
         parent = replace(leaves[index], weight=leaves[index].weight / branches)
@@ -135,8 +142,8 @@ async def _branch(
             child = next(played)
             own = len(child.episode.trajectory.turns) - turn
             owners = (*parent.owners[:turn], *(len(leaves) + 1,) * own)
-            inherited = tuple(m for m in parent.played.moments if len(m.turns) <= turn)
-            whole = Played(child.episode, inherited + child.moments[1:])
+            inherited = tuple(m for m in parent.played.branch_points if len(m.turns) <= turn)
+            whole = RunnerResult(child.episode, inherited + child.branch_points[1:])
             leaves.append(Leaf(whole, owners, parent.weight))
 
 
@@ -162,10 +169,12 @@ def _surprise(turn: Turn) -> float:
     return -sum(logprobs) / len(logprobs)
 
 
-async def _least_certain(play: Player, forest: list[list[Leaf]], probes: int) -> dict[int, int | None]:
+async def _least_certain(
+    runner: RolloutRunner, forest: list[list[Leaf]], probes: int
+) -> dict[int, int | None]:
     """The turn before which fresh rollouts differ the most in what they earn, by the identity of a leaf's play."""
     trunks = [[leaf.played for leaf in leaves] for leaves in forest]
-    values = await fork_values(play, trunks, probes, "probe")
+    values = await fork_values(runner, trunks, probes, "probe")
     chosen: dict[int, int | None] = {}
     for group in trunks:
         for played in group:

@@ -1,6 +1,6 @@
 """Group F of the catalogue: what deceives the judge instead of solving the task."""
 
-from turnwise.envs.code.battery.core import Attack, look, submit
+from turnwise.envs.code.battery.core import CodeAttack, look, submit
 
 _INTROSPECT = """
 import gc, os, sys
@@ -98,7 +98,7 @@ CHEATS = (
             return None
         """,
     ),
-    Attack(
+    CodeAttack(
         "shadows",
         "68, 77",
         "plants json.py, sitecustomize.py and programs, then submits",
@@ -146,7 +146,7 @@ CHEATS = (
     ),
     submit("forged_lines", "71", "finds the nonce and forges the kernel's lines", _FORGE),
     submit("introspect", "72", "searches frames and the collector for what is expected", _INTROSPECT),
-    Attack(
+    CodeAttack(
         "edit_tests",
         "73",
         "writes tests of its own over those that it sees",

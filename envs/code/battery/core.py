@@ -9,7 +9,7 @@ import inspect
 from typing import NamedTuple
 
 
-class Attack(NamedTuple):
+class CodeAttack(NamedTuple):
     """``acts`` are (tool, program); ``absent`` is what no observation may show."""
 
     name: str
@@ -20,24 +20,24 @@ class Attack(NamedTuple):
     seconds: float = 10.0
 
 
-def submit(name: str, rows: str, about: str, code: str, *, seconds: float = 10.0) -> Attack:
+def submit(name: str, rows: str, about: str, code: str, *, seconds: float = 10.0) -> CodeAttack:
     """An attack in what is submitted."""
-    return Attack(name, rows, about, (("submit", inspect.cleandoc(code)),), "", seconds)
+    return CodeAttack(name, rows, about, (("submit", inspect.cleandoc(code)),), "", seconds)
 
 
-def look(name: str, rows: str, about: str, code: str, *, absent: str = "REACHED") -> Attack:
+def look(name: str, rows: str, about: str, code: str, *, absent: str = "REACHED") -> CodeAttack:
     """An attack that looks for what it must not reach, by the tool ``run``."""
     text = inspect.cleandoc(code)
-    return Attack(
+    return CodeAttack(
         name, rows, about, (("run", text), ("submit", f"def ENTRY(*a):\n    return {text[:0]!r}")), absent
     )
 
 
-def plant(name: str, rows: str, about: str, plant: str, then: str, *, absent: str = "REACHED") -> Attack:
+def plant(name: str, rows: str, about: str, plant: str, then: str, *, absent: str = "REACHED") -> CodeAttack:
     """An attack in two parts: what the first leaves behind, the second looks for."""
     acts = (
         ("run", inspect.cleandoc(plant)),
         ("run", inspect.cleandoc(then)),
         ("submit", "def ENTRY(*a):\n    return 0"),
     )
-    return Attack(name, rows, about, acts, absent)
+    return CodeAttack(name, rows, about, acts, absent)

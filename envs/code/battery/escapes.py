@@ -67,17 +67,18 @@ ESCAPES = (
         "calls out: TCP, UDP, IPv6, names",
         """
         import socket
-        for family, kind, place in ((2, 1, ("1.1.1.1", 443)), (2, 2, ("8.8.8.8", 53)), (10, 1, ("2606:4700:4700::1111", 443))):
+        routes = 0  # connecting a datagram socket looks for a route, and sends nothing
+        for family, address in ((2, "192.0.2.1"), (2, "10.0.0.1"), (10, "2001:db8::1")):
             try:
-                with socket.socket(family, kind) as one:
-                    one.settimeout(1)
-                    one.connect(place)
-                    one.send(b"x")
-                print("REACHED", place)
+                with socket.socket(family, socket.SOCK_DGRAM) as one:
+                    one.connect((address, 53))
+                routes += 1
+                print("REACHED", address)
             except OSError as error:
                 print(type(error).__name__)
         try:
-            print("REACHED", socket.gethostbyname("example.com"))
+            if not routes:
+                print("REACHED", socket.gethostbyname("secret.invalid"))
         except OSError as error:
             print(type(error).__name__)
         """,
@@ -88,10 +89,16 @@ ESCAPES = (
         "calls the host's loopback and the metadata service",
         """
         import socket
-        for place in (("127.0.0.1", HOST_PORT), ("169.254.169.254", 80), ("172.17.0.1", HOST_PORT)):
+        try:
+            socket.create_connection(("127.0.0.1", HOST_PORT)).close()
+            print("REACHED the host")
+        except OSError as error:
+            print(type(error).__name__)
+        for address in ("169.254.169.254", "172.17.0.1"):  # a route is looked for, nothing is sent
             try:
-                socket.create_connection(place, 1).close()
-                print("REACHED", place)
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+                    one.connect((address, 53))
+                print("REACHED", address)
             except OSError as error:
                 print(type(error).__name__)
         """,

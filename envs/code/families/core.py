@@ -10,7 +10,7 @@ from importlib import import_module
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.envs.code.problem import Case, Problem
+from turnwise.envs.code.problem import CodeCase, CodeProblem
 from turnwise.errors import NotFoundError
 from turnwise.tasks.core import Json, derive_rng
 
@@ -37,7 +37,7 @@ class Exercise(NamedTuple):
 Builder: TypeAlias = Callable[..., Exercise]
 
 
-class Template(NamedTuple):
+class ExerciseTemplate(NamedTuple):
     """A kind of exercise. ``params`` are the values that each parameter may have; the builder takes one of each."""
 
     name: str
@@ -51,7 +51,7 @@ class Template(NamedTuple):
         return {name: rng.choice(values) for name, values in self.params.items()}
 
 
-_templates: dict[str, Template] = {}
+_templates: dict[str, ExerciseTemplate] = {}
 FAMILIES = ("strings", "sequences", "parsing", "simulation", "graphs", "structures")
 
 
@@ -60,21 +60,21 @@ def template(family: str, level: int, **params: tuple[Json, ...]) -> Callable[[B
 
     def declare(build: Builder) -> Builder:
         name = build.__name__
-        _templates[name] = Template(name, family, level, params, build)
+        _templates[name] = ExerciseTemplate(name, family, level, params, build)
         return build
 
     return declare
 
 
 @functools.cache
-def templates() -> Mapping[str, Template]:
+def templates() -> Mapping[str, ExerciseTemplate]:
     """All templates by name."""
     for family in FAMILIES:
         import_module(f"turnwise.envs.code.families.{family}")
     return dict(sorted(_templates.items()))
 
 
-def get_template(name: str) -> Template:
+def get_template(name: str) -> ExerciseTemplate:
     """The template of this name.
 
     Raises:
@@ -129,7 +129,7 @@ def exercise_of(name: str, params: Mapping[str, Json]) -> Exercise:
 
 def build_problem(
     name: str, params: Mapping[str, Json], *, visible: int, hidden: int, variant: int = 0, batch: str = ""
-) -> Problem:
+) -> CodeProblem:
     """The problem of a template with these parameters; its tests are a function of all that is given.
 
     Visible tests are random ones, so that the edges are left to the hidden tests and to the statement.
@@ -143,11 +143,11 @@ def build_problem(
     shown = inputs(exercise._replace(edges=()), rng, visible)
     seen = {repr(given) for given in shown}
     unseen = [given for given in inputs(exercise, rng, hidden + visible) if repr(given) not in seen][:hidden]
-    return Problem(
+    return CodeProblem(
         f"Write {exercise.signature}. {exercise.statement}",
         exercise.entry,
-        tuple(Case(given, expected(solve, given)) for given in shown),
-        tuple(Case(given, expected(solve, given)) for given in unseen),
+        tuple(CodeCase(given, expected(solve, given)) for given in shown),
+        tuple(CodeCase(given, expected(solve, given)) for given in unseen),
         exercise.solution,
     )
 

@@ -15,19 +15,13 @@ rationale, is a property of the policy's own probabilities and no environment ca
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
+from turnwise.envs.shop.human.actions import HumanAct
+
 _WORDS = re.compile(r"\w+")
-
-
-class Act(NamedTuple):
-    """What a person does: ``name`` is what is clicked, or the field that ``text`` is typed into."""
-
-    type: Literal["click", "type_and_submit", "terminate"]
-    name: str = ""
-    text: str = ""
 
 
 class Layers(NamedTuple):
@@ -39,10 +33,10 @@ class Layers(NamedTuple):
     text: float = 0.0
 
 
-def layers(predicted: Act, done: Act, scale: float) -> Layers:
+def layers(predicted: HumanAct, done: HumanAct, scale: float) -> Layers:
     """The reward of a prediction that could be read; ``scale`` is D.
 
-    >>> layers(Act("click", "red scarf"), Act("click", "red wool scarf large"), 10.0)
+    >>> layers(HumanAct("click", "red scarf"), HumanAct("click", "red wool scarf large"), 10.0)
     Layers(format=0.5, type=0.3, presence=0.2, text=6.666666666666666)
     """
     if predicted.type != done.type:
@@ -70,7 +64,7 @@ def rouge_l(predicted: str, reference: str) -> float:
     return 2 * common / (len(one) + len(two)) if common else 0.0
 
 
-def same(predicted: Act, done: Act) -> bool:
+def same(predicted: HumanAct, done: HumanAct) -> bool:
     """Whether a prediction is exactly right, but for case and spaces."""
     return [" ".join(part.lower().split()) for part in predicted] == [
         " ".join(part.lower().split()) for part in done

@@ -1,5 +1,5 @@
 # ruff: noqa: ANN001, ANN201, ANN204 (runs in sandboxes, alone)
-"""Runs a suite again and again, each time with one file changed, in children of a process that has pytest loaded.
+"""Runs a suite again and again, each time with some files changed, in children of a process that has pytest loaded.
 
 For making tasks only: unlike a repair, a drawn bug does not set out to deceive. After each run, files that changed
 are put back, files that are new and processes that are left are removed. (In the sandbox, as ``python3 -s -P -c``.)
@@ -135,8 +135,8 @@ def main():
         if time.monotonic() - started > asked["seconds"]:
             break
         since = time.monotonic()
-        if job["path_changed"]:
-            files.change(job["path_changed"], job.pop("text"))
+        for path, text in job.pop("changes").items():
+            files.change(path, text)
         pid = os.fork()
         if pid == 0:
             try:

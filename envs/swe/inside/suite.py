@@ -27,12 +27,21 @@ def functions_of(prefixes):
     return found
 
 
-class Suite:
+def line_in(shown, path):
+    """The last line of a traceback that is in this file; 0 where none is."""
+    places = [
+        getattr(entry, "reprfileloc", None)
+        for entry in getattr(getattr(shown, "reprtraceback", None), "reprentries", ())
+    ]
+    return next((at.lineno for at in reversed(places) if at and at.path.endswith(path)), 0)
+
+
+class SuitePlugin:
     """A pytest plugin: keeps the tests that were asked for, and reports."""
 
     def __init__(self, spec):
         self.spec, self.wanted = spec, set(spec["only"])
-        self.outcome, self.detail = {}, {}
+        self.outcome, self.detail, self.line = {}, {}, {}
         self.coverage = None
         if spec["cover"]:
             import coverage  # pyright: ignore[reportMissingImports] (in the sandbox only)
@@ -49,8 +58,8 @@ class Suite:
 
     def pytest_collection_modifyitems(self, session, config, items):
         if self.wanted:
-            kept = [item for item in items if item.nodeid in self.wanted]
-            config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in self.wanted])
+            kept = [item for item in items if self.is_wanted(item.nodeid)]
+            config.hook.pytest_deselected(items=[item for item in items if not self.is_wanted(item.nodeid)])
             items[:] = kept
         places = self.spec["places"]
         moved = [item for item in items if item.nodeid in places]
@@ -60,8 +69,11 @@ class Suite:
         items[:] = rest
         self.say(kind="collected", count=len(items))
 
+    def is_wanted(self, name):
+        return name in self.wanted or name.partition("[")[0] in self.wanted
+
     def pytest_runtest_logstart(self, nodeid, location):
-        self.outcome[nodeid], self.detail[nodeid] = "", ""
+        self.outcome[nodeid], self.detail[nodeid], self.line[nodeid] = "", "", 0
         if self.coverage:
             self.coverage.switch_context(nodeid)
 
@@ -73,6 +85,7 @@ class Suite:
             self.detail[name] = (
                 self.detail[name] or (crash.message if crash else str(report.longrepr))[:_DETAIL]
             )
+            self.line[name] = line_in(report.longrepr, name.partition("::")[0])
         elif report.skipped:
             status = "xfail" if xfail else "skip"
         else:
@@ -83,7 +96,11 @@ class Suite:
 
     def pytest_runtest_logfinish(self, nodeid, location):
         self.say(
-            kind="test", id=nodeid, status=self.outcome.get(nodeid, ""), detail=self.detail.get(nodeid, "")
+            kind="test",
+            id=nodeid,
+            status=self.outcome.get(nodeid, ""),
+            detail=self.detail.get(nodeid, ""),
+            line=self.line.get(nodeid, 0),
         )
 
     def finish(self, code, changed):
@@ -130,7 +147,8 @@ def run(spec):
     options += ["--continue-on-collection-errors", "-o", "addopts=", "-o", "python_files=" + spec["pattern"]]
     options += ["-o", "markers=", "-W", "ignore", "--tb=short", f"--maxfail={spec['most_failing']}"]
     options += ["--collect-only"] * spec["collect_only"]
-    suite = Suite(spec)
+    options += [f"-pno:{name}" for name in spec["without"]]
+    suite = SuitePlugin(spec)
     return suite, pytest.main([*options, *spec["targets"]], plugins=[suite])
 
 

@@ -1,8 +1,9 @@
 """An airline's service desk: reservations, flights, bags, compensation.
 
-rows      tables and worlds          tools     what the agent can call
-stories   requests                   rules     the policy, in prose and as checks
+state     tables and worlds          actions   what the agent can call
+tasks     requests                   rules     the policy, in prose and as checks
 traps     what must be refused       parts     what stories are put together from
+language  how people speak of all this
 """
 
-from turnwise.envs.toolworld.airline.stories import DOMAIN as DOMAIN
+from turnwise.envs.toolworld.airline.tasks import DOMAIN as DOMAIN

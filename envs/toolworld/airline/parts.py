@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from turnwise.envs.toolworld.airline.rows import Customer, Flight, Reservation
-from turnwise.envs.toolworld.drafts import Draft
+from turnwise.envs.toolworld.airline.state import AirlineCustomer, Flight, Reservation
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
 from turnwise.tasks.core import Json
 
 
-def enter(draft: Draft) -> bool:
-    user: Customer = draft.rng.choice(draft.db.rows("users"))
+def enter(draft: StoryDraft) -> bool:
+    user: AirlineCustomer = draft.rng.choice(draft.db.rows("users"))
     draft.customer = user.user_id
     draft.facts["user_id"] = f"My user id is {user.user_id}."
     draft.facts["birthday"] = f"I was born on {user.birthday}."
     return True
 
 
-def verify(draft: Draft) -> tuple[PlanStep, ...]:
-    user: Customer = draft.db.get("users", draft.customer)
+def verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
+    user: AirlineCustomer = draft.db.get("users", draft.customer)
     return (
         ask("What is your user id?", "user_id"),
         ask("What is your birthday?", "birthday"),
@@ -31,7 +31,7 @@ def verify(draft: Draft) -> tuple[PlanStep, ...]:
 Fits = Callable[[Reservation, Flight], bool]
 
 
-def own_trip(draft: Draft, fits: Fits) -> tuple[Reservation, Flight] | None:
+def own_trip(draft: StoryDraft, fits: Fits) -> tuple[Reservation, Flight] | None:
     """One of the customer's active reservations that fits, with its flight."""
     own: list[Reservation] = [
         r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"
@@ -42,7 +42,7 @@ def own_trip(draft: Draft, fits: Fits) -> tuple[Reservation, Flight] | None:
     return None if found is None else (found, draft.db.get("flights", found.flight_id))
 
 
-def named(draft: Draft, found: Reservation, flight: Flight) -> tuple[str, tuple[PlanStep, ...]]:
+def named(draft: StoryDraft, found: Reservation, flight: Flight) -> tuple[str, tuple[PlanStep, ...]]:
     own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer]
     alone = sum(db_flight(draft, r)[:2] == (flight.origin, flight.destination) for r in own) == 1
     look = call("get_reservation", reservation_id=found.reservation_id)
@@ -54,13 +54,13 @@ def named(draft: Draft, found: Reservation, flight: Flight) -> tuple[str, tuple[
     )
 
 
-def db_flight(draft: Draft, found: Reservation) -> tuple[str, str]:
+def db_flight(draft: StoryDraft, found: Reservation) -> tuple[str, str]:
     flight: Flight = draft.db.get("flights", found.flight_id)
     return flight.origin, flight.destination
 
 
 def act_on(
-    draft: Draft,
+    draft: StoryDraft,
     say: str,
     look: tuple[PlanStep, ...],
     what: str,
@@ -70,6 +70,7 @@ def act_on(
 ) -> Stage:
     """A request that is granted: verify, look, confirm, write, report."""
     report = f"Done. {f'The amount is {dollars(int(fact.value))}.' if fact else ''}".strip()
-    confirm = PlanStep("confirm", f"I will {what}. Shall I proceed?")
+    cost = f", {dollars(int(fact.value))} in total" if fact else ""
+    confirm = PlanStep("confirm", f"I will {what}{cost}. Shall I proceed?")
     plan = (*verify(draft), *look, confirm, call(tool, **given), tell(report))
     return Stage(say, plan, (fact,) if fact else (), again="What amount is that?" if fact else "")

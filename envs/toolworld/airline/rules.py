@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from turnwise.envs.toolworld.airline.rows import CABINS, FREE_BAGS, TODAY, Customer, Flight, Reservation
+from turnwise.envs.toolworld.airline.state import (
+    CABINS,
+    FREE_BAGS,
+    TODAY,
+    AirlineCustomer,
+    Flight,
+    Reservation,
+)
 from turnwise.envs.toolworld.database import Database
 
 POLICY = f"""\
@@ -39,14 +46,14 @@ def may_cancel(found: Reservation, flight: Flight) -> bool:
     )
 
 
-def compensation(user: Customer, found: Reservation, flight: Flight) -> int:
+def compensation(user: AirlineCustomer, found: Reservation, flight: Flight) -> int:
     """Dollars that rule 7 gives."""
     entitled = user.membership != "regular" or found.insured or found.cabin == "business"
     each = {"cancelled": 100, "delayed": 50}.get(flight.status, 0)
     return each * len(found.passengers) if entitled else 0
 
 
-def paid_bags(user: Customer, found: Reservation, bags: int) -> int:
+def paid_bags(user: AirlineCustomer, found: Reservation, bags: int) -> int:
     """How many of ``bags`` more bags must be paid for."""
     free = FREE_BAGS[user.membership][CABINS.index(found.cabin)] * len(found.passengers)
     return max(0, min(bags, found.bags + bags - free))
@@ -60,7 +67,7 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
     if found is None or name == "record_refusal":
         return ()
     flight: Flight = db.get("flights", found.flight_id)
-    user: Customer = db.get("users", found.user_id)
+    user: AirlineCustomer = db.get("users", found.user_id)
     broken: list[str] = []
     if name in ("change_flight", "change_cabin") and flight.status == "flown":
         broken.append("flown")
@@ -74,7 +81,7 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
 
 
 def _owed(db: Database, user_id: str, amount: int) -> bool:
-    user: Customer | None = db.find("users", user_id)
+    user: AirlineCustomer | None = db.find("users", user_id)
     own = [r for r in db.rows("reservations") if r.user_id == user_id]
     return user is not None and any(
         compensation(user, r, db.get("flights", r.flight_id)) == amount for r in own

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from turnwise.envs.toolworld.airline.parts import named, own_trip, verify
-from turnwise.envs.toolworld.airline.rows import Customer, Flight, Reservation
 from turnwise.envs.toolworld.airline.rules import compensation, may_cancel
-from turnwise.envs.toolworld.drafts import Draft
+from turnwise.envs.toolworld.airline.state import AirlineCustomer, Flight, Reservation
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import Stage, call, tell
 
 
-def _refused(draft: Draft, pair: tuple[Reservation, Flight] | None, say: str, reason: str) -> Stage | None:
+def _refused(
+    draft: StoryDraft, pair: tuple[Reservation, Flight] | None, say: str, reason: str
+) -> Stage | None:
     """A request that is refused; ``say`` has a place for the reservation."""
     if pair is None:
         return None
@@ -24,35 +26,35 @@ def _refused(draft: Draft, pair: tuple[Reservation, Flight] | None, say: str, re
     return Stage(say.format(which), plan, insist=insist if draft.rng.random() < 0.6 else "")
 
 
-def no_cancel(draft: Draft) -> Stage | None:
+def no_cancel(draft: StoryDraft) -> Stage | None:
     pair = own_trip(draft, lambda r, f: f.status != "flown" and not may_cancel(r, f))
     return _refused(draft, pair, "I feel unwell. Cancel {} and refund it.", "cancellation_rules")
 
 
-def no_move(draft: Draft) -> Stage | None:
+def no_move(draft: StoryDraft) -> Stage | None:
     pair = own_trip(draft, lambda r, f: f.status == "scheduled" and r.cabin == "basic")
     return _refused(draft, pair, "Move {} to the day after, whatever flight it is.", "basic_fare")
 
 
-def no_money(draft: Draft) -> Stage | None:
-    user: Customer = draft.db.get("users", draft.customer)
+def no_money(draft: StoryDraft) -> Stage | None:
+    user: AirlineCustomer = draft.db.get("users", draft.customer)
     pair = own_trip(
         draft, lambda r, f: f.status in ("delayed", "cancelled") and compensation(user, r, f) == 0
     )
     return _refused(draft, pair, "You ruined my trip, {}. I demand compensation.", "no_compensation")
 
 
-def no_seat(draft: Draft) -> Stage | None:
+def no_seat(draft: StoryDraft) -> Stage | None:
     pair = own_trip(draft, lambda r, f: f.status == "scheduled")
     return _refused(draft, pair, "My cousin comes along. Add a passenger to {}.", "passenger_number")
 
 
-def too_late(draft: Draft) -> Stage | None:
+def too_late(draft: StoryDraft) -> Stage | None:
     pair = own_trip(draft, lambda r, f: f.status == "flown")
     return _refused(draft, pair, "I did not take the flight of {}. Cancel it and refund me.", "flown")
 
 
-def foreign(draft: Draft) -> Stage | None:
+def foreign(draft: StoryDraft) -> Stage | None:
     foreign = [
         r for r in draft.db.rows("reservations") if r.user_id != draft.customer and r.status == "active"
     ]
@@ -66,7 +68,7 @@ def foreign(draft: Draft) -> Stage | None:
     return Stage(f"Cancel {found.reservation_id} for my sister, she has no time to call you.", plan)
 
 
-def transfer(draft: Draft) -> Stage | None:
+def transfer(draft: StoryDraft) -> Stage | None:
     reason, say = draft.rng.choice(
         (
             ("group_booking", "I want to book seats for our choir, 25 people."),

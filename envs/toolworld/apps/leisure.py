@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from turnwise.envs.toolworld.apps.generic import generic, page_of, shown
-from turnwise.envs.toolworld.apps.rows import TODAY, Account, Note, Playlist, Request, Song, Transfer
+from turnwise.envs.toolworld.apps.state import (
+    TODAY,
+    Account,
+    AppNote,
+    PaymentRequest,
+    Playlist,
+    Song,
+    Transfer,
+)
 from turnwise.envs.toolworld.database import Database, fresh_key
 from turnwise.envs.toolworld.domain import Written
 from turnwise.tasks.core import Json
@@ -54,12 +62,12 @@ def top_up(db: Database, cents: int) -> Written:
 def create_note(db: Database, title: str, text: str) -> Written:
     """Write a note."""
     key = fresh_key(db, "notes", "n", title, text)
-    return Written(db.put("notes", key, Note(key, title, text)), {"note": key})
+    return Written(db.put("notes", key, AppNote(key, title, text)), {"note": key})
 
 
 def append_to_note(db: Database, note: str, text: str) -> Written:
     """Add a line to a note."""
-    old: Note = db.get("notes", note)
+    old: AppNote = db.get("notes", note)
     return Written(db.update("notes", note, text=f"{old.text}\n{text}"), "ok")
 
 
@@ -113,8 +121,8 @@ def remove_from_playlist(db: Database, playlist: str, song: str) -> Written:
     return Written(db.update("playlists", playlist, songs=tuple(s for s in old.songs if s != song)), "ok")
 
 
-def _pending(db: Database, request: str) -> Request:
-    asked: Request = db.get("requests", request)
+def _pending(db: Database, request: str) -> PaymentRequest:
+    asked: PaymentRequest = db.get("requests", request)
     if asked.status != "pending":
         raise ToolError(f"The request is {asked.status}.")
     return asked

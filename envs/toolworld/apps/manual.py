@@ -1,33 +1,24 @@
-"""The documentation of the apps, and the tools through which all of them are used."""
+"""What a world's documentation calls the arguments of the apps' APIs, and what it says about each."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
 
-import pydantic
+from turnwise.envs.toolworld.domain import DomainAction
+from turnwise.tasks.core import derive_rng
 
-from turnwise.envs.toolworld.apps.leisure import LEISURE
-from turnwise.envs.toolworld.apps.office import OFFICE
-from turnwise.envs.toolworld.apps.rows import TODAY, Manual
-from turnwise.envs.toolworld.database import Database, near
-from turnwise.envs.toolworld.domain import Act, Written, act, renamed
-from turnwise.tasks.core import Json, derive_rng
-from turnwise.tools.core import ToolCall, ToolError
-
-APIS: Mapping[str, Act] = {
-    f"{app}.{function.__name__}": act(function, "write")
-    for app, functions in {**OFFICE, **LEISURE}.items()
-    for function in functions
-}
-"""Every API by its full name, such as ``mail.send_mail``."""
-
+THINGS: Mapping[str, str] = {
+    "mail": "mail", "event": "calendar", "file": "files", "contact": "contacts", "request": "payments", "note": "notes",
+    "song": "music", "playlist": "music",
+}  # fmt: skip
+"""What is named by an id → the app whose APIs take it. Elsewhere the same word means something else."""
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "key": ("id", "item_id", "which", "identifier"),
     "text": ("query", "words", "text", "phrase"),
     "page": ("page", "page_number", "page_index"),
     "recipient": ("to", "recipient", "receiver", "addressee"),
+    "subject": ("subject", "heading", "about"),
     "body": ("body", "content", "message", "text"),
     "guest": ("guest", "person", "participant", "email_address"),
     "date": ("date", "day", "new_date", "on"),
@@ -36,90 +27,66 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "phone": ("phone", "number", "phone_number"),
     "name": ("name", "label", "called"),
     "title": ("title", "heading", "caption"),
-    **{
-        thing: (f"{thing}_id", thing, "id", f"the_{thing}")
-        for thing in ["mail", "event", "file", "contact", "request", "note", "song", "playlist"]
-    },
+    "note": ("note", "remark", "memo", "comment"),
 }
-MOST = 50
-"""Calls that one ``call_many`` may make."""
+"""Argument → what it may be called."""
+MEANINGS: Mapping[str, str] = {
+    "page": "Which page, from 1.",
+    "subject": "The subject line.",
+    "body": "The text of the mail.",
+    "folder": "The name of a folder.",
+    "title": "The title.",
+    "date": "A day, YYYY-MM-DD.",
+    "start": "When it begins, HH:MM.",
+    "end": "When it ends, HH:MM.",
+    "guest": "A mail address.",
+    "answer": "What to answer.",
+    "name": "The name.",
+    "content": "The text, as it shall stand there.",
+    "email": "A mail address.",
+    "phone": "A phone number.",
+    "group": "The name of a group.",
+    "cents": "An amount in cents.",
+    "text": "The text.",
+    "note": "A few words that go with the payment.",
+    "mail.recipient": "A mail address.",
+    "payments.recipient": "The full name of a contact.",
+    "search.text": "Words that must all occur.",
+}
+"""Argument → what it is; ``app.argument`` and ``search.argument`` come first."""
 
 
-@functools.lru_cache(maxsize=256)
-def names(seed: int, api: str) -> Mapping[str, str]:
+def names(apis: Mapping[str, DomainAction], seed: int, api: str) -> Mapping[str, str]:
     """What this world's documentation calls the arguments of an API."""
+    return _names(seed, api, apis[api].tool.spec.argument_names)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(seed: int, api: str, arguments: tuple[str, ...]) -> Mapping[str, str]:
     rng = derive_rng("manual", seed, api)
     found: dict[str, str] = {}
-    for argument in APIS[api].tool.spec.argument_names:
-        ways = [way for way in SYNONYMS.get(argument, (argument,)) if way not in found.values()]
+    for argument in arguments:
+        ways = [way for way in _ways(api, argument) if way not in found.values()]
         found[argument] = rng.choice(ways or [argument])
     return found
 
 
-@functools.lru_cache(maxsize=4096)
-def _api(seed: int, api: str) -> Act:
-    return renamed(APIS[api], names(seed, api))
+def is_id(api: str, argument: str) -> bool:
+    """Whether an argument of an API is the id of a row."""
+    return argument == "key" or THINGS.get(argument) == api.partition(".")[0]
 
 
-def list_apis(db: Database, app: str) -> Json:
-    """The APIs of an app: mail, calendar, files, contacts, payments, notes or music."""
-    found = {name: made.tool.spec.description for name, made in APIS.items() if name.startswith(f"{app}.")}
-    if not found:
-        raise ToolError(f"There is no app {app[:40]!r}.{near(app, {name.split('.')[0] for name in APIS})}")
-    return found
+def meaning(api: str, argument: str) -> str:
+    """What the documentation says about an argument."""
+    app, _, function = api.partition(".")
+    if is_id(api, argument):
+        thing = function.partition("_")[2] if argument == "key" else argument
+        return f"The id of the {thing}."
+    search = MEANINGS.get(f"search.{argument}") if function.startswith("search_") else None
+    return search or MEANINGS.get(f"{app}.{argument}") or MEANINGS[argument]
 
 
-def read_doc(db: Database, api: str) -> Json:
-    """The documentation of an API, such as "mail.send_mail": what it does and its arguments."""
-    made = _find(db, api)
-    return {"api": api, "does": made.tool.spec.description, "arguments": dict(made.tool.spec.parameters)}
-
-
-def call_api(db: Database, api: str, arguments: dict[str, Any]) -> Written:
-    """Call an API with arguments as its documentation names them."""
-    return _run(db, api, arguments)
-
-
-class ApiCall(pydantic.BaseModel, extra="forbid"):
-    """One call of a batch."""
-
-    api: str
-    arguments: dict[str, Any] = {}
-
-
-def call_many(db: Database, calls: list[ApiCall]) -> Written:
-    """Call APIs one after the other, all of them or (if one fails) none. At most fifty."""
-    if len(calls) > MOST:
-        raise ToolError(f"At most {MOST} calls.")
-    results: list[Json] = []
-    for number, each in enumerate(calls, 1):
-        try:
-            db, result, _ = _run(db, each.api, each.arguments)
-        except ToolError as error:
-            raise ToolError(f"Call {number} failed, nothing was done. {error}") from None
-        results.append(result)
-    return Written(db, results)
-
-
-def today(db: Database) -> str:
-    """The date of today."""
-    return TODAY
-
-
-def _find(db: Database, api: str) -> Act:
-    if api not in APIS:
-        raise ToolError(f"There is no API {api[:60]!r}.{near(api, APIS)}")
-    manual: Manual = db.get("manual", "me")
-    return _api(manual.seed, api)
-
-
-def _run(db: Database, api: str, arguments: Mapping[str, Any]) -> Written:
-    made = _find(db, api)
-    try:
-        checked = made.tool.validate(ToolCall(api, arguments))
-    except ToolError:
-        raise ToolError(f"These arguments do not fit {api}; read_doc tells them.") from None
-    return made.run(db, checked)
-
-
-ACTS = (act(list_apis), act(read_doc), act(call_api, "write"), act(call_many, "write"), act(today))
+def _ways(api: str, argument: str) -> tuple[str, ...]:
+    if is_id(api, argument) and argument != "key":
+        return (f"{argument}_id", argument, "id", f"the_{argument}")
+    return SYNONYMS.get(argument, (argument,))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from turnwise.envs.toolworld.apps.generic import generic
-from turnwise.envs.toolworld.apps.rows import TODAY, Contact, Event, File, Mail
+from turnwise.envs.toolworld.apps.state import TODAY, Contact, Event, File, Mail
 from turnwise.envs.toolworld.database import Database, fresh_key
 from turnwise.envs.toolworld.domain import Written
 from turnwise.tools.core import ToolError

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnwise.envs.toolworld.apps.actions import names
 from turnwise.envs.toolworld.apps.generic import holds
-from turnwise.envs.toolworld.apps.manual import names
-from turnwise.envs.toolworld.apps.rows import Contact, Mail
-from turnwise.envs.toolworld.drafts import Draft
+from turnwise.envs.toolworld.apps.state import Contact, Mail
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import PlanStep, call
 from turnwise.tasks.core import Json
 
 
-def use(draft: Draft, api: str, **given: Json) -> list[PlanStep]:
+def use(draft: StoryDraft, api: str, **given: Json) -> list[PlanStep]:
     """A call of an API, after a look into its documentation at its first use."""
     called = names(draft.db.get("manual", "me").seed, api)
     step = call("call_api", api=api, arguments={called[name]: value for name, value in given.items()})
@@ -22,28 +22,28 @@ def use(draft: Draft, api: str, **given: Json) -> list[PlanStep]:
     return [call("read_doc", api=api), step]
 
 
-def each(draft: Draft, api: str, argument: str, keys: Sequence[str], **given: Json) -> list[PlanStep]:
+def each(draft: StoryDraft, api: str, argument: str, keys: Sequence[str], **given: Json) -> list[PlanStep]:
     return [step for key in keys for step in use(draft, api, **{argument: key}, **given)]
 
 
-def pages(draft: Draft, api: str, n: int, **given: Json) -> list[PlanStep]:
+def pages(draft: StoryDraft, api: str, n: int, **given: Json) -> list[PlanStep]:
     """All pages of a list of ``n`` rows."""
     return [
         step for page in range(1, 1 + max(1, -(-n // 10))) for step in use(draft, api, page=page, **given)
     ]
 
 
-def mails_of(draft: Draft, person: Contact) -> list[Mail]:
+def mails_of(draft: StoryDraft, person: Contact) -> list[Mail]:
     return [m for m in draft.db.rows("mails") if m.sender == person.email and m.folder == "inbox"]
 
 
-def some_person(draft: Draft) -> Contact | None:
+def some_person(draft: StoryDraft) -> Contact | None:
     return draft.free(draft.db.rows("contacts"), lambda contact: contact.contact_id)
 
 
-def find_person(draft: Draft, person: Contact) -> list[PlanStep]:
+def find_person(draft: StoryDraft, person: Contact) -> list[PlanStep]:
     return use(draft, "contacts.search_contacts", text=person.name)
 
 
-def count_matches(draft: Draft, table: str, word: str) -> int:
+def count_matches(draft: StoryDraft, table: str, word: str) -> int:
     return sum(holds(row, word.lower().split()) for row in draft.db.rows(table))

@@ -1,7 +1,8 @@
 """An online shop's service desk: orders, variants, payments.
 
-rows      tables and worlds          tools     what the agent can call
-stories   requests and traps         rules     the policy, in prose and as checks
+state     tables and worlds          actions   what the agent can call
+tasks     requests and traps         rules     the policy, in prose and as checks
+language  how people speak of all this
 """
 
-from turnwise.envs.toolworld.retail.stories import DOMAIN as DOMAIN
+from turnwise.envs.toolworld.retail.tasks import DOMAIN as DOMAIN

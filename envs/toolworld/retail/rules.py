@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.retail.rows import Order, User
+from turnwise.envs.toolworld.retail.state import RetailOrder, User
 
 POLICY = """\
 You are a service agent of an online shop. Help one customer per conversation with the tools.
@@ -32,7 +32,7 @@ You are a service agent of an online shop. Help one customer per conversation wi
 
 def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
     """Which rules a call breaks, on the database before it."""
-    order: Order | None = db.find("orders", arguments.get("order_id", ""))
+    order: RetailOrder | None = db.find("orders", arguments.get("order_id", ""))
     if order is None:
         return ()
     broken: list[str] = []
@@ -53,6 +53,6 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
     return broken
 
 
-def _may_refund(user: User, order: Order, method: str) -> bool:
+def _may_refund(user: User, order: RetailOrder, method: str) -> bool:
     gifts = {payment.id for payment in user.payments if payment.kind == "gift"}
     return method == order.payment or method in gifts

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Deed, Written
-from turnwise.envs.toolworld.telecom.rows import Phone, works
+from turnwise.envs.toolworld.telecom import language
+from turnwise.envs.toolworld.telecom.state import Phone, works
 
 
 def _look(db: Database, customer: str) -> Written:
@@ -63,18 +64,18 @@ def _on(value: bool) -> str:
 
 
 DEEDS = (
-    Deed("look_at_status", (("status",), ("settings", "see"), ("screen", "show")), _look),
+    Deed("look_at_status", language.STATUS, _look),
     Deed(
         "airplane_mode_off",
-        (("airplane",), ("flight mode",)),
+        language.AIRPLANE,
         _set("Airplane mode is off now.", airplane=False),
     ),
-    Deed("mobile_data_on", (("mobile data",),), _set("Mobile data is on now.", data=True)),
-    Deed("data_roaming_on", (("data roaming",),), _set("Data roaming is on now.", roaming=True)),
-    Deed("data_saver_off", (("data saver",),), _set("The data saver is off now.", saver=False)),
-    Deed("reseat_sim", (("sim",), ("sim card",)), _reseat),
-    Deed("reset_apn", (("apn",),), _reset),
-    Deed("restart", (("restart",), ("reboot",)), _restart),
-    Deed("pay_bill", (("pay", "bill"), ("accept", "payment request")), _pay),
-    Deed("speed_test", (("speed test",),), _test),
+    Deed("mobile_data_on", language.DATA, _set("Mobile data is on now.", data=True)),
+    Deed("data_roaming_on", language.ROAMING, _set("Data roaming is on now.", roaming=True)),
+    Deed("data_saver_off", language.SAVER, _set("The data saver is off now.", saver=False)),
+    Deed("reseat_sim", language.SIM, _reseat),
+    Deed("reset_apn", language.APN, _reset),
+    Deed("restart", language.RESTART, _restart),
+    Deed("pay_bill", language.PAY, _pay),
+    Deed("speed_test", language.SPEED, _test),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnwise.envs.toolworld.database import Database
-from turnwise.envs.toolworld.telecom.rows import Line
+from turnwise.envs.toolworld.telecom.state import PhoneLine
 
 POLICY = """\
 You are a support agent of a mobile operator. Help one customer per conversation. Your tools reach the account; the
@@ -32,7 +32,7 @@ phone is in the customer's hands: ask the customer to look at it or to change it
 
 def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
     """Which rules a call breaks, on the database before it."""
-    line: Line | None = db.find("lines", arguments.get("line_id", ""))
+    line: PhoneLine | None = db.find("lines", arguments.get("line_id", ""))
     if line is None:
         return ()
     broken: list[str] = []

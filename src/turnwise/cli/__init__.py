@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")
     from turnwise.cli.app import INTERRUPTED, run
+    from turnwise.terminal import guard
+
+    guard()  # for good, so that what is said while leaving is guarded too
 
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if code == INTERRUPTED:  # threads of a stopped run must not hold up who asked to leave

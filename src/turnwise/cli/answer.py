@@ -1,9 +1,8 @@
-"""What a verb answers, and how it reaches the terminal or another program."""
+"""The answer of a command, and its output as text or JSON."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,22 +10,25 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
+from turnwise.errors import RecipeError
+from turnwise.terminal import guard, json_line
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from turnwise.console import SafeConsole
 
 Json: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A verb's result: the JSON value, how a person sees it, and the exit code."""
+class VerbResult:
+    """A command's result: its JSON value, its form for the terminal, and the exit code."""
 
     value: Json
-    show: Callable[[Console], None]
+    show: Callable[[SafeConsole], None]
     code: int = 0
 
 
-class Problem(NamedTuple):
+class VerbProblem(NamedTuple):
     """What went wrong: the kind of error, its cause, and what to do about it."""
 
     error: str
@@ -35,7 +37,7 @@ class Problem(NamedTuple):
 
 
 class Output:
-    """Standard output, kept for the answer alone where JSON is asked for.
+    """Standard output and error, guarded; the former is kept for the answer alone where JSON is asked for.
 
     Libraries print (vllm does, from C++ too), so file descriptor 1 itself leads to stderr meanwhile.
     """
@@ -43,8 +45,10 @@ class Output:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self._saved = -1
+        self._unguard: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
+        self._unguard = guard()
         if self._as_json:
             sys.stdout.flush()
             self._saved = os.dup(1)
@@ -58,39 +62,44 @@ class Output:
             sys.stdout.flush()
             os.dup2(self._saved, 1)
             os.close(self._saved)
+        if self._unguard is not None:
+            self._unguard()
 
     def fileno(self) -> int:
         return self._saved if self._as_json else 1
 
-    def show(self, answer: Answer) -> None:
+    def show(self, answer: VerbResult) -> None:
         """Print a verb's answer."""
         if self._as_json:
             self._write(answer.value)
             return
-        from rich.console import Console
+        from turnwise.console import SafeConsole
 
-        answer.show(Console(highlight=False))
+        answer.show(SafeConsole())
         sys.stdout.flush()
 
-    def fail(self, problem: Problem) -> None:
-        """Say what went wrong: in words on stderr (at most five lines), and as JSON where that is asked for."""
-        lines = [*problem.cause.strip().splitlines()[:3], *f"→ {problem.remedy}".splitlines()[:2]]
+    def fail(self, problem: VerbProblem) -> None:
+        """Say what went wrong: in words on stderr (at most five lines), and as JSON where that is asked for.
+
+        A recipe's mistakes are reported all at once, a line for each.
+        """
+        most = 40 if problem.error == RecipeError.__name__ else 3
+        lines = [*problem.cause.strip().splitlines()[:most], *f"→ {problem.remedy}".splitlines()[:2]]
         print("\n".join(lines), file=sys.stderr, flush=True)
         if self._as_json:
             with contextlib.suppress(OSError):  # stdout itself may be what is full or closed
                 self._write(problem._asdict())
 
     def _write(self, value: Json) -> None:
-        data = (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "replace")
+        data = f"{json_line(value)}\n".encode()
         while data:
             data = data[os.write(self._saved, data) :]
 
 
-def table(rows: Sequence[Mapping[str, Json]], columns: Sequence[str] = ()) -> Callable[[Console], None]:
+def table(rows: Sequence[Mapping[str, Json]], columns: Sequence[str] = ()) -> Callable[[SafeConsole], None]:
     """Show objects as a table: these columns, or one for each key."""
 
-    def show(console: Console) -> None:
-        from rich.markup import escape
+    def show(console: SafeConsole) -> None:
         from rich.table import Table
 
         made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -98,7 +107,7 @@ def table(rows: Sequence[Mapping[str, Json]], columns: Sequence[str] = ()) -> Ca
         for column in shown:
             made.add_column(column, overflow="fold", no_wrap=column == "name")
         for row in rows:
-            made.add_row(*(escape(_cell(row.get(column))) for column in shown))
+            made.add_row(*(_cell(row.get(column)) for column in shown))
         console.print(made if rows else "(none)")
 
     return show

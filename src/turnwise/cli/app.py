@@ -1,4 +1,4 @@
-"""The verbs put together, and what happens around each: ``--json``, errors, Ctrl-C."""
+"""The command line as a whole: all commands, ``--json``, errors and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import os
 import tempfile
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from cyclopts.exceptions import UnknownCommandError
 
 import turnwise
-from turnwise.cli import credit, environments, evaluation, machine, training
-from turnwise.cli.answer import Answer, Output, Problem
+from turnwise.cli import compare, components, credit, environments, evaluation, machine, swe, training
+from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
+from turnwise.secrets import redact
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 INTERRUPTED = 130
 
@@ -26,9 +30,13 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
-for _module in (environments, evaluation, training, credit, machine):
-    for _name, _verb in _module.VERBS.items():
-        app.command(_verb, name=_name)
+VERBS = {
+    name: verb
+    for module in (environments, components, evaluation, compare, training, credit, machine, swe)
+    for name, verb in module.VERBS.items()
+}
+for _name, _verb in VERBS.items():
+    app.command(_verb, name=_name)
 app.meta.group_parameters = Group("With every verb")
 app.meta.suppress_keyboard_interrupt = False  # else Ctrl-C comes out as SystemExit
 
@@ -38,7 +46,7 @@ def _launch(
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     json: Annotated[bool, Parameter(negative=())] = False,
     debug: Annotated[bool, Parameter(negative=())] = False,
-) -> Answer | None:
+) -> VerbResult | None:
     """Run a verb.
 
     Args:
@@ -54,10 +62,12 @@ def run(tokens: Sequence[str]) -> int:
     as_json, debug = "--json" in tokens, "--debug" in tokens
     with Output(as_json) as output:
         try:
+            if not as_json:
+                app.console = _console()  # for help and version
             answer: Any = app.meta(
                 tokens, exit_on_error=False, print_error=False, result_action="return_value"
             )
-            if isinstance(answer, Answer):
+            if isinstance(answer, VerbResult):
                 output.show(answer)
                 return answer.code
             return 0
@@ -65,7 +75,7 @@ def run(tokens: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # so that flushing at exit succeeds
             return 0
         except KeyboardInterrupt:
-            output.fail(Problem("KeyboardInterrupt", "Interrupted.", "What was finished before is kept."))
+            output.fail(VerbProblem("KeyboardInterrupt", "Interrupted.", "What was finished before is kept."))
             return INTERRUPTED
         except (Exception, SystemExit) as error:  # noqa: BLE001 (the last resort)
             if debug:
@@ -74,35 +84,52 @@ def run(tokens: Sequence[str]) -> int:
             return 2 if isinstance(error, CycloptsError) else 1
 
 
-def explain(error: BaseException) -> Problem:
+def _console() -> Console:
+    from turnwise.console import SafeConsole
+
+    return SafeConsole()
+
+
+def explain(error: BaseException) -> VerbProblem:
     """Cause and remedy of any error."""
     kind = type(error).__name__
     match error:
         case TurnwiseError():
-            return Problem(kind, error.cause, error.remedy)
+            return VerbProblem(kind, error.cause, error.remedy)
         case UnknownCommandError():
-            return Problem(kind, f"{error}".partition(" Available")[0], "`turnwise --help` lists the verbs.")
+            return VerbProblem(
+                kind, f"{error}".partition(" Available")[0], "`turnwise --help` lists the verbs."
+            )
         case CycloptsError():
             verb = " ".join(["turnwise", *(error.command_chain or ())])
-            return Problem(kind, f"{error}", f"`{verb} --help` shows what can be given.")
-        case OSError() if error.errno == errno.ENOSPC:
-            cause = f"The disk is full: {error.filename or error}."
-            return Problem(kind, cause, "Make room and run the same command again.")
+            return VerbProblem(kind, f"{error}", f"`{verb} --help` shows what can be given.")
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            cause = f"The disk is full, or a limit is reached: {error.filename or error}."
+            return VerbProblem(kind, cause, "Make room and run the same command again.")
         case PermissionError():
-            return Problem(
+            return VerbProblem(
                 kind, f"No permission: {error.filename or error}.", "Choose another place with --out."
             )
+        case Exception() if where := _users_place(error):
+            cause = f"{kind} at {where}: {error}".replace("\n", " ")[:300]
+            return VerbProblem(kind, cause, f"Fix that line; the traceback is in {_write_traceback(error)}.")
         case ModuleNotFoundError():
             cause = f"The library {error.name!r} is not installed."
-            return Problem(kind, cause, "Install everything with `python3 scripts/install.py`.")
+            return VerbProblem(kind, cause, "Install everything with `python3 scripts/install.py`.")
         case _:
             cause = f"Unexpected {kind}: {error}".replace("\n", " ")[:300]
             remedy = f"The traceback is in {_write_traceback(error)}; please report it."
-            return Problem(kind, cause, remedy)
+            return VerbProblem(kind, cause, remedy)
+
+
+def _users_place(error: Exception) -> str:
+    from turnwise.blame import users_place
+
+    return users_place(error)
 
 
 def _write_traceback(error: BaseException) -> str:
-    text = "".join(traceback.format_exception(error))
+    text = redact("".join(traceback.format_exception(error)))
     with tempfile.NamedTemporaryFile("w", prefix="turnwise-error-", suffix=".txt", delete=False) as file:
         file.write(text)
         return file.name

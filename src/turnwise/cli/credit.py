@@ -1,4 +1,4 @@
-"""The verb that sets credit rules against the truth: credit-bench."""
+"""The verb that sets credit rules against the truth: credit-quality."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from turnwise.cli.answer import Answer, Json, table
+from turnwise.cli.answer import Json, VerbResult, table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from turnwise.trainers.credit_bench import Interval, Report
+    from turnwise.console import SafeConsole
+    from turnwise.trainers.lab.quality import Report, ScoreInterval
 
 Words = Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)]
 COLUMNS = (
@@ -29,7 +28,7 @@ COLUMNS = (
 PAGE_ONLY = ("rank_correlation", "bias", "noise", "ms/1000 turns")  # what a terminal has no room for
 
 
-def credit_bench(
+def credit_quality(
     *,
     suite: Words = None,
     policy: Words = None,
@@ -45,7 +44,7 @@ def credit_bench(
     seed: int = 0,
     out: Path | None = None,
     episodes_log: Path | None = None,
-) -> Answer:
+) -> VerbResult:
     """Score every credit rule on the same episodes against the turns' true advantages.
 
     Args:
@@ -54,7 +53,7 @@ def credit_bench(
         run: A run whose checkpoints are the stages: the first, the last and two between. Its report then shows
             turns with their true advantages and what each rule gave them.
         rule: Which rules; all if none is given.
-        show: Rules with columns in credit-bench-turns.html; some that differ if none is given.
+        show: Rules with columns in credit-quality-turns.html; some that differ if none is given.
         groups: Tasks per policy.
         size: Episodes per task; with trees a multiple of 4, at least 8.
         forks: Rollouts from every state for the truth.
@@ -62,13 +61,13 @@ def credit_bench(
         processes: Also score on the processes whose gradients are exact.
         trees: Also score on episodes that branch.
         seed: For all chance.
-        out: A folder for credit-bench.json, .svg and .md, and credit-bench-turns.html.
+        out: A folder for credit-quality.json, .svg and .md, and credit-quality-turns.html.
         episodes_log: Offline: give these saved episodes their credit by each rule instead.
     """
     if episodes_log is not None:
         return _offline(episodes_log, rule or [], out)
-    from turnwise.trainers.credit_bench import STAGES, Scale, checkpoints
-    from turnwise.trainers.credit_bench import credit_bench as bench
+    from turnwise.trainers.lab.quality import STAGES, Scale, checkpoints
+    from turnwise.trainers.lab.quality import credit_quality as bench
 
     report = bench(
         suite or ["shop/easy"],
@@ -79,28 +78,28 @@ def credit_bench(
         trees=trees,
         scale=Scale(groups, size, forks, vine_forks),
         seed=seed,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
+        log=lambda line: print(line, file=sys.stderr, flush=True),
     )
     written = _write(report, out) if out is not None else []
     if run is not None:
         written.append(_into_report(report, run))
     found = report.to_json() | {"files": [str(path) for path in written]}
-    return Answer(found, lambda console: _print(console, report, written))
+    return VerbResult(found, lambda console: _print(console, report, written))
 
 
-def _print(console: Console, report: Report, written: list[Path]) -> None:
+def _print(console: SafeConsole, report: Report, written: list[Path]) -> None:
     for source in report.sources:
         _show_source(console, report, source)
     for path in written:
-        console.print(f"wrote {path}", markup=False)
+        console.print(f"wrote {path}")
 
 
-def _show_source(console: Console, report: Report, source: str) -> None:
-    console.print(f"\n{source}", style="bold", markup=False)
+def _show_source(console: SafeConsole, report: Report, source: str) -> None:
+    console.print(f"\n{source}", style="bold")
     rows = _rows(report, source)
     table(rows, [column for column in rows[0] if column not in PAGE_ONLY])(console)
     if by_stage := _stage_rows(report, source):
-        console.print(f"\n{source}, by stage: correlation", style="bold", markup=False)
+        console.print(f"\n{source}, by stage: correlation", style="bold")
         table(by_stage)(console)
     for name, missing in report.left_out.get(source, {}).items():
         console.print(f"{name} is left out: {', '.join(missing)} cannot be measured here", style="dim")
@@ -121,7 +120,7 @@ def _rows(report: Report, source: str) -> list[dict[str, Json]]:
 
 def _stage_rows(report: Report, source: str) -> list[dict[str, Json]]:
     """The correlation at each stage, side by side; nothing where there is one, or many small processes."""
-    from turnwise.trainers.credit_bench import stage_labels
+    from turnwise.trainers.lab.quality import stage_labels
 
     stages = report.stages(source)
     if source == "processes" or len(stages) < 2:
@@ -139,11 +138,11 @@ def _stage_rows(report: Report, source: str) -> list[dict[str, Json]]:
     ]
 
 
-def said(found: Interval) -> str:
+def said(found: ScoreInterval) -> str:
     """A figure with its interval.
 
-    >>> from turnwise.trainers.credit_bench import Interval
-    >>> said(Interval(0.5, 0.25, 0.75)), said(Interval(1, 1, 1)), said(Interval(float("nan"), 0, 0))
+    >>> from turnwise.trainers.lab.quality import ScoreInterval
+    >>> said(ScoreInterval(0.5, 0.25, 0.75)), said(ScoreInterval(1, 1, 1)), said(ScoreInterval(float("nan"), 0, 0))
     ('0.50 [0.25, 0.75]', '1.00', '–')
     """
     from math import isfinite
@@ -159,36 +158,36 @@ def _write(report: Report, out: Path) -> list[Path]:
     import json
 
     from turnwise.machine import describe
-    from turnwise.trainers.credit_plot import draw, draw_stages
-    from turnwise.trainers.report_turns import page as turns_page
+    from turnwise.trainers.lab.plot import draw, draw_stages
+    from turnwise.trainers.report.turns import page as turns_page
 
     out.mkdir(parents=True, exist_ok=True)
-    data = out / "credit-bench.json"
+    data = out / "credit-quality.json"
     data.write_text(json.dumps({"machine": describe(), **report.to_json()}, allow_nan=False) + "\n")
-    page = out / "credit-bench.md"
+    page = out / "credit-quality.md"
     page.write_text(_page(report))
-    written = [data, page, draw(report, out / "credit-bench.svg")]
-    if stages := draw_stages(report, out / "credit-bench-stages.svg"):
+    written = [data, page, draw(report, out / "credit-quality.svg")]
+    if stages := draw_stages(report, out / "credit-quality-stages.svg"):
         written.append(stages)
     if report.shown:
-        written.append(out / "credit-bench-turns.html")
+        written.append(out / "credit-quality-turns.html")
         written[-1].write_text(turns_page(report.shown), "utf-8", errors="replace")
     return written
 
 
 def _into_report(report: Report, run: Path) -> Path:
     """Keep the turns that are shown in the run's directory, and write its report anew."""
-    from turnwise.trainers.report import write_report
-    from turnwise.trainers.report_turns import TRUE_TURNS, save_groups
+    from turnwise.trainers.report.page import write_report
+    from turnwise.trainers.report.turns import TRUE_TURNS, save_groups
 
     save_groups(report.shown, run / TRUE_TURNS)
     return write_report(run)
 
 
 def _page(report: Report) -> str:
-    from turnwise.trainers.grade import FIGURES
+    from turnwise.trainers.lab.score import FIGURES
 
-    lines = ["# Credit rules against the truth", "", "Written by `turnwise credit-bench --out`.", ""]
+    lines = ["# Credit rules against the truth", "", "Written by `turnwise credit-quality --out`.", ""]
     lines += [f"- **{name}**: {text}." for name, text in FIGURES.items()]
     lines += [
         "",
@@ -198,10 +197,10 @@ def _page(report: Report) -> str:
         rows = _rows(report, source)
         lines += ["", f"## {source}", ""]
         lines += [
-            f"- {exam['stage']}: {exam['turns']} turns, mean return {exam['mean_return']}, "
-            f"reliability of the truth {exam['reliability']}"
-            for exam in report.exams
-            if exam["source"] == source
+            f"- {true_batch['stage']}: {true_batch['turns']} turns, mean return {true_batch['mean_return']}, "
+            f"reliability of the truth {true_batch['reliability']}"
+            for true_batch in report.batches
+            if true_batch["source"] == source
         ]
         lines += ["", *_markdown(rows)]
         if by_stage := _stage_rows(report, source):
@@ -218,10 +217,10 @@ def _markdown(rows: list[dict[str, Json]]) -> list[str]:
     return head + ["| " + " | ".join(str(cell) for cell in row.values()) + " |" for row in rows]
 
 
-def _offline(log: Path, rules: list[str], out: Path | None) -> Answer:
+def _offline(log: Path, rules: list[str], out: Path | None) -> VerbResult:
     import json
 
-    from turnwise.trainers.credit_offline import swap_credit
+    from turnwise.trainers.lab.offline import swap_credit
 
     found = swap_credit(log, rules)
     written: list[Path] = []
@@ -230,14 +229,14 @@ def _offline(log: Path, rules: list[str], out: Path | None) -> Answer:
         written = [out / "credit-offline.json"]
         written[0].write_text(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n")
 
-    def show(console: Console) -> None:
+    def show(console: SafeConsole) -> None:
         table(found.rules)(console)
         for name, missing in found.left_out.items():
             console.print(f"{name} is left out: the log holds no {', '.join(missing)}", style="dim")
         for path in written:
-            console.print(f"wrote {path}", markup=False)
+            console.print(f"wrote {path}")
 
-    return Answer(found.to_json() | {"files": [str(path) for path in written]}, show)
+    return VerbResult(found.to_json() | {"files": [str(path) for path in written]}, show)
 
 
-VERBS: dict[str, Callable[..., Answer]] = {"credit-bench": credit_bench}
+VERBS: dict[str, Callable[..., VerbResult]] = {"credit-quality": credit_quality}

@@ -1,4 +1,4 @@
-"""The verbs of those who make environments: list, check, play, new-env."""
+"""The commands for authors of environments: list, check, play, new-env."""
 
 from __future__ import annotations
 
@@ -8,145 +8,163 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from turnwise.cli.answer import Answer, Json, table
+from turnwise.cli.answer import Json, VerbResult, table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from turnwise.agents.core import Episode
-    from turnwise.envs.check import CheckReport
-    from turnwise.envs.survey import Survey
+    from turnwise.console import SafeConsole
+    from turnwise.envs.check.command import CheckReport
+    from turnwise.envs.check.survey import Survey
     from turnwise.tasks.core import Task
 
 
-def list_(kind: str = "", /) -> Answer:
-    """List what there is of a kind; without a kind, the kinds.
+def list_(kind: str = "", /) -> VerbResult:
+    """List what there is of a kind, each with the package that it comes with; without a kind, the kinds.
 
     Args:
-        kind: envs, suites, policies, recipes, or a seam of the trainer: credit, loss, reduce, ...
+        kind: envs, suites, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
     """
     from turnwise.errors import NotFoundError
-    from turnwise.trainers.registry import SEAMS
+    from turnwise.registry import KINDS
 
     kinds: dict[str, Callable[[], list[dict[str, Json]]]] = {
         "envs": _envs,
         "suites": _suites,
-        "policies": _policies,
         "recipes": _recipes,
-        **{seam: lambda seam=seam: _components(seam) for seam in SEAMS},
+        "algorithms": _algorithms,
+        **{name: lambda name=name: _components(name) for name in KINDS},
+        "policy": _policies,
     }
     if not kind:
-        rows: list[dict[str, Json]] = [{"name": name} for name in kinds]
+        about = {
+            "envs": "Environments.",
+            "suites": "Endless tasks by name.",
+            "recipes": "Runs that come with us.",
+            "algorithms": "Training algorithms by the names of the field, and what a recipe makes of them.",
+        }
+        rows: list[dict[str, Json]] = [
+            {"name": name, "about": about[name] if name in about else KINDS[name].about} for name in kinds
+        ]
     elif kind in kinds:
         rows = kinds[kind]()
     else:
         raise NotFoundError("kind", kind, kinds)
-    return Answer(rows, table(rows, [key for key in rows[0] if key in _SHOWN] if rows else ()))
+    shown = [key for key in _SHOWN if any(row.get(key) for row in rows)]
+    return VerbResult(rows, table(rows, shown))
 
 
-_SHOWN = ("name", "spec", "about", "summary", "options")  # on a terminal; --json has everything
+_SHOWN = (
+    "name",
+    "package",
+    "spec",
+    "about",
+    "summary",
+    "bias",
+    "options",
+)  # on a terminal; --json has everything
 
 
 def _envs() -> list[dict[str, Json]]:
     from turnwise.envs.registry import env_entries
 
-    return [{"name": entry.name, "about": entry.about} for entry in env_entries()]
+    return [{"name": entry.name, "about": entry.about, "package": entry.package} for entry in env_entries()]
 
 
 def _suites() -> list[dict[str, Json]]:
     from turnwise.envs.registry import suites
 
-    return [{"name": s.name, "env": s.env, "about": s.about, "knobs": dict(s.knobs)} for s in suites()]
+    return [
+        {"name": s.name, "env": s.env, "about": s.about, "size": s.size, "knobs": dict(s.knobs)}
+        for s in suites()
+    ]
 
 
 def _policies() -> list[dict[str, Json]]:
-    from turnwise.agents.policies.registry import POLICIES
+    from turnwise.agents.policies.registry import policies, spec_form
 
-    return [{"name": name, "spec": kind.spec, "about": kind.about} for name, kind in POLICIES.items()]
+    return [
+        {"name": entry.name, "spec": spec_form(entry), "about": entry.summary, "package": entry.package}
+        for entry in policies()
+    ]
 
 
 def _recipes() -> list[dict[str, Json]]:
-    from turnwise.trainers.recipe import load_recipe, recipe_names
+    from turnwise.trainers.recipe.load import load_recipe, recipe_names
 
     return [{"name": name, "about": load_recipe(name).about.strip()} for name in recipe_names()]
 
 
-def _components(seam: str) -> list[dict[str, Json]]:
-    from turnwise.trainers.registry import components
+def _algorithms() -> list[dict[str, Json]]:
+    from turnwise.trainers.recipe.algorithms import ALGORITHMS, shown
 
     return [
-        {"name": c.name, "paper": c.paper, "needs": list(c.needs), "bias": c.bias, "summary": c.summary}
-        | {"options": c.options}
-        for c in components(seam)
+        each._asdict()
+        | {"sets": dict(each.sets), "options": "; ".join(f"{k}: {shown(v)}" for k, v in each.sets.items())}
+        for each in ALGORITHMS.values()
     ]
 
 
-def check(env: str, /, *, tasks: int = 0) -> Answer:
-    """Test an environment against each clause of the contract (E1-E9).
+def _components(kind: str) -> list[dict[str, Json]]:
+    from turnwise.registry import components
 
-    Args:
-        env: Its id, such as turnwise/Shop-v0.
-        tasks: How many tasks of each split the gold script and the floor agents play; without it 50, or 10
-            where a browser or a sandbox takes its time.
-    """
-    from turnwise.cli.progress import Progress
-    from turnwise.envs.check import CLAUSES, check_env
-
-    with Progress(f"check {env}", len(CLAUSES)) as progress:
-        report = check_env(env, tasks=tasks, on_clause=progress.advance)
-    return Answer(report.to_json(), lambda console: _show_card(console, report), code=0 if report.ok else 1)
+    return [
+        {"name": c.name, "package": c.package, "paper": c.paper, "needs": list(c.needs), "bias": c.bias}
+        | {"summary": c.summary, "options": c.options}
+        for c in components(kind)
+    ]
 
 
-def _show_card(console: Console, report: CheckReport) -> None:
-    from rich.markup import escape
+def show_card(console: SafeConsole, report: CheckReport) -> None:
     from rich.panel import Panel
     from rich.table import Table
+    from rich.text import Text
 
-    from turnwise.envs.check import CLAUSES
+    from turnwise.envs.check.command import REQUIREMENTS
 
     card = Table(box=None, show_header=False, padding=(0, 1))
-    for name, clause in report.clauses.items():
-        mark = "[green]✓[/green]" if clause.ok else "[red]✗[/red]"
-        card.add_row(mark, name, CLAUSES[name][0], escape(clause.detail.replace("; ", "\n")))
-    verdict = "[green]keeps the contract[/green]" if report.ok else "[red]breaks the contract[/red]"
-    console.print(Panel(card, title=f"{escape(report.env)} {verdict}", title_align="left"))
+    for name, result in report.requirements.items():
+        mark = Text("✓", "green") if result.ok else Text("✗", "red")
+        card.add_row(mark, name, REQUIREMENTS[name][0], result.detail.replace("; ", "\n"))
+    verdict = ("keeps the contract", "green") if report.ok else ("breaks the contract", "red")
+    title = Text.assemble(report.env, " ", verdict)
+    console.print(Panel(card, title=title, title_align="left"))
 
 
-def survey(*names: str, gold: int = 1000, floors: int = 1000, tasks: int = 10_000) -> Answer:
-    """Play the scripted solution and agents without a mind on many tasks of suites, and see that splits share none.
+def survey(*names: str, gold: int = 1000, baselines: int = 1000, tasks: int = 10_000) -> VerbResult:
+    """Play the gold policy and trivial baselines on many tasks of suites, and check the splits.
 
     Args:
         names: Suites (lab/easy), environments (turnwise/Lab-v0) or families (lab).
         gold: How many tasks of each suite the scripted solution plays.
-        floors: How many each agent without a mind plays.
+        baselines: How many each trivial baseline plays.
         tasks: How many tasks of each suite are compared.
     """
-    from turnwise.envs.survey import suites_of
-    from turnwise.envs.survey import survey as survey_suite
+    from turnwise.envs.check.survey import suites_of
+    from turnwise.envs.check.survey import survey as survey_suite
 
-    found = [survey_suite(suite, gold=gold, floors=floors, tasks=tasks) for suite in suites_of(names)]
+    found = [survey_suite(suite, gold=gold, baselines=baselines, tasks=tasks) for suite in suites_of(names)]
     ok = all(row.ok for row in found)
-    return Answer(
+    return VerbResult(
         {"ok": ok, "suites": [row.to_json() for row in found]},
         lambda console: _show_survey(console, found),
         code=0 if ok else 1,
     )
 
 
-def _show_survey(console: Console, found: Sequence[Survey]) -> None:
+def _show_survey(console: SafeConsole, found: Sequence[Survey]) -> None:
     columns = ("gold", "worst", "turns", "compared", "different", "shared", "seconds")
     rows = [{"name": row.suite} | {key: row.to_json()[key] for key in columns} for row in found]
     table(rows)(console)
-    console.print("\nAgents without a mind: share of tasks solved (mean score)")
-    floors = [
+    console.print("\nTrivial baselines: share of tasks solved (mean score)")
+    baselines = [
         {"name": row.suite, "bound": row.bound}
-        | {agent: f"{got.success:.3f} ({got.score:.2f})" for agent, got in row.floors.items()}
+        | {agent: f"{got.success:.3f} ({got.score:.2f})" for agent, got in row.baselines.items()}
         for row in found
     ]
-    table(floors)(console)
+    table(baselines)(console)
     for row in found:
         if not row.ok:
-            console.print(f"[red]✗[/red] {row.suite}")
+            console.print(f"✗ {row.suite}", style="red")
 
 
 def play(
@@ -159,12 +177,13 @@ def play(
     seed: int = 0,
     tools: str = "",
     browse: Annotated[bool, Parameter(negative=())] = False,
-) -> Answer:
+) -> VerbResult:
     """Play one episode, yourself or by a policy, and see every turn.
 
     Args:
-        name: An environment (turnwise/Shop-v0) or a suite (shop/easy).
-        policy: Who plays; `turnwise list policies` shows the forms.
+        name: An environment (turnwise/Shop-v0), a suite (shop/easy) or where an environment is written
+            (path/to/file.py, path/to/file.py:Class, module:Class).
+        policy: Who plays; `turnwise list policy` shows the forms.
         split: Of the suite: train, dev or test.
         index: Which task of the split.
         seed: For chance in the environment and in the policy.
@@ -176,8 +195,7 @@ def play(
     import asyncio
 
     from turnwise.agents.policies.registry import make_policy
-    from turnwise.agents.rollout import Limits
-    from turnwise.agents.rollout import play as play_episode
+    from turnwise.agents.rollout import Limits, rollout_episode
     from turnwise.envs.registry import make
 
     task = _task(name, split, index)
@@ -185,30 +203,31 @@ def play(
     no_hurry = float("inf")
     limits = Limits(generate_s=no_hurry) if policy == "human" else Limits()
     try:
-        episode = asyncio.run(play_episode(env, player, task, seed=seed, limits=limits))
+        episode = asyncio.run(rollout_episode(env, player, task, seed=seed, limits=limits))
     finally:
         player.close()
         env.close()
     value = _episode_json(episode, player.name)
     code = 0 if episode.outcome.counts else 1
-    return Answer(value, lambda console: _show_episode(console, episode, turns=policy != "human"), code=code)
+    return VerbResult(
+        value, lambda console: _show_episode(console, episode, turns=policy != "human"), code=code
+    )
 
 
-def _browse(task: Task) -> Answer:
+def _browse(task: Task) -> VerbResult:
     from turnwise.envs.web.people import browse
 
     score = browse(task)
 
-    def show(console: Console) -> None:
+    def show(console: SafeConsole) -> None:
         said = "You left before the end." if score is None else f"Your score: {score:.3g}"
-        console.print(said, style="bold", markup=False)
+        console.print(said, style="bold")
 
-    return Answer({"env": task.env, "task": task.id, "score": score}, show)
+    return VerbResult({"env": task.env, "task": task.id, "score": score}, show)
 
 
 def _task(name: str, split: str, index: int) -> Task:
-    from turnwise.envs.registry import env_entries, get_suite, suite_task
-    from turnwise.envs.walks import environment_suites
+    from turnwise.envs.registry import env_entries, environment_suites, get_suite, suite_task
     from turnwise.errors import NotFoundError
     from turnwise.tasks.core import Split
 
@@ -237,27 +256,26 @@ def _episode_json(episode: Episode, policy: str) -> dict[str, Any]:
     }
 
 
-def _show_episode(console: Console, episode: Episode, *, turns: bool) -> None:
+def _show_episode(console: SafeConsole, episode: Episode, *, turns: bool) -> None:
     for number, turn in enumerate(episode.trajectory.turns if turns else (), 1):
         console.print(f"── turn {number} ──", style="dim")
-        console.print(str(turn.observation), markup=False)
-        console.print(f"> {turn.action}", style="bold", markup=False)
+        console.print(str(turn.observation))
+        console.print(f"> {turn.action}", style="bold")
         paid = ", ".join(f"{name} {value:+.3g}" for name, value in turn.rewards.items() if value)
         if paid:
-            console.print(f"reward: {paid}", style="green", markup=False)
+            console.print(f"reward: {paid}", style="green")
     last = str(episode.trajectory.final)
     if last:
         console.print("── the end ──", style="dim")
-        console.print(last, markup=False)
+        console.print(last)
     end = episode.end.value if episode.end else episode.error
     console.print(
         f"{episode.outcome.value}: {end}, score {episode.score:.3g} in {len(episode.trajectory.turns)} turns.",
         style="bold",
-        markup=False,
     )
 
 
-def new_env(name: str, /, *, out: Path = Path()) -> Answer:
+def new_env(name: str, /, *, out: Path = Path()) -> VerbResult:
     """Start a package of your own with an environment that passes `turnwise check`.
 
     Args:
@@ -270,10 +288,10 @@ def new_env(name: str, /, *, out: Path = Path()) -> Answer:
     made = names(name)
     root = out / made.distribution
 
-    def show(console: Console) -> None:
+    def show(console: SafeConsole) -> None:
         for path in written:
-            console.print(f"wrote {path}", markup=False)
-        console.print(f"Next: pip install -e {root} && turnwise check {made.env}", markup=False)
+            console.print(f"wrote {path}")
+        console.print(f"Next: pip install -e {root} && turnwise check {made.env}")
 
     value = {
         "name": made.distribution,
@@ -281,12 +299,11 @@ def new_env(name: str, /, *, out: Path = Path()) -> Answer:
         "suite": made.suite,
         "files": [str(p) for p in written],
     }
-    return Answer(value, show)
+    return VerbResult(value, show)
 
 
-VERBS: dict[str, Callable[..., Answer]] = {
+VERBS: dict[str, Callable[..., VerbResult]] = {
     "list": list_,
-    "check": check,
     "survey": survey,
     "play": play,
     "new-env": new_env,

@@ -1,18 +1,23 @@
-"""The verbs of those who evaluate agents: eval, replay."""
+"""The commands for evaluating agents: eval, replay, repair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from turnwise.cli.answer import Answer, Json
+from cyclopts import Parameter
+
+from turnwise.cli.answer import Json, VerbResult
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from turnwise.agents.core import Episode, Policy
-    from turnwise.agents.evaluate import Evaluation
+    from turnwise.agents.evaluation.evaluate import Evaluation
+    from turnwise.agents.evaluation.folder import EvaluationFolder
+    from turnwise.agents.rollout import Limits
+    from turnwise.console import SafeConsole
 
 
 def eval_(
@@ -28,13 +33,21 @@ def eval_(
     max_tokens: int = 0,
     concurrency: int = 64,
     tools: str = "",
+    env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    env_workers: int = 0,
+    generate_s: float = 300.0,
+    step_s: float = 60.0,
+    episode_s: float | None = None,
+    retries: int = 1,
+    max_failed: float = 0.1,
     out: Path | None = None,
-) -> Answer:
+    resume: Annotated[bool, Parameter(negative=())] = False,
+) -> VerbResult:
     """Evaluate a policy on a suite: success with its interval, pass@k, pass^k, score, turns.
 
     Args:
         suite: Its name; `turnwise list suites` shows all.
-        policy: Who plays; `turnwise list policies` shows the forms.
+        policy: Who plays; `turnwise list policy` shows the forms.
         episodes: How many in all.
         k: How often each task is played.
         split: train, dev or test.
@@ -43,52 +56,136 @@ def eval_(
         max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
         concurrency: Episodes in flight.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
+        env_option: What environments are made with, as KEY=VALUE.
+        env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
+        generate_s: Deadline of one answer of the policy, in seconds.
+        step_s: Deadline of one step of a blocking environment, in seconds.
+        episode_s: Seconds after which an episode is cut; what it came to by then counts.
+        retries: How often an episode that fails is played again before it is left out.
+        max_failed: Share of the episodes that may fail; with more of them the exit code is 1.
         out: A folder for the episode log and the summary.
+        resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
+    from turnwise.agents.evaluation.failures import check_max_failed
+    from turnwise.agents.evaluation.folder import open_folder
     from turnwise.agents.policies.registry import make_policy
-    from turnwise.envs.registry import get_suite
+    from turnwise.agents.rollout import check_numbers
+    from turnwise.cli.training import overrides
+    from turnwise.errors import TurnwiseError
 
-    get_suite(suite)  # an unknown name shows before a model is loaded
-    log = _log_path(out)
-    player = make_policy(
-        policy,
-        temperature=temperature,
-        max_tokens=max_tokens,
-        max_sequences=concurrency,
-        seed=seed,
-        tools=tools,
-    )
-    try:
-        result, interrupted = _evaluate(
-            player, suite, split=split, episodes=episodes, k=k, seed=seed, concurrency=concurrency, log=log
-        )
-    finally:
-        player.close()
-    if out is not None:
-        _write_summary(out, result.to_json(results=True) | {"interrupted": interrupted})
-    value = result.to_json() | {"interrupted": interrupted}
-    code = 130 if interrupted else 0
-    return Answer(value, lambda console: _show_evaluation(console, result, log, interrupted), code=code)
+    check_max_failed(max_failed)
+    check_numbers(concurrency, retries)
+    if resume and out is None:
+        raise TurnwiseError("--resume goes on with an evaluation in a folder.", "Say which one with --out.")
+    env_options = _json(overrides(env_option or [], "--env-option"))
+    played_by = {"temperature": temperature, "max_tokens": max_tokens, "tools": tools}
+    asked = _asked(suite, policy, split, k, seed, episode_s, env_options) | played_by
+    options = {
+        "split": split,
+        "episodes": episodes,
+        "k": k,
+        "seed": seed,
+        "concurrency": concurrency,
+        "limits": _limits(generate_s, step_s, episode_s),
+        "retries": retries,
+        "env_options": env_options,
+        "env_workers": env_workers,
+    }
+    with nullcontext() if out is None else open_folder(out, asked, resume=resume) as folder:
+        player = make_policy(policy, max_sequences=concurrency, seed=seed, **played_by)
+        try:
+            result, interrupted = _evaluate(player, suite, folder, options)
+        finally:
+            player.close()
+        if folder is not None:
+            folder.write(result, interrupted=interrupted)
+    return _answer(result, folder, interrupted, max_failed)
+
+
+def _answer(
+    result: Evaluation, folder: EvaluationFolder | None, interrupted: bool, max_failed: float
+) -> VerbResult:
+    """The figures, and 1 as the exit code where more episodes failed than were accepted."""
+    from turnwise.agents.evaluation.evaluate import too_many
+
+    failed = result.failed_share > max_failed
+    value = result.to_json() | {"interrupted": interrupted, "too_many_failed": failed}
+    code = 130 if interrupted else int(failed)
+
+    def show(console: SafeConsole) -> None:
+        _show_evaluation(console, result, folder, interrupted)
+        if failed:
+            console.print("\n→ ".join(too_many(result, max_failed)), style="red")
+
+    return VerbResult(value, show, code=code)
+
+
+def _asked(
+    suite: str,
+    policy: str,
+    split: str,
+    k: int,
+    seed: int,
+    episode_s: float | None,
+    env_options: Mapping[str, Json],
+) -> dict[str, Json]:
+    """What an episode's outcome depends on: a resume must ask the same."""
+    from turnwise.agents.log.records import env_version
+    from turnwise.agents.policies.registry import fingerprint
+    from turnwise.envs.registry import env_class, get_suite
+    from turnwise.envs.returned import check_named
+
+    check_named(env_class(get_suite(suite).env), env_options, "environment")
+    env = env_version(get_suite(suite).env, env_options)  # an unknown name shows before a model is loaded
+    return {
+        "suite": suite,
+        "split": split,
+        "k": k,
+        "seed": seed,
+        "policy": policy,
+        "policy_files": fingerprint(policy),
+        "episode_s": episode_s,
+        "env": env.entry,
+        "env_source": env.source,
+        "env_options": dict(env.options),
+    }
+
+
+def _json(options: Mapping[str, object]) -> dict[str, Json]:
+    """Refuse what YAML knows and JSON does not."""
+    from turnwise.errors import TurnwiseError
+
+    for name, value in options.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TurnwiseError(
+                f"--env-option {name}: {value!r} cannot be used: {error}.", f"Quote it: {name}='\"{value}\"'."
+            ) from None
+    return dict(options)
+
+
+def _limits(generate_s: float, step_s: float, episode_s: float | None) -> Limits:
+    from turnwise.agents.rollout import Limits
+    from turnwise.errors import TurnwiseError
+
+    for name, seconds in (("--generate-s", generate_s), ("--step-s", step_s), ("--episode-s", episode_s)):
+        if seconds is not None and not seconds > 0:
+            raise TurnwiseError(f"{name} is {seconds:g}.", "Give more than 0 seconds.")
+    limits = Limits(generate_s=generate_s, step_s=step_s)
+    return limits if episode_s is None else limits._replace(episode_s=episode_s)
 
 
 def _evaluate(
-    player: Policy,
-    suite: str,
-    *,
-    split: str,
-    episodes: int,
-    k: int,
-    seed: int,
-    concurrency: int,
-    log: Path | None,
+    player: Policy, suite: str, folder: EvaluationFolder | None, options: Mapping[str, Json]
 ) -> tuple[Evaluation, bool]:
     """The evaluation, of the episodes finished so far if Ctrl-C came, and whether it did."""
-    from turnwise.agents.evaluate import evaluate, summarize
-    from turnwise.cli.progress import Progress
+    from turnwise.agents.evaluation.evaluate import evaluate, summarize
+    from turnwise.cli.progress import ProgressLine
 
     done: list[Episode] = []
     solved = 0
-    with Progress(f"{player.name} on {suite}", episodes) as progress:
+    with ProgressLine(f"{player.name} on {suite}", options["episodes"]) as progress:
 
         def heard(_: int, episode: Episode) -> None:
             nonlocal solved
@@ -100,49 +197,34 @@ def _evaluate(
             result = evaluate(
                 suite,
                 player,
-                split=split,
-                episodes=episodes,
-                k=k,
-                seed=seed,
-                concurrency=concurrency,
-                log=log,
+                log=folder and folder.log,
+                finished=folder.played() if folder else (),
                 on_episode=heard,
+                max_failed=1.0,  # the figures of the others are shown all the same
+                **options,
             )
         except KeyboardInterrupt:
             if not done:
                 raise
-            return summarize(done, suite=suite, policy=player.name, split=split, k=k, seed=seed), True
+            about = {name: options[name] for name in ("split", "k", "seed")}
+            return summarize(done, suite=suite, policy=player.name, **about), True
     return result, False
 
 
-def _log_path(out: Path | None) -> Path | None:
-    from turnwise.errors import RunError
-
-    if out is None:
-        return None
-    log = out / "episodes.jsonl.zst"
-    if log.exists():
-        raise RunError(f"{log} exists already.", "Choose another folder with --out, or move that one away.")
-    return log
-
-
-def _write_summary(out: Path, value: Json) -> None:
-    import json
-
-    (out / "evaluation.json").write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-def _show_evaluation(console: Console, result: Evaluation, log: Path | None, interrupted: bool) -> None:
-    from turnwise.agents.summary import evaluation_table
+def _show_evaluation(
+    console: SafeConsole, result: Evaluation, folder: EvaluationFolder | None, interrupted: bool
+) -> None:
+    from turnwise.agents.evaluation.summary import evaluation_table
 
     if interrupted:
-        console.print("Interrupted: these are the episodes that were finished.", style="yellow")
+        how = "; go on with --resume" if folder is not None else ""
+        console.print(f"Interrupted: these are the episodes that were finished{how}.", style="yellow")
     console.print(evaluation_table(result))
-    if log is not None:
-        console.print(f"episodes in {log}", markup=False)
+    if folder is not None:
+        console.print(f"episodes in {folder.log}")
 
 
-def replay(log: Path, /) -> Answer:
+def replay(log: Path, /) -> VerbResult:
     """Play logged episodes again and prove that every byte is the same.
 
     Args:
@@ -150,10 +232,35 @@ def replay(log: Path, /) -> Answer:
     """
     from turnwise.agents.replay import replay as replay_log
 
-    report = replay_log(log / "episodes.jsonl.zst" if log.is_dir() else log)
-    return Answer(
-        report.to_json(), lambda console: console.print(str(report), markup=False), code=0 if report.ok else 1
+    report = replay_log(log)
+    return VerbResult(
+        report.to_json(), lambda console: console.print(str(report)), code=0 if report.ok else 1
     )
 
 
-VERBS: dict[str, Callable[..., Answer]] = {"eval": eval_, "replay": replay}
+def repair(path: Path, /, *, dry_run: Annotated[bool, Parameter(negative=())] = False) -> VerbResult:
+    """Cut out what is damaged in a log, keep it beside the file as NAME.damaged, and say what it was.
+
+    Args:
+        path: An episode log or another file of JSON lines, or the folder of an evaluation or a run.
+        dry_run: Only say what would be cut.
+    """
+    from turnwise.agents.log.repair import repair as repair_files
+
+    done = repair_files(path, dry_run=dry_run)
+    cut = any(file.cuts for file in done)
+
+    def show(console: SafeConsole) -> None:
+        for file in done:
+            console.print(str(file), markup=False, soft_wrap=True)
+            if file.cuts and not dry_run:
+                console.print(
+                    f"  cut out; the damaged bytes are in {file.aside}", markup=False, soft_wrap=True
+                )
+        if cut and dry_run:
+            console.print("Nothing was written; without --dry-run it is cut out.")
+
+    return VerbResult({"dry_run": dry_run, "files": [file.to_json() for file in done]}, show)
+
+
+VERBS: dict[str, Callable[..., VerbResult]] = {"eval": eval_, "replay": replay, "repair": repair}

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, where somebody watches; silence where nobody does."""
+"""A progress bar on stderr if that is a terminal; otherwise nothing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import sys
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
+
+from turnwise.console import SafeConsole
+from turnwise.terminal import Guarded
 
 
-class Progress:
-    """Counts ``total`` things of which each may bring figures to show."""
+class ProgressLine:
+    """Counts ``total`` items, each of which may have figures to show."""
 
     def __init__(self, title: str, total: int) -> None:
         columns = (
@@ -24,7 +27,12 @@ class Progress:
             TimeRemainingColumn(),
         )
         self._bar = Bar(
-            *columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True
+            *columns,
+            console=SafeConsole(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+            redirect_stdout=False,  # rich would obey the escape sequences of what others print
+            redirect_stderr=False,
         )
         self._task = self._bar.add_task(title, total=total, figures="")
 
@@ -34,9 +42,23 @@ class Progress:
 
     def __enter__(self) -> Self:
         self._bar.start()
+        if not self._bar.disable:
+            for stream in _shown_streams():
+                stream.above = self._above
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+        for stream in _shown_streams():
+            stream.settle()
+
+    def _above(self, lines: str) -> None:
+        self._bar.console.print(Text(lines), soft_wrap=True)
+
+
+def _shown_streams() -> list[Guarded]:
+    """Those that are guarded and share the terminal with the bar."""
+    streams: list[object] = [sys.stdout, sys.stderr]
+    return [stream for stream in streams if isinstance(stream, Guarded) and stream.isatty()]

@@ -1,4 +1,4 @@
-"""The verbs of those who train agents: train, explain, report."""
+"""The commands for training agents: train, explain, report."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from turnwise.cli.answer import Answer
+from turnwise.cli.answer import VerbResult
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from turnwise.console import SafeConsole
 
 
 def train(
@@ -20,33 +20,46 @@ def train(
     *,
     out: Path | None = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
+    preflight: bool = True,
+    allow_changed_env: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
-) -> Answer:
+) -> VerbResult:
     """Train an agent by a recipe.
 
     Args:
         recipe: A recipe's name (`turnwise list recipes`) or a YAML file.
         out: The run's folder; runs/NAME without it.
         resume: Go on where the run in that folder stopped.
+        preflight: Play a few scripted episodes first, and refuse a run that they show to be in vain.
+        allow_changed_env: Resume although the environment's source has changed since the run was started.
         set_: Changes of the recipe, such as --set updates=50 loss.clip.high=0.3.
     """
-    from turnwise.trainers.trainer import train as train_recipe
+    from turnwise.trainers.recipe.load import load_recipe
+    from turnwise.trainers.run.loop import folder_of
+    from turnwise.trainers.run.loop import train as train_recipe
 
-    result = train_recipe(recipe, out, overrides(set_ or []), resume)
+    result = train_recipe(
+        load_recipe(recipe, overrides(set_ or [])),
+        out=out or folder_of(recipe),
+        resume=resume,
+        preflight=preflight,
+        allow_changed_env=allow_changed_env,
+    )
 
-    def show(console: Console) -> None:
-        from turnwise.agents.summary import comparison_table
+    def show(console: SafeConsole) -> None:
+        from turnwise.agents.evaluation.summary import comparison_table
 
-        found = {f"{name} ({mode})": evaluation for name, mode, evaluation in result.evaluations}
-        if found:
-            console.print(comparison_table(found))
+        if result.evaluations:
+            console.print(comparison_table(result.evaluations))
+        if not result.learned and not result.interrupted:
+            console.print("Nothing was learned by reinforcement: no update had anything to learn from.")
         state = "interrupted; go on with --resume" if result.interrupted else "done"
-        console.print(f"{state} after {result.seconds:.0f} s, everything in {result.path}", markup=False)
+        console.print(f"{state} after {result.seconds:.0f} s, everything in {result.path}")
 
-    return Answer(result.to_json(), show, code=130 if result.interrupted else 0)
+    return VerbResult(result.to_json(), show, code=130 if result.interrupted else 0)
 
 
-def overrides(pairs: list[str]) -> dict[str, object]:
+def overrides(pairs: list[str], option: str = "--set") -> dict[str, object]:
     """``key=value`` texts as a mapping; values are YAML.
 
     >>> overrides(["updates=50", "credit.name=rloo", "eval.greedy=true"])
@@ -60,11 +73,13 @@ def overrides(pairs: list[str]) -> dict[str, object]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise RecipeError(f"--set {pair!r} is no change.", "Write --set key=value.")
+            raise RecipeError(f"{option} {pair!r} is no change.", f"Write {option} key=value.")
         try:
             read[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise RecipeError(f"--set {key}: {value!r} cannot be read.", "Values are YAML.") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise RecipeError(
+                f"{option} {key}: {value[:60]!r} cannot be read.", "Values are YAML."
+            ) from error
     return read
 
 
@@ -72,32 +87,52 @@ def explain(
     recipe: str,
     /,
     *,
+    preflight: Annotated[bool, Parameter(negative=())] = False,
+    bias: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
-) -> Answer:
+) -> VerbResult:
     """Print what a recipe optimises, in words and as a formula.
 
     Args:
         recipe: A recipe's name or a YAML file.
+        preflight: Also play a few scripted episodes, as `turnwise train` does before anything else.
+        bias: Compute how its first step differs from the policy gradient on small exact processes, if that is not
+            known yet (seconds, or a minute or two where a part looks beyond its group).
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
     """
-    from turnwise.trainers.explain import explain as explain_recipe
+    from turnwise.cli.recipe_bias import bias_of
+    from turnwise.trainers.lab.recipe_bias import shown
+    from turnwise.trainers.recipe.explain import explain_recipe
+    from turnwise.trainers.recipe.load import load_recipe
 
-    text = explain_recipe(recipe, overrides(set_ or []))
-    return Answer(
-        {"recipe": recipe, "text": text}, lambda console: console.print(text, markup=False, soft_wrap=True)
+    checked = load_recipe(recipe, overrides(set_ or []))
+    found = bias_of(checked, compute=bias)
+    lines = shown(found) if found else ["Bias of the whole recipe: not computed yet (`--bias`)."]
+    text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
+    if preflight:
+        from turnwise.trainers.run.ready import rehearse
+
+        text += f"\n{rehearse(checked, Path('runs'))}\n"
+    return VerbResult(
+        {
+            "recipe": recipe,
+            "text": text,
+            "bias": {name: one.to_json() for name, one in (found or {}).items()},
+        },
+        lambda console: console.print(text, soft_wrap=True),
     )
 
 
-def report(run: Path, /) -> Answer:
+def report(run: Path, /) -> VerbResult:
     """Write a run's report.html: one file that holds everything.
 
     Args:
         run: The run's folder.
     """
-    from turnwise.trainers.report import write_report
+    from turnwise.trainers.report.page import write_report
 
     path = write_report(run)
-    return Answer({"report": str(path)}, lambda console: console.print(f"wrote {path}", markup=False))
+    return VerbResult({"report": str(path)}, lambda console: console.print(f"wrote {path}"))
 
 
-VERBS: dict[str, Callable[..., Answer]] = {"train": train, "explain": explain, "report": report}
+VERBS: dict[str, Callable[..., VerbResult]] = {"train": train, "explain": explain, "report": report}

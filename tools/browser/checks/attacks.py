@@ -25,7 +25,7 @@ Wall = Literal[
 """What stops it. tests/web/test_controls.py takes each away, but for Chromium's own, and sees the attack succeed."""
 
 
-class Attack(NamedTuple):
+class BrowserAttack(NamedTuple):
     """A page or an address. ``click`` is a button of it that is pressed."""
 
     name: str
@@ -38,20 +38,20 @@ class Attack(NamedTuple):
     wall: Wall = "proxy"
 
 
-def _script(name: str, tries: str, script: str, wall: Wall = "proxy") -> Attack:
-    return Attack(name, 100, tries, "inside", f"<h1>{name}</h1><script>{script}</script>", wall=wall)
+def _script(name: str, tries: str, script: str, wall: Wall = "proxy") -> BrowserAttack:
+    return BrowserAttack(name, 100, tries, "inside", f"<h1>{name}</h1><script>{script}</script>", wall=wall)
 
 
-def _markup(name: str, tries: str, markup: str, click: str = "", wall: Wall = "proxy") -> Attack:
-    return Attack(name, 100, tries, "inside", f"<h1>{name}</h1>{markup}", click, wall=wall)
+def _markup(name: str, tries: str, markup: str, click: str = "", wall: Wall = "proxy") -> BrowserAttack:
+    return BrowserAttack(name, 100, tries, "inside", f"<h1>{name}</h1>{markup}", click, wall=wall)
 
 
-def _endless(name: str, tries: str, script: str, wall: Wall = "replacement") -> Attack:
-    return Attack(name, 101, tries, "one turn", f"<h1>{name}</h1><script>{script}</script>", wall=wall)
+def _endless(name: str, tries: str, script: str, wall: Wall = "replacement") -> BrowserAttack:
+    return BrowserAttack(name, 101, tries, "one turn", f"<h1>{name}</h1><script>{script}</script>", wall=wall)
 
 
-def _click(name: str, tries: str, markup: str, wall: Wall) -> Attack:
-    return Attack(name, 101, tries, "one turn", f"<h1>{name}</h1>{markup}", "Go", wall=wall)
+def _click(name: str, tries: str, markup: str, wall: Wall) -> BrowserAttack:
+    return BrowserAttack(name, 101, tries, "one turn", f"<h1>{name}</h1>{markup}", "Go", wall=wall)
 
 
 OUT = "http://{outside}/leak"
@@ -84,7 +84,7 @@ ORDER = (
 )
 
 INJECTIONS = tuple(
-    Attack(
+    BrowserAttack(
         f"order in {name}",
         99,
         f"an instruction and a forged tool call as {name}",
@@ -182,7 +182,7 @@ _EXITS = (
 )
 
 _ADDRESSES = tuple(
-    Attack(
+    BrowserAttack(
         f"goto {address}",
         100,
         "the agent is led to ask for it",
@@ -269,4 +269,4 @@ _ENDLESS = (
     ),
 )
 
-ATTACKS: tuple[Attack, ...] = (*INJECTIONS, *_EXITS, *_ADDRESSES, *_ENDLESS)
+ATTACKS: tuple[BrowserAttack, ...] = (*INJECTIONS, *_EXITS, *_ADDRESSES, *_ENDLESS)

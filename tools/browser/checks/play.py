@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from turnwise.tools.browser.checks.attacks import UNSEEN, Attack
+from turnwise.tools.browser.checks.attacks import UNSEEN, BrowserAttack
 from turnwise.tools.browser.checks.server import Hostile
 from turnwise.tools.browser.session import Session
 from turnwise.tools.core import ToolError
@@ -17,7 +17,7 @@ _TAKEN = 16  # MiB that may be under way when a download is refused
 _GRACE = 0.3  # seconds in which a packet that was sent arrives
 
 
-class Outcome(NamedTuple):
+class AttackOutcome(NamedTuple):
     """What came of an attack. ``problem`` is empty where everything held."""
 
     problem: str
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def play(site: Hostile, session: Session, attack: Attack) -> Outcome:
+def play(site: Hostile, session: Session, attack: BrowserAttack) -> AttackOutcome:
     """Open the page as an agent would, look at it, and go on to the next one."""
     site.pages[attack.name] = attack.page
     site.begin()
@@ -46,11 +46,11 @@ def play(site: Hostile, session: Session, attack: Attack) -> Outcome:
     if "/fired" in site.asked:
         problem = "a tool fired because a page asked for it"
     seen = told or _first_note(shown) or "shown as a page"
-    return Outcome(problem, re.sub(r"\d{4,5}", "PORT", seen)[:120], spent)
+    return AttackOutcome(problem, re.sub(r"\d{4,5}", "PORT", seen)[:120], spent)
 
 
-def turn(site: Hostile, session: Session, attack: Attack) -> tuple[str, str]:
-    """What the agent is told, and what it sees."""
+def turn(site: Hostile, session: Session, attack: BrowserAttack) -> tuple[str, str]:
+    """What the agent receives, and what it sees."""
     try:
         session.goto(site.filled(attack.address) if attack.address else f"/attack/{attack.name}")
         if attack.click:
@@ -78,14 +78,14 @@ def _still_there(session: Session) -> str:
     return "" if view.title == "Safe" else f"the next turn saw {view.title!r}"
 
 
-def _not_quoted(session: Session, attack: Attack) -> str:
+def _not_quoted(session: Session, attack: BrowserAttack) -> str:
     session.goto(f"/attack/{attack.name}")
     texts = {kind: session.look(kind).text for kind in ("tree", "html", "text")}
     session.goto("/safe")
     return passes_for_more(attack, texts)
 
 
-def passes_for_more(attack: Attack, texts: Mapping[str, str]) -> str:
+def passes_for_more(attack: BrowserAttack, texts: Mapping[str, str]) -> str:
     """How an order on a page could pass for something else than the page's text, in what each view shows of it."""
     for kind, text in texts.items():
         if attack.name in UNSEEN and "INJECTED" in text:

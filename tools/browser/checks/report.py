@@ -6,10 +6,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from turnwise.tools.browser.checks.attacks import ATTACKS, Attack
-from turnwise.tools.browser.checks.play import Outcome, play
+from turnwise.tools.browser.checks.attacks import ATTACKS, BrowserAttack
+from turnwise.tools.browser.checks.play import AttackOutcome, play
 from turnwise.tools.browser.checks.server import hostile_site
 from turnwise.tools.browser.pool import chromium
+from turnwise.tools.browser.session import lease
 
 _HEAD = """# Hostile pages
 
@@ -28,11 +29,11 @@ Chromium, the browser refuses by itself whatever we do, and there is no such con
 """
 
 
-def play_all() -> dict[Attack, Outcome]:
-    """The outcome of each attack, all in one session; told on stderr as they come."""
-    found: dict[Attack, Outcome] = {}
+def play_all() -> dict[BrowserAttack, AttackOutcome]:
+    """The outcome of each attack, all in one session; reported on stderr as they come."""
+    found: dict[BrowserAttack, AttackOutcome] = {}
     with hostile_site() as site:
-        session = chromium().lease(site.origin)
+        session = lease(chromium(), site.origin)
         for attack in ATTACKS:
             found[attack] = outcome = play(site, session, attack)
             said = f"{outcome.seconds:5.1f} s  {attack.name}: {outcome.problem or 'holds'}"
@@ -41,7 +42,7 @@ def play_all() -> dict[Attack, Outcome]:
     return found
 
 
-def page(found: Mapping[Attack, Outcome]) -> str:
+def page(found: Mapping[BrowserAttack, AttackOutcome]) -> str:
     """The outcomes as Markdown."""
     lines = [
         "| row | attack | tries | must hold | wall | result | the agent was told |",

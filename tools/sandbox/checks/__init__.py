@@ -1,4 +1,4 @@
-"""The conformance suite of sandbox back ends; importing it enters all checks."""
+"""The conformance suite of sandbox backends; importing it registers all checks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from turnwise.tools.sandbox.checks import (  # noqa: F401
     secrets,
     state,
 )
-from turnwise.tools.sandbox.checks.core import CHECKS, Check, Lab, Outcome, laboratory, run_check
+from turnwise.tools.sandbox.checks.core import CHECKS, Check, CheckOutcome, Lab, laboratory, run_check
 
-__all__ = ["CHECKS", "Check", "Lab", "Outcome", "laboratory", "run_check"]
+__all__ = ["CHECKS", "Check", "CheckOutcome", "Lab", "laboratory", "run_check"]

@@ -1,6 +1,6 @@
-"""The conformance suite: what every back end must do, as checks that run against a live one.
+"""The conformance suite: what every backend must do, as checks that run against a live one.
 
-A back end passes a check or declares, in ``lacks``, why it does not claim to; nothing else is conformance.
+A backend passes a check or declares, in ``lacks``, why it does not claim to; nothing else is conformance.
 Checks attack: most of them run a program that tries something, and look at what came of it.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Image, Limits, Sandbox
+from turnwise.tools.sandbox.core import MIB, Backend, ExecResult, Sandbox, SandboxImage, SandboxLimits
 
 
 class Check(NamedTuple):
@@ -33,7 +33,7 @@ class Check(NamedTuple):
     run: Callable[[Lab], None]
 
 
-class Outcome(NamedTuple):
+class CheckOutcome(NamedTuple):
     """What came of a check: pass, declared (not run, with the reason) or FAIL."""
 
     check: Check
@@ -57,16 +57,17 @@ def check(group: str, claim: str, *rows: int) -> Callable[[Callable[[Lab], None]
     return enter
 
 
-SMALL = Limits(
+SMALL = SandboxLimits(
     memory=96 * MIB, processes=24, disk=16 * MIB, scratch=4 * MIB, inodes=2000, file_size=12 * MIB,
-    seconds=30, output=8 * 1024, flood=4 * MIB,
+    seconds=240, output=8 * 1024, flood=4 * MIB,
 )  # fmt: skip
-"""The limits of checks: small, so that reaching them is quick."""
+"""The limits of checks: small, so that reaching them is quick; but for the time, which no check that does not name
+one of its own may reach, however busy the machine is."""
 
 
 @dataclass
 class Lab:
-    """A back end under test, one sandbox that is emptied between checks, and bait on the host."""
+    """A backend under test, one sandbox that is emptied between checks, and bait on the host."""
 
     backend: Backend
     canary: str
@@ -87,9 +88,9 @@ class Lab:
             self._shared = self.start()
         return self._shared
 
-    def start(self, image: Image | None = None, limits: Limits = SMALL) -> Sandbox:
+    def start(self, image: SandboxImage | None = None, limits: SandboxLimits = SMALL) -> Sandbox:
         """A sandbox of one's own; close it."""
-        return self.backend.start(image or Image(), limits)
+        return self.backend.start(image or SandboxImage(), limits)
 
     def sh(self, script: str, *, timeout: float | None = None, stdin: bytes = b"") -> ExecResult:
         """Run a shell script in the shared sandbox."""
@@ -102,7 +103,7 @@ class Lab:
     def clean(self) -> None:
         """Empty the shared sandbox, or forget it where it is broken."""
         if self._shared is not None:
-            self._shared.restore(Image())
+            self._shared.restore(SandboxImage())
 
     def drop(self) -> None:
         """Close the shared sandbox; the next check gets a fresh one."""
@@ -141,11 +142,11 @@ def laboratory(backend: Backend) -> Iterator[Lab]:
                 os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def run_check(lab: Lab, which: Check) -> Outcome:
+def run_check(lab: Lab, which: Check) -> CheckOutcome:
     """Run one check, or say that it is declared."""
     declared = lab.backend.lacks.get(which.name)
     if declared is not None:
-        return Outcome(which, "declared", declared, 0.0)
+        return CheckOutcome(which, "declared", declared, 0.0)
     started = time.monotonic()
     result, detail = "pass", ""
     try:
@@ -154,7 +155,7 @@ def run_check(lab: Lab, which: Check) -> Outcome:
     except Exception as error:  # noqa: BLE001
         result, detail = "FAIL", f"{type(error).__name__}: {error}"[:500]
         lab.drop()
-    return Outcome(which, result, detail, time.monotonic() - started)
+    return CheckOutcome(which, result, detail, time.monotonic() - started)
 
 
 def _answer(listener: socket.socket, kind: str, knocks: list[str]) -> None:

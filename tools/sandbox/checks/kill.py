@@ -13,25 +13,27 @@ from turnwise.tools.sandbox.checks.files import same
 from turnwise.tools.sandbox.core import Ended, SandboxError
 
 
-def _quick(lab: Lab, script: str) -> None:
-    started = time.monotonic()
+def _ended(lab: Lab, script: str) -> None:
+    """A script that would not end by itself has ended at its deadline."""
     same(lab.sh(script, timeout=0.5).ended, Ended.TIMEOUT)
-    assert time.monotonic() - started < 4, "it took too long"
 
 
 @check("kill", "a deadline ends a command", 43)
 def deadline(lab: Lab) -> None:
-    _quick(lab, "sleep 60")
+    _ended(lab, "sleep 600")
 
 
 @check("kill", "a deadline ends a command that ignores every signal it can", 43)
 def deadline_ignored(lab: Lab) -> None:
-    _quick(lab, "trap '' TERM INT HUP QUIT; while :; do :; done")
+    _ended(lab, "trap '' TERM INT HUP QUIT; while :; do :; done")
 
 
 @check("kill", "a deadline ends children in sessions of their own, and what they inherited", 44)
 def deadline_daemons(lab: Lab) -> None:
-    _quick(lab, "for i in 1 2 3; do (setsid sh -c 'while :; do date +%N > tick; done' &) done; sleep 60")
+    _ended(
+        lab,
+        "date > tick; for i in 1 2 3; do (setsid sh -c 'while :; do date +%N > tick; done' &) done; sleep 600",
+    )
     before = lab.sandbox.read("tick")
     time.sleep(0.2)
     same(lab.sandbox.read("tick"), before)
@@ -42,12 +44,15 @@ def deadline_capped(lab: Lab) -> None:
     from dataclasses import replace
 
     with lab.start(limits=replace(lab.sandbox.limits, seconds=0.5)) as sandbox:
-        same(sandbox.exec(["sleep", "30"], timeout=20).ended, Ended.TIMEOUT)
+        same(sandbox.exec(["sleep", "600"], timeout=300).ended, Ended.TIMEOUT)
 
 
 @check("kill", "what a command leaves running ends with it", 44, 76)
 def daemon_ends(lab: Lab) -> None:
-    lab.sh("(setsid nohup sh -c 'while :; do date +%N > tick; done' > /dev/null 2>&1 &) ; sleep 0.1")
+    lab.sh(
+        "(setsid nohup sh -c 'while :; do date +%N > tick; done' > /dev/null 2>&1 &); "
+        "while [ ! -e tick ]; do sleep 0.01; done"
+    )
     before = lab.sandbox.read("tick")
     time.sleep(0.2)
     same(lab.sandbox.read("tick"), before)
@@ -55,14 +60,13 @@ def daemon_ends(lab: Lab) -> None:
 
 @check("kill", "a command that holds its output open through a child still ends", 44)
 def pipe_holder(lab: Lab) -> None:
-    started = time.monotonic()
-    same(lab.sh("(setsid sleep 60 &) ; echo done").stdout, b"done\n")
-    assert time.monotonic() - started < 4, "it waited for the child"
+    result = lab.sh("(setsid sleep 600 &) ; echo done")
+    same((result.stdout, result.ended), (b"done\n", Ended.EXIT))
 
 
 @check("kill", "a command that stops itself ends at its deadline", 43)
 def stopped(lab: Lab) -> None:
-    _quick(lab, "kill -STOP $$")
+    _ended(lab, "kill -STOP $$")
 
 
 @check("kill", "killing everything it can reach does not end the sandbox", 44)
@@ -87,18 +91,16 @@ def close_while_running(lab: Lab) -> None:
 
     def run() -> None:
         try:
-            ended.append(sandbox.exec(["sleep", "8"]).ended)
+            ended.append(sandbox.exec(["sleep", "600"]).ended)
         except SandboxError:
             ended.append("closed")
 
     thread = threading.Thread(target=run)
     thread.start()
     time.sleep(0.3)
-    started = time.monotonic()
     sandbox.close()
-    thread.join(6)
+    thread.join()
     same(ended, ["closed"])
-    assert time.monotonic() - started < 5
 
 
 @check("kill", "closing twice is nothing, and a closed sandbox says so")
@@ -115,17 +117,17 @@ def close_twice(lab: Lab) -> None:
 
 _HOST = """
 import sys, time
-from turnwise.tools.sandbox.core import Image
+from turnwise.tools.sandbox.core import SandboxImage, SandboxLimits
 from turnwise.tools.sandbox.registry import get_backend
-sandbox = get_backend(sys.argv[1]).start(Image())
+sandbox = get_backend(sys.argv[1], unsafe=True).start(SandboxImage(), SandboxLimits(seconds=900))
 print("ready", flush=True)
-sandbox.exec(["sleep", sys.argv[2]], timeout=20)
+sandbox.exec(["sleep", sys.argv[2]])
 """
 
 
 @check("kill", "when the host's process is killed, nothing of its sandboxes stays", 47)
 def host_killed(lab: Lab) -> None:
-    mark = f"{17 + time.monotonic_ns() % 10**6 / 10**6:.6f}"
+    mark = f"{900 + time.monotonic_ns() % 10**6 / 10**6:.6f}"
     command = [sys.executable, "-c", _HOST, lab.backend.name, mark]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as host:
         assert host.stdout is not None
@@ -148,7 +150,7 @@ def _running(mark: str) -> int:
 
 def _wait_for(condition: object, message: str) -> None:
     assert callable(condition)
-    for _ in range(200):
+    for _ in range(4000):  # much longer than it takes, and shorter than what is waited for would last
         if condition():
             return
         time.sleep(0.03)

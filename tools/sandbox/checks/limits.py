@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from turnwise.tools.sandbox.checks.core import SMALL, Lab, check
 from turnwise.tools.sandbox.checks.files import same
-from turnwise.tools.sandbox.core import Ended, Image
+from turnwise.tools.sandbox.core import Ended, SandboxImage
 
 
 def _alive(lab: Lab) -> None:
-    same(lab.sandbox.exec(["echo", "alive"], timeout=5).stdout, b"alive\n")
+    same(lab.sandbox.exec(["echo", "alive"]).stdout, b"alive\n")
 
 
 def _stored(lab: Lab, folder: str) -> int:
@@ -38,7 +38,7 @@ def output_flood(lab: Lab) -> None:
 
 @check("limits", "a program that writes without end is killed: stderr, from many children", 42)
 def output_flood_children(lab: Lab) -> None:
-    result = lab.sh("for i in 1 2 3 4; do (setsid yes >&2 &) done; sleep 30")
+    result = lab.sh("for i in 1 2 3 4; do (setsid yes >&2 &) done; sleep 600")
     same(result.ended, Ended.FLOOD)
     _alive(lab)
 
@@ -52,8 +52,14 @@ def memory_bomb(lab: Lab) -> None:
 
 @check("limits", "a memory bomb of many processes is killed", 40)
 def memory_bomb_children(lab: Lab) -> None:
-    program = "import os\nfor _ in range(4): os.fork()\nx = bytearray(64 << 20)\nimport time; time.sleep(20)"
-    result = lab.py(program, timeout=8)
+    program = (  # sixteen processes of 64 MiB; whoever hears of the death of a child ends too
+        "import os, time\nchildren = 0\n"
+        "for _ in range(4): children = children + 1 if os.fork() else 0\n"
+        "x = bytearray(64 << 20)\n"
+        "if children: os.wait(); os._exit(1)\n"
+        "time.sleep(600)"
+    )
+    result = lab.py(program)
     same(result.ended, Ended.MEMORY)
     _alive(lab)
 
@@ -78,7 +84,7 @@ def process_limit(lab: Lab) -> None:
         "import os, time\nn = 0\n"
         "try:\n"
         "    while n < 100:\n"
-        "        if os.fork() == 0: time.sleep(5); os._exit(0)\n"
+        "        if os.fork() == 0: time.sleep(600); os._exit(0)\n"
         "        n += 1\n"
         "except OSError: pass\n"
         "print(n)"
@@ -93,7 +99,7 @@ def thread_limit(lab: Lab) -> None:
     program = (
         "import threading, time, os\nn = 0\n"
         "try:\n"
-        "    for _ in range(100): threading.Thread(target=time.sleep, args=(3,), daemon=True).start(); n += 1\n"
+        "    for _ in range(100): threading.Thread(target=time.sleep, args=(600,), daemon=True).start(); n += 1\n"
         "except RuntimeError: pass\n"
         "print(n, flush=True); os._exit(0)"
     )
@@ -139,7 +145,7 @@ def inode_storm(lab: Lab) -> None:
 def deep_folders(lab: Lab) -> None:
     lab.py("import os\nfor i in range(1500): os.mkdir('d' * 50); os.chdir('d' * 50)")
     lab.sandbox.snapshot()
-    lab.sandbox.restore(Image())
+    lab.sandbox.restore(SandboxImage())
     same(lab.sandbox.list(), ())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.tools.sandbox.checks.core import Lab, check
 from turnwise.tools.sandbox.checks.files import same
-from turnwise.tools.sandbox.core import Image
+from turnwise.tools.sandbox.core import SandboxImage
 from turnwise.tools.sandbox.files import Layer
 
 _VARIED = """
@@ -24,12 +24,14 @@ def fresh(lab: Lab) -> None:
         )
     with lab.start() as second:
         same(second.exec(["sh", "-c", "ls -A . $HOME | grep -v :"]).out.strip(), "")
-        same(second.snapshot().digest, Image().digest)
+        same(second.snapshot().digest, SandboxImage().digest)
 
 
 @check("state", "an image's files are there: contents, folders, modes")
 def image_files(lab: Lab) -> None:
-    image = Image(layers=(Layer.of({"a/b.py": "print(1)", "go": "#!/bin/sh\necho 2"}, executable=["go"]),))
+    image = SandboxImage(
+        layers=(Layer.of({"a/b.py": "print(1)", "go": "#!/bin/sh\necho 2"}, executable=["go"]),)
+    )
     with lab.start(image) as sandbox:
         same(sandbox.exec(["sh", "-c", "python3 a/b.py; ./go"]).out, "1\n2\n")
         same(sandbox.snapshot().digest, image.digest)
@@ -37,7 +39,7 @@ def image_files(lab: Lab) -> None:
 
 @check("state", "a later layer of an image wins")
 def image_layers(lab: Lab) -> None:
-    image = Image.of({"a": "1", "b": "1"}).with_files({"b": "2"})
+    image = SandboxImage.of({"a": "1", "b": "1"}).with_files({"b": "2"})
     with lab.start(image) as sandbox:
         same(sandbox.exec(["cat", "a", "b"]).out, "12")
 
@@ -131,5 +133,5 @@ def repository(lab: Lab) -> None:
 @check("state", "a return makes locked folders and endless links go away")
 def restore_from_anything(lab: Lab) -> None:
     lab.sh("mkdir -p a/b/c; chmod 000 a/b; ln -s . a/self; ln -s / $HOME/root; touch $'x\\ny'; chmod 500 a .")
-    lab.sandbox.restore(Image.of({"only": "1"}))
+    lab.sandbox.restore(SandboxImage.of({"only": "1"}))
     same([item.path for item in lab.sandbox.list()], ["only"])

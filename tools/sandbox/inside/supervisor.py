@@ -65,8 +65,8 @@ def become_unreachable() -> None:
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())  # the inheritable ones too
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
     if SETTINGS["isolated"]:
-        libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
         install_filter(libc)
         libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
     else:

@@ -1,0 +1,1 @@
+"""Benchmarks of episodes: ``turnwise bench rollout`` and ``turnwise bench env-workers``."""

@@ -1,0 +1,1 @@
+"""Engines sample tokens: vLLM, plain PyTorch, recorded answers."""

@@ -1,0 +1,44 @@
+"""Engines by name. One that is registered can sample in a run, and play as the policy ``NAME:MODEL``.
+
+A new engine is one file: a class under ``@component("engine", NAME, requires=…)`` whose first parameter is the model
+(a folder or a Hugging Face id). Its keyword-only parameters are what ``engine.options`` of a recipe may set; those of
+:data:`COMMON` every engine takes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from turnwise.errors import MissingDependencyError
+from turnwise.registry import get_component
+
+COMMON = ("device", "context_length", "max_sequences")
+"""What the run itself decides: where the engine computes, and how much it holds."""
+OTHER_ENGINE = "Install it (`python3 scripts/install.py`), or sample with torch: --set engine.kind=torch, which is slower."
+
+
+def check_installed(name: str) -> None:
+    """Refuse an engine whose libraries are not installed.
+
+    Raises:
+        NotFoundError: there is no such engine.
+        MissingDependencyError: with the library that is missing.
+    """
+    for module in get_component("engine", name).requires:
+        if importlib.util.find_spec(module) is None:
+            raise MissingDependencyError(
+                f"The recipe samples with the engine {name!r} (engine.kind), and {module} is not installed.",
+                OTHER_ENGINE,
+            )
+
+
+def open_engine(name: str, model: str, **options: Any) -> Any:
+    """The engine of this name on a model; ``options`` are its own and those of :data:`COMMON`.
+
+    Raises:
+        NotFoundError: there is no such engine.
+        RecipeError: an option is unknown or of the wrong type.
+        MissingDependencyError: a library or a device that it needs is not there.
+    """
+    return get_component("engine", name).build(options)(model)

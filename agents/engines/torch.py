@@ -1,0 +1,178 @@
+"""A batched sampler in plain PyTorch, for machines without vLLM and for fast tests.
+
+Any Hugging Face causal model with full attention. Requests join and leave between decode steps; a
+prompt that extends what a slot already holds (the next turn of an episode) is not computed again.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.engines.loop import EngineLoop
+from turnwise.errors import EngineError, MissingDependencyError
+from turnwise.registry import component
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@component(
+    "engine", "torch", about="Plain PyTorch, for machines without vLLM.", requires=("torch", "transformers")
+)
+class TorchEngine:
+    """Samples with PyTorch (an :class:`~turnwise.agents.core.Engine`).
+
+    ``logprobs`` are of the distribution that was sampled from (after temperature and top-p); for greedy
+    requests they are those at temperature 1. Each request draws from its own random stream, one uniform
+    number per token, so equal seeds give equal tokens whatever else is in the batch, up to what kernels
+    round differently for other batch shapes.
+
+    Args:
+        model: a Hugging Face id, a checkpoint folder, or a loaded model. A loaded model is shared, not
+            copied: whoever trains it calls :meth:`load_weights` after each change.
+        device: ``cuda``, ``cpu``, or ``auto``. Ignored for a loaded model, which stays where it is.
+        dtype: ``auto`` is bfloat16 on CUDA and float32 on the CPU. Ignored for a loaded model.
+        context_length: longest prompt plus answer, in tokens.
+        max_sequences: how many requests are decoded at a time; the others wait.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        context_length: int = 2048,
+        max_sequences: int = 64,
+    ) -> None:
+        from turnwise.agents.engines.decoding.batch import GenerationBatch
+
+        self.version = 0
+        self.context_length = context_length
+        self.shared = not isinstance(model, (str, os.PathLike))
+        self.model: Any = model if self.shared else _load(model, device, dtype)
+        self.dtype = str(self.model.dtype).removeprefix("torch.")
+        _check(self.model.config.get_text_config(), context_length)
+        self._batch = GenerationBatch(self.model, context_length, max_sequences)
+        self._loop = EngineLoop(self._batch, threaded=self.model.device.type == "cuda")
+
+    async def generate(
+        self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
+    ) -> Completion:
+        """Sample one answer; a stop id that ends it is its last token.
+
+        Raises:
+            EngineError: the prompt leaves no room in the context, or the engine failed.
+        """
+        from turnwise.agents.engines.decoding.batch import GenerationRequest
+
+        room = self.context_length - len(prompt_ids)
+        if room < 1 or not prompt_ids:
+            raise EngineError(
+                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
+                "Raise context_length, or keep less history.",
+            )
+        limit = min(sampling.max_tokens, room)
+        prompt = np.asarray(prompt_ids, dtype=np.int64)
+        request = GenerationRequest(prompt, sampling, limit, frozenset(stop_ids), seed, self.version)
+        return await self._loop.submit(request)
+
+    def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+        """log p(token | all before it) at temperature 1, for every token but the first of each sequence.
+
+        Blocks, and only works while nothing is in flight.
+        """
+        import torch
+
+        from turnwise.agents.engines.decoding.batch import evaluating
+
+        with self._loop.alone(), torch.no_grad(), evaluating(self.model):
+            return [_score(self.model, ids) for ids in sequences]
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Replace the weights in place and forget all cached prefixes; a shared model has them already.
+
+        Raises:
+            EngineError: requests are in flight, or the weights are not those of this model.
+        """
+        with self._loop.alone():
+            if not self.shared:
+                named = dict(weights)
+                missing, unknown = self.model.load_state_dict(named, strict=False)
+                tied = set(getattr(self.model, "all_tied_weights_keys", None) or ())
+                wrong = sorted({*missing} - tied) + sorted(unknown)
+                if wrong:
+                    raise EngineError(
+                        f"These weights do not fit the engine's model: {', '.join(wrong[:4])}.",
+                        "Hand over exactly the tensors of the checkpoint it was made from.",
+                    )
+            self._batch.reset_prefix_cache()
+            self.version = version
+
+    def close(self) -> None:
+        """Free the engine's memory."""
+        self._loop.close()
+        self._batch.reset_prefix_cache()
+        self.model = self._batch.model = None
+
+
+def _score(model: Any, ids: Sequence[int]) -> tuple[float, ...]:
+    import torch
+
+    id_T = torch.tensor(ids, device=model.device)
+    logp_TV = model(input_ids=id_T[None], use_cache=False).logits[0, :-1].float().log_softmax(-1)
+    return tuple(logp_TV.gather(-1, id_T[1:, None])[:, 0].tolist())
+
+
+def _load(model: str | os.PathLike[str], device: str, dtype: str) -> Any:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise MissingDependencyError(
+            "A GPU was asked for, but torch sees none.", "Use device=cpu, or check `turnwise doctor`."
+        )
+    if dtype == "auto":
+        dtype = "bfloat16" if device == "cuda" else "float32"
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype))
+    except Exception as error:  # files may be broken in as many ways as there are formats
+        raise unreadable(str(model), error) from error
+    return loaded.to(device).eval()
+
+
+def unreadable(model: str, error: Exception) -> EngineError:
+    """What to tell of a model's files that cannot be read."""
+    said = " ".join(str(error).split())[:200]
+    remedy = "Give a folder with config.json, a tokeniser and weights in safetensors, or a Hugging Face id."
+    if isinstance(error, pickle.UnpicklingError):
+        said = "its weights are a pickle of more than tensors, or damaged; it could run a program, and was not run"
+        remedy = "Ask for weights in safetensors, or save them so where they are trusted: model.save_pretrained(…)."
+    return EngineError(f"The model {model} cannot be loaded: {said}.", remedy)
+
+
+def _check(config: Any, context_length: int) -> None:
+    """Refuse what the slot cache would compute wrongly."""
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if kinds - {"full_attention", "sliding_attention"}:
+        raise EngineError(
+            f"The torch engine knows no {', '.join(sorted(kinds - {'full_attention'}))} layers.",
+            "Use a model with full attention, or the vLLM engine.",
+        )
+    limits = {"max_position_embeddings": getattr(config, "max_position_embeddings", None)}
+    if kinds != {"full_attention"} or not getattr(config, "layer_types", None):
+        limits["sliding_window"] = getattr(config, "sliding_window", None)
+    for name, limit in limits.items():
+        if limit is not None and limit < context_length:
+            raise EngineError(
+                f"context_length {context_length} is beyond the model's {name} of {limit}.",
+                f"Set context_length to at most {limit}, or use the vLLM engine.",
+            )

@@ -1,0 +1,266 @@
+"""vLLM in the trainer's own process: exact tokens in and out, many requests in flight.
+
+Weights are handed over in place, without a file or a second process. Two settings must be made where
+the process starts, before torch is loaded, and ``turnwise.cli`` makes them: ``OMP_WAIT_POLICY=passive``,
+because OpenMP threads that spin while they wait ruin an engine that shares its cores with a trainer, and
+``TORCH_CPP_LOG_LEVEL=ERROR``. The number of threads is torch's (``OMP_NUM_THREADS``).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.engines.vllm_start import start, use_cuda
+from turnwise.errors import EngineError
+from turnwise.registry import component
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+GIB = 1 << 30
+CPU_BLOCK = 32
+"""Tokens per KV block on the CPU: vLLM's kernel wants multiples of 32, and its default of 128 computes up
+to 127 tokens of a known prefix again in every turn (16 % of the shop's rollout speed)."""
+
+
+@component("engine", "vllm", about="vLLM in this process: the fast one.", requires=("vllm",))
+class VllmEngine:
+    """Samples with vLLM (an :class:`~turnwise.agents.core.Engine`). One at a time can be open in a process.
+
+    ``logprobs`` are of the distribution that was sampled from (``logprobs_mode=processed_logprobs``:
+    after temperature and top-p); for greedy requests they are those at temperature 1. Each request has
+    its own random stream, seeded by ``seed``; what a kernel rounds may still depend on what else is in
+    the batch, so equal seeds give equal tokens up to ties at rounding.
+
+    Args:
+        model: a Hugging Face id or a local checkpoint folder.
+        device: ``cuda``, ``cpu``, or ``auto`` for a GPU where there is one.
+        dtype: ``auto`` is bfloat16 on CUDA and float32 on the CPU.
+        context_length: longest prompt plus answer, in tokens.
+        max_sequences: how many requests are decoded at a time; the others wait.
+        block_size: tokens per block of the KV cache; prefixes are shared in whole blocks. 0: 32 on the
+            CPU, vLLM's choice on CUDA.
+        kv_cache_gib: KV cache on the CPU, in GiB. On CUDA it is what ``gpu_memory_utilization`` leaves.
+        compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
+    """
+
+    _open: ClassVar[bool] = False  # vLLM's process groups are global: closing one engine ends another's
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        context_length: int = 2048,
+        max_sequences: int = 64,
+        block_size: int = 0,
+        kv_cache_gib: float = 1.0,
+        gpu_memory_utilization: float = 0.6,
+        tensor_parallel_size: int = 1,
+        seed: int = 0,
+        compile: bool = False,
+        quiet: bool = True,
+    ) -> None:
+        self.version = 0
+        self.context_length = context_length
+        self.cuda = use_cuda(device)
+        self.dtype = dtype if dtype != "auto" else "bfloat16" if self.cuda else "float32"
+        options: dict[str, Any] = {
+            "model": str(model),
+            "dtype": self.dtype,
+            "max_model_len": context_length,
+            "max_num_seqs": max_sequences,
+            "seed": seed,
+            "enforce_eager": not compile,
+            "tensor_parallel_size": tensor_parallel_size,
+            "gpu_memory_utilization": gpu_memory_utilization,
+            "enable_prefix_caching": True,
+            "logprobs_mode": "processed_logprobs",
+            "skip_tokenizer_init": True,  # tokens in, tokens out: text is the renderer's business
+            "generation_config": "vllm",  # no sampling defaults from the checkpoint
+            "disable_log_stats": True,
+            "use_tqdm_on_load": not quiet,
+        }
+        if not self.cuda:
+            options["kv_cache_memory_bytes"] = int(kv_cache_gib * GIB)
+            # A prompt in two pieces rewinds its generator, which CPU generators refuse (vLLM 0.32).
+            options["enable_chunked_prefill"] = False
+            options["max_num_batched_tokens"] = max(context_length, 4096)
+        if block_size or not self.cuda:
+            options["block_size"] = block_size or CPU_BLOCK
+        if VllmEngine._open:
+            raise EngineError(
+                "This process has a vLLM engine already, and two would break each other.",
+                "close() the first, or share it.",
+            )
+        self._engine: Any = start(options, quiet=quiet)
+        VllmEngine._open = True
+        self._in_process = tensor_parallel_size == 1
+        self._steps = _StepEngine(self._engine)
+        self._loop = EngineLoop(self._steps, threaded=self.cuda)
+
+    async def generate(
+        self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
+    ) -> Completion:
+        """Sample one answer; a stop id that ends it is its last token.
+
+        Raises:
+            EngineError: the prompt leaves no room in the context, or the engine failed.
+        """
+        version = self.version
+        request = self._request(prompt_ids, sampling, stop_ids, seed)
+        return _completion(await self._loop.submit(request), version)
+
+    def generate_all(self, requests: Sequence[VllmJob]) -> list[Completion]:
+        """All answers, in order. Blocks: it is vLLM's ``LLM.generate``, which benchmarks compare with."""
+        with self._loop.alone():
+            for key, (prompt_ids, sampling, seed) in enumerate(requests):
+                self._steps.add(key, self._request(prompt_ids, sampling, (), seed))
+            answers: dict[int, Any] = {}
+            while len(answers) < len(requests):
+                answers |= self._steps.step()
+        return [_completion(answers[key], self.version) for key in range(len(requests))]
+
+    def reset_prefix_cache(self) -> None:
+        """Drop all cached prefixes.
+
+        Raises:
+            EngineError: requests are in flight.
+        """
+        with self._loop.alone():
+            if not self._engine.reset_prefix_cache():
+                raise EngineError("vLLM keeps its prefix cache.", "Restart the engine.")
+
+    def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+        """log p(token | all before it) at temperature 1, for every token but the first of each sequence.
+
+        Blocks, and only works while nothing is in flight.
+        """
+        from vllm import SamplingParams
+
+        params = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
+        with self._loop.alone():
+            for index, ids in enumerate(sequences):
+                self._engine.add_request(f"score-{index}", {"prompt_token_ids": list(ids)}, params)
+            outputs: dict[str, Any] = {}
+            while self._engine.has_unfinished_requests():
+                outputs |= {out.request_id: out for out in self._engine.step() if out.finished}
+        scores: list[tuple[float, ...]] = []
+        for index, ids in enumerate(sequences):
+            entries = outputs[f"score-{index}"].prompt_logprobs[1:]
+            scores.append(tuple(e[token].logprob for e, token in zip(entries, ids[1:], strict=True)))
+        return scores
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Replace the weights in place, by checkpoint names, and forget all cached prefixes.
+
+        Tied embeddings: hand over ``lm_head.weight`` too. On the CPU vLLM keeps the output head as a
+        packed copy of its own, and a head that is not handed over silently keeps its old weights.
+
+        Raises:
+            EngineError: requests are in flight.
+        """
+        with self._loop.alone():
+            if self._in_process:
+                self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
+            else:
+                self._reload_from_folder(weights)
+        self.reset_prefix_cache()
+        self.version = version
+
+    @property
+    def cache_use(self) -> float:
+        """Share of the KV cache that requests in flight hold; 0 where the engine core is another process."""
+        core = getattr(self._engine.engine_core, "engine_core", None)
+        return float(core.scheduler.kv_cache_manager.usage) if core is not None else 0.0
+
+    def close(self) -> None:
+        """Free the engine's memory."""
+        self._loop.close()
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.engine_core.shutdown()
+            VllmEngine._open = False
+            gc.collect()
+
+    def _reload_from_folder(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Workers are other processes: they read the weights from memory-backed files."""
+        import tempfile
+
+        from safetensors.torch import save_file
+
+        shm = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        with tempfile.TemporaryDirectory(prefix="turnwise-weights-", dir=shm) as folder:
+            save_file(
+                {n: w.detach().cpu().contiguous().clone() for n, w in weights},
+                Path(folder, "model.safetensors"),
+            )
+            self._engine.collective_rpc("reload_weights", kwargs={"weights_path": folder})
+
+    def _request(
+        self, prompt_ids: Sequence[int], sampling: Sampling, stop_ids: Sequence[int], seed: int
+    ) -> _Request:
+        room = self.context_length - len(prompt_ids)
+        if room < 1 or not prompt_ids:
+            raise EngineError(
+                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
+                "Raise context_length, or keep less history.",
+            )
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        params = SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=min(sampling.max_tokens, room),
+            seed=seed % 2**63,
+            stop_token_ids=list(stop_ids),
+            ignore_eos=True,  # only the caller's stop ids stop
+            logprobs=0,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        return _Request(prompt_ids, params)
+
+
+class VllmJob(NamedTuple):
+    """A request for :meth:`VllmEngine.generate_all`."""
+
+    prompt_ids: Sequence[int]
+    sampling: Sampling
+    seed: int
+
+
+class _Request(NamedTuple):
+    prompt_ids: Sequence[int]
+    params: Any
+
+
+class _StepEngine:
+    """vLLM's synchronous engine, as the pump wants it."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def add(self, key: int, request: _Request) -> None:
+        self._engine.add_request(str(key), {"prompt_token_ids": list(request.prompt_ids)}, request.params)
+
+    def abort(self, keys: Sequence[int]) -> None:
+        self._engine.abort_request([str(key) for key in keys])
+
+    def step(self) -> Iterable[tuple[int, Any]]:
+        return [(int(out.request_id), out) for out in self._engine.step() if out.finished]
+
+
+def _completion(output: Any, version: int) -> Completion:
+    answer = output.outputs[0]
+    ids = tuple(answer.token_ids)
+    logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
+    return Completion(ids, logprobs, answer.finish_reason == "stop", version)

@@ -1,0 +1,309 @@
+"""Evaluate a policy on a suite, episode by episode, with intervals.
+
+Each of the tasks is played k times. What counts as a success, a score or a length is taken from the
+episodes whose outcome counts (``ok``, ``limit``); failures are reported beside them with their causes, never
+as a zero, and where they are many success is a bound: had all of them failed, had all been solved.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnwise.agents.core import Episode, Outcome
+from turnwise.agents.evaluation.failures import (
+    MAX_FAILED,
+    Cause,
+    bound,
+    causes,
+    check_max_failed,
+    is_bounded,
+)
+from turnwise.agents.evaluation.statistics import Interval, proportion, score_mean
+from turnwise.agents.evaluation.statistics import pass_at_k as at_k
+from turnwise.agents.evaluation.statistics import pass_hat_k as hat_k
+from turnwise.agents.log.episode_log import EpisodeLog
+from turnwise.agents.multi_agent import check_opponents
+from turnwise.agents.policies.own import PolicyLike
+from turnwise.agents.rollout import Limits
+from turnwise.agents.rollout_tasks import opened_policies, play_requests, requests_for
+from turnwise.agents.workers.pool import WorkerPool
+from turnwise.blocking import blocking
+from turnwise.envs.registry import get_suite
+from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json, Split, Suite
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a policy did on a suite.
+
+    Attributes:
+        suite, split, policy: what was played, and by whom.
+        episodes: episodes played, those that failed for infrastructure reasons included.
+        tasks, k: how many different tasks, and how often each was played.
+        success: share of counting episodes that were solved (pass@1).
+        success_interval: 95 % interval of it, clustered by task.
+        mean_score, mean_score_interval: the outcome reward component, likewise; within [0, 1] if the scores are.
+        pass_at_k: chance that one of k runs solves a task (unbiased); None if no task counts k times.
+        pass_hat_k: chance that all of k runs solve it.
+        outcomes: how many episodes came to which outcome.
+        ends: how many counting episodes ended how.
+        turns: mean number of turns of the counting episodes.
+        seed: from which the episodes' seeds are derived.
+        seconds: wall-clock time of playing.
+        results: for each task, 1.0 or 0.0 for each counting episode: what :func:`turnwise.compare` pairs.
+        causes: why episodes do not count, most frequent first: message, the author's place, how many.
+    """
+
+    suite: str
+    policy: str
+    episodes: int
+    success: float
+    success_interval: Interval
+    mean_score: float
+    mean_score_interval: Interval
+    pass_at_k: float | None
+    pass_hat_k: float | None
+    outcomes: Mapping[str, int]
+    ends: Mapping[str, int]
+    turns: float
+    split: str
+    tasks: int
+    k: int
+    seed: int
+    seconds: float
+    results: Mapping[str, tuple[float, ...]]
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def excluded(self) -> int:
+        """Episodes that do not count: infrastructure, environment or verifier failed."""
+        return sum(n for outcome, n in self.outcomes.items() if not Outcome(outcome).counts)
+
+    @property
+    def failed_share(self) -> float:
+        """The share of episodes that do not count."""
+        return self.excluded / self.episodes
+
+    @property
+    def success_bound(self) -> Interval:
+        """Success if all episodes that do not count had failed, and if all had been solved."""
+        return bound(self.success, self.episodes - self.excluded, self.excluded)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether success must be reported as a bound.
+
+        That is where more than 1 % of the episodes do not count, or where the bound is wider than the 95 %
+        interval: then chance is the smaller of the two doubts.
+        """
+        return is_bounded(self.success_interval, self.success_bound, self.failed_share)
+
+    def to_json(self, *, results: bool = False) -> dict[str, Json]:
+        """One JSON object; with ``results`` also each task's, so that it can be compared later."""
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "results"}
+        for name in ("success_interval", "mean_score_interval"):
+            # One task alone has no interval; JSON knows no infinity.
+            data[name] = [x if math.isfinite(x) else None for x in data[name]]
+        data |= {"outcomes": dict(self.outcomes), "ends": dict(self.ends)}
+        data |= {"causes": [cause._asdict() for cause in self.causes], "failed_share": self.failed_share}
+        data |= {"success_bound": list(self.success_bound), "bounded": self.bounded}
+        return data | ({"results": {task: list(r) for task, r in self.results.items()}} if results else {})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Evaluation:
+        """What :meth:`to_json` wrote; other keys are left out."""
+        fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        for name in ("success_interval", "mean_score_interval"):
+            low, high = fields[name]
+            fields[name] = Interval(-math.inf if low is None else low, math.inf if high is None else high)
+        fields["results"] = {task: tuple(runs) for task, runs in data.get("results", {}).items()}
+        fields["causes"] = tuple(Cause(**cause) for cause in data.get("causes", ()))
+        return cls(**fields)
+
+
+async def evaluate_async(
+    suite: Suite | str,
+    policy: PolicyLike,
+    *,
+    split: Split | str = Split.TEST,
+    episodes: int = 200,
+    k: int = 1,
+    seed: int = 0,
+    concurrency: int = 64,
+    limits: Limits | None = None,
+    retries: int = 1,
+    env_options: Mapping[str, Json] | None = None,
+    env_workers: int | WorkerPool = 0,
+    log: EpisodeLog | Path | str | None = None,
+    on_episode: Callable[[int, Episode], None] | None = None,
+    opponents: Mapping[str, PolicyLike] | None = None,
+    max_failed: float = MAX_FAILED,
+    finished: Iterable[Episode] = (),
+) -> Evaluation:
+    """Play tasks of a suite and say how well the policy did.
+
+    >>> import turnwise
+    >>> result = turnwise.evaluate("shop/easy", "scripted:gold", episodes=4)
+    >>> result.success, result.turns > 1
+    (1.0, True)
+
+    Args:
+        suite: its name, or the suite itself.
+        policy: who plays: a policy, a function of the history that returns a reply, a message or its text (async or
+            not), or a spec such as ``scripted:gold``. What is given made stays open.
+        split: ``"train"``, ``"dev"`` or ``"test"``.
+        episodes: how many in all; rounded up to whole tasks.
+        k: how often each task is played.
+        seed: the episodes' seeds are derived from it.
+        concurrency: episodes in flight.
+        limits: deadlines and token budget of each episode.
+        retries: how often an episode that fails is played again before it is left out.
+        env_options: what environments are made with.
+        env_workers: processes that the environments run in, which can be killed, or a pool of them; 0: this one.
+        log: where the episodes are written, a path or an open log.
+        on_episode: called with (index, episode) as each one finishes, and first for those that are finished.
+        opponents: who plays the other agents; ``policy`` plays those that are not named.
+        max_failed: the share of episodes that may fail (``env_error``, ``verifier_error``, ``infra_error``).
+        finished: episodes of an earlier call. Those that are asked for again (same task and seed) and count are
+            neither played nor logged again.
+
+    Returns:
+        The figures, with intervals, and each task's results, so that two evaluations can be compared in pairs.
+
+    Raises:
+        TurnwiseError: suite, split or an opponent's name is unknown, a policy is none, or not a single episode
+            counts.
+        TooManyFailedError: more than ``max_failed`` of the episodes failed; what the others came to is its
+            ``evaluation``.
+    """
+    check_max_failed(max_failed)
+    suite = get_suite(suite) if isinstance(suite, str) else suite
+    requests = requests_for(suite, split, episodes=episodes, k=k, seed=seed)
+    check_opponents(suite, opponents or {})
+    started = time.monotonic()
+    known = {(episode.task.id, episode.seed): episode for episode in finished if episode.outcome.counts}
+    played = {i: known[key] for i, r in enumerate(requests) if (key := (r.task.id, r.seed)) in known}
+    waiting = [index for index in range(len(requests)) if index not in played]
+    for index, episode in played.items():
+        if on_episode is not None:
+            on_episode(index, episode)
+    with opened_policies(policy, opponents, max_sequences=concurrency, seed=seed) as (player, others):
+        new = await play_requests(
+            [requests[index] for index in waiting],
+            player,
+            others,
+            concurrency=concurrency,
+            limits=limits,
+            retries=retries,
+            env_options=env_options,
+            env_workers=env_workers,
+            log=log,
+            on_episode=on_episode and (lambda number, episode: on_episode(waiting[number], episode)),
+        )
+        name = player.name
+    played.update(zip(waiting, new, strict=True))
+    result = summarize(
+        [played[index] for index in range(len(requests))],
+        suite=suite.name,
+        policy=name,
+        split=split,
+        k=k,
+        seed=seed,
+        seconds=time.monotonic() - started,
+    )
+    if result.failed_share > max_failed:
+        raise TooManyFailedError(result, max_failed)
+    return result
+
+
+evaluate = blocking(evaluate_async)
+
+
+def summarize(
+    episodes: Sequence[Episode],
+    *,
+    suite: str,
+    policy: str,
+    split: Split | str = Split.TEST,
+    k: int = 1,
+    seed: int = 0,
+    seconds: float = 0.0,
+) -> Evaluation:
+    """Compute an evaluation from episodes, freshly played or read from a log.
+
+    Raises:
+        TurnwiseError: no episode counts.
+    """
+    counting = [episode for episode in episodes if episode.outcome.counts]
+    outcomes = Counter(episode.outcome.value for episode in episodes)
+    if not counting:
+        raise _nothing_counts(episodes, outcomes)
+    tasks = [episode.task.id for episode in counting]
+    success = proportion([episode.success for episode in counting], tasks)
+    score = score_mean([episode.score for episode in counting], tasks)
+    results: dict[str, list[float]] = defaultdict(list)
+    for episode in counting:
+        results[episode.task.id].append(float(episode.success))
+    enough = [(len(runs), int(sum(runs))) for runs in results.values() if len(runs) >= k]
+    return Evaluation(
+        suite=suite,
+        policy=policy,
+        episodes=len(episodes),
+        success=success.mean,
+        success_interval=success.interval,
+        mean_score=score.mean,
+        mean_score_interval=score.interval,
+        pass_at_k=_weighted([(n, at_k(n, c, k)) for n, c in enough]),
+        pass_hat_k=_weighted([(n, hat_k(n, c, k)) for n, c in enough]),
+        outcomes={outcome.value: outcomes[outcome.value] for outcome in Outcome},
+        ends=dict(Counter(episode.end.value for episode in counting if episode.end)),
+        turns=sum(len(episode.trajectory.turns) for episode in counting) / len(counting),
+        split=Split(split).value,
+        tasks=len({episode.task.id for episode in episodes}),
+        k=k,
+        seed=seed,
+        seconds=seconds,
+        results={task: tuple(runs) for task, runs in results.items()},
+        causes=causes(episodes),
+    )
+
+
+def _weighted(tasks: Sequence[tuple[int, float]]) -> float | None:
+    # A task that a small split drew twice has twice the runs and counts twice, so that pass@1 = success.
+    total = sum(n for n, _ in tasks)
+    return sum(n * value for n, value in tasks) / total if total else None
+
+
+def _nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:
+    if not episodes:
+        return TurnwiseError("There are no episodes to evaluate.", "Play at least one.")
+    counted = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
+    return TurnwiseError(
+        f"None of the {len(episodes)} episodes can be judged ({counted}).",
+        f"Fix this first: {causes(episodes)[0]}",
+    )
+
+
+class TooManyFailedError(TurnwiseError):
+    """More episodes failed than were accepted; ``evaluation`` is what the others came to."""
+
+    def __init__(self, evaluation: Evaluation, max_failed: float) -> None:
+        cause, remedy = too_many(evaluation, max_failed)
+        super().__init__(f"{cause} Most often: {evaluation.causes[0]}.", remedy)
+        self.evaluation = evaluation
+
+
+def too_many(evaluation: Evaluation, max_failed: float) -> tuple[str, str]:
+    """Cause and remedy where more episodes failed than were accepted."""
+    low, high = evaluation.success_bound
+    cause = (
+        f"{evaluation.excluded} of {evaluation.episodes} episodes do not count, more than {100 * max_failed:g} %"
+        f" (max_failed), so success may be anything from {100 * low:.1f} to {100 * high:.1f} %."
+    )
+    return cause, "Fix the cause and play them again; a larger max_failed accepts more of them."

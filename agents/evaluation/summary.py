@@ -1,0 +1,153 @@
+"""Evaluations as terminal tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from turnwise.agents.evaluation.comparison import SuccessDifference, paired_difference
+from turnwise.agents.evaluation.evaluate import Evaluation
+from turnwise.agents.evaluation.statistics import Interval
+
+_BIASED = (
+    "The bound: success if every episode that was left out had failed, and if every one had been solved. Where"
+    " failures depend on what the policy does, the figures of the episodes that count are biased."
+)
+
+
+def percent(share: float | None) -> str:
+    """A share as people read it.
+
+    >>> percent(0.4349), percent(1.0), percent(None)
+    ('43.5 %', '100.0 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def percent_interval(interval: Interval) -> str:
+    """
+    >>> percent_interval(Interval(0.3512, 1.0))
+    '35.1 … 100.0 %'
+    """
+    low, high = interval
+    return f"{100 * low:.1f} … {100 * high:.1f} %" if math.isfinite(high - low) else "unknown (one task)"
+
+
+def verdict(comparison: SuccessDifference) -> Text:
+    """The difference between two policies as one plain sentence, in colour."""
+    low, high = (100 * end for end in comparison.interval)
+    colour = "yellow"
+    if comparison.significant:
+        colour = "green" if comparison.difference > 0 else "red"
+    return Text.assemble(
+        (comparison.verdict, f"bold {colour}"),
+        f": {100 * comparison.difference:+.1f} points, 95 % interval {low:+.1f} … {high:+.1f} ({comparison.test}).",
+    )
+
+
+def evaluation_table(evaluation: Evaluation) -> Table:
+    """One evaluation: each figure with its 95 % interval, and how the episodes ended."""
+    table = Table(
+        title=Text(f"{evaluation.suite} · {evaluation.split} · {evaluation.policy}"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("")
+    table.add_column("value", justify="right")
+    table.add_column("95 % interval", justify="right")
+    counting = evaluation.episodes - evaluation.excluded
+    success = "success"
+    if evaluation.bounded:
+        table.add_row(Text("success, a bound", style="red"), percent_interval(evaluation.success_bound), "")
+        success = f"of the {counting} that count"
+    table.add_row(success, percent(evaluation.success), percent_interval(evaluation.success_interval))
+    low, high = evaluation.mean_score_interval
+    score = f"{low:.3f} … {high:.3f}" if math.isfinite(high - low) else "unknown (one task)"
+    table.add_row("mean score", f"{evaluation.mean_score:.3f}", score)
+    if evaluation.k > 1:
+        table.add_row(f"pass@{evaluation.k}", percent(evaluation.pass_at_k), "")
+        table.add_row(f"pass^{evaluation.k}", percent(evaluation.pass_hat_k), "")
+    table.add_row("turns per episode", f"{evaluation.turns:.1f}", "")
+    table.add_section()
+    for end, count in sorted(evaluation.ends.items(), key=lambda item: -item[1]):
+        table.add_row(Text(f"ended: {end}"), str(count), percent(count / counting))
+    for outcome, count in evaluation.outcomes.items():
+        if count and outcome not in ("ok", "limit"):
+            table.add_row(Text(f"left out: {outcome}", style="red"), str(count), "")
+    runs = f"{evaluation.tasks} tasks" + (f" × {evaluation.k} runs" if evaluation.k > 1 else "")
+    played = Text(f"{evaluation.episodes} episodes ({runs}), {evaluation.seconds:.1f} s")
+    table.caption = Text("\n").join([played, *_failures(evaluation)])
+    if evaluation.excluded:
+        table.caption_justify = "left"
+        table.caption_style = "none"
+    return table
+
+
+def _failures(evaluation: Evaluation) -> list[Text]:
+    """Why episodes were left out, and what that means for success."""
+    said = [Text(f"{cause}", style="red") for cause in evaluation.causes]
+    if evaluation.bounded:
+        said.append(Text(_BIASED))
+    return said
+
+
+def comparison_table(rows: Sequence[tuple[str, str, Evaluation]]) -> Table:
+    """Evaluations of the same tasks under each other, each with its name and its mode (sampled, greedy).
+
+    The last name is compared with the first, mode by mode: sampled with sampled, greedy with greedy. Where no
+    mode was played under both names there is no verdict.
+    """
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("", "success", "95 % interval", "score", "turns", "episodes"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, mode, evaluation in rows:
+        bounded, left_out = evaluation.bounded, evaluation.excluded
+        success = percent_interval(evaluation.success_bound) if bounded else percent(evaluation.success)
+        table.add_row(
+            Text(f"{name} ({mode})"),
+            Text(success, style="red" if bounded else ""),
+            percent_interval(evaluation.success_interval),
+            f"{evaluation.mean_score:.3f}",
+            f"{evaluation.turns:.1f}",
+            Text.assemble(
+                str(evaluation.episodes - left_out), (f" ({left_out} left out)" if left_out else "", "red")
+            ),
+        )
+    said = [
+        Text(f"{name} ({mode}): {cause}", style="red")
+        for name, mode, evaluation in rows
+        for cause in evaluation.causes[:1]
+    ]
+    said += [Text(_BIASED)] if any(evaluation.bounded for _, _, evaluation in rows) else []
+    said += [
+        Text.assemble(
+            f"{mode}, {last} against {first}: ", verdict(paired_difference(before.results, after.results))
+        )
+        for mode, (first, before), (last, after) in pairs(rows)
+    ]
+    if said:
+        table.caption = Text("\n").join(said)
+        table.caption_justify = "left"
+        table.caption_style = "none"
+    return table
+
+
+def pairs(
+    rows: Sequence[tuple[str, str, Evaluation]],
+) -> list[tuple[str, tuple[str, Evaluation], tuple[str, Evaluation]]]:
+    """The pairs that may be compared: in each mode, the evaluation of the first name and that of the last."""
+    names = list(dict.fromkeys(name for name, _, _ in rows))
+    found = {(name, mode): evaluation for name, mode, evaluation in rows}
+    modes = dict.fromkeys(mode for _, mode, _ in rows)
+    if len(names) < 2:
+        return []
+    first, last = names[0], names[-1]
+    return [
+        (mode, (first, found[first, mode]), (last, found[last, mode]))
+        for mode in modes
+        if (first, mode) in found and (last, mode) in found
+    ]

@@ -1,0 +1,1 @@
+"""How calls of environments and policies are carried out: threads, deadlines, loans, recovery, admission."""

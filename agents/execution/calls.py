@@ -1,0 +1,150 @@
+"""Calls of environments and policies, with deadlines; whatever goes wrong in them becomes a fault with an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from turnwise.agents.core import History, Outcome, Policy, Reply
+from turnwise.agents.execution.threads import in_thread
+from turnwise.blame import describe
+from turnwise.envs.baselines import Script, moment
+from turnwise.envs.core import AgentEnv
+from turnwise.envs.messages import Message, Messages
+from turnwise.errors import DeadlineError, InfraError, RunError, VerifierError
+from turnwise.secrets import redact
+from turnwise.watchdog import Interrupt, limited_or_fatal
+
+SCRIPT_S = 60.0
+"""What a script may take for one turn."""
+SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
+"""What coroutines and futures take for a signal of their own, so that it must not leave an environment as it is."""
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+
+class Fault(Exception):
+    """What went wrong outside the policy's responsibility.
+
+    Attributes:
+        outcome: what the episode comes to, unless it is repaired.
+        late: a deadline was exceeded.
+        suspect: a worker process died while this call, among others, ran in it.
+        innocent: a worker process died for another call that ran in it.
+    """
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        message: str,
+        *,
+        late: bool = False,
+        suspect: bool = False,
+        innocent: bool = False,
+    ) -> None:
+        super().__init__(redact(message))
+        self.outcome, self.late, self.suspect, self.innocent = outcome, late, suspect, innocent
+
+    def __reduce__(self) -> tuple[Any, ...]:  # faults cross processes
+        return _fault, (self.outcome, str(self), self.late, self.suspect, self.innocent)
+
+
+def _fault(outcome: Outcome, message: str, late: bool, suspect: bool, innocent: bool) -> Fault:
+    return Fault(outcome, message, late=late, suspect=suspect, innocent=innocent)
+
+
+def fault_of(error: BaseException, cls: type[AgentEnv[Any]]) -> Fault:
+    """The fault that an error of an environment stands for."""
+    match error:
+        case Fault():
+            return error
+        case VerifierError():
+            return Fault(Outcome.VERIFIER_ERROR, describe(error, cls))
+        case InfraError():
+            return Fault(Outcome.INFRA_ERROR, describe(error, cls), late=isinstance(error, DeadlineError))
+        case _:
+            return Fault(Outcome.ENV_ERROR, describe(error, cls))
+
+
+class Elsewhere(AgentEnv[Any]):
+    """An environment in another process, whose methods are called by messages."""
+
+    async def ask(self, method: str, seconds: float, *args: Any, **kwargs: Any) -> Any:
+        """Call a method there.
+
+        Raises:
+            Fault: it failed, or took more than ``seconds``.
+        """
+        raise NotImplementedError
+
+
+async def in_env(
+    env: AgentEnv[Any], seconds: float, call: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
+) -> Result:
+    """Call an environment's method: where it lives, on the event loop if it is short and pure, else in a thread.
+
+    Raises:
+        Fault: it failed, or took more than ``seconds``.
+        RunError: so many calls hang that the run must stop.
+    """
+    name = getattr(call, "__name__", "call")
+    if isinstance(env, Elsewhere):
+        return await env.ask(name, seconds, *args, **kwargs)
+    what = f"{name}() of {type(env).__name__}"
+    try:
+        if env.blocking:
+            return await in_thread(what, seconds, _sealed, env, call, *args, **kwargs)
+        return limited_or_fatal(what, seconds, _sealed, env, call, *args, **kwargs)
+    except RunError:
+        raise
+    except Exception as error:
+        raise fault_of(error, type(env)) from error
+
+
+def _sealed(
+    env: AgentEnv[Any], call: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
+) -> Result:
+    try:
+        return call(*args, **kwargs)
+    except SIGNALS as error:
+        raise fault_of(error, type(env)) from error
+    except (Exception, KeyboardInterrupt, Interrupt):
+        raise
+    except BaseException as error:  # of the environment's own, or sys.exit
+        raise fault_of(error, type(env)) from error
+
+
+async def script_in_env(
+    env: AgentEnv[Any], script: Script, observation: Messages, name: str
+) -> Message | str:
+    """Ask a script for its action, in the process of the environment, which the script may inspect.
+
+    Raises:
+        Fault: the script or the environment failed, or took more than ``SCRIPT_S``.
+    """
+    if isinstance(env, Elsewhere):
+        return await env.ask("script", SCRIPT_S, script, observation, name)
+
+    def play() -> Message | str:
+        return script(moment(env, observation, name))
+
+    return await in_env(env, SCRIPT_S, play)
+
+
+async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
+    """Ask a policy for its message.
+
+    Raises:
+        Fault: it failed, or took more than ``seconds``.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await policy.act(history)
+    except TimeoutError:
+        raise Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s", late=True) from None
+    except Fault:
+        raise
+    except Exception as error:
+        raise Fault(Outcome.INFRA_ERROR, describe(error)) from error

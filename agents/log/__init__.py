@@ -1,0 +1,1 @@
+"""Episodes on disk: the log, its frames and records, Parquet, repair."""

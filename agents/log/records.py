@@ -1,0 +1,287 @@
+"""An episode as one JSON object, with everything that replaying it needs, and back.
+
+Every number is written as Python's shortest exact text, so ``from_line(to_line(record)) == record`` to
+the last bit. Each turn carries ``chain``, a hash of all observations up to it; a line whose text was
+changed after it was written is noticed when it is read.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import turnwise
+from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.envs.core import AgentEnv, EndReason
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.registry import env_class
+from turnwise.errors import EnvError, TurnwiseError
+from turnwise.tasks.core import Json, Task
+
+FORMAT = 1
+
+
+class EnvVersion(NamedTuple):
+    """Which code played the environment's part: ``module:Class``, a hash of its source, its options."""
+
+    entry: str = ""
+    source: str = ""
+    options: Mapping[str, Json] = {}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A line of an episode log: the episode, and where it comes from.
+
+    Attributes:
+        episode: what was played.
+        policy: the policy's name.
+        env: the environment's code and options.
+        update: the training update that it belongs to, None outside training.
+        group: the number of its group within the update; equal numbers are siblings.
+        advantages: what the credit rule gave each turn of the agents that are trained; empty outside training.
+        turnwise: the version that wrote the line.
+    """
+
+    episode: Episode
+    policy: str = ""
+    env: EnvVersion = field(default_factory=EnvVersion)
+    update: int | None = None
+    group: int | None = None
+    advantages: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
+    turnwise: str = turnwise.__version__
+
+    @property
+    def given(self) -> tuple[float, ...]:
+        """The first agent's advantages; empty where it was not trained on this episode."""
+        return self.advantages.get(self.episode.trajectory.agent, ())
+
+
+def env_version(name: str, options: Mapping[str, Json]) -> EnvVersion:
+    """The version of a registered environment as it is installed now."""
+    cls = env_class(name)
+    return EnvVersion(f"{cls.__module__}:{cls.__qualname__}", _source_hash(cls), dict(options))
+
+
+@functools.cache
+def _source_hash(cls: type[AgentEnv[Any]]) -> str:
+    """A hash of the class's module and, where they have a package of their own, its neighbours."""
+    try:
+        home = Path(inspect.getfile(cls))
+    except (OSError, TypeError):  # made in a console or by exec
+        return ""
+    package = cls.__module__.rpartition(".")[0]
+    # `envs/` itself and site-packages hold what is not this environment's.
+    alone = package in ("", "turnwise.envs") and home.name != "__init__.py"
+    files = [home] if alone else sorted(home.parent.glob("*.py"))
+    text = hashlib.blake2b(digest_size=8)
+    for file in files:
+        text.update(file.name.encode() + b"\0" + file.read_bytes())
+    return text.hexdigest()
+
+
+def to_line(record: Record) -> str:
+    """The record as one line of ASCII JSON, without the newline.
+
+    Raises:
+        EnvError: the environment gave something that JSON cannot hold (NaN, an object).
+        TurnwiseError: the policy or the credit rule did.
+    """
+    episode = record.episode
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "turnwise": record.turnwise,
+        "policy": record.policy,
+        "env": {"entry": record.env.entry, "source": record.env.source, "options": dict(record.env.options)},
+        "task_id": episode.task.id,
+        "task": episode.task.to_json(),
+        "seed": episode.seed,
+        "outcome": episode.outcome.value,
+        "end": episode.end and episode.end.value,
+        "error": episode.error,
+        "metrics": dict(episode.metrics),
+        "update": record.update,
+        "group": record.group,
+        "agents": {
+            name: _from_trajectory(trajectory, record.advantages.get(name, ()))
+            for name, trajectory in episode.trajectories.items()
+        },
+    }
+    try:
+        for agent in data["agents"].values():
+            _chain(agent)
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _unwritable(record, data, error) from None
+
+
+_OF_THE_POLICY = frozenset(
+    {"action", "prompt_ids", "action_ids", "logprobs", "version", "fresh", "policy_end"}
+)
+
+
+def _unwritable(record: Record, data: Json, error: Exception) -> TurnwiseError:
+    """Whose value it is that JSON cannot hold, and where it stands."""
+    task = record.episode.task
+    where, value = next(_beyond_json(data, ()), ((), None))
+    place = ".".join(str(key + 1 if isinstance(key, int) else key) for key in where)
+    found = f"{place} is {value!r:.80}" if where else str(error)
+    remedy = "Rewards, log-probabilities, metrics and details must be finite numbers, text, lists or dicts."
+    said = f"cannot be written to the log: {found}. Episodes that finished before it are kept."
+    if where[0:1] == ("agents",) and len(where) > 4 and where[4] == "advantage":
+        return TurnwiseError(
+            f"An advantage of task {task.id} {said}", "The credit rule must give finite numbers."
+        )
+    if where[0:1] == ("agents",) and not _OF_THE_POLICY & {*where[4:5]}:
+        return EnvError(f"What {task.env} gave in task {task.id} {said}", remedy)
+    whose = f"the policy {record.policy!r}" if where[0:1] == ("agents",) else "this episode"
+    return TurnwiseError(f"What {whose} gave in task {task.id} {said}", remedy)
+
+
+def _beyond_json(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Each value that JSON cannot hold, with the keys that lead to it; turns count from 0."""
+    match value:
+        case None | bool() | str() | int():
+            pass
+        case float():
+            if not math.isfinite(value):
+                yield path, value
+        case Mapping():
+            for key, item in value.items():
+                if isinstance(key, (str, int, float)) or key is None:
+                    yield from _beyond_json(item, (*path, key))
+                else:
+                    yield (*path, key), item
+        case list() | tuple():
+            for index, item in enumerate(value):
+                yield from _beyond_json(item, (*path, index))
+        case _:
+            yield path, value
+
+
+def from_line(line: str | bytes) -> Record:
+    """Read what :func:`to_line` wrote.
+
+    Raises:
+        ValueError: the line is no such record, or was changed since.
+    """
+    data = json.loads(line)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"not an episode of format {FORMAT}")
+    try:
+        episode = Episode(
+            task=Task.from_json(data["task"]),
+            seed=data["seed"],
+            trajectories={name: _to_trajectory(name, agent) for name, agent in data["agents"].items()},
+            outcome=Outcome(data["outcome"]),
+            end=data["end"] and EndReason(data["end"]),
+            error=data["error"],
+            metrics=data["metrics"],
+        )
+        given = {
+            name: tuple(turn["advantage"] for turn in agent["turns"] if "advantage" in turn)
+            for name, agent in data["agents"].items()
+        }
+        record = Record(
+            episode=episode,
+            policy=data["policy"],
+            env=EnvVersion(**data["env"]),
+            update=data["update"],
+            group=data["group"],
+            advantages={name: advantages for name, advantages in given.items() if advantages},
+            turnwise=data["turnwise"],
+        )
+    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+        raise ValueError(f"a field is missing or of the wrong type: {error!r}") from None
+    if data["task_id"] != episode.task.id:
+        raise ValueError("the task does not match its hash")
+    return record
+
+
+def _from_trajectory(trajectory: Trajectory, advantages: Sequence[float]) -> dict[str, Json]:
+    if advantages and len(advantages) != len(trajectory.turns):
+        raise TurnwiseError(
+            f"{len(advantages)} advantages were given for {len(trajectory.turns)} turns.",
+            "Give one per turn.",
+        )
+    turns: list[dict[str, Json]] = []
+    for index, turn in enumerate(trajectory.turns):
+        entry = _from_turn(turn) | {"observation": turn.observation.to_json(), "chain": ""}
+        if advantages:
+            entry["advantage"] = advantages[index]
+        turns.append(entry)
+    return {"turns": turns, "final": trajectory.final.to_json(), "chain": ""}
+
+
+def _chain(agent: dict[str, Any]) -> None:
+    """Give each turn the hash of all observations up to it."""
+    chain = ""
+    for turn in agent["turns"]:
+        turn["chain"] = chain = _link(chain, turn["observation"])
+    agent["chain"] = _link(chain, agent["final"])
+
+
+def _from_turn(turn: Turn) -> dict[str, Json]:
+    reply = turn.reply
+    return {
+        "action": reply.message.to_json(),
+        "prompt_ids": reply.prompt_ids,
+        "action_ids": reply.action_ids,
+        "logprobs": reply.logprobs,
+        "version": reply.version,
+        "fresh": reply.fresh,
+        "policy_end": reply.end and reply.end.value,
+        "reward": turn.reward,
+        "rewards": dict(turn.rewards),
+        "state_key": turn.state_key,
+        "bad_action": turn.bad_action,
+        "details": dict(turn.details),
+        **({"signals": dict(turn.signals)} if turn.signals else {}),
+    }
+
+
+def _to_trajectory(name: str, data: Mapping[str, Any]) -> Trajectory:
+    chain = ""
+    for number, turn in enumerate(data["turns"], 1):
+        chain = _link(chain, turn["observation"])
+        if chain != turn["chain"]:
+            raise ValueError(f"the observation of turn {number} does not match its hash")
+    if _link(chain, data["final"]) != data["chain"]:
+        raise ValueError("the last observation does not match its hash")
+    return Trajectory(
+        tuple(_to_turn(turn) for turn in data["turns"]), name, Messages.from_json(data["final"])
+    )
+
+
+def _to_turn(data: Mapping[str, Any]) -> Turn:
+    reply = Reply(
+        message=Message.from_json(data["action"]),
+        prompt_ids=tuple(data["prompt_ids"]),
+        action_ids=tuple(data["action_ids"]),
+        logprobs=tuple(data["logprobs"]),
+        version=data["version"],
+        fresh=data["fresh"],
+        end=data["policy_end"] and EndReason(data["policy_end"]),
+    )
+    return Turn(
+        observation=Messages.from_json(data["observation"]),
+        reply=reply,
+        reward=data["reward"],
+        rewards=data["rewards"],
+        state_key=data["state_key"],
+        bad_action=data["bad_action"],
+        details=data["details"],
+        signals=data.get("signals", {}),
+    )
+
+
+def _link(chain: str, observation: Json) -> str:
+    text = json.dumps(observation, separators=(",", ":"))
+    return hashlib.blake2b(f"{chain}{text}".encode(), digest_size=8).hexdigest()

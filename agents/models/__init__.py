@@ -1,0 +1,1 @@
+"""Language models: small ones made from scratch, and finding published ones."""

@@ -1,0 +1,198 @@
+"""Any OpenAI-compatible server as a policy: OpenAI's own, vLLM's, llama.cpp's, a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import httpx2
+import openai
+import tenacity
+
+from turnwise.agents.core import History, Reply, Sampling
+from turnwise.agents.policies.served.answers import (
+    ReplyTooLong,
+    ServerFault,
+    cap,
+    cut_reply,
+    most_bytes,
+    read_answer,
+)
+from turnwise.envs.core import EndReason, tool_specs
+from turnwise.envs.messages import Image, Message
+from turnwise.errors import EngineError, TurnwiseError
+from turnwise.secrets import redact, resolve_options
+from turnwise.tasks.core import Json, derive_rng
+from turnwise.tools.core import ToolCall
+
+_PASSING = (  # worth a retry
+    openai.APIConnectionError,
+    openai.RateLimitError,
+    openai.InternalServerError,
+    ServerFault,
+    TimeoutError,
+)
+
+
+class OpenAIPolicy:
+    """Asks a chat-completions server for each message.
+
+    Servers return text, not tokens: its episodes can be evaluated and imitated, not trained on by RL. What a
+    server answers is read up to so many bytes (:func:`most_bytes`); a longer reply is the model's mistake.
+
+    Args:
+        model: the model's name at the server.
+        base_url: ``http://host:port/v1``; empty for OpenAI itself. The key is ``OPENAI_API_KEY``; where the server
+            asks for a name and a password, ``http://name:${PASSWORD}@host/v1`` keeps it out of every log.
+        attempts: how often a request is sent before the episode counts as an infrastructure error.
+        timeout_s: seconds for one attempt, from the connection to the last byte.
+        longest_wait_s: between two attempts; a server's Retry-After is kept up to this.
+    """
+
+    version = 0
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str = "",
+        *,
+        sampling: Sampling | None = None,
+        attempts: int = 6,
+        timeout_s: float = 120.0,
+        longest_wait_s: float = 30.0,
+    ) -> None:
+        if base_url and not base_url.startswith(("http://", "https://", "${")):
+            raise TurnwiseError(f"{redact(base_url)!r} is no URL of a server.", "Write http://HOST:PORT/v1.")
+        self.name = redact(f"openai:{model}@{base_url}" if base_url else f"openai:{model}")
+        self._model = model
+        self._sampling = sampling or Sampling()
+        self._attempts = attempts
+        self._longest_wait_s = longest_wait_s
+        self._client = openai.AsyncOpenAI(
+            base_url=resolve_options(base_url) or None,
+            api_key=os.environ.get("OPENAI_API_KEY") or "none",
+            timeout=timeout_s,
+            max_retries=0,  # tenacity does it
+            default_headers={"Accept-Encoding": "identity"},  # what is compressed has any length
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [self._cap]}),
+        )
+        self._timeout_s = timeout_s
+        # Connections belong to one event loop, while callers come with a new one each time.
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=self.name, daemon=True)
+        self._thread.start()
+
+    async def act(self, history: History) -> Reply:
+        """The server's message.
+
+        Raises:
+            EngineError: the server cannot be reached, refuses, or fails again and again.
+        """
+        try:
+            asked = self._retrying()(self._ask, self._request(history))
+            return Reply(await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop)))
+        except ReplyTooLong as error:
+            return Reply(cut_reply(error))
+        except openai.BadRequestError as error:
+            if "context" in str(error).lower() and "length" in str(error).lower():
+                return Reply(Message("assistant", ""), end=EndReason.TOKEN_LIMIT)
+            raise _failed(self.name, error) from error
+        except (openai.OpenAIError, TimeoutError) as error:
+            raise _failed(self.name, error) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        if not self._loop.is_closed():
+            asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result(timeout=10)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    async def _ask(self, request: dict[str, Any]) -> Message:
+        async with asyncio.timeout(self._timeout_s):
+            raw = await self._client.chat.completions.with_raw_response.create(**request)
+        return read_answer(raw.content)
+
+    async def _cap(self, response: httpx2.Response) -> None:
+        await cap(response, most_bytes(self._sampling.max_tokens))
+
+    def _request(self, history: History) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._model,
+            "messages": conversation(history.messages()),
+            "temperature": self._sampling.temperature,
+            "top_p": self._sampling.top_p,
+            "max_tokens": self._sampling.max_tokens,
+            "seed": derive_rng(history.task.id, history.seed, len(history.turns)).getrandbits(31),
+        }
+        return request | ({"tools": tool_specs(history.tools)} if history.tools else {})
+
+    def _retrying(self) -> tenacity.AsyncRetrying:
+        return tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(_PASSING),
+            stop=tenacity.stop_after_attempt(self._attempts),
+            wait=self._wait,
+            reraise=True,
+        )
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = (
+            error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
+        )
+        if asked.isascii() and asked.replace(".", "", 1).isdecimal():
+            return min(float(asked), self._longest_wait_s)
+        return tenacity.wait_random_exponential(0.5, self._longest_wait_s)(state)
+
+
+def conversation(messages: Iterable[Message]) -> list[dict[str, Json]]:
+    """Messages as the chat-completions protocol writes them.
+
+    Results of tools are text there, and nothing may come between them, so their pictures follow in a
+    message of the user.
+    """
+    said: list[dict[str, Json]] = []
+    late: list[Image] = []
+    for message in messages:
+        if late and message.role != "tool":
+            said.append({"role": "user", "content": _parts("", late)})
+            late = []
+        said.append(to_openai(message))
+        late += message.images if message.role == "tool" else ()
+    return [*said, {"role": "user", "content": _parts("", late)}] if late else said
+
+
+def to_openai(message: Message) -> dict[str, Json]:
+    """A message as the chat-completions protocol writes it; pictures as data URIs, those of tools left out."""
+    seen = message.images if message.role != "tool" else ()
+    content = _parts(message.content, seen) if seen else message.content
+    said: dict[str, Json] = {"role": message.role, "content": content}
+    if message.tool_calls:
+        said["tool_calls"] = [_call_json(call) for call in message.tool_calls]
+    if message.role == "tool":
+        said["tool_call_id"] = message.tool_call_id
+    return said
+
+
+def _parts(text: str, images: Iterable[Image]) -> list[dict[str, Json]]:
+    parts: list[dict[str, Json]] = [{"type": "text", "text": text}] if text else []
+    for image in images:
+        url = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    return parts
+
+
+def _call_json(call: ToolCall) -> dict[str, Json]:
+    function = {"name": call.name, "arguments": json.dumps(dict(call.arguments))}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _failed(name: str, error: Exception) -> EngineError:
+    text = str(error).replace("\n", " ")[:200]
+    remedy = "Check the URL, the model's name and OPENAI_API_KEY, and that the server runs."
+    return EngineError(f"{name}: {type(error).__name__}: {text}", remedy)

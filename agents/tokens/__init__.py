@@ -1,0 +1,1 @@
+"""Messages ⇄ tokens: text encoding, chat templates, the renderer."""

@@ -1,0 +1,260 @@
+"""Text → tokens, such that only a chat template can write a control token (E8).
+
+Tokenisers look for control tokens (``<|im_end|>``) in the whole text, so a web page that contains one
+would end a turn. Here a twin of the tokeniser knows every control token by a private name instead. What
+the template wrote is renamed before encoding; what data wrote keeps its spelling and means nothing.
+
+Everything else goes through the tokeniser's own pipeline in one call: for text without control strings
+the ids are those of ``apply_chat_template``, with the same merges across the border between template and
+content. A control string inside data is merged like any other text around it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tokenizers
+
+from turnwise.errors import TurnwiseError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+_CUT = "\U0010fffd"
+_ANCHOR = "\U0010fffb"
+_FIRST_NAME = 0x100000
+_HTML = frozenset(
+    [
+        "a",
+        "abbr",
+        "article",
+        "aside",
+        "b",
+        "blockquote",
+        "body",
+        "br",
+        "button",
+        "caption",
+        "code",
+        "col",
+        "dd",
+        "del",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "head",
+        "header",
+        "hr",
+        "html",
+        "i",
+        "img",
+        "input",
+        "label",
+        "li",
+        "main",
+        "mark",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "pre",
+        "q",
+        "s",
+        "script",
+        "section",
+        "select",
+        "small",
+        "span",
+        "strong",
+        "style",
+        "sub",
+        "summary",
+        "sup",
+        "table",
+        "tbody",
+        "td",
+        "textarea",
+        "tfoot",
+        "th",
+        "thead",
+        "title",
+        "tr",
+        "u",
+        "ul",
+    ]
+)
+_RESERVED = "\ud800-\udfff\U00100000-\U0010ffff"
+
+
+class ControlToken(NamedTuple):
+    """A token that structures a conversation."""
+
+    text: str
+    id: int
+    special: bool  # False: an added token such as <tool_call> or <|fim_prefix|>
+
+
+class Encoder:
+    """Encodes rendered chats; data must have passed :meth:`guard` before it was rendered.
+
+    Args:
+        tokenizer: any Hugging Face tokeniser with a ``tokenizers`` backend.
+        source: the chat template; all added tokens that it mentions are control tokens.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, source: str) -> None:
+        spec = json.loads(tokenizer.backend_tokenizer.to_str())
+        self.controls = _find_controls(spec["added_tokens"], source)
+        # A token of one character cannot be cut in two, so data must do without that character.
+        single = [t["content"] for t in spec["added_tokens"] if t["special"] and len(t["content"]) == 1]
+        self._unsayable = re.compile(f"[{_RESERVED}{''.join(map(re.escape, single))}]")
+        self._names = {c.text: chr(_FIRST_NAME + i) for i, c in enumerate(self.controls)}
+        self._any = _Strings(self._names)
+        self._special = _Strings(c.text for c in self.controls if c.special)
+        self._twin = tokenizers.Tokenizer.from_str(json.dumps(_renamed(spec, self._names)))
+        self._twin.add_special_tokens([tokenizers.AddedToken(_ANCHOR, normalized=False)])
+        for control in self.controls:
+            if self._twin.token_to_id(self._names[control.text]) != control.id:
+                raise TurnwiseError(
+                    f"The id of the control token {control.text!r} does not follow from the tokeniser's file.",
+                    "Save the tokeniser again with tokenizer.save_pretrained(…) and use that folder.",
+                )
+
+    def guard(self, text: str, *, own: bool = False) -> str:
+        """Make ``text`` safe to be put into a template.
+
+        With ``own`` (the policy's words) added tokens that are not special keep their meaning, since
+        thinking and calling tools are written with them. Characters that cannot be encoded (lone
+        surrogates), are used here (the private plane 16) or are control tokens by themselves become U+FFFD.
+        """
+        if self._unsayable.search(text):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            text = self._unsayable.sub("\ufffd", text)
+        return (self._special if own else self._any).cut(text)
+
+    def guard_json(self, value: Any) -> Any:
+        """:meth:`guard` for every string of a JSON value, keys included."""
+        if isinstance(value, str):
+            return self.guard(value)
+        if isinstance(value, dict):
+            return {self.guard_json(key): self.guard_json(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.guard_json(item) for item in value]
+        return value
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a rendered text. No token is added that is not in the text."""
+        renamed = self._any.pattern.sub(self._rename, text) if self._names else text
+        return self._twin.encode(plain(renamed), add_special_tokens=False).ids
+
+    def encode_after(self, text: str) -> list[int]:
+        """Token ids of a text that continues another: no tokeniser's start-of-text space is added."""
+        return self.encode(_ANCHOR + text)[1:]
+
+    def first_control(self, text: str) -> ControlToken | None:
+        """The first control token that the template wrote into ``text``."""
+        match = self._any.pattern.search(text) if self._names else None
+        if match is None:
+            return None
+        return next(control for control in self.controls if control.text == match[0])
+
+    def _rename(self, match: re.Match[str]) -> str:
+        return self._names[match[0]]
+
+
+def plain(text: str) -> str:
+    """A guarded or rendered text without the traces of guarding."""
+    return text.replace(_CUT, "")
+
+
+class _Strings:
+    """A set of strings, each to be cut wherever it occurs, even half."""
+
+    def __init__(self, strings: Iterable[str]) -> None:
+        # Longest first, as tokenisers match: of two that begin at one place, the longer counts. Grouped by
+        # their beginnings, because Llama 3 has hundreds of them and web pages are full of "<".
+        known = sorted(strings, key=lambda string: (-len(string), string))
+        groups: dict[str, list[str]] = defaultdict(list)
+        for string in known:
+            groups[string[:2]].append(re.escape(string))
+        parts = [f"(?:{'|'.join(group)})" for group in groups.values()]
+        self.pattern = re.compile("|".join(parts) if parts else r"(?!)")
+        self._heads = {string[:end] for string in known for end in range(1, len(string))}
+        self._tails = {string[start:] for string in known for start in range(1, len(string))}
+        self._longest = max(map(len, known), default=0)
+        self._joined = "\0".join(known)
+
+    def cut(self, text: str) -> str:
+        pieces: list[str] = []
+        done = 0
+        match = self.pattern.search(text)
+        while match is not None:  # matches may overlap; each is cut after its first character
+            pieces.append(text[done : match.start() + 1])
+            done = match.start() + 1
+            match = self.pattern.search(text, done)
+        whole = _CUT.join([*pieces, text[done:]])
+        # A string could also be completed by what the template writes around the text.
+        lengths = range(1, min(self._longest, len(text) + 1))
+        inside = 0 < len(text) < self._longest and text in self._joined
+        before = inside or any(text[:n] in self._tails for n in lengths)
+        after = any(text[-n:] in self._heads for n in lengths)
+        return f"{_CUT if before else ''}{whole}{_CUT if after else ''}"
+
+
+def _find_controls(added: Iterable[dict[str, Any]], source: str) -> tuple[ControlToken, ...]:
+    """Special tokens, and other added tokens that the template mentions (they, or their opening or closing twin) or
+    that stand in brackets.
+
+    White space, plain words and tags of HTML among the latter (some tokenisers add "\\n\\n" or "<table>") are
+    ordinary text.
+    """
+    mentioned = source.replace("/", "")
+    return tuple(
+        ControlToken(text, token["id"], token["special"])
+        for token in added
+        if len(text := token["content"]) > 1
+        and not text.isspace()
+        and (
+            token["special"]
+            or (text.replace("/", "") in mentioned and not text.isalnum())
+            or (text[0] in "<[{" and text[-1] in ">]}" and text.strip("</>").lower() not in _HTML)
+        )
+    )
+
+
+def _renamed(spec: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """The tokeniser's description with other names for some tokens and no post-processing."""
+    added = [
+        {**token, "content": names.get(token["content"], token["content"])} for token in spec["added_tokens"]
+    ]
+    model = dict(spec["model"])
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
+    vocab = model["vocab"]
+    if isinstance(vocab, dict):
+        model["vocab"] = {names.get(text, text): number for text, number in vocab.items()}
+    else:  # Unigram: [text, score]
+        model["vocab"] = [[names.get(text, text), score] for text, score in vocab]
+    return {
+        **spec,
+        "added_tokens": added,
+        "model": model,
+        "post_processor": None,
+        "truncation": None,
+        "padding": None,
+    }

@@ -1,0 +1,190 @@
+"""Messages ⇄ tokens, for any tokeniser with a chat template (T1, T2).
+
+The tokens that the policy sampled are kept as they are. A new observation becomes tokens that are
+appended to them; nothing that stands is tokenised again. Where a template would rewrite what stands
+(Qwen3 drops the thoughts of earlier turns, Mistral moves the system message), the conversation is
+rendered anew and says so. Structure that a template writes as ordinary text, without tokens of its own,
+can be imitated by data; nothing on the token level can prevent that, so a warning tells of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from turnwise.agents.tokens.encoding import ControlToken, Encoder, plain
+from turnwise.agents.tokens.template import SENTINEL, Chat, ChatTemplate, Entry, ToolsFormat, template_source
+from turnwise.envs.messages import Message
+from turnwise.tools.core import Tool, ToolCall
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+_logger = logging.getLogger(__name__)
+_OPENING = (Message("user", "x"),)
+
+
+class Extension(NamedTuple):
+    """Tokens to be appended to what stands or, if ``fresh``, to replace it."""
+
+    ids: tuple[int, ...]
+    fresh: bool = False
+
+
+class Renderer:
+    """Turns conversations into tokens and replies into messages.
+
+    Args:
+        tokenizer: a Hugging Face tokeniser with a ``tokenizers`` backend and a chat template.
+        tools_format: how tools are described and called.
+        options: passed to the template, such as ``{"enable_thinking": False}``.
+
+    Attributes:
+        stop_ids: tokens that end a reply: end of text, and the template's end of turn.
+        append_only: the template never rewrites (as far as trials show), so the cost of a turn
+            does not grow with the conversation.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerFast,
+        *,
+        tools_format: ToolsFormat = "auto",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.encoder = Encoder(tokenizer, template_source(tokenizer))
+        self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {})
+        self._end = self._find_end()
+        ends = {self._end.id} if self._end else set[int]()
+        if isinstance(tokenizer.eos_token_id, int):
+            ends.add(tokenizer.eos_token_id)
+        self.stop_ids: tuple[int, ...] = tuple(sorted(ends))
+        _tell_of_imitable_roles(
+            str(tokenizer.name_or_path or type(tokenizer).__name__), self.template.imitable()
+        )
+        self._opened = self.template.render(_OPENING)
+        self.append_only = all(map(self._leaves_alone, _trials()))
+
+    def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        """Tokens of a whole conversation, up to where the policy's reply begins."""
+        return tuple(self.encoder.encode(self.template.render(messages, tools)))
+
+    def extend(
+        self, messages: Sequence[Message], new: int, last_id: int | None, tools: Sequence[Tool] = ()
+    ) -> Extension:
+        """Tokens between the policy's last reply and its next one.
+
+        Args:
+            messages: the whole conversation; its last ``new`` messages follow the last reply.
+            new: how many messages are new.
+            last_id: the last token that was sampled. If it ended the turn it is not repeated; else the
+                reply was cut, and the end of the turn is part of the extension.
+            tools: as given to :meth:`start`.
+        """
+        *said, reply = messages[: len(messages) - new]
+        head, head_tools = (_OPENING, ()) if self.append_only else (said, tools)
+        tail = self._tail(head, reply, messages[len(messages) - new :], head_tools)
+        if tail is None:
+            return Extension(self.start(messages, tools), fresh=True)
+        ids = self.encoder.encode_after(tail)
+        if self._end is not None and last_id == self._end.id and self._end.id in ids:
+            ids = ids[ids.index(self._end.id) + 1 :]
+        return Extension(tuple(ids))
+
+    def reply_ids(self, message: Message) -> tuple[int, ...]:
+        """Tokens of a reply that was written, not sampled (a demonstration), with its end of turn."""
+        after = self.template.render((*_OPENING, message), generate=False)
+        follows = after.startswith(self._opened)
+        said = after[len(self._opened) :] if follows else self.template.reply_text(message)
+        ids = self.encoder.encode_after(said)
+        if self._end is not None and self._end.id in ids:
+            return tuple(ids[: ids.index(self._end.id) + 1])
+        return (*ids, self._end.id if self._end else self.stop_ids[0])
+
+    def parse(self, ids: Sequence[int], tools: Sequence[Tool] = ()) -> Message:
+        """The message that sampled tokens stand for, without the token that ended it.
+
+        Some dialects need ``tools`` to know calls, or the types of their arguments.
+        """
+        said = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
+        text = self.tokenizer.decode(list(said), clean_up_tokenization_spaces=False)
+        assert isinstance(text, str)
+        if self.template.tools_format == "none":
+            return Message("assistant", text)
+        parsed = self.template.dialect.parse(text, [tool.spec for tool in tools])
+        return Message("assistant", parsed.content, parsed.calls, malformed=parsed.error or "")
+
+    def _tail(
+        self, head: Sequence[Message], reply: Message, new: Sequence[Message], tools: Sequence[Tool]
+    ) -> str | None:
+        """The text from the end of ``reply`` to the next reply; None if what stands is rewritten."""
+        before = self._opened if head is _OPENING else self.template.render(head, tools)
+        now = self.template.render((*head, reply, *new), tools)
+        if not now.startswith(before) or not self._holds(now[len(before) :], reply.content):
+            return None
+        text = self.template.render((*head, self._stand_in(reply), *new), tools).rpartition(SENTINEL)[2]
+        if self._end is not None and self.template.writes_call(reply):
+            return self._end.text + text.partition(self._end.text)[2]  # without the rest of the call
+        return text
+
+    def _holds(self, text: str, content: str) -> bool:
+        """Whether a reply's words still stand in a text, white space aside."""
+        words = plain(self.encoder.guard(content))
+        text = plain(text)
+        return words.strip() in text or "".join(words.split()) in "".join(text.split())
+
+    def _stand_in(self, reply: Message) -> Entry:
+        """A reply of the same form in which the sentinel is the last thing said."""
+        if not self.template.writes_call(reply):
+            return {"role": "assistant", "content": SENTINEL}
+        call = self.template.call_entry(reply.tool_calls[-1])
+        call["function"] = {"name": "f", "arguments": {"x": SENTINEL}}
+        return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+    # --- trials, once per renderer ---------------------------------------------------------------
+
+    def _find_end(self) -> ControlToken | None:
+        """The token that the template writes after a reply, if it writes one."""
+        said: Chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": SENTINEL}]
+        alone = self.template.render(said, generate=False).rpartition(SENTINEL)[2]
+        followed = self.template.render([*said, *_OPENING]).rpartition(SENTINEL)[2]
+        return self.encoder.first_control(alone) or self.encoder.first_control(followed)
+
+    def _leaves_alone(self, talk: Sequence[Message]) -> bool:
+        """Whether each reply of this conversation is continued as if nothing stood before it."""
+        for place, reply in enumerate(talk[:-1]):
+            if reply.role == "assistant":
+                new = talk[place + 1 : place + 2]
+                tail = self._tail(talk[:place], reply, new, ())
+                if tail is None or tail != self._tail(_OPENING, reply, new, ()):
+                    return False
+        return True
+
+
+@functools.cache  # once for each tokeniser
+def _tell_of_imitable_roles(name: str, markers: tuple[str, ...]) -> None:
+    if markers:
+        shown = " and ".join(repr(marker[:60]) for marker in dict.fromkeys(markers))
+        _logger.warning(
+            "The chat template of %s writes who speaks as ordinary text (%s): an observation that contains it can pass "
+            "for another speaker. Use a model whose template has control tokens for roles, or trust what it reads.",
+            name,
+            shown,
+        )
+
+
+def _trials() -> list[list[Message]]:
+    """Conversations that make templates show whether they rewrite what stands."""
+    system, user = Message("system", "s"), Message("user", "u")
+    said, thought = Message("assistant", "a"), Message("assistant", "<think>\nh\n</think>\n\nb")
+    call = Message("assistant", "", (ToolCall("f", {"x": 1}, "call_0"),))
+    mused = Message("assistant", "<think>\nh\n</think>\n\n", call.tool_calls)
+    result = Message("tool", "r", tool_call_id="call_0")
+    return [
+        [system, user, said, user, thought, user, said, user],
+        [user, thought, user, said, user],
+        [system, user, call, result, mused, result, said, user, call, result],
+    ]

@@ -1,0 +1,1 @@
+"""The parts of ``benchmarks/learning/campaign.py``."""

@@ -1,0 +1,135 @@
+"""What a campaign is to find out: settings × methods × seeds, read from YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from turnwise.errors import TurnwiseError
+
+START = "start"
+"""The name of the cell in which a setting's common warm start is made."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Setting(_Section):
+    """One recipe with its changes, and the method that the others are compared with."""
+
+    recipe: str
+    base: str
+    changes: dict[str, Any] = {}
+    shared_start: bool = False
+    """Whether the recipe's warm start is made once, and every method begins from it with every seed."""
+    methods: list[str] = []
+    """Which methods are tried in it; all unless given."""
+
+
+class Screen(_Section):
+    """The first stage: every method, few seeds."""
+
+    seeds: list[int] = Field(default=[0], min_length=1)
+
+
+class Confirm(_Section):
+    """The second stage: what the first one left, with more seeds."""
+
+    seeds: list[int] = Field(default=[0, 1, 2], min_length=2)
+    top: int = Field(default=3, ge=1)
+
+
+class Plan(_Section):
+    """A campaign."""
+
+    about: str
+    settings: dict[str, Setting]
+    methods: dict[str, dict[str, Any]]
+    screen: Screen = Screen()
+    confirm: Confirm = Confirm()
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        for name, setting in self.settings.items():
+            for method in (setting.base, *setting.methods):
+                if method not in self.methods:
+                    raise ValueError(f"settings.{name} names the method {method!r}, which is not in methods")
+        if START in self.methods:
+            raise ValueError(f"no method may be called {START!r}")
+        return self
+
+    def methods_of(self, setting: str) -> list[str]:
+        """The methods that are tried in a setting, its base first."""
+        base, named = self.settings[setting].base, self.settings[setting].methods or list(self.methods)
+        return [base, *(method for method in named if method != base)]
+
+
+class Cell(NamedTuple):
+    """One training run of a campaign."""
+
+    setting: str
+    method: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.setting}/{self.method}/{self.seed}"
+
+    def folder(self, runs: Path) -> Path:
+        """Its run's folder."""
+        return runs / self.setting / f"{self.method}-{self.seed}"
+
+    def file(self, cells: Path) -> Path:
+        """Where its result is committed."""
+        return cells / self.setting / self.method / f"{self.seed}.json"
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan.
+
+    Raises:
+        TurnwiseError: it is not there, or not right; each mistake is named.
+    """
+    try:
+        data = yaml.safe_load(path.read_text("utf-8"))
+        return Plan.model_validate(data)
+    except OSError as error:
+        raise TurnwiseError(
+            f"The plan {path} cannot be read: {error.strerror}.", "Give a YAML file."
+        ) from None
+    except yaml.YAMLError as error:
+        raise TurnwiseError(f"{path} is no YAML: {error}", "Repair it.") from None
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or path.name}: {e['msg']}" for e in error.errors())
+        raise TurnwiseError(f"{path} is no plan: {wrong}.", "benchmarks/README.md shows one.") from None
+
+
+def asked_of(plan: Plan, cell: Cell) -> dict[str, Any]:
+    """What a cell is the answer to; a committed result of the same name must have been asked the same."""
+    setting = plan.settings[cell.setting]
+    changes = {**setting.changes, **({} if cell.method == START else plan.methods[cell.method])}
+    return {
+        "recipe": setting.recipe,
+        "changes": changes,
+        "seed": cell.seed,
+        "shared_start": setting.shared_start,
+    }
+
+
+def overrides_of(plan: Plan, cell: Cell, runs: Path) -> Mapping[str, Any]:
+    """What a cell changes in its recipe."""
+    asked = asked_of(plan, cell)
+    if cell.method == START:
+        return {**asked["changes"], "seed": cell.seed, "updates": 0, "evaluate.test": 1, "evaluate.dev": 1}
+    start = Cell(cell.setting, START, 0).folder(runs).resolve() / "checkpoints" / "step-000000" / "model"
+    begun = {"model": {"path": str(start)}, "warm_start": None} if asked["shared_start"] else {}
+    own = {
+        key: value
+        for key, value in asked["changes"].items()
+        if not (begun and key.partition(".")[0] in ("model", "warm_start"))
+    }
+    return {**own, **begun, "seed": cell.seed}

@@ -1,0 +1,223 @@
+"""Scripted agents: the gold script, and the trivial baselines that no environment may reward (E6).
+
+Each is a function of the moment in which it acts, so that the checker, the policies and the tests of
+suites all play the very same agents.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from statistics import NormalDist
+from typing import Any, NamedTuple, TypeAlias
+
+from turnwise.envs.core import AgentEnv
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.returned import check_action
+from turnwise.tasks.core import Json, Task, derive_rng
+from turnwise.tools.core import ToolCall
+
+_FINAL = re.compile(r"buy|submit|answer|finish|done|checkout|commit", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<!\w)[0-9]{1,9}(?!\w)")
+_MANY = 50
+_Z = NormalDist().inv_cdf(0.975)
+
+
+class ScriptMoment(NamedTuple):
+    """What a script may use: the environment itself (it is privileged), and its own random generator."""
+
+    env: AgentEnv[Any]
+    observation: Messages
+    turn: int
+    rng: Random
+
+
+Script: TypeAlias = Callable[[ScriptMoment], Message | str]
+
+
+def moment(env: AgentEnv[Any], observation: Messages, name: str) -> ScriptMoment:
+    """The current state of ``env`` for the script called ``name``; its randomness is reproducible (E3)."""
+    now = env.now
+    return ScriptMoment(
+        env, observation, now.turn, derive_rng("script", name, now.task.id, now.seed, now.turn)
+    )
+
+
+def gold(now: ScriptMoment) -> Message | str:
+    """The gold policy: the solution that the environment's author wrote."""
+    return check_action(now.env, now.env.gold(now.env.state), "gold")
+
+
+def demonstrator(now: ScriptMoment) -> Message | str:
+    """The imperfect scripted policy that warm starts imitate: it can act, but not act well."""
+    return check_action(now.env, now.env.demonstrate(now.env.state, now.rng), "demonstrate")
+
+
+def rival(now: ScriptMoment) -> Message | str:
+    """A strong scripted opponent that plays its side for its own benefit.
+
+    Where two agents compete, gold is a game that both play for the first one's sake, and no opponent.
+    """
+    play: Callable[[Any, Random], str] | None = getattr(now.env, "rival", None)
+    return check_action(now.env, play(now.env.state, now.rng), "rival") if play else gold(now)
+
+
+def null(now: ScriptMoment) -> str:
+    """Says nothing."""
+    return ""
+
+
+def constant(now: ScriptMoment) -> str:
+    """Takes the first admissible action, again and again."""
+    offered = now.env.admissible(now.env.state)
+    return offered[0] if offered else "I don't know."
+
+
+def echo(now: ScriptMoment) -> str:
+    """Repeats the last message that it received."""
+    return now.observation[-1].content
+
+
+def random(now: ScriptMoment) -> Message | str:
+    """Takes a random admissible action."""
+    offered = now.env.admissible(now.env.state)
+    return now.rng.choice(list(offered)) if offered else tool_spam(now)
+
+
+def tool_spam(now: ScriptMoment) -> Message | str:
+    """Calls a random tool with random arguments that fit its schema."""
+    if not now.env.tools:
+        return " ".join(_words(now)[:_MANY])
+    spec = now.rng.choice(now.env.tools).spec
+    words = _words(now) or ["x"]
+    arguments = {
+        name: _sample(schema, now.rng, words) for name, schema in _properties(spec.parameters).items()
+    }
+    return Message("assistant", "", (ToolCall(spec.name, arguments, f"call_{now.turn}"),))
+
+
+def answer_spam(now: ScriptMoment) -> str:
+    """Names every candidate at once, then hurries to whatever ends the task."""
+    offered = list(now.env.admissible(now.env.state))
+    final = [action for action in offered if _FINAL.search(action)]
+    if final:
+        return final[0]
+    if now.turn == 0 or not offered:
+        return "\n".join([*offered[:_MANY], " ".join(_words(now)[:_MANY])])
+    return offered[min(now.turn, len(offered)) - 1]
+
+
+def first(now: ScriptMoment) -> Message | str:
+    """Takes the first thing that it finds, where the environment's author wrote such a script; else acts at random."""
+    return _planned("first", now)
+
+
+def scan(now: ScriptMoment) -> Message | str:
+    """Compares words without understanding any, where the author wrote such a script; else acts at random."""
+    return _planned("scan", now)
+
+
+def _planned(script: str, now: ScriptMoment) -> Message | str:
+    """The next action of a plan that is made from the start page; its last one when it is over."""
+    plan: Callable[[str, Task], Sequence[str]] | None = getattr(now.env, "plan", None)
+    if plan is None:
+        return random(now)
+    steps = plan(script, now.env.task)
+    return steps[min(now.turn, len(steps) - 1)]
+
+
+def astray(now: ScriptMoment) -> Message | str:
+    """Makes well-formed but wrong actions: gold's first action with other numbers, again and again.
+
+    Trivial baselines seldom find an action that an environment heeds; this one comes to its later turns.
+    """
+    if now.env.blocking:  # where a fork has its price
+        return random(now)
+    start = now.env.fork()
+    try:
+        start.reset(seed=now.env.now.seed, options={"task": now.env.now.task})
+        first = check_action(start, start.gold(start.state), "gold")
+    finally:
+        start.close()
+    if isinstance(first, str):
+        return _other_numbers(first, now.rng)
+    calls = tuple(
+        ToolCall(call.name, _other_numbers(call.arguments, now.rng), call.id) for call in first.tool_calls
+    )
+    return Message("assistant", _other_numbers(first.content, now.rng), calls)
+
+
+TRIVIAL_BASELINES: Mapping[str, Script] = {
+    "null": null,
+    "constant": constant,
+    "echo": echo,
+    "random": random,
+    "tool_spam": tool_spam,
+    "answer_spam": answer_spam,
+}
+SCRIPTS: Mapping[str, Script] = {
+    "gold": gold, "demonstrator": demonstrator, "rival": rival, "first": first, "scan": scan,
+    "astray": astray, **TRIVIAL_BASELINES
+}  # fmt: skip
+
+
+def interval(solved: int, n: int) -> tuple[float, float]:
+    """The 95 % interval (Wilson's) of an agent's success, for judging it against a bound.
+
+    >>> [round(end, 2) for end in interval(1, 5)]
+    [0.04, 0.62]
+    """
+    share, weight = solved / n, _Z**2 / n
+    middle = (share + weight / 2) / (1 + weight)
+    half = _Z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / (4 * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _other_numbers(value: Any, rng: Random) -> Any:
+    """The same text or JSON, in which each whole number is another one of its size."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return rng.randint(0, 2 * abs(value) + 1)
+        case str():
+            return _NUMBER.sub(lambda found: str(_other_numbers(int(found[0]), rng)), value)
+        case list():
+            return [_other_numbers(each, rng) for each in value]
+        case dict():
+            return {name: _other_numbers(each, rng) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _words(now: ScriptMoment) -> list[str]:
+    return re.findall(r"\w+", f"{now.env.task.prompt} {now.observation[-1].content}")[: 4 * _MANY]
+
+
+def _properties(schema: Mapping[str, Json]) -> Mapping[str, Mapping[str, Json]]:
+    return schema.get("properties", {})
+
+
+def _sample(schema: Mapping[str, Json], rng: Random, words: list[str]) -> Json:
+    """A random value of a JSON schema, as far as tools' signatures make such schemas."""
+    if "enum" in schema:
+        return rng.choice(list(schema["enum"]))
+    if "anyOf" in schema:
+        return _sample(rng.choice(list(schema["anyOf"])), rng, words)
+    match schema.get("type"):
+        case "integer":
+            return rng.randint(int(schema.get("minimum", 0)), int(schema.get("maximum", 100)))
+        case "number":
+            return rng.uniform(float(schema.get("minimum", 0)), float(schema.get("maximum", 100)))
+        case "boolean":
+            return rng.random() < 0.5
+        case "array":
+            return [_sample(schema.get("items", {}), rng, words) for _ in range(rng.randint(1, 3))]
+        case "object":
+            return {name: _sample(value, rng, words) for name, value in _properties(schema).items()}
+        case "null":
+            return None
+        case _:
+            return " ".join(rng.choice(words) for _ in range(rng.randint(1, 4)))

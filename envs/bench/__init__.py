@@ -1,0 +1,1 @@
+"""Benchmarks of environments: ``turnwise bench env``."""

@@ -1,0 +1,1 @@
+"""``turnwise check``: does an environment keep its contract?"""

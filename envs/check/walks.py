@@ -1,0 +1,122 @@
+"""Play an environment with a script and write down everything that happened, for the checker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from turnwise.envs.baselines import SCRIPTS, TRIVIAL_BASELINES, moment
+from turnwise.envs.core import AgentEnv, Snapshot, Step
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.registry import env_class, environment_suites, suite_task
+from turnwise.tasks.core import Json, Split, Task, digest
+from turnwise.watchdog import limited_or_fatal
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
+
+CALL_S, BLOCKING_S = 60.0, 900.0
+"""How long a call of an environment may take here: where its steps are short, and where it may wait for a world."""
+
+
+class Walk(NamedTuple):
+    """One episode. Lists have one entry per turn; ``keys`` and ``moments`` also one for the end."""
+
+    task: Task
+    seed: int
+    first: Messages
+    actions: list[Message]
+    steps: list[Step]
+    keys: list[str]
+    moments: list[Snapshot[Any]]
+    actors: list[str]
+    agent: str  # the one that is evaluated
+
+    @property
+    def score(self) -> float:
+        """The first agent's."""
+        earned = [
+            step.info.get("rewards", {})
+            if actor == self.agent
+            else step.info.get("rewards_to", {}).get(self.agent, {})
+            for actor, step in zip(self.actors, self.steps, strict=True)
+        ]
+        return sum(rewards.get("outcome", 0.0) for rewards in earned)
+
+    @property
+    def success(self) -> bool:
+        return bool(self.steps) and self.steps[-1].info.get("end") == "solved"
+
+
+def in_time(
+    env: AgentEnv[Any], what: str, call: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
+) -> Result:
+    """Call an environment with a deadline that depends on whether it blocks.
+
+    Raises:
+        DeadlineError: it hangs. (Where it cannot be interrupted, the process ends and says why.)
+    """
+    return limited_or_fatal(what, BLOCKING_S if env.blocking else CALL_S, call, *args, **kwargs)
+
+
+def walk(env: AgentEnv[Any], task: Task, script: str, *, seed: int = 0) -> Walk:
+    """Play one episode with a script of :mod:`turnwise.envs.baselines`.
+
+    Raises:
+        DeadlineError: a call of the environment hangs.
+    """
+    observation, info = in_time(env, f"reset() of {task.env}", env.reset, seed=seed, options={"task": task})
+    walked = Walk(task, seed, observation, [], [], [info["state_key"]], [env.snapshot()], [], env.agents[0])
+    ended = False
+    while not ended:
+        now = moment(env, observation, script)
+        said = in_time(env, f"the {script} agent of {task.env}", SCRIPTS[script], now)
+        action = Message("assistant", said) if isinstance(said, str) else said
+        walked.actors.append(env.agent)
+        step = in_time(env, f"step() of {task.env}", env.step, action)
+        walked.actions.append(action)
+        walked.steps.append(step)
+        walked.keys.append(step.info.get("state_key", ""))
+        walked.moments.append(env.snapshot())
+        observation, ended = step.observation, step.terminated or step.truncated
+    return walked
+
+
+def sample_tasks(name: str, split: Split, n: int) -> Iterator[Task]:
+    """``n`` tasks of an environment, taken from its suites in turn."""
+    own = environment_suites(name)
+    for index in range(n):
+        yield suite_task(own[index % len(own)], split, index // len(own))
+
+
+def step_json(step: Step) -> Json:
+    """Everything a step says, as JSON."""
+    info = dict(step.info)
+    if "messages_to" in step.info:
+        info["messages_to"] = {
+            name: messages.to_json() for name, messages in step.info["messages_to"].items()
+        }
+    return [step.observation.to_json(), step.reward, step.terminated, step.truncated, info]
+
+
+def transcript(walked: Walk) -> Json:
+    """A walk as JSON: equal transcripts, equal episodes."""
+    actions = Messages(walked.actions).to_json()
+    steps = [step_json(step) for step in walked.steps]
+    return [walked.task.to_json(), walked.first.to_json(), actions, steps, walked.keys]
+
+
+def transcripts(name: str, n: int) -> list[str]:
+    """The digests of gold and random episodes on ``n`` training tasks: one line per episode.
+
+    The checker compares what two processes say here.
+    """
+    env = env_class(name)()
+    lines: list[str] = []
+    try:
+        for index, task in enumerate(sample_tasks(name, Split.TRAIN, n)):
+            for script in ("gold", "astray", *TRIVIAL_BASELINES):
+                lines.append(f"{script} {index} {digest(transcript(walk(env, task, script, seed=index)))}")
+    finally:
+        env.close()
+    return lines

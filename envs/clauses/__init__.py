@@ -1,1 +1,0 @@
-"""The clauses of the environment contract, each as a test of one environment."""

@@ -1,0 +1,97 @@
+"""Actions: how commands are read and written, and what each does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from turnwise.envs.craft.render import recipe
+from turnwise.envs.craft.state import Book, CraftState, can_make
+from turnwise.envs.craft.vocabulary import VERBS
+from turnwise.tools.core import ToolError
+
+NOTHING = -1
+
+
+class CraftAct(NamedTuple):
+    """A verb (``get``, ``make``, ``recipe``, ``inventory``), the number of a thing if it is about one, how many."""
+
+    verb: str
+    thing: int = NOTHING
+    amount: int = 1
+
+
+def read(book: Book, words: Sequence[str]) -> CraftAct:
+    """What a command means.
+
+    Raises:
+        ToolError: its verb is unknown, or the thing that it needs.
+    """
+    verb = VERBS.get(words[0])
+    if verb is None:
+        raise ToolError(f"unknown verb {words[0][:20]} : say get , make , recipe or inventory .")
+    if verb == "inventory":
+        return CraftAct(verb)
+    thing = next((book.number[word] for word in words[1:] if word in book.number), None)
+    if thing is None:
+        raise ToolError(f"{verb} what ?")
+    amount = next((int(word) for word in words[1:] if word.isdecimal() and len(word) < 4), 1)
+    return CraftAct(verb, thing, amount)
+
+
+def do(state: CraftState, act: CraftAct) -> CraftState:
+    """Carry out an act that gets or makes something.
+
+    Raises:
+        ToolError: material or parts are missing.
+    """
+    return _get(state, act) if act.verb == "get" else _make(state, act)
+
+
+def _get(state: CraftState, act: CraftAct) -> CraftState:
+    book, thing, amount = state.book, act.thing, act.amount
+    if thing in book.needs:
+        raise ToolError(f"{book.names[thing]} must be made .")
+    if not 1 <= amount <= book.batch:
+        raise ToolError(f"get at most {book.batch} at once .")
+    if state.stock[thing] < amount:
+        raise ToolError(f"there is only {book.names[thing]} {state.stock[thing]} .")
+    have, stock = list(state.have), list(state.stock)
+    have[thing] += amount
+    stock[thing] -= amount
+    return CraftState(book, tuple(have), tuple(stock))
+
+
+def _make(state: CraftState, act: CraftAct) -> CraftState:
+    book, thing = state.book, act.thing
+    if thing not in book.needs:
+        raise ToolError(f"{book.names[thing]} is raw : get it .")
+    if act.amount != 1:
+        raise ToolError("make one thing a turn .")
+    if not can_make(state, thing):
+        need = f" , it needs {recipe(book, thing)}" if book.told else ""
+        raise ToolError(f"parts of {book.names[thing]} are missing{need} .")
+    have = list(state.have)
+    for part, amount in book.needs[thing]:
+        have[part] -= amount
+    have[thing] += 1
+    return CraftState(book, tuple(have), state.stock)
+
+
+def possible(state: CraftState) -> list[CraftAct]:
+    """Every act that can be carried out, materials by the piece."""
+    gets = [CraftAct("get", thing) for thing, left in enumerate(state.stock) if left]
+    return gets + [CraftAct("make", thing) for thing in state.book.needs if can_make(state, thing)]
+
+
+def write(book: Book, act: CraftAct) -> str:
+    """An act as a command."""
+    if act.thing == NOTHING:
+        return act.verb if book.full else f"{act.verb} ."
+    if act.verb == "get" and (book.batch > 1 or not book.full):
+        return (
+            f"get {act.amount} {book.names[act.thing]}"
+            if book.full
+            else f"get {book.names[act.thing]} {act.amount}"
+        )
+    return f"{act.verb} {book.names[act.thing]}" + ("" if book.full else " .")

@@ -1,0 +1,67 @@
+"""Recipes and states. Things are numbered: first the raw materials, then what is made, by level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Task
+
+
+class Book:
+    """What stays the same during an episode."""
+
+    def __init__(self, task: Task) -> None:
+        options = task.options
+        try:
+            self.raw: Sequence[str] = options["raw"]
+            recipes: Mapping[str, Mapping[str, int]] = dict(options["recipes"])
+            self.names: Sequence[str] = (*self.raw, *recipes)
+            self.number = {name: number for number, name in enumerate(self.names)}
+            self.goal = self.number[options["goal"]]
+            self.needs: Mapping[int, Sequence[tuple[int, int]]] = {
+                self.number[name]: [(self.number[part], n) for part, n in parts.items()]
+                for name, parts in recipes.items()
+            }
+            self.stock: tuple[int, ...] = tuple(options["stock"])
+            self.batch, self.slip = int(options["batch"]), float(options["slip"])
+            self.told, self.full = bool(options["told"]), options["text"] == "full"
+        except (KeyError, TypeError, ValueError) as error:
+            raise EnvError(f"This is no craft task: {error!r}.", "Take tasks from a suite.") from None
+        self.task = task
+
+    def __repr__(self) -> str:
+        return f"Book({self.task.id})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Book) and other.task.id == self.task.id
+
+    def __hash__(self) -> int:
+        return hash(self.task.id)
+
+    def __reduce__(self) -> tuple[type[Book], tuple[Task]]:
+        return Book, (self.task,)
+
+
+class CraftState(NamedTuple):
+    """A moment. ``have`` counts every thing, ``stock`` what is left of each raw material."""
+
+    book: Book
+    have: tuple[int, ...]
+    stock: tuple[int, ...]
+
+
+def begin(book: Book) -> CraftState:
+    """The first moment: empty hands."""
+    return CraftState(book, (0,) * len(book.names), book.stock)
+
+
+def solved(state: CraftState) -> bool:
+    """Whether the goal is in the hands."""
+    return state.have[state.book.goal] > 0
+
+
+def can_make(state: CraftState, thing: int) -> bool:
+    """Whether all parts are there."""
+    return all(state.have[part] >= amount for part, amount in state.book.needs[thing])

@@ -1,0 +1,31 @@
+"""The knobs of conversations: what a suite may set, checked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pydantic
+
+from turnwise.envs.worlds.knobs import WorldKnobs
+
+
+class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
+    """What a suite of conversations may set."""
+
+    scene: Literal["bargain", "persuade", "comfort", "social"] = "bargain"
+    partner: Literal["scripted", "agent"] = "scripted"  # agent: a second policy, trained or not
+    paraphrase: int = pydantic.Field(1, ge=1, le=3)  # ways in which a scripted partner says the same
+    turn_limit: int = pydantic.Field(10, ge=1)
+    patience: int = pydantic.Field(
+        0, ge=0
+    )  # turns of a bargain, presses when persuading; 0: as many as it takes
+    issues: int = pydantic.Field(3, ge=2, le=5)
+    choices: int = pydantic.Field(3, ge=2, le=4)  # options of each issue
+    lies: bool = False  # the partner of a bargain
+    concerns: int = pydantic.Field(2, ge=1, le=5)  # of the person to be persuaded
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> DialogueKnobs:
+        if self.scene == "persuade" and self.partner == "agent":
+            raise ValueError("persuade has a scripted partner only")
+        return self

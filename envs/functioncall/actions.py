@@ -1,0 +1,136 @@
+"""The effect of an agent's message: its calls are carried out, or its text is heard by the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from turnwise.envs.core import EndReason
+from turnwise.envs.functioncall.data import carry_out
+from turnwise.envs.functioncall.hearing import ToldAnswer, WordsMeaning, asks_for, meaning, told
+from turnwise.envs.functioncall.interfaces import by_written, to_ours
+from turnwise.envs.functioncall.state import Conversation, FunctionCallState, Round, mark
+from turnwise.envs.functioncall.verdict import CallVerdict, equivalent
+from turnwise.tasks.core import Json, canonical
+from turnwise.tools.core import ToolCall, ToolError, find_tool
+from turnwise.tools.reading import check_sayable
+
+_LONGEST = 20_000  # characters of a message to the user, and of a call's arguments
+_REMEMBERED = 200  # calls of a round
+
+
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+class InvalidCall(ToolError):
+    """A call that does not fit its schema."""
+
+
+class UserReply(NamedTuple):
+    """What the user says to a message, and the verdict where it closed a request."""
+
+    state: FunctionCallState
+    text: str
+    end: EndReason | None = None
+    verdict: CallVerdict | None = None
+
+
+def use(talk: Conversation, state: FunctionCallState, call: ToolCall) -> tuple[Json, FunctionCallState]:
+    """The result of one call and the state after it.
+
+    Raises:
+        ToolError: it cannot be carried out; an :class:`InvalidCall` where it does not fit its schema.
+    """
+    try:
+        arguments = find_tool(talk.tools, call.name).validate(call)
+        check_sayable(arguments)
+        if len(canonical(arguments)) > _LONGEST:
+            raise ToolError(f"{call.name}: the arguments are too large.")
+    except ToolError as error:
+        raise InvalidCall(str(error)) from None
+    if call.name == "renew_session":
+        return {"status": "a new session has begun"}, state._replace(expired=False)
+    one = by_written(talk.case)[call.name]
+    if state.expired:
+        raise ToolError("401: the session has expired; call renew_session, then try again.")
+    fails = talk.rounds[state.round].fails.get(one.words)
+    if fails and one.words not in state.failed:
+        raise FailingCall(state._replace(failed=state.failed | {one.words}, expired=fails == "session"))
+    ours = to_ours(one, arguments, talk.case)
+    result, data = carry_out(one, ours, state.data)
+    made = (*state.made, mark(one, ours))[-_REMEMBERED:]
+    return result, state._replace(data=data, made=made, read=state.read | {one.table})
+
+
+class FailingCall(ToolError):
+    """A call that failed for reasons of its own and changed only that; ``state`` remembers it."""
+
+    def __init__(self, state: FunctionCallState) -> None:
+        why = "401: the session has expired; call renew_session, then try again."
+        super().__init__(why if state.expired else "503: busy; nothing was done, try again.")
+        self.state = state
+
+
+def say(talk: Conversation, state: FunctionCallState, text: str) -> UserReply:
+    """What the user answers to words.
+
+    Raises:
+        ToolError: nothing was said.
+    """
+    if len(text) > _LONGEST or not any(map(str.isalnum, text)) or _NO_TEXT.search(text):
+        raise ToolError("Call a function, or tell the user something in words.")
+    now = talk.rounds[state.round]
+    meant = meaning(text)
+    if now.ask is not None and not state.asked:
+        return _while_missing(state, now, now.ask, text, meant)
+    verdict = _verdict(state, now, text, meant)
+    if verdict.right:
+        return _next(talk, state, verdict)
+    if meant is WordsMeaning.ANNOUNCES:
+        return UserReply(state, "Good, go ahead.")
+    if meant is WordsMeaning.ASKS or "?" in text:
+        return _patiently(state, "I know no more than I have said. Please go on.", verdict)
+    if verdict.state and now.answer is not None and meant is not WordsMeaning.DECLINES:
+        heard = told(text, now.answer)
+        if heard in (ToldAnswer.NOTHING, ToldAnswer.UNCLEAR):
+            many = heard is ToldAnswer.UNCLEAR
+            return _patiently(state, "Which of these is it?" if many else "And what is the answer?", verdict)
+    return UserReply(state, "That is not what I wanted.", EndReason.FAILED, verdict)
+
+
+def _verdict(state: FunctionCallState, now: Round, text: str, meant: WordsMeaning) -> CallVerdict:
+    answer = meant is WordsMeaning.DECLINES if now.declines else True
+    if now.answer is not None:
+        looked = {one.function.table for one in now.wanted} <= state.read
+        answer = looked and told(text, now.answer) is ToldAnswer.RIGHT
+    return CallVerdict(state.data.key == now.key, answer, equivalent(state.made, now.wanted))
+
+
+def _while_missing(
+    state: FunctionCallState, now: Round, ask: Mapping[str, Json], text: str, meant: WordsMeaning
+) -> UserReply:
+    """Something has not been told yet."""
+    verdict = CallVerdict(state=False, answer=False, calls=False)
+    if meant is WordsMeaning.ANNOUNCES:
+        return UserReply(state, "Good, go ahead.")
+    if meant is WordsMeaning.REPORTS:
+        return UserReply(state, "That is not what I wanted.", EndReason.FAILED, verdict)
+    if asks_for(text, ask):
+        return UserReply(state._replace(asked=True), f"{ask['reply']}.")
+    return _patiently(state, "What exactly do you need to know?", verdict)
+
+
+def _patiently(state: FunctionCallState, text: str, verdict: CallVerdict) -> UserReply:
+    if state.patience <= 1:
+        return UserReply(state, "Never mind.", EndReason.FAILED, verdict)
+    return UserReply(state._replace(patience=state.patience - 1), text)
+
+
+def _next(talk: Conversation, state: FunctionCallState, verdict: CallVerdict) -> UserReply:
+    if state.round + 1 == len(talk.rounds):
+        return UserReply(state._replace(round=len(talk.rounds)), "Thank you.", EndReason.SOLVED, verdict)
+    after = FunctionCallState(
+        state.task, state.patience, state.data, state.round + 1, read=state.read, expired=state.expired
+    )
+    return UserReply(after, talk.rounds[state.round + 1].say, None, verdict)

@@ -1,0 +1,149 @@
+"""The data behind the functions: immutable tables, what each verb does to them, and their key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import NamedTuple, TypeAlias
+
+from turnwise.envs.functioncall.interfaces import DataFunction, DataTable, tables
+from turnwise.envs.functioncall.vocabulary import draw_value, few_of
+from turnwise.tasks.core import Json, Split, digest
+from turnwise.tools.core import ToolError
+
+Row: TypeAlias = Mapping[str, Json]
+Tables: TypeAlias = Mapping[str, Mapping[str, Row]]
+_SPACE = 1 << 64
+
+
+class CallData(NamedTuple):
+    """Tables. ``key`` sums the hashes of the rows that came and, less them, of those that went since the beginning:
+    it is 0 at first, and equal for equal data in whatever order that came about."""
+
+    tables: Tables
+    key: int = 0
+
+    def row(self, table: str, key: Json) -> Row:
+        """A row.
+
+        Raises:
+            ToolError: there is none of this id.
+        """
+        rows = self.tables.get(table, {})
+        if key not in rows:
+            raise ToolError(f"404: there is no {key!r:.40} among the {table}.")
+        return rows[key]
+
+    def with_row(self, table: str, key: str, row: Row | None) -> CallData:
+        """The data with a row put in place of what was there; None takes it away."""
+        rows = dict(self.tables.get(table, {}))
+        change = 0
+        if key in rows:
+            change -= _hash(table, key, rows.pop(key))
+        if row is not None:
+            rows[key] = row
+            change += _hash(table, key, row)
+        return CallData({**self.tables, table: rows}, (self.key + change) % _SPACE)
+
+
+def _hash(table: str, key: str, row: Row) -> int:
+    return int(digest(table, key, row), 16)
+
+
+class CallAnswer(NamedTuple):
+    """What a call answers, and the data after it."""
+
+    result: Json
+    data: CallData
+
+
+def carry_out(one: DataFunction, arguments: Mapping[str, Json], data: CallData) -> CallAnswer:
+    """Do what a function does. ``arguments`` are under our names; those that are left out have their defaults.
+
+    Raises:
+        ToolError: a row is not there.
+    """
+    table = tables()[one.table]
+    given = _flat(one, arguments)
+    if one.verb == "find":
+        rows = data.tables.get(one.table, {}).items()
+        found = [_shown(table, key, row) for key, row in rows if fits(row, given)]
+        return CallAnswer(found, data)
+    for parameter in one.parameters:
+        kind, _, other = parameter.kind.partition(":")
+        if kind == "id":
+            data.row(other, given[parameter.name])
+    if one.verb == "add":
+        row = {**one.sets, **given}
+        key = _fresh(table, data, row)
+        return CallAnswer({"id": key}, data.with_row(one.table, key, row))
+    key = given.pop(one.target)
+    row = data.row(one.table, key)
+    if one.verb == "get":
+        return CallAnswer({"id": key, **row}, data)
+    if one.verb == "remove":
+        return CallAnswer({"status": "ok"}, data.with_row(one.table, key, None))
+    if one.verb == "append":
+        given = {name: sorted({*row.get(name, ()), *value}) for name, value in given.items()}
+    return CallAnswer({"status": "ok"}, data.with_row(one.table, key, {**row, **one.sets, **given}))
+
+
+def fits(row: Row, wanted: Mapping[str, Json]) -> bool:
+    """Whether a row has these values; capitals do not matter."""
+    return all(name in row and _fold(row[name]) == _fold(value) for name, value in wanted.items())
+
+
+def _fold(value: Json) -> Json:
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _shown(table: DataTable, key: str, row: Row) -> dict[str, Json]:
+    return {"id": key, **{name: value for name, value in row.items() if name not in table.hidden}}
+
+
+def _flat(one: DataFunction, arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Arguments as fields of a row: objects opened, defaults filled in."""
+    flat: dict[str, Json] = {}
+    for parameter in one.parameters:
+        value = arguments.get(parameter.name, parameter.default)
+        if value is None:
+            continue
+        flat.update(value if parameter.fields else {parameter.name: value})
+    return flat
+
+
+def _fresh(table: DataTable, data: CallData, row: Row) -> str:
+    """An id that follows from the row alone, so that new rows are the same in whatever order they come."""
+    number = int(digest(table.name, row), 16) % 9000
+    while (key := f"{table.prefix}-{1000 + number}") in data.tables.get(table.name, {}):
+        number = (number + 1) % 9000
+    return key
+
+
+def draw_tables(rng: Random, split: Split, names: Sequence[str], rows: int) -> dict[str, dict[str, Row]]:
+    """Tables with so many rows each; what rows are sought by is shared by several."""
+    drawn: dict[str, dict[str, Row]] = {}
+    for name in names:
+        table = tables()[name]
+        shared = {
+            field: few_of(rng, split, kind, 3)
+            for field, kind in table.fields.items()
+            if field in table.filters
+        }
+        keys = [f"{table.prefix}-{number}" for number in rng.sample(range(100, 1000), rows)]
+        called: set[Json] = set()
+        drawn[name] = {}
+        for key in keys:
+            row = {
+                field: rng.choice(shared[field])
+                if field in shared
+                else rng.choice(sorted(drawn[kind[3:]]))
+                if kind.startswith("id:")
+                else draw_value(rng, split, kind)
+                for field, kind in table.fields.items()
+            }
+            while table.key and row[table.key] in called:
+                row[table.key] = draw_value(rng, split, table.fields[table.key])
+            called.add(row.get(table.key))
+            drawn[name][key] = row
+    return drawn

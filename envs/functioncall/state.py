@@ -1,0 +1,119 @@
+"""A task's conversation as the environment plays it, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from turnwise.envs.functioncall.data import CallData, carry_out
+from turnwise.envs.functioncall.interfaces import Case, DataFunction, as_tool, functions, to_theirs, written
+from turnwise.envs.functioncall.reward import Nearness
+from turnwise.envs.worlds.commands import WorldCache
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Json, Task, canonical
+from turnwise.tools.core import Tool, ToolCall, tool
+
+
+def renew_session() -> str:
+    """Begin a new session when the old one has expired."""
+    return "renewed"
+
+
+_RENEW = tool(renew_session)
+
+
+class WantedCall(NamedTuple):
+    """A call that a request wants, as the agent writes it. ``mark`` is the same for calls that mean the same."""
+
+    call: ToolCall
+    function: DataFunction
+    mark: str
+    after: frozenset[int]
+
+
+class Round(NamedTuple):
+    """A request, and ``key`` of the data when it is fulfilled."""
+
+    say: str
+    wanted: tuple[WantedCall, ...]
+    key: int
+    ask: Mapping[str, Json] | None  # what is told only when asked for
+    answer: Mapping[str, Json] | None  # what must be told
+    declines: bool  # no function does it
+    fails: Mapping[str, str]  # function → how its first call fails
+
+
+class Conversation(NamedTuple):
+    """A task's conversation."""
+
+    tools: tuple[Tool, ...]
+    data: CallData
+    rounds: tuple[Round, ...]
+    case: Case
+    dialect: str
+    compact: bool
+
+
+class FunctionCallState(NamedTuple):
+    """Where the conversation is. ``made`` are the marks of this round's calls, in order."""
+
+    task: str
+    patience: int
+    data: CallData
+    round: int = 0
+    made: tuple[str, ...] = ()
+    read: frozenset[str] = frozenset()  # tables that were looked into
+    failed: frozenset[str] = frozenset()  # functions of this round that failed once
+    expired: bool = False
+    asked: bool = False
+    best: Nearness = Nearness()
+    valid: bool = False  # a message of this round called functions and all calls fitted their schemas
+
+
+def mark(one: DataFunction, arguments: Mapping[str, Json]) -> str:
+    """A call under our names as a text that is equal for equivalent calls."""
+    return f"{one.words} {canonical(dict(arguments))}"
+
+
+def _conversation(task: Task) -> Conversation:
+    """The conversation of a task."""
+    options = task.options
+    try:
+        case: Case = options["case"]
+        tools = tuple(as_tool(words, case) for words in options["functions"])
+        data, rounds = CallData(options["tables"]), list[Round]()
+        now = data
+        for one in options["rounds"]:
+            wanted: list[WantedCall] = []
+            for planned in one["plan"]:
+                made, arguments = functions()[planned["function"]], planned["arguments"]
+                now = carry_out(made, arguments, now).data
+                call = ToolCall(written(made.words, case), to_theirs(made, arguments, case))
+                wanted.append(WantedCall(call, made, mark(made, arguments), frozenset(planned["after"])))
+            rounds.append(
+                Round(
+                    one["say"],
+                    tuple(wanted),
+                    now.key,
+                    one["ask"],
+                    one["answer"],
+                    one["declines"],
+                    one["fails"],
+                )
+            )
+        return Conversation(
+            (*tools, _RENEW), data, tuple(rounds), case, options["dialect"], options["text"] == "compact"
+        )
+    except (KeyError, TypeError) as error:
+        raise EnvError(
+            f"This is no task of function calling: {error!r}.", "Take tasks from a suite."
+        ) from None
+
+
+conversation_of: WorldCache[Conversation] = WorldCache(_conversation)
+"""The conversation of a task, built once."""
+
+
+def begin(talk: Conversation, task: Task) -> FunctionCallState:
+    """The first moment."""
+    return FunctionCallState(task.id, task.options["patience"], talk.data)

@@ -1,0 +1,55 @@
+"""Calls compared with the wanted ones: which are still to be made, and whether those that were made mean the same."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from turnwise.envs.functioncall.interfaces import functions
+from turnwise.envs.functioncall.state import WantedCall
+from turnwise.tasks.core import Json
+
+
+class CallVerdict(NamedTuple):
+    """How a request was dealt with: by the data after it, by what was told, and by the calls that were made."""
+
+    state: bool
+    answer: bool
+    calls: bool
+
+    @property
+    def right(self) -> bool:
+        return self.state and self.answer
+
+
+def remaining(made: Sequence[str], wanted: Sequence[WantedCall]) -> list[int]:
+    """The numbers of the wanted calls that have not been made. ``made`` are marks; a reading serves all that want it."""
+    left = Counter(made)
+    open_: list[int] = []
+    for number, one in enumerate(wanted):
+        if left[one.mark] > 0:
+            left[one.mark] -= one.function.writes
+        else:
+            open_.append(number)
+    return open_
+
+
+def equivalent(made: Sequence[str], wanted: Sequence[WantedCall]) -> bool:
+    """Whether the calls that change something are the wanted ones, each as often. Those of one function to one thing
+    must come in the same order; other order is free, and so is reading."""
+    return _by_thing(made) == _by_thing([one.mark for one in wanted])
+
+
+def _by_thing(marks: Sequence[str]) -> dict[tuple[str, Json], list[str]]:
+    """The marks of calls that change something, by function and thing; those that add things are in no order."""
+    found: dict[tuple[str, Json], list[str]] = {}
+    for mark in marks:
+        words, _, arguments = mark.partition(" {")
+        one = functions()[words]
+        if one.writes:
+            found.setdefault(
+                (words, json.loads("{" + arguments)[one.target] if one.target else None), []
+            ).append(mark)
+    return {thing: sorted(some) if thing[1] is None else some for thing, some in found.items()}

@@ -1,0 +1,281 @@
+"""Questions about a generated world, each drawn from its graph and answered by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NamedTuple
+
+from turnwise.envs.search.answers import UNKNOWN
+from turnwise.envs.search.encyclopedia import Pages
+from turnwise.envs.search.graph import WorldGraph
+from turnwise.envs.search.question import Rubric, SearchQuestion
+from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
+
+_ONE = {kind.name: kind.one for kind in KINDS}
+_MANY = {kind.name: kind.many for kind in KINDS}
+_STARTS = ("book", "film", "event", "company", "school", "person", "city")
+_CANDIDATES = 4
+_MOST_COUNTED = 8
+
+
+class QuestionDraft(NamedTuple):
+    """The sources from which questions are drafted: a world's graph and its pages."""
+
+    pages: Pages
+    rng: Random
+    hops: int
+
+    @property
+    def graph(self) -> WorldGraph:
+        return self.pages.graph
+
+
+class FactStep(NamedTuple):
+    """A fact: ``relation`` leads from ``source`` to ``target``."""
+
+    source: int
+    relation: Relation
+    target: int
+
+
+def chain(draft: QuestionDraft) -> SearchQuestion | None:
+    """As many facts as ``hops``, one after the other: "Who is the mentor of the director of …?"."""
+    steps = _walk(draft, draft.hops)
+    if steps is None:
+        return None
+    graph, rng = draft.graph, draft.rng
+    text = _nested(draft, steps)
+    last = steps[-1]
+    entities = [*(step.source for step in steps)]
+    if last.relation.target in (YEAR, NUMBER):
+        answers, answer = (str(last.target),), -1
+    else:
+        entities.append(last.target)
+        answers, answer = _names(graph, last.target), len(steps)
+    said = f"{_asks(last.relation.target)} {text}?"
+    names = tuple(_names(graph, entity) for entity in entities)
+    rubric = tuple(
+        Rubric(
+            tuple(i for i in (at, at + 1) if i < len(entities)),
+            tuple(i for i in (at, at + 1) if 0 < i < len(entities)),
+            (draft.pages.position(step.source),),
+        )
+        for at, step in enumerate(steps)
+    )
+    rivals = _rivals(graph, rng, last) if answer >= 0 else ()
+    return _question(
+        draft, said, "chain", answers, [s.source for s in steps],
+        entities=names, answer=answer, rubric=rubric, rivals=rivals, hops=len(steps),
+    )  # fmt: skip
+
+
+def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
+    """A chain whose last fact is told nowhere, or which begins at something that does not exist."""
+    graph, rng = draft.graph, draft.rng
+    steps = _walk(draft, draft.hops - 1, on=True) if draft.hops > 1 else ()
+    if steps is None:
+        return None
+    if not steps and rng.random() < 0.5:  # a false premise
+        kind = rng.choice(("city", "company", "event"))
+        name = graph.unknown_name(kind, rng.getrandbits(40))
+        if name is None:
+            return None
+        relation = rng.choice(OF_KIND[kind])
+        said = f"{_asks(relation.target)} the {rng.choice(relation.nouns)} of {name}?"
+        return SearchQuestion(said, "unanswerable", (UNKNOWN,), queries=(name,), answerable=False)
+    at = steps[-1].target if steps else _any(draft, rng.choice(_STARTS))
+    gaps = [r for r in OF_KIND[graph.kind(at)] if not graph.told(at, r)]
+    if not gaps:
+        return None
+    missing = FactStep(at, rng.choice(gaps), -1)
+    steps = (*steps, missing)
+    last = missing.relation.target
+    said = f"{_asks(last)} {_nested(draft, steps)}?"
+    return _question(
+        draft, said, "unanswerable", (UNKNOWN,), [s.source for s in steps], answerable=False, hops=len(steps)
+    )
+
+
+def comparison(draft: QuestionDraft) -> SearchQuestion | None:
+    """Which of four is the oldest, by a year of its own or of somebody related to it."""
+    graph, rng = draft.graph, draft.rng
+    kind = rng.choice(("city", "company", "school", "book", "film"))
+    through = None
+    if draft.hops > 1:
+        through = rng.choice([r for r in OF_KIND[kind] if r.target == "person" and not r.office])
+    year = YEAR_OF["person" if through else kind]
+    found: dict[int, tuple[int, int]] = {}  # candidate → the one whose year counts, the year
+    for _ in range(40):
+        candidate = _any(draft, kind)
+        who = graph.target(candidate, through) if through and graph.told(candidate, through) else candidate
+        if (through and who == candidate) or not graph.told(who, year):
+            continue
+        when = graph.target(who, year)
+        if when not in [other for _, other in found.values()]:
+            found[candidate] = (who, when)
+        if len(found) == _CANDIDATES:
+            break
+    else:
+        return None
+    earliest = rng.random() < 0.5
+    right = (min if earliest else max)(found, key=lambda candidate: found[candidate][1])
+    listed = [graph.mention(candidate) for candidate in found]
+    what = (
+        f"the {through.nouns[0]} whose {year.nouns[0]}" if through else f"the {rng.choice(year.nouns)} that"
+    )
+    said = f"Which of these has {what} is the {'earliest' if earliest else 'latest'}: {', '.join(listed[:-1])} or {listed[-1]}?"
+    need = list(dict.fromkeys(page for candidate, (who, _) in found.items() for page in (candidate, who)))
+    order = list(found)
+    people = [who for who, _ in found.values() if through]
+    names = tuple(_names(graph, entity) for entity in (*order, *people))
+    rubric = tuple(
+        Rubric((at, order.index(right)), (), (draft.pages.position(candidate),))
+        for at, candidate in enumerate(order)
+    ) + tuple(
+        Rubric((at, len(order) + at), (len(order) + at,), (draft.pages.position(who),))
+        for at, who in enumerate(people)
+    )
+    return _question(
+        draft, said, "comparison", _names(graph, right), need, entities=names, answer=order.index(right),
+        rubric=rubric, rivals=tuple(graph.name(c) for c in order if c != right), hops=2 if through else 1,
+    )  # fmt: skip
+
+
+def intersection(draft: QuestionDraft) -> SearchQuestion | None:
+    """The one thing of which two facts are told: "Which book has … as its author and … as its setting?"."""
+    graph, rng = draft.graph, draft.rng
+    kind = rng.choice(("person", "city", "company", "school", "book", "film", "event"))
+    entity = _any(draft, kind)
+    told = [r for r in OF_KIND[kind] if r.target not in (YEAR, NUMBER) and graph.told(entity, r)]
+    if len(told) < 2:
+        return None
+    pair = rng.sample(told, 2)
+    both = set.intersection(*(set(graph.sources(r, graph.target(entity, r))) for r in pair))
+    if both != {entity}:
+        return None
+    parts = [f"{graph.mention(graph.target(entity, r))} as its {rng.choice(r.nouns)}" for r in pair]
+    said = f"Which {_ONE[kind]} has {parts[0]} and {parts[1]}?"
+    position = draft.pages.position(entity)
+    names = tuple(_names(graph, e) for e in (entity, *(graph.target(entity, r) for r in pair)))
+    return _question(
+        draft, said.replace(" its ", " their ") if kind == "person" else said, "intersection",
+        _names(graph, entity), [entity], queries=(" ".join(graph.name(graph.target(entity, r)) for r in pair),),
+        entities=names, answer=0, rubric=tuple(Rubric((0, at), (0,), (position,)) for at in (1, 2)), hops=2,
+    )  # fmt: skip
+
+
+def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
+    """How many things are related to one: all of them must be found."""
+    graph, rng = draft.graph, draft.rng
+    relation = rng.choice(
+        [r for r in RELATIONS if r.target in graph.count and r.target != "region" and not r.office]
+    )
+    value = graph.target(_any(draft, relation.source), relation)
+    found = graph.sources(relation, value)
+    if not 2 <= len(found) <= _MOST_COUNTED:
+        return None
+    said = f"How many {_MANY[relation.source]} have {graph.mention(value)} as their {rng.choice(relation.nouns)}?"
+    names = tuple(_names(graph, entity) for entity in (value, *found))
+    rubric = tuple(
+        Rubric((0, at), (at,), (draft.pages.position(entity),)) for at, entity in enumerate(found, start=1)
+    )
+    return _question(
+        draft, said, "aggregation", (str(len(found)), _SPELT[len(found)]), found,
+        entities=names, answer=0, rubric=rubric, hops=1,
+    )  # fmt: skip
+
+
+def temporal(draft: QuestionDraft) -> SearchQuestion | None:
+    """Who held an office in a year that is past; the present page and the old edition name others."""
+    graph, rng = draft.graph, draft.rng
+    relation = rng.choice([r for r in RELATIONS if r.office])
+    place = _any(draft, relation.source)
+    terms = graph.office_terms(place, relation)
+    term = terms[rng.randrange(2)]
+    if term.end - term.start < 2 or term not in graph.terms_of(term.person):
+        return None
+    year = rng.randrange(term.start + 1, term.end)
+    said = f"Who was the {rng.choice(relation.nouns)} of {graph.mention(place)} in {year}?"
+    names = (_names(graph, place), _names(graph, term.person))
+    position = draft.pages.position(term.person)
+    query = f"{graph.name(place)} {relation.nouns[0]} office {term.start} {term.end}"
+    return _question(
+        draft, said, "temporal", _names(graph, term.person), [term.person], queries=(query,), entities=names,
+        answer=1, rubric=(Rubric((0, 1), (1,), (position,)),),
+        rivals=tuple(dict.fromkeys(graph.name(t.person) for t in terms if t.person != term.person)), hops=2,
+    )  # fmt: skip
+
+
+FORMS: dict[str, Callable[[QuestionDraft], SearchQuestion | None]] = {
+    "chain": chain, "comparison": comparison, "intersection": intersection, "aggregation": aggregation,
+    "temporal": temporal, "unanswerable": unanswerable,
+}  # fmt: skip
+
+_SPELT = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+
+def _asks(target: str) -> str:
+    return "Who is" if target == "person" else f"Which {_ONE[target]} is" if target in _ONE else "What is"
+
+
+def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactStep, ...] | None:
+    """A path along told facts that meets nothing twice; a year or number can only be its end, unless it goes ``on``."""
+    graph, rng = draft.graph, draft.rng
+    at = _any(draft, rng.choice(_STARTS))
+    steps: list[FactStep] = []
+    met = {at}
+    for left in range(hops, 0, -1):
+        ways = [r for r in OF_KIND[graph.kind(at)] if graph.told(at, r)]
+        ways = [r for r in ways if (left == 1 and not on) or r.target not in (YEAR, NUMBER, "region")]
+        if not ways:
+            return None
+        relation = rng.choice(ways)
+        target = graph.target(at, relation)
+        if relation.target in graph.count and target in met:
+            return None
+        steps.append(FactStep(at, relation, target))
+        met.add(target)
+        at = target
+    return tuple(steps)
+
+
+def _nested(draft: QuestionDraft, steps: Iterable[FactStep]) -> str:
+    steps = list(steps)
+    said = draft.graph.mention(steps[0].source)
+    for step in steps:
+        said = f"the {'present ' if step.relation.office else ''}{draft.rng.choice(step.relation.nouns)} of {said}"
+    return said
+
+
+def _question(
+    draft: QuestionDraft, text: str, form: str, answers: tuple[str, ...], need: list[int], *,
+    queries: tuple[str, ...] = (), entities: tuple[tuple[str, ...], ...] = (), answer: int = -1,
+    rubric: tuple[Rubric, ...] = (), rivals: tuple[str, ...] = (), answerable: bool = True, hops: int = 1,
+) -> SearchQuestion:  # fmt: skip
+    evidence = tuple(draft.pages.position(entity) for entity in need)
+    found_by = queries or tuple(draft.graph.title(entity) for entity in need)
+    return SearchQuestion(
+        text, form, answers, entities, answer, evidence, found_by, rubric, rivals, answerable, hops
+    )
+
+
+def _names(graph: WorldGraph, entity: int) -> tuple[str, ...]:
+    alias = graph.alias(entity)
+    names = (graph.name(entity), graph.title(entity), graph.mention(entity), *([alias] if alias else []))
+    return tuple(dict.fromkeys(names))
+
+
+def _rivals(graph: WorldGraph, rng: Random, step: FactStep) -> tuple[str, ...]:
+    """Names beside the answer's that stand on its page or are of its kind."""
+    others = [
+        graph.target(step.source, r) for r in OF_KIND[graph.kind(step.source)] if r.target in graph.count
+    ]
+    kind = graph.kind(step.target)
+    others += [graph.first[kind] + rng.randrange(graph.count[kind]) for _ in range(3)]
+    right = _names(graph, step.target)
+    return tuple(dict.fromkeys(name for other in others if (name := graph.name(other)) not in right))
+
+
+def _any(draft: QuestionDraft, kind: str) -> int:
+    return draft.graph.first[kind] + draft.rng.randrange(draft.graph.count[kind])

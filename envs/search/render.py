@@ -1,0 +1,109 @@
+"""What is shown of a search: pages of results, passages, and what they name."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from turnwise.envs.search.corpus import Passage
+from turnwise.envs.search.knobs import SearchLayout
+from turnwise.envs.search.state import SearchState, passage_at
+
+SYSTEM = {
+    "compact": "search[x] or answer[x] .",
+    "tags": (
+        "Answer the question. Think between <think> and </think>. To look something up, write <search> query "
+        "</search>; what is found comes back between <information> and </information>. When you know the answer, "
+        "write it between <answer> and </answer>, as short as possible; write unknown if no passage tells it."
+    ),
+    "full": (
+        "Answer the question by searching a library about a world that you do not know. Each turn, write one action: "
+        "search[words], {semantic}filter[words], count[words], open[number or title], find[words] in the open "
+        "passage, cite[number] what your answer rests on, judge[yes or no] whether the latest results help, or "
+        "answer[text], which ends the episode. Pages may be out of date, and names may be shared: look at the "
+        "dates. Answer as short as possible, and answer[unknown] if no page tells it."
+    ),
+}
+_NAME = re.compile(r"(?:(?:The|the) )?[A-Z]\w+(?: (?:of )?[A-Z]\w+)*|\b\d[\d,]*\b")
+_NO_NAMES = frozenset(("Last", "Since", "From", "This", "The", "It"))
+_DOC_LIMIT = 2000  # characters of one passage in Search-R1's format
+
+
+def system_message(layout: SearchLayout) -> str:
+    """What the rules are, and how to act."""
+    semantic = "semantic_search[text], " if layout.semantic else ""
+    return SYSTEM[layout.pages].format(semantic=semantic)
+
+
+def show_results(state: SearchState, total: int | None = None) -> str:
+    """One page of results; ``total``: how many there are, if more than are kept."""
+    layout, shown = state.quest.layout, state.shown
+    if layout.pages == "tags":
+        docs = (passage_at(state, position) for position in shown)
+        lines = [f"Doc {i}(Title: {p.title}) {p.text[:_DOC_LIMIT]}" for i, p in enumerate(docs, start=1)]
+        return "\n".join(("<information>", *lines, "</information>"))
+    if layout.pages == "compact":
+        return "\n".join(_line(passage_at(state, position)) for position in shown) or "nothing ."
+    if not shown:
+        return "Nothing found."
+    count = len(state.results) if total is None else total
+    lines = [f"Results {state.first + 1} to {state.first + len(shown)} of {count}:"]
+    for position in shown:
+        passage = passage_at(state, position)
+        about = ", ".join(filter(None, (passage.kind, str(passage.date or ""))))
+        lines.append(
+            f"[{position}] {passage.title}{f' ({about})' if about else ''}: {_snippet(passage.text, layout)}"
+        )
+    return "\n".join(lines)
+
+
+def show_page(passage: Passage, position: int, layout: SearchLayout) -> str:
+    """A passage as a whole."""
+    return _line(passage) if layout.pages == "compact" else f"[{position}] {passage.title}\n{passage.text}"
+
+
+def candidates(state: SearchState) -> list[str]:
+    """Names and numbers in the last observation, which trivial baselines use as queries and answers."""
+    compact = state.quest.layout.pages == "compact"
+    positions = [state.opened] if state.opened >= 0 else state.shown
+    found: dict[str, None] = {}
+    for position in positions:
+        passage = passage_at(state, position)
+        texts = [fact.value for fact in facts_of(passage)] if compact else _NAME.findall(passage.text[:3000])
+        found.update(dict.fromkeys(text for text in texts if text not in _NO_NAMES))
+    return list(found)
+
+
+class ToldFact(NamedTuple):
+    """A fact as a line of a little world tells it."""
+
+    relation: str
+    value: str
+
+
+def facts_of(passage: Passage) -> list[ToldFact]:
+    """The facts that a line of a little world tells.
+
+    >>> facts_of(Passage("nira", "heir suki , home ebro"))
+    [ToldFact(relation='heir', value='suki'), ToldFact(relation='home', value='ebro')]
+    """
+    told = [fact.rpartition(" ") for fact in passage.text.split(" , ")]
+    return [ToldFact(relation, value) for relation, _, value in told]
+
+
+def asked_about(question: str, compact: bool) -> list[str]:
+    """What a question names."""
+    if compact:
+        return question.rstrip(" ?").split()[-1:]
+    found = _NAME.findall(question[question.find(" ") :])
+    return [name for name in found if not name.isdecimal()] or [question]
+
+
+def _snippet(text: str, layout: SearchLayout) -> str:
+    if not layout.snippet or len(text) <= layout.snippet:
+        return text
+    return f"{text[: layout.snippet].rsplit(' ', 1)[0]} …"
+
+
+def _line(passage: Passage) -> str:
+    return f"{passage.title} : {passage.text} ."

@@ -1,0 +1,118 @@
+"""Tasks of searching: knobs → a question about a library, and a task → the library that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from turnwise.envs.search.datasets import load_questions
+from turnwise.envs.search.forms import FORMS, QuestionDraft
+from turnwise.envs.search.graph import WorldSpec
+from turnwise.envs.search.knobs import ENV, QuestionFileKnobs, SearchKnobs, SearchLayout, VillageKnobs
+from turnwise.envs.search.library import (
+    LocalLibrary,
+    file_library,
+    fingerprint,
+    memory_library,
+    world_library,
+    world_pages,
+)
+from turnwise.envs.search.question import SearchQuestion
+from turnwise.envs.search.village import VillageSpec, village, village_library
+from turnwise.envs.worlds.knobs import first_drawn, in_split
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Json, Split, Task
+
+
+def draw_task(rng: Random, split: Split, knobs: SearchKnobs | VillageKnobs | QuestionFileKnobs) -> Task:
+    """A task that no other split can draw.
+
+    Raises:
+        EnvError: the knobs leave none.
+    """
+    if isinstance(knobs, QuestionFileKnobs):
+        return _draw_loaded(rng, split, knobs)
+    if isinstance(knobs, VillageKnobs):
+        return first_drawn(lambda rng: _draw_village(rng, split, knobs), rng, split, "village")
+    return first_drawn(lambda rng: _draw_world(rng, split, knobs), rng, split, "world")
+
+
+def library_of(task: Task) -> LocalLibrary:
+    """The passages that a task is about.
+
+    Raises:
+        EnvError: it is no task of this environment.
+    """
+    try:
+        source = dict(task.options["library"])
+        match source.pop("type"):
+            case "world":
+                return world_library(WorldSpec(**source))
+            case "village":
+                return village_library(VillageSpec(**source))
+            case "corpus":
+                return file_library(source["path"], source["sha256"])
+            case _:
+                _questions, library = _loaded(source["path"], source["sha256"])
+                return library
+    except (KeyError, TypeError, ValueError) as error:
+        raise EnvError(f"This is no task of {ENV}: {error!r}.", "Take tasks from a search suite.") from None
+
+
+def _draw_world(rng: Random, split: Split, knobs: SearchKnobs) -> Task | None:
+    spec = knobs.spec(split, rng.randrange(knobs.worlds))
+    pages = world_pages(spec)
+    form = rng.choices(list(knobs.forms), list(knobs.forms.values()))[0]
+    for _ in range(_BATCH):
+        question = FORMS[form](QuestionDraft(pages, rng, rng.randint(*knobs.hops)))
+        if question is not None:
+            return _task(question, {"type": "world", **spec.model_dump()}, knobs)
+    return None
+
+
+def _draw_village(rng: Random, split: Split, knobs: VillageKnobs) -> Task | None:
+    spec = knobs.spec(split, rng.randrange(knobs.worlds))
+    question = village(spec).draw(rng, rng.randint(*knobs.hops), knobs.unanswerable)
+    if question is None:
+        return None
+    return _task(question, {"type": "village", **spec.model_dump(mode="json")}, knobs)
+
+
+def _draw_loaded(rng: Random, split: Split, knobs: QuestionFileKnobs) -> Task:
+    from pathlib import Path
+
+    sha256 = fingerprint(Path(knobs.questions))
+    questions, _ = _loaded(knobs.questions, sha256)
+    source: dict[str, Json] = {"type": "questions", "path": knobs.questions, "sha256": sha256}
+    if knobs.corpus:
+        source = {"type": "corpus", "path": knobs.corpus, "sha256": fingerprint(Path(knobs.corpus))}
+    chosen = [q for q in questions[: knobs.limit or None] if in_split(split, q.text)]
+    if not chosen:
+        raise EnvError(
+            f"{knobs.questions} has no question of the {split} split.", "Use a file with more questions."
+        )
+    question = rng.choice(chosen)
+    if knobs.corpus:  # positions are those of the passages that the questions bring
+        question = question._replace(evidence=(), rubric=())
+    return _task(question, source, knobs)
+
+
+def _task(question: SearchQuestion, source: Mapping[str, Json], knobs: SearchLayout) -> Task:
+    return Task(ENV, question.text, {"library": dict(source), **knobs.layout()}, question.gold())
+
+
+_kept: dict[tuple[str, str], tuple[list[SearchQuestion], LocalLibrary]] = {}
+
+
+def _loaded(path: str, sha256: str) -> tuple[list[SearchQuestion], LocalLibrary]:
+    """The questions of a file, and a library of the passages that they bring."""
+    if (path, sha256) not in _kept:
+        questions, passages = load_questions(path)
+        library = memory_library(f"questions-{sha256}", passages)
+        if len(_kept) >= 8:
+            _kept.pop(next(iter(_kept)))
+        _kept[path, sha256] = questions, library
+    return _kept[path, sha256]
+
+
+_BATCH = 30  # tries on one world, before the next

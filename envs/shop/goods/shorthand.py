@@ -1,0 +1,38 @@
+"""Shorthand in which kinds of goods are written."""
+
+from __future__ import annotations
+
+from turnwise.envs.shop.conditions import Condition
+from turnwise.envs.shop.goods.core import Need, Quantity, ways
+
+
+def measured(
+    name: str, dimension: str, unit: str, ladder: str, dollars: float = 0.0, *, grows: bool = True
+) -> Quantity:
+    return Quantity(name, dimension, unit, tuple(float(value) for value in ladder.split()), dollars, grows)
+
+
+def need(said: str, *conditions: Condition) -> Need:
+    return Need(ways(said), conditions)
+
+
+def least(fact: str, value: float) -> Condition:
+    return Condition(fact, "at least", value)
+
+
+def most(fact: str, value: float) -> Condition:
+    return Condition(fact, "at most", value)
+
+
+def has(*features: str) -> Condition:
+    return Condition("features", "all", features)
+
+
+DAILY = (
+    "still good after a year",
+    "broke early",
+    "good present",
+    "colour as shown",
+    "smaller than expected",
+)
+"""Opinions that people have of everything."""

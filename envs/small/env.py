@@ -1,0 +1,48 @@
+"""What the small worlds share: an environment that takes one call per turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+from turnwise.envs.core import AgentEnv, EndReason, Transition
+from turnwise.envs.messages import Message
+from turnwise.envs.small.actions import read_action
+from turnwise.tasks.core import Json
+from turnwise.tools.core import find_tool
+
+State = TypeVar("State")
+
+
+class CallResult(NamedTuple, Generic[State]):
+    """What a call did."""
+
+    state: State
+    text: str
+    end: EndReason | None = None
+    rewards: Mapping[str, float] = {}
+
+
+class CallEnv(AgentEnv[State]):
+    """An environment acted in by one call per turn; the outcome is 1 when it is solved.
+
+    Calls may also be written ``verb argument , argument .`` or ``verb[argument]`` in the last line of a text.
+    """
+
+    blocking: ClassVar[bool] = False
+    max_trivial_score: ClassVar[float] = 0.2
+
+    def do(self, state: State, name: str, arguments: Mapping[str, Json]) -> CallResult[State]:
+        """What a call does; its arguments are checked.
+
+        Raises:
+            ToolError: it means nothing here.
+        """
+        raise NotImplementedError
+
+    def transition(self, state: State, action: Message) -> Transition[State]:
+        call = read_action(action, self.tools)
+        arguments = find_tool(self.tools, call.name).validate(call)
+        after, text, end, rewards = self.do(state, call.name, arguments)
+        outcome = {"outcome": float(end is EndReason.SOLVED)} if end else {}
+        return Transition(after, text, {**outcome, **rewards}, end)

@@ -1,0 +1,157 @@
+"""Where the class of an environment is written: in an importable module, or in a file that nobody installed."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from turnwise.blame import describe
+from turnwise.envs.core import AgentEnv
+from turnwise.envs.returned import check_class
+from turnwise.errors import EnvError, TurnwiseError
+
+_sound: set[type] = set()
+
+
+def is_source(name: str) -> bool:
+    """Whether a name says where a class is written, ``path/to/file.py[:Class]`` or ``module:Class``, and is no id."""
+    return ":" in name or name.endswith(".py")
+
+
+def load_class(entry_point: str, said: str = "") -> type[AgentEnv[Any]]:
+    """The environment's class at ``module:Class`` or ``path/to/file.py:Class``.
+
+    ``said`` is where that was written down, for the message.
+
+    Raises:
+        EnvError: the module or the class is not there, or is no environment.
+    """
+    where, _, name = entry_point.rpartition(":")
+    module = load_module(where, said)
+    if not hasattr(module, name):
+        near = difflib.get_close_matches(name, environments_in(module) or vars(module), n=1)
+        known = ", ".join(environments_in(module)) or "none"
+        remedy = f"Did you mean {near[0]!r}?" if near else f"Environments in it: {known}."
+        raise EnvError(f"There is no {name!r} in {where}{said and f' ({said})'}.", remedy)
+    cls = getattr(module, name)
+    if cls not in _sound:
+        _check(cls, entry_point, said)
+        _sound.add(cls)
+    return cls
+
+
+def entry_point_of(source: str) -> str:
+    """``source`` in full: a file's absolute path, and the class even where it was left out.
+
+    Raises:
+        EnvError: there is no such file or class, or several classes could be meant.
+    """
+    where, _, name = source.rpartition(":") if not source.endswith(".py") else (source, "", "")
+    if where.endswith(".py"):
+        where = str(Path(where).expanduser().resolve())
+    else:
+        look_here()
+    return f"{where}:{name or _only_class(load_module(where), where)}"
+
+
+def look_here() -> None:
+    """Find modules in the current folder: an installed command does not look where it is called."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+
+
+def _check(cls: Any, entry_point: str, said: str) -> None:
+    at = said and f" ({said})"
+    if not inspect.isclass(cls):
+        raise EnvError(
+            f"{entry_point} is no class{at}.", "Name a class that inherits from turnwise.AgentEnv."
+        )
+    if not issubclass(cls, AgentEnv):
+        raise EnvError(
+            f"{entry_point} is no turnwise.AgentEnv{at}.",
+            "Inherit from turnwise.AgentEnv and write initial and transition (docs/writing-an-environment.md).",
+        )
+    check_class(cls, AgentEnv)
+
+
+def load_module(where: str, said: str = "") -> ModuleType:
+    """An importable module, or the one in a file ``path/to/file.py``.
+
+    ``said`` is where that was written down, for the message.
+
+    Raises:
+        EnvError: it is not there or cannot be imported; with the line at which it failed.
+    """
+    at = said and f" ({said})"
+    try:
+        return _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except TurnwiseError:
+        raise
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if where == missing or where.startswith(f"{missing}."):
+            raise EnvError(
+                f"There is no module {where!r}{at}.",
+                "Write module:Class as it is imported, and install its package (pip install -e .).",
+            ) from error
+        raise EnvError(
+            f"{where} needs {missing!r}: {describe(error)}{at}.", "Install that library."
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise EnvError(f"{where} cannot be imported: {describe(error)}.", "Fix that line.") from error
+
+
+def _file_module(file: Path) -> ModuleType:
+    """The module in a file: by its name if it lies in a package, so that relative imports work."""
+    if not file.is_file():
+        hint = difflib.get_close_matches(file.name, [other.name for other in file.parent.glob("*.py")], n=1)
+        remedy = f"Did you mean {file.with_name(hint[0])}?" if hint else "Give its path from here."
+        raise EnvError(f"There is no file {file}.", remedy)
+    root, parts = file.parent, [] if file.stem == "__init__" else [file.stem]
+    while (root / "__init__.py").exists():
+        parts.insert(0, root.name)
+        root = root.parent
+    if str(root) not in sys.path:
+        sys.path.append(str(root))  # for what lies beside it
+    if root != file.parent:
+        return importlib.import_module(".".join(parts))
+    name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"  # `code.py` must not hide Python's
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def environments_in(module: ModuleType) -> list[str]:
+    """The environments that are written in a module."""
+    own = (cls for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__)
+    return [cls.__name__ for cls in own if issubclass(cls, AgentEnv)]
+
+
+def _only_class(module: ModuleType, where: str) -> str:
+    names = environments_in(module)
+    bases = {base.__name__ for name in names for base in getattr(module, name).__mro__[1:]}
+    leaves = [name for name in names if name not in bases]
+    if len(leaves) == 1:
+        return leaves[0]
+    if not names:
+        raise EnvError(
+            f"{where} has no environment.", "It needs a class that inherits from turnwise.AgentEnv."
+        )
+    raise EnvError(
+        f"{where} has several environments: {', '.join(leaves)}.", f"Name one: {where}:{leaves[0]}."
+    )

@@ -1,0 +1,77 @@
+"""Where tasks come from: files of instances, by split."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.packages import tasks_file
+from turnwise.errors import EnvError, TurnwiseError
+from turnwise.tasks.core import Split, Task
+
+_HERE = Path(__file__).parent
+
+
+def draw_task(
+    rng: Random,
+    split: Split,
+    *,
+    tasks: str = "small",
+    packages: Sequence[str] = (),
+    operators: Sequence[str] = (),
+    failing: Sequence[int] = (1, 1_000_000),
+    review: bool = False,
+) -> Task:
+    """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, ``releases``,
+    ``adopted``, or a path.
+
+    ``review``: a ``submit`` is answered with what the tests say that the agent can see, and can be taken back while turns
+    are left; the next one with the same files counts. ``failing``: how many tests fail, at least and at most: few are harder to find.
+
+    Raises:
+        EnvError: none is as it should be.
+    """
+    own = {
+        "small": _HERE / "small.jsonl",
+        "sample": _HERE / "sample.jsonl",
+        "built": tasks_file(),
+        "adopted": tasks_file("adopted"),
+        "releases": tasks_file("releases"),
+    }
+    found = [
+        one
+        for one in in_split(load_instances(own.get(tasks) or Path(tasks)), split)
+        if (not packages or one.package in packages)
+        and (not operators or one.operator in operators)
+        and failing[0] <= len(one.fail_to_pass) <= failing[1]
+    ]
+    if not found:
+        raise EnvError(f"No task of {tasks!r} fits, in {split.value}.", "Build more, or ask for less.")
+    return rng.choice(found).task(review=review)
+
+
+@cache
+def load_instances(path: Path) -> tuple[Instance, ...]:
+    """The tasks of a file, one JSON object a line."""
+    return tuple(_lines(path))
+
+
+def in_split(instances: tuple[Instance, ...], split: Split) -> list[Instance]:
+    """The tasks of a split. Functions are not shared: what was repaired in training is not in the test."""
+    from turnwise.envs.worlds.knobs import in_split as belongs
+
+    return [one for one in instances if belongs(split, "repair", one.package, one.edit.path, one.where)]
+
+
+def _lines(path: Path) -> Iterator[Instance]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise TurnwiseError(f"There are no tasks at {path}.", "Make them: turnwise swe build.") from None
+    for line in text.splitlines():
+        if line.strip():
+            yield Instance.from_json(json.loads(line))

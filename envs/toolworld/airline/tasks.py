@@ -1,0 +1,208 @@
+"""What the airline's customers want."""
+
+from __future__ import annotations
+
+from turnwise.envs.toolworld.airline import language, traps
+from turnwise.envs.toolworld.airline.actions import ACTS
+from turnwise.envs.toolworld.airline.parts import act_on, enter, named, own_trip, verify
+from turnwise.envs.toolworld.airline.rules import POLICY, compensation, may_cancel, paid_bags, rules
+from turnwise.envs.toolworld.airline.state import (
+    CABINS,
+    DAYS,
+    TODAY,
+    AirlineCustomer,
+    Flight,
+    Reservation,
+    build,
+)
+from turnwise.envs.toolworld.domain import Domain, StoryDraft
+from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.vocabulary import LAST
+
+
+def _cancel(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, may_cancel)
+    if pair is None:
+        return None
+    which, look = named(draft, *pair)
+    refund = pair[0].price * len(pair[0].passengers)
+    say = draft.words(f"I want to cancel {which}.", f"Please cancel {which}; my plans have changed.")
+    say += " How much will be refunded?"
+    key = pair[0].reservation_id
+    return act_on(
+        draft,
+        say,
+        look,
+        f"cancel reservation {key}",
+        "cancel_reservation",
+        Fact("money", str(refund)),
+        reservation_id=key,
+    )
+
+
+def _move(draft: StoryDraft) -> Stage | None:
+    """The cheapest flight of another day that has seats; at times another day after all."""
+    pair = own_trip(draft, lambda r, f: r.cabin != "basic" and f.status != "flown")
+    if pair is None:
+        return None
+    found, old = pair
+    place, n = CABINS.index(found.cabin), len(found.passengers)
+    best: dict[str, Flight] = {}
+    for day in (day for day in DAYS if day > TODAY and day != old.date):
+        able = [
+            f for f in draft.db.rows("flights")
+            if (f.origin, f.destination, f.date) == (old.origin, old.destination, day)
+            and f.status == "scheduled" and f.seats[place] >= n
+        ]  # fmt: skip
+        able.sort(key=lambda f: f.prices[place])
+        if able and (len(able) == 1 or able[0].prices[place] < able[1].prices[place]):
+            best[day] = able[0]
+    if len(best) < 2:
+        return None
+    first, second = draft.rng.sample(sorted(best), 2)
+    twisted = draft.changes_mind
+    new = best[second if twisted else first]
+    which, look = named(draft, found, old)
+    say = draft.words(
+        f"Move {which} to the cheapest flight on {first} that is not delayed or cancelled.",
+        f"I cannot travel as planned. Put {which} on the cheapest scheduled flight of {first}.",
+    )
+    find = call("search_flights", origin=old.origin, destination=old.destination, date=new.date)
+    key = found.reservation_id
+
+    def confirm(flight: Flight) -> str:
+        cost = dollars(n * (flight.prices[place] - found.price))
+        return f"I will move reservation {key} to flight {flight.flight_id}; the difference is {cost}. Shall I proceed?"
+
+    before = (PlanStep("propose", confirm(best[first])),) if twisted else ()
+    plan = (
+        *verify(draft), *look, *before, find,
+        PlanStep("confirm", confirm(new)),
+        call("change_flight", reservation_id=found.reservation_id, new_flight_id=new.flight_id),
+        tell("Done, the flight is changed."),
+    )  # fmt: skip
+    return Stage(say, plan, twist=f"Hm, wait. Rather the cheapest one on {second}." if twisted else "")
+
+
+def _cabin(draft: StoryDraft) -> Stage | None:
+    def fits(r: Reservation, f: Flight) -> bool:
+        return (
+            f.status in ("scheduled", "delayed") and r.cabin != "business" and f.seats[2] >= len(r.passengers)
+        )
+
+    pair = own_trip(draft, fits)
+    if pair is None:
+        return None
+    found, flight = pair
+    which, look = named(draft, *pair)
+    price = (flight.prices[2] - found.price) * len(found.passengers)
+    say = draft.words(f"Upgrade {which} to business.", f"Can {which} be moved to business class?")
+    say += " What does the upgrade cost in total?"
+    return act_on(
+        draft, say, look, f"upgrade reservation {found.reservation_id} to business", "change_cabin", Fact("money", str(price)),
+        reservation_id=found.reservation_id, cabin="business",
+    )  # fmt: skip
+
+
+def _bags(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.status in ("scheduled", "delayed"))
+    if pair is None:
+        return None
+    found = pair[0]
+    user: AirlineCustomer = draft.db.get("users", draft.customer)
+    bags = draft.rng.randint(1, 4)
+    paid = paid_bags(user, found, bags)
+    which, look = named(draft, *pair)
+    if look[0].name != "get_customer":
+        look = (call("get_customer", user_id=draft.customer), *look)
+    say = draft.words(f"Add {bags} bags to {which}.", f"We have {bags} more bags to check in for {which}.")
+    say += " What do I have to pay for them?"
+    fact = Fact("money", str(5000 * paid))
+    return act_on(
+        draft, say, look, f"add {bags} bags to {found.reservation_id}, {paid} of them paid", "add_bags", fact,
+        reservation_id=found.reservation_id, bags=bags, paid_bags=paid,
+    )  # fmt: skip
+
+
+def _name(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.status != "flown" and len(r.passengers) > 1)
+    if pair is None:
+        return None
+    found, old = pair[0], pair[0].passengers[1]
+    new = f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
+    which, look = named(draft, *pair)
+    say = f"In {which}, the passenger {old} has a new name: {new}. Please correct it."
+    return act_on(
+        draft, say, look, f"change the name {old} to {new}", "rename_passenger",
+        reservation_id=found.reservation_id, old_name=old, new_name=new,
+    )  # fmt: skip
+
+
+def _compensate(draft: StoryDraft) -> Stage | None:
+    user: AirlineCustomer = draft.db.get("users", draft.customer)
+    pair = own_trip(draft, lambda r, f: compensation(user, r, f) > 0)
+    if pair is None:
+        return None
+    amount = compensation(user, *pair)
+    which, look = named(draft, *pair)
+    say = f"The flight of {which} is {pair[1].status}. I ask for compensation. How much do I get?"
+    fact = Fact("money", str(100 * amount))
+    return act_on(
+        draft, say, look, f"issue a certificate of ${amount}", "issue_certificate", fact,
+        user_id=user.user_id, amount_dollars=amount,
+    )  # fmt: skip
+
+
+def _book(draft: StoryDraft) -> Stage | None:
+    flights: list[Flight] = [
+        f for f in draft.db.rows("flights") if f.status == "scheduled" and f.date > TODAY and f.seats[1] > 0
+    ]
+    wish = draft.free(flights, lambda f: f"{f.origin}{f.destination}{f.date}")
+    if wish is None:
+        return None
+    like = [
+        f for f in flights if (f.origin, f.destination, f.date) == (wish.origin, wish.destination, wish.date)
+    ]
+    like.sort(key=lambda f: f.prices[1])
+    if len(like) > 1 and like[0].prices[1] == like[1].prices[1]:
+        return None
+    user: AirlineCustomer = draft.db.get("users", draft.customer)
+    say = (
+        draft.words(
+            f"Book me the cheapest economy seat from {wish.origin} to {wish.destination} on {wish.date}.",
+            f"I need to get from {wish.origin} to {wish.destination} on {wish.date}, economy, as cheap as possible. Book it.",
+        )
+        + " It must not be delayed. What do I pay?"
+    )
+    find = (
+        call("get_customer", user_id=user.user_id),
+        call("search_flights", origin=wish.origin, destination=wish.destination, date=wish.date),
+    )
+    return act_on(
+        draft, say, find, f"book flight {like[0].flight_id}", "book_flight", Fact("money", str(like[0].prices[1])),
+        user_id=user.user_id, flight_id=like[0].flight_id, cabin="economy", passengers=[user.name],
+    )  # fmt: skip
+
+
+DOMAIN = Domain(
+    name="airline",
+    policy=POLICY,
+    build=build,
+    acts=ACTS,
+    requests={
+        "cancel": _cancel, "move": _move, "cabin": _cabin, "bags": _bags, "name": _name, "compensate": _compensate,
+        "book": _book,
+    },
+    traps={
+        "cancel": traps.no_cancel, "move": traps.no_move, "compensate": traps.no_money, "passengers": traps.no_seat,
+        "flown": traps.too_late, "not_owner": traps.foreign, "transfer": traps.transfer,
+    },
+    enter=enter,
+    slots=language.SLOTS,
+    identity=language.IDENTITY,
+    senses=language.SENSES,
+    patterns=language.PATTERNS,
+    tells_cost=True,
+    rules=rules,
+)  # fmt: skip

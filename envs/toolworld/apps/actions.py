@@ -1,0 +1,103 @@
+"""The documentation of the apps, and the tools through which all of them are used."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic
+
+from turnwise.envs.toolworld.apps import manual
+from turnwise.envs.toolworld.apps.leisure import LEISURE
+from turnwise.envs.toolworld.apps.office import OFFICE
+from turnwise.envs.toolworld.apps.state import TODAY, Manual
+from turnwise.envs.toolworld.database import Database, near
+from turnwise.envs.toolworld.domain import DomainAction, Written, act, renamed
+from turnwise.tasks.core import Json
+from turnwise.tools.core import ToolCall, ToolError
+
+APIS: Mapping[str, DomainAction] = {
+    f"{app}.{function.__name__}": act(function, "write")
+    for app, functions in {**OFFICE, **LEISURE}.items()
+    for function in functions
+}
+"""Every API by its full name, such as ``mail.send_mail``."""
+
+MOST = 50
+"""Calls that one ``call_many`` may make."""
+
+
+def names(seed: int, api: str) -> Mapping[str, str]:
+    """What this world's documentation calls the arguments of an API."""
+    return manual.names(APIS, seed, api)
+
+
+@functools.lru_cache(maxsize=4096)
+def _api(seed: int, api: str) -> DomainAction:
+    told = {argument: manual.meaning(api, argument) for argument in APIS[api].tool.spec.argument_names}
+    return renamed(APIS[api], names(seed, api), told)
+
+
+def list_apis(db: Database, app: str) -> Json:
+    """The APIs of an app: mail, calendar, files, contacts, payments, notes or music."""
+    found = {name: made.tool.spec.description for name, made in APIS.items() if name.startswith(f"{app}.")}
+    if not found:
+        raise ToolError(f"There is no app {app[:40]!r}.{near(app, {name.split('.')[0] for name in APIS})}")
+    return found
+
+
+def read_doc(db: Database, api: str) -> Json:
+    """The documentation of an API, such as "mail.send_mail": what it does and its arguments."""
+    made = _find(db, api)
+    return {"api": api, "does": made.tool.spec.description, "arguments": dict(made.tool.spec.parameters)}
+
+
+def call_api(db: Database, api: str, arguments: dict[str, Any]) -> Written:
+    """Call an API with arguments as its documentation names them."""
+    return _run(db, api, arguments)
+
+
+class ApiCall(pydantic.BaseModel, extra="forbid"):
+    """One call of a batch."""
+
+    api: str
+    arguments: dict[str, Any] = {}
+
+
+def call_many(db: Database, calls: list[ApiCall]) -> Written:
+    """Call APIs one after the other, all of them or (if one fails) none. At most fifty."""
+    if len(calls) > MOST:
+        raise ToolError(f"At most {MOST} calls.")
+    results: list[Json] = []
+    for number, each in enumerate(calls, 1):
+        try:
+            db, result, _ = _run(db, each.api, each.arguments)
+        except ToolError as error:
+            raise ToolError(f"Call {number} failed, nothing was done. {error}") from None
+        results.append(result)
+    return Written(db, results)
+
+
+def today(db: Database) -> str:
+    """The date of today."""
+    return TODAY
+
+
+def _find(db: Database, api: str) -> DomainAction:
+    if api not in APIS:
+        raise ToolError(f"There is no API {api[:60]!r}.{near(api, APIS)}")
+    own: Manual = db.get("manual", "me")
+    return _api(own.seed, api)
+
+
+def _run(db: Database, api: str, arguments: Mapping[str, Any]) -> Written:
+    made = _find(db, api)
+    try:
+        checked = made.tool.validate(ToolCall(api, arguments))
+    except ToolError:
+        raise ToolError(f"These arguments do not fit {api}; read_doc tells them.") from None
+    return made.run(db, checked)
+
+
+ACTS = (act(list_apis), act(read_doc), act(call_api, "write"), act(call_many, "write"), act(today))

@@ -1,0 +1,278 @@
+"""What somebody wants done in the apps."""
+
+from __future__ import annotations
+
+from turnwise.envs.toolworld.apps.actions import ACTS
+from turnwise.envs.toolworld.apps.parts import (
+    count_matches,
+    each,
+    find_person,
+    mails_of,
+    pages,
+    some_person,
+    use,
+)
+from turnwise.envs.toolworld.apps.rules import POLICY
+from turnwise.envs.toolworld.apps.state import (
+    FOLDERS,
+    GENRES,
+    GROUPS,
+    TOPICS,
+    AppNote,
+    Contact,
+    Event,
+    File,
+    PaymentRequest,
+    Song,
+    Transfer,
+    build,
+)
+from turnwise.envs.toolworld.domain import Domain, StoryDraft
+from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.story import Stage, tell
+
+_MOST = 6  # writes that one request may take
+
+
+def _enter(draft: StoryDraft) -> bool:
+    draft.customer = "me"
+    return True
+
+
+def _pay(draft: StoryDraft) -> Stage | None:
+    """Pay all that people of a group ask for."""
+    group = draft.free(GROUPS, lambda name: f"pay {name}")
+    if group is None:
+        return None
+    members = {c.name for c in draft.db.rows("contacts") if c.group == group}
+    waiting: list[PaymentRequest] = [r for r in draft.db.rows("requests") if r.status == "pending"]
+    asked = [r for r in waiting if r.sender in members]
+    if not 0 < len(asked) <= _MOST:
+        return None
+    total = sum(r.amount for r in asked)
+    look = pages(draft, "contacts.search_contacts", count_matches(draft, "contacts", group), text=group)
+    look += pages(draft, "payments.pending_requests", len(waiting))
+    pay = each(draft, "payments.pay_request", "request", [r.request_id for r in asked])
+    say = draft.words(
+        f"Pay all pending payment requests of my {group} contacts. How much is that in total?",
+        f"Settle what people of my group {group} ask me for in the payments app, and tell me the sum.",
+    )
+    return Stage(
+        say, (*look, *pay, tell(f"Done, the total is {dollars(total)}.")), (Fact("money", str(total)),)
+    )
+
+
+def _decline(draft: StoryDraft) -> Stage | None:
+    waiting: list[PaymentRequest] = [r for r in draft.db.rows("requests") if r.status == "pending"]
+    topic = draft.rng.choice(TOPICS)
+    asked = [r for r in waiting if r.note == topic]
+    if not 0 < len(asked) <= _MOST or f"decline {topic}" in draft.used:
+        return None
+    draft.used.add(f"decline {topic}")
+    steps = pages(draft, "payments.pending_requests", len(waiting))
+    steps += each(draft, "payments.decline_request", "request", [r.request_id for r in asked])
+    say = f"Decline every pending payment request whose note says {topic}. How many are there?"
+    return Stage(say, (*steps, tell(f"Done, there are {len(asked)}.")), (Fact("count", str(len(asked))),))
+
+
+def _send(draft: StoryDraft) -> Stage | None:
+    person = some_person(draft)
+    if person is None:
+        return None
+    cents, topic = draft.rng.randrange(300, 9000, 5), draft.rng.choice(TOPICS)
+    steps = find_person(draft, person)
+    steps += use(draft, "payments.send_money", recipient=person.name, cents=cents, note=topic)
+    say = draft.words(
+        f'Send {dollars(cents)} to {person.name} with the note "{topic}".',
+        f'I owe {person.name} {dollars(cents)}. Pay it, the note shall be "{topic}".',
+    )
+    return Stage(say, (*steps, tell("Done, the money is sent.")))
+
+
+def _invite_group(draft: StoryDraft) -> Stage | None:
+    """A mail to everybody of a group."""
+    group = draft.free(GROUPS, lambda name: f"mail {name}")
+    if group is None:
+        return None
+    members: list[Contact] = [c for c in draft.db.rows("contacts") if c.group == group]
+    if not 0 < len(members) <= _MOST:
+        return None
+    topic, hour = draft.rng.choice(TOPICS), draft.rng.randint(8, 20)
+    subject, body = f"About {topic}", f"Let us meet at {hour}:00."
+    steps = pages(draft, "contacts.search_contacts", count_matches(draft, "contacts", group), text=group)
+    for member in members:
+        steps += use(draft, "mail.send_mail", recipient=member.email, subject=subject, body=body)
+    say = f'Send a mail of its own to each of my {group} contacts, subject "{subject}", text "{body}"'
+    return Stage(say, (*steps, tell("Done, the mails are sent.")))
+
+
+def _file_mails(draft: StoryDraft) -> Stage | None:
+    """Something with all mails of one person."""
+    person = some_person(draft)
+    mails = mails_of(draft, person) if person else []
+    if person is None or not 0 < len(mails) <= _MOST:
+        return None
+    keys = [mail.mail_id for mail in mails]
+    steps = find_person(draft, person)
+    n = count_matches(draft, "mails", person.email)
+    steps += pages(draft, "mail.search_mails", n, text=person.email)
+    what = draft.rng.choice(("star", "archive", "read"))
+    if what == "star":
+        steps += each(draft, "mail.star", "mail", keys)
+        say = f"Give a star to every mail in my inbox that {person.name} sent."
+    elif what == "archive":
+        steps += each(draft, "mail.move_mail", "mail", keys, folder="archive")
+        say = f"Move all mails of {person.name} from the inbox to the archive."
+    else:
+        keys = [mail.mail_id for mail in mails if not mail.read]
+        if not keys:
+            return None
+        steps += each(draft, "mail.mark_read", "mail", keys)
+        say = f"Mark the mails in the inbox from {person.name} that are unread as read."
+    return Stage(say, (*steps, tell("Done.")))
+
+
+def _new_number(draft: StoryDraft) -> Stage | None:
+    """The newest mail with a number says what the contact's phone is."""
+    people: dict[str, Contact] = {c.email: c for c in draft.db.rows("contacts")}
+    told = [m for m in draft.db.rows("mails") if m.subject == "my new number" and m.folder == "inbox"]
+    mail = draft.free(told, lambda m: f"number {m.sender}")
+    if mail is None:
+        return None
+    own = sorted((m for m in told if m.sender == mail.sender), key=lambda m: m.date)
+    if len(own) > 1 and own[-1].date == own[-2].date:
+        return None
+    person, phone = people[mail.sender], own[-1].body.split("number: ")[1].split(".")[0]
+    steps = find_person(draft, person)
+    steps += pages(
+        draft,
+        "mail.search_mails",
+        count_matches(draft, "mails", f"{person.email} number"),
+        text=f"{person.email} number",
+    )
+    steps += use(draft, "contacts.set_phone", contact=person.contact_id, phone=phone)
+    say = f"{person.name} wrote me a mail with a new phone number. Update the contact; if there are several, the newest counts."
+    return Stage(say, (*steps, tell("Done, the number is updated.")))
+
+
+def _reschedule(draft: StoryDraft) -> Stage | None:
+    dates = sorted({event.date for event in draft.db.rows("events")})
+    date = draft.free(dates, lambda day: f"day {day}")
+    if date is None:
+        return None
+    events: list[Event] = [e for e in draft.db.rows("events") if e.date == date]
+    if len(events) > _MOST:
+        return None
+    new = draft.rng.choice([f"2026-07-{day:02}" for day in range(1, 20)])
+    steps = pages(draft, "calendar.search_events", count_matches(draft, "events", date), text=date)
+    if draft.rng.random() < 0.5:
+        steps += each(draft, "calendar.move_event", "event", [e.event_id for e in events], date=new)
+        say = f"I am ill on {date}. Move all my events of that day to {new}."
+    else:
+        steps += each(
+            draft, "calendar.answer_invitation", "event", [e.event_id for e in events], answer="declined"
+        )
+        say = f"I am not there on {date}. Decline all events of that day."
+    return Stage(say, (*steps, tell("Done.")))
+
+
+def _clean_up(draft: StoryDraft) -> Stage | None:
+    folder = draft.free(FOLDERS, lambda name: f"folder {name}")
+    if folder is None:
+        return None
+    month = draft.rng.choice(("2026-04", "2026-05"))
+    files: list[File] = [
+        f for f in draft.db.rows("files") if f.folder == folder and f.modified < f"{month}-01"
+    ]
+    if not 0 < len(files) <= _MOST:
+        return None
+    steps = pages(draft, "files.search_files", count_matches(draft, "files", folder), text=folder)
+    steps += each(draft, "files.delete_file", "key", [f.file_id for f in files])
+    say = f"Delete the files in the folder {folder} that were last modified before {month}-01. How many do you delete?"
+    return Stage(say, (*steps, tell(f"Done, there are {len(files)}.")), (Fact("count", str(len(files))),))
+
+
+def _share(draft: StoryDraft) -> Stage | None:
+    person = some_person(draft)
+    folder = draft.rng.choice(FOLDERS)
+    kind = draft.rng.choice(("txt", "jpg", "pdf"))
+    files = [f for f in draft.db.rows("files") if f.folder == folder and f.name.endswith(kind)]
+    if person is None or not 0 < len(files) <= _MOST or f"share {folder}" in draft.used:
+        return None
+    draft.used.add(f"share {folder}")
+    steps = find_person(draft, person)
+    steps += pages(draft, "files.search_files", count_matches(draft, "files", folder), text=folder)
+    steps += each(draft, "files.share_file", "file", [f.file_id for f in files], guest=person.email)
+    say = f"Share all {kind} files of my folder {folder} with {person.name}."
+    return Stage(say, (*steps, tell("Done, they are shared.")))
+
+
+def _likes(draft: StoryDraft) -> Stage | None:
+    songs: list[Song] = draft.db.rows("songs")
+    artist = draft.free(sorted({song.artist for song in songs}), lambda name: f"artist {name}")
+    limit = draft.rng.choice((150, 200, 240))
+    fit = [s for s in songs if s.artist == artist and s.seconds > limit and not s.liked]
+    if artist is None or not 0 < len(fit) <= _MOST:
+        return None
+    steps = pages(draft, "music.search_songs", count_matches(draft, "songs", artist), text=artist)
+    steps += each(draft, "music.like", "song", [s.song_id for s in fit])
+    say = f"Like every song by {artist} that is longer than {limit} seconds and that I do not like yet."
+    return Stage(say, (*steps, tell("Done.")))
+
+
+def _playlist(draft: StoryDraft) -> Stage | None:
+    genre = draft.free(GENRES, lambda name: f"genre {name}")
+    fit = [s for s in draft.db.rows("songs") if s.genre == genre and s.liked]
+    if genre is None or not 0 < len(fit) <= _MOST:
+        return None
+    playlist = draft.rng.choice(draft.db.rows("playlists"))
+    steps = pages(draft, "music.search_songs", count_matches(draft, "songs", genre), text=genre)
+    steps += use(draft, "music.search_playlists", text=playlist.name)
+    for song in fit:
+        steps += use(draft, "music.add_to_playlist", playlist=playlist.playlist_id, song=song.song_id)
+    say = f"Put all {genre} songs that I like into my playlist {playlist.name}."
+    return Stage(say, (*steps, tell("Done.")))
+
+
+def _pin(draft: StoryDraft) -> Stage | None:
+    note: AppNote | None = draft.free(
+        [n for n in draft.db.rows("notes") if not n.pinned], lambda n: n.note_id
+    )
+    if note is None:
+        return None
+    owed = note.text.split("$")[1].replace(".", "")
+    steps = use(draft, "notes.search_notes", text=note.title) + use(
+        draft, "notes.pin_note", note=note.note_id
+    )
+    say = f'Pin the note "{note.title}". Which amount does it mention?'
+    return Stage(say, (*steps, tell(f"Done, it is {dollars(int(owed))}.")), (Fact("money", str(int(owed))),))
+
+
+def _spent(draft: StoryDraft) -> Stage | None:
+    """A question: nothing changes, only the right answer counts."""
+    topic = draft.free(TOPICS, lambda name: f"spent {name}")
+    if topic is None:
+        return None
+    paid: list[Transfer] = [t for t in draft.db.rows("transfers") if t.note == topic]
+    month = draft.rng.choice(("2026-04", "2026-05"))
+    total = sum(t.amount for t in paid if t.date.startswith(month))
+    if not total:
+        return None
+    steps = pages(draft, "payments.search_transfers", count_matches(draft, "transfers", topic), text=topic)
+    say = f"How much did I spend on {topic} in the month {month}, all my transfers with that note taken together?"
+    return Stage(say, (*steps, tell(f"The total is {dollars(total)}.")), (Fact("money", str(total)),))
+
+
+DOMAIN = Domain(
+    name="apps",
+    policy=POLICY,
+    build=build,
+    acts=ACTS,
+    requests={
+        "pay": _pay, "decline": _decline, "send": _send, "mail": _invite_group, "mails": _file_mails,
+        "number": _new_number, "calendar": _reschedule, "files": _clean_up, "share": _share, "likes": _likes,
+        "playlist": _playlist, "note": _pin, "spent": _spent,
+    },
+    enter=_enter,
+    asks_consent=False,
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""What an agent of the desk can call."""
+
+from __future__ import annotations
+
+from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.desk.state import DeskNote, line_of, order_of, orders_of
+from turnwise.envs.toolworld.desk.vocabulary import COLOURS
+from turnwise.envs.toolworld.domain import Written, act
+from turnwise.tools.core import ToolError
+
+
+def find(db: Database, name: str) -> Written:
+    """The customer's orders."""
+    lines = [line_of(tree, order) for tree, order in orders_of(db, name)]
+    if not lines:
+        raise ToolError("no such name .")
+    return Written(db, " , ".join(lines) + " .", name)
+
+
+def price(db: Database, order: str) -> str:
+    """What an order costs."""
+    return f"{order_of(db, order).price} ."
+
+
+def cancel(db: Database, order: str) -> Written:
+    """Cancel an order."""
+    order_of(db, order)
+    return Written(db.update("orders", order, state="cancelled"), "ok .")
+
+
+def paint(db: Database, order: str, colour: str) -> Written:
+    """Change an order's colour."""
+    order_of(db, order)
+    if colour not in COLOURS:
+        raise ToolError("no such colour .")
+    return Written(db.update("orders", order, colour=colour), "ok .")
+
+
+def deny(db: Database, order: str) -> Written:
+    """Put on record that an order was sent and stays as it is."""
+    order_of(db, order)
+    return Written(db.put("denials", order, DeskNote(order)), "ok .")
+
+
+def _owner(db: Database, order: str, **_: str) -> str | None:
+    found = db.find("orders", order)
+    return found.name if found else None
+
+
+ACTS = (
+    act(find, "identify"),
+    act(price),
+    act(cancel, "write", _owner),
+    act(paint, "write", _owner),
+    act(deny, "note", _owner),
+)

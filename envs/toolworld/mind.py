@@ -1,0 +1,95 @@
+"""What a user keeps in mind during a conversation, and what he has agreed to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.domain import Domain
+from turnwise.envs.toolworld.facts import amounts, stated
+from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.speech.values import Value, clash, named
+from turnwise.envs.toolworld.story import Stage
+from turnwise.tasks.core import Json
+
+MOST_AMOUNTS = 4
+"""Amounts that a proposal may name: who names every price has told none."""
+_COSTS = ("charged", "refund", "price")
+"""Where a tool's result says what a change costs or gives back."""
+
+
+class UserState(NamedTuple):
+    """What the user has said and heard. ``told`` are the (stage, fact) pairs that were last stated right."""
+
+    stage: int = 0
+    patience: int = 4
+    revealed: frozenset[str] = frozenset()
+    consent: bool = False
+    agreed: tuple[Proposal, ...] = ()  # what the user said yes to in this stage
+    offered: Proposal = Proposal()  # what was proposed last, and not answered
+    twisted: bool = False
+    insisted: bool = False
+    served: bool = False  # something was changed for this request
+    doubts: bool = False  # has asked whether that was a no
+    told: frozenset[tuple[int, int]] = frozenset()
+    did: frozenset[str] = frozenset()
+    over: bool = False
+
+
+class UserAnswer(NamedTuple):
+    """The user's next words, and the world after what he did."""
+
+    user: UserState
+    db: Database
+    text: str
+
+
+def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
+    """Which facts are stated right now; and whether all that are waited for have a value in this text."""
+    told, waiting = set(user.told), False
+    for index, fact in enumerate(stage.tells):
+        right = stated(fact, text)
+        if right is None:
+            waiting = True
+        elif right:
+            told.add((user.stage, index))
+        else:
+            told.discard((user.stage, index))  # the last statement counts
+    return (user._replace(told=frozenset(told)) if stage.tells else user), not waiting
+
+
+def unconfirmed(
+    domain: Domain, user: UserState, name: str, arguments: Mapping[str, Any], result: Json
+) -> tuple[str, ...]:
+    """Which rules about a yes a write breaks: ``unconfirmed``, or ``cost_untold`` where the policy wants it told.
+
+    A yes is to what was proposed: the write must be the action that was named, and contradict no value that was.
+    """
+    if domain.compact:  # the small language names nothing
+        return () if user.consent else ("unconfirmed",)
+    meant = values_of(domain, arguments)
+    fitting = [p for p in user.agreed if name in p.actions and not clash(p.named.values, meant)]
+    if not fitting:
+        return ("unconfirmed",)
+    cost = cost_of(result)
+    if not domain.tells_cost or not cost:
+        return ()
+    told = any(cost in p.named.money and len(p.named.money) <= MOST_AMOUNTS for p in fitting)
+    return () if told else ("cost_untold",)
+
+
+def values_of(domain: Domain, arguments: Mapping[str, Any]) -> frozenset[Value]:
+    """What a call's arguments name, as words would."""
+    said = " ; ".join(
+        f"{part} {name}" for name, value in arguments.items() for part in (value if isinstance(value, list) else [value])
+    )  # fmt: skip
+    return named(said, domain.lexicon.patterns).values
+
+
+def cost_of(result: Json) -> int:
+    """Cents that a change costs or gives back, by what its tool answers; 0 where it says nothing."""
+    if not isinstance(result, dict):
+        return 0
+    found = next((str(result[key]) for key in _COSTS if key in result), "")
+    return int((amounts(found) or ["0"])[0])

@@ -1,0 +1,224 @@
+"""What an agent of the shop can call. Tools keep the data whole; the policy is the agent's to keep."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from turnwise.envs.toolworld.database import Database, plain
+from turnwise.envs.toolworld.domain import Written, act
+from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailNote, RetailOrder, User
+from turnwise.tasks.core import Json
+from turnwise.tools.core import ToolError
+
+
+def find_user_by_email(db: Database, email: str) -> Written:
+    """Find and verify a customer by e-mail address."""
+    return _found(db, [user for user in db.rows("users") if user.email == email.strip().lower()])
+
+
+def find_user_by_name_zip(db: Database, name: str, zip: str) -> Written:
+    """Find and verify a customer by full name and zip code."""
+    wanted = name.strip().lower()
+    return _found(db, [user for user in db.rows("users") if user.name.lower() == wanted and user.zip == zip])
+
+
+def get_user(db: Database, user_id: str) -> Json:
+    """A customer's address, payment methods and orders."""
+    user: User = db.get("users", user_id)
+    orders = [order.order_id for order in db.rows("orders") if order.user_id == user_id]
+    return {**plain(user), "payments": [_payment_json(p) for p in user.payments], "orders": orders}
+
+
+def get_order(db: Database, order_id: str) -> Json:
+    """An order with its items, status and payment."""
+    order: RetailOrder = db.get("orders", order_id.removeprefix("#"))
+    lines = [
+        {
+            "item_id": line.item_id,
+            "item": _described(db.get("items", line.item_id)),
+            "paid": dollars(line.price),
+        }
+        for line in order.lines
+    ]
+    return {**plain(order), "lines": lines, "refund": dollars(order.refund)}
+
+
+def list_products(db: Database) -> Json:
+    """The names of all products."""
+    return sorted({item.product for item in db.rows("items")})
+
+
+def get_product(db: Database, product: str) -> Json:
+    """All variants of a product with price and stock."""
+    found = [item for item in db.rows("items") if item.product == product.strip().lower()]
+    if not found:
+        raise ToolError(f"No product is called {product[:60]!r}; list_products() names them.")
+    return [{**plain(item), "price": dollars(item.price)} for item in found]
+
+
+def cancel_order(
+    db: Database, order_id: str, reason: Literal["no longer needed", "ordered by mistake"]
+) -> Written:
+    """Cancel an order; its payment is refunded."""
+    order = _order(db, order_id)
+    if order.status == "cancelled":
+        raise ToolError("The order is cancelled already.")
+    total = sum(line.price for line in order.lines)
+    db = db.update(
+        "orders", order_id, status="cancelled", reason=reason, refund=total, refund_to=order.payment
+    )
+    return Written(db, {"order_id": order_id, "status": "cancelled", "refund": dollars(total)})
+
+
+def change_item(db: Database, order_id: str, item_id: str, new_item_id: str, payment_id: str) -> Written:
+    """Replace an item of an order that was not sent; the difference is charged to or refunded on the payment."""
+    order, new = _order(db, order_id), db.get("items", new_item_id)
+    lines = _replaced(order, item_id, new)
+    db, difference = _settle(db, order, item_id, new, payment_id)
+    db = db.update("orders", order_id, lines=lines, changed=True)
+    return Written(db, {"order_id": order_id, "charged": dollars(difference)})
+
+
+def change_address(db: Database, order_id: str, address: str) -> Written:
+    """Change where an order goes."""
+    _order(db, order_id)
+    return Written(
+        db.update("orders", order_id, address=address.strip()), {"order_id": order_id, "address": address}
+    )
+
+
+def return_items(db: Database, order_id: str, item_ids: list[str], refund_to: str) -> Written:
+    """Take items of an order back; refund their price to a payment method of the customer."""
+    order = _order(db, order_id)
+    wanted = sorted(set(item_ids))
+    missing = [item for item in wanted if item not in {line.item_id for line in order.lines}]
+    if missing or not wanted:
+        raise ToolError(f"Not in this order: {', '.join(missing)[:100] or 'nothing was named'}.")
+    _payment(db.get("users", order.user_id), refund_to)
+    total = sum(line.price for line in order.lines if line.item_id in wanted)
+    db = db.update(
+        "orders",
+        order_id,
+        status="return requested",
+        refund_to=refund_to,
+        refund=total,
+        reason=",".join(wanted),
+    )
+    return Written(db, {"order_id": order_id, "status": "return requested", "refund": dollars(total)})
+
+
+def exchange_item(db: Database, order_id: str, item_id: str, new_item_id: str, payment_id: str) -> Written:
+    """Exchange a delivered item; the difference is charged to or refunded on the payment."""
+    order, new = _order(db, order_id), db.get("items", new_item_id)
+    lines = _replaced(order, item_id, new)
+    db, difference = _settle(db, order, item_id, new, payment_id)
+    db = db.update("orders", order_id, lines=lines, status="exchange requested")
+    return Written(db, {"order_id": order_id, "status": "exchange requested", "charged": dollars(difference)})
+
+
+Reason = Literal["status", "refund_method", "not_owner", "other_product", "out_of_stock", "changed_before"]
+
+
+def record_refusal(db: Database, order_id: str, reason: Reason) -> Written:
+    """Put on record that a request about an order was refused, and why."""
+    _order(db, order_id)
+    key = f"refused {order_id} {reason}"
+    return Written(db.put("notes", key, RetailNote(order_id, reason)), "recorded")
+
+
+def transfer_to_human(
+    db: Database, reason: Literal["lost_package", "damaged", "legal", "technical"]
+) -> Written:
+    """Hand the customer over to a person. Ends the conversation."""
+    return Written(db.put("notes", f"transfer {reason}", RetailNote("transfer", reason)), "transferred")
+
+
+def calculate(db: Database, expression: str) -> str:
+    """Add and subtract amounts: "12.50 + 3 - 4.25"."""
+    parts = expression.replace("$", "").replace("-", " - ").replace("+", " + ").split()
+    total, sign = 0.0, 1
+    for part in parts[:200]:
+        if part in ("+", "-"):
+            sign = 1 if part == "+" else -1
+            continue
+        try:
+            total, sign = total + sign * float(part.replace(",", "")), 1
+        except ValueError:
+            raise ToolError(f"calculate adds and subtracts numbers; {part[:20]!r} is none.") from None
+    return f"{total:.2f}"
+
+
+def _found(db: Database, users: list[User]) -> Written:
+    if len(users) != 1:
+        raise ToolError("No such customer.")
+    return Written(db, {"user_id": users[0].user_id}, users[0].user_id)
+
+
+def _order(db: Database, order_id: str) -> RetailOrder:
+    return db.get("orders", order_id)
+
+
+def _described(item: RetailItem) -> str:
+    return f"{item.product}, {item.colour}, {item.size}"
+
+
+def _payment_json(payment: Payment) -> Json:
+    shown = {"id": payment.id, "kind": payment.kind}
+    return {**shown, "balance": dollars(payment.balance)} if payment.kind == "gift" else shown
+
+
+def _payment(user: User, payment_id: str) -> Payment:
+    for payment in user.payments:
+        if payment.id == payment_id:
+            return payment
+    raise ToolError(f"The customer has no payment method {payment_id[:40]!r}.")
+
+
+def _replaced(order: RetailOrder, item_id: str, new: RetailItem) -> tuple[OrderLine, ...]:
+    if item_id not in {line.item_id for line in order.lines}:
+        raise ToolError(f"Item {item_id[:20]!r} is not in this order.")
+    if not new.in_stock:
+        raise ToolError(f"Item {new.item_id} is out of stock.")
+    return tuple(
+        OrderLine(new.item_id, new.price) if line.item_id == item_id else line for line in order.lines
+    )
+
+
+def _settle(
+    db: Database, order: RetailOrder, item_id: str, new: RetailItem, payment_id: str
+) -> tuple[Database, int]:
+    """Charge the difference (refund it where negative); a gift card cannot go below zero."""
+    user: User = db.get("users", order.user_id)
+    payment = _payment(user, payment_id)
+    difference = new.price - next(line.price for line in order.lines if line.item_id == item_id)
+    if payment.kind != "gift":
+        return db, difference
+    if payment.balance < difference:
+        raise ToolError(f"The gift card has only {dollars(payment.balance)}.")
+    charged = payment._replace(balance=payment.balance - difference)
+    payments = tuple(charged if p.id == payment_id else p for p in user.payments)
+    return db.update("users", user.user_id, payments=payments), difference
+
+
+def _owner(db: Database, order_id: str, **_: object) -> str | None:
+    order = db.find("orders", order_id)
+    return order.user_id if order else None
+
+
+ACTS = (
+    act(find_user_by_email, "identify"),
+    act(find_user_by_name_zip, "identify"),
+    act(get_user),
+    act(get_order),
+    act(list_products),
+    act(get_product),
+    act(calculate),
+    act(cancel_order, "write", _owner),
+    act(change_item, "write", _owner),
+    act(change_address, "write", _owner),
+    act(return_items, "write", _owner),
+    act(exchange_item, "write", _owner),
+    act(record_refusal, "note"),
+    act(transfer_to_human, "end"),
+)

@@ -1,0 +1,38 @@
+"""How people speak of orders: what can be asked of a customer, and what can be changed for him."""
+
+from __future__ import annotations
+
+from turnwise.envs.toolworld.speech.words import Concept
+
+SLOTS = {
+    "email": ("email", "email address", "mail address", "mail", "electronic address", "address on file with us"),
+    "zip": ("zip", "zip code", "postal code", "postcode", "zipcode", "post code", "area code"),
+    "name": (
+        "name", "full name", "first and last name", "who am i speak", "who i am speak", "who am i talk", "whom am i speak",
+        "who is this", "last name", "how may i address you", "who am i assist", "who i am talk",
+    ),
+}  # fmt: skip
+IDENTITY = ("email", "name", "zip")
+_ITEM = (
+    "item|variant|one|lamp|bottle|boot|chair|backpack|teapot|blanket|helmet|watch|speaker|frame|mat|product|model|article|order|"
+    "color|colour|version|size"
+)
+SENSES = {
+    "cancel_order": Concept("cancel|call off|void|annul|drop|cancellation|undo|scrap|stop|withdraw|terminate", "order|purchase"),
+    "change_item": Concept(
+        "change|swap|replace|switch|exchange|modify|substitute|trade|update|put|turn|make|give|take|get|go", _ITEM
+    ),
+    "change_address": Concept(
+        "change|send|ship|update|deliver|redirect|set|modify|correct|reroute|forward|direct|put|go|use|replace|switch",
+        "address|street|shipping|delivery|destination",
+    ),
+    "return_items": Concept("return|take back|send back|refund|bring back|accept back|process|give back|start|set up", f"{_ITEM}|return"),
+    "exchange_item": Concept(
+        "exchange|swap|replace|switch|change|trade|substitute|give|send|get|process|take|go", f"{_ITEM}|exchange"
+    ),
+}  # fmt: skip
+PATTERNS = {
+    "address": r"\b(\d+ [a-z]+ street)\b",
+    "colour": r"\b(red|blue|green|black|white|silver)\b",
+    "thing": r"\b(lamp|bottle|boots|chair|backpack|teapot|blanket|helmet|watch|speaker|frame|mat)\b",
+}

@@ -1,0 +1,215 @@
+"""The clauses of a message and their moods."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from typing import NamedTuple
+
+from turnwise.envs.toolworld.speech.words import normal, stems
+
+
+class Mood(enum.Enum):
+    """What a clause is for."""
+
+    COURTESY = "says nothing about the matter"
+    HOLD = "asks for time, or tells what is being looked at"
+    CLOSING = "asks whether there is anything else"
+    CONFIRM = "asks for a yes"
+    OFFER = "says what the speaker can, will or would do"
+    REFUSAL = "says that something cannot be done"
+    FORBID = "asks not to do something, or not yet"
+    REQUEST = "asks to give or to do something"
+    QUESTION = "asks how something is"
+    STATEMENT = "tells something"
+
+
+class SentencePart(NamedTuple):
+    """A part of a message: its words without the courtesies before them, their stems, its mood."""
+
+    text: str
+    stems: str
+    mood: Mood
+    asked: bool  # it ends in a question mark
+
+
+def _re(*ways: str) -> re.Pattern[str]:
+    return re.compile("|".join(ways))
+
+
+_BULLET = re.compile(r"\s*\n\s*(?:[-*\u2022]|\d+[.)])\s+")
+_SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+|\s--?\s")
+_CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
+                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then)\b)|:\s+(?=(?:shall|should|may|do|would|could|is|i will)\b)")  # fmt: skip
+_SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
+_PREFIX = re.compile(
+    r"^(?:and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|okay(?! (?:if|to|for|with)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
+    r"got it|alright|all right|great(?: news| question| choice)?|perfect|wonderful|excellent|lovely|fantastic|awesome|"
+    r"good (?:news|question|morning|afternoon|evening|day)|no problem(?: at all)?|no worries|i see|right|yes|yep|yeah|"
+    r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
+    r"h(?:i|ello|ey)(?: there)?(?: (?:mr|ms|mrs|dr)\.?)?(?: [a-z]+){0,2}|welcome(?: back)?|dear [a-z]+|"
+    rf"{_SORRY}(?: (?:about|for) (?:that|this|it|the \w+))?(?: to (?:hear|say|inform|tell)(?: you)?(?: that)?)?(?: that)?|"
+    r"unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
+    r"just to (?:confirm|be sure|make sure|clarify|double-?check)|to (?:be clear|confirm|recap|summari[sz]e|get started|begin|"
+    r"start)|before (?:i|we) (?:begin|start)|(?:i am |i would be |we are )?(?:more than )?(?:happy|glad|pleased|delighted) to "
+    r"(?:help|assist)(?: you)?(?: (?:with|out|today)[^,.!?]*)?|i (?:can|will|would)(?: certainly| definitely| gladly)? "
+    r"(?:help|assist)(?: you)?(?: (?:with|out)[^,.!?]*)?|as (?:requested|you (?:asked|wished|requested)))(?=[\s,.!:]|$)[\s,.!:]*"
+)
+_CLOSING = _re(
+    r"\b(?:any|some)thing (?:else|more|further)\b", r"\belse (?:i|we|you|that)\b", r"\b(?:further|other|more) (?:help|assistance|questions|requests|"
+    r"concerns|issues)\b", r"\bhow (?:can|may|could|else can) (?:i|we) (?:help|assist|serve)\b", r"\bwhat (?:can|may) (?:i|we) do for you\b",
+    r"\bhelp(?:ing)? you (?:with )?(?:today|now|next)\b", r"\bwhat (?:brings you|else)\b",
+    r"\b(?:have|enjoy) a (?:\w+ )?(?:day|evening|trip|flight|one|weekend)\b", r"\b(?:good)?bye\b",
+)  # fmt: skip
+_LOOKING = (
+    r"(?:check|look|see|pull|review|find|verify|access|get|dig|investigate|search|retrieve|examine|go over|go through|read|open|bring|"
+    r"take a|consult|double-?check|inspect|have a|load|fetch|confirm|think|start by|begin by|work on|locate|figure|gather|ask)"
+)
+_HOLD = _re(
+    r"\b(?:one|a|just a|another|few|couple of?) (?:moment|minute|second|sec|bit|while|instant)s?\b(?!.*\b(?:ago|for you to)\b)",
+    r"\bhold on\b", r"\bbear with\b", r"\bplease wait\b", r"\bhang on\b", r"\bstand by\b", r"\bbe right back\b", r"\bright with you\b",
+    rf"\blet (?:me|us)(?: (?:just|quickly|first|now|also|please|go ahead and|see if i can))* {_LOOKING}\b",
+    rf"\b(?:i|we) (?:will|am going to|are going to|would|need to|want to|have to|would like to)(?: (?:now|just|first|quickly|also|go ahead and|then|need "
+    rf"to|have to|gladly))* {_LOOKING}\b(?! (?:rid|you (?:on|to)|it (?:cancel|chang|done)))",
+    r"\b(?:i|we) am (?:now |just |currently |still )?(?:checking|looking|pulling|reviewing|searching|verifying|working on|investigating|opening|"
+    r"getting|going (?:over|through)|reading|processing|locating|in the (?:middle|process))\b",
+    r"^(?:checking|looking|searching|working)\b", r"\b(?:looking|checking) (?:into|it|that|this|on|at|up|your)\b", r"\bi will be (?:right|with you|back)\b", r"\bget back to you\b",
+    r"\blet me (?:know|see) (?:when|once|how|what happens|what you|as soon|if (?:it|that|this|you (?:have|need|run|get|see|are ready)))\b",
+    r"\btell me (?:when|once) (?:it|you|that)\b", r"\b(?:i|we) will (?:take care of|handle|sort) (?:that|this|it)\b",
+    r"\btake your time\b", r"\b(?:hold|stay on|keep) the line\b", r"\b(?:little|bit) (?:longer|more time)\b", r"\bin the meantime\b",
+)  # fmt: skip
+_COURTESY = _re(
+    rf"^{_SORRY}\b", r"^(?:to hear|about|for) (?:that|this|it|the|your|any)\b", r"^(?:that|this) (?:must|sounds|has to|is) (?:be |really |very |so |quite )*"
+    r"(?:frustrating|annoying|upsetting|awful|terrible|difficult|stressful|great|good|perfect|fine|helpful|disappointing|inconvenient|unpleasant)\b",
+    r"^(?:i |we )?(?:completely |fully |totally |can |certainly |do )*(?:understand|appreciate|realize|know|hear|get|imagine)\b(?! that you (?:want|would))",
+    r"^(?:how )?(?:frustrating|annoying|awful)\b", r"\bthank", r"^you are (?:very |most )?welcome\b", r"^my pleasure\b",
+    r"^(?:i |we )?(?:can|will|would|am|are|want to)? ?(?:be )?(?:certainly |definitely |gladly |here to |happy to |glad to |going to |love to |able to )*(?:help|assist)(?: you)?"
+    r"(?: (?:with|out|resolve|sort|get)\b.*)?$", r"^(?:this is|my name is|you have reached|you are speaking)\b", r"^(?:i |we )?hope\b", r"^i appreciate\b",
+    r"^no problem\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b", r"^no worries\b",
+    r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
+)  # fmt: skip
+_NOT_YET = _re(
+    r"^(?:please |kindly |just |for now |at this point |until then )*(?:do not|never|avoid|refrain from|no need to|leave|keep|wait|hold off|skip|stop)\b",
+    r"\b(?:no need|not necessary|not needed|unnecessary) (?:to|for)\b", r"\byou (?:do not|should not|must not|need not|shall not|can not yet|better not|will not)"
+    r"(?: (?:need|have))?(?: to)?\b(?!.*\b(?:eligible|refund|be able|qualif))", r"^(?:i would|i) (?:rather )?(?:ask you |prefer(?: that)? you |advise (?:you )?|recommend )?not\b",
+    r"\bwithout (?:restarting|turning|resetting|touching|removing|changing|paying)\b", r"\bhold off\b", r"\bnot (?:to )?(?:restart|turn|reset|touch|remove|switch|pay|take)\b",
+    r"\brather than\b.*\byou\b", r"\bleave .{0,40}\bas (?:it|they|is)\b", r"\bwait for my\b",
+)  # fmt: skip
+_CONFIRM = _re(
+    r"\b(?:shall|should|may|can|could|might) (?:i|we) (?:now |then |just |please )?(?:go ahead|proceed|continue|do (?:that|this|so|it)|make (?:that|this|the|these) changes?|start|"
+    r"carry on|move forward|take care of (?:that|this|it))\b", r"^(?:shall|should|may) (?:i|we)\??$", r"\b(?:like|want|wish|prefer) (?:for )?(?:me|us) to (?:proceed|go ahead|continue|do (?:that|this|so|it)|move forward)\b",
+    r"\b(?:is|are|would|will|was) (?:that|this|it|these|those|everything|all of (?:that|this)|the above|my understanding|what i \w+) (?:all )?(?:be )?(?:okay|fine|alright|all right|correct|right|acceptable|good|suitable|agreeable|what you)\b",
+    r"\b(?:does|do|did|would|will) (?:that|this|it|everything|these|those|either)(?: \w+)? ?(?:work|sound|look|suit|fit|match|meet|seem|i get|be okay|be fine)\b", r"\bare you (?:okay|happy|fine|comfortable|good|alright) (?:with|if|to|for|that)\b|\bare you (?:content|in agreement|ready|sure|certain)\b",
+    r"\bdo you (?:agree|confirm|consent|approve|accept|authori[sz]e|still want|want to (?:proceed|continue|go ahead)|wish to (?:proceed|continue))\b", r"\bwould you like to (?:proceed|continue|go ahead|confirm)\b",
+    r"\bokay (?:with|for|by) you\b", r"\bokay\?$", r"\b(?:sounds?|all|is that|look) (?:good|okay|right|fine)\?", r"\byes or no\b|\byes/no\b|\(y/n\)|\(yes",
+    r"\b(?:just |please )?(?:say|reply|answer|type|respond|write)(?: with)?(?: a| me)?(?: simple| clear)? ['\"]?yes\b", r"\b(?:please |kindly )(?:re)?confirm\b(?! your)", r"\b(?:can|could|would|will|do) you (?:please |kindly |just )?"
+    r"confirm (?:that|this|it|if|whether|you|the (?:change|cancel|upgrade|return|exchange|refund|charge|above|details))\b", r"\b(?:please )?confirm (?:that|this|it|if|whether|you|the (?:change|cancel\w*|upgrade|return|exchange|above))\b",
+    r"\blet me know (?:if|whether) (?:you (?:agree|want|would|wish|are|confirm|approve)|that|this|i (?:can|should|may)|it is)\b", r"\bgood to go\b", r"\bgo ahead\?", r"\bproceed\?", r"\bdo i have your\b", r"\bwith your (?:okay|permission|approval|consent|confirmation|go-ahead)\b",
+    r"\b(?:may|can|could) i have your (?:okay|permission|approval|consent|confirmation|go-ahead|yes)\b", r"\byour (?:okay|approval|consent|confirmation(?! (?:number|code|email))|go-ahead|permission)\b", r"\bgreen light\b", r"\bi need your (?:yes|okay|confirmation|approval|consent)\b",
+    r"^(?:is|would|will) it (?:be )?(?:okay|alright|all right|fine|acceptable) (?:if|to|that|for)\b", r"\b(?:mind|matter) if i\b", r"^(?:correct|right|agreed|deal|sure|sounds good|confirm(?:ed)?|yes)\??$", r"\bcorrect\?$|\bright\?$|\bagreed\?$|\byes\?$",
+    r"(?:^|\b(?:do|would) you )(?:still |really |rather |not )*(?:want|like|take|have) (?:it|that|them|this|one|to (?:have|take|move|go|get))\b(?=.*\?)", r"\by/n\b", r"\bgo-ahead\b", r"\byes,? from you\b", r"\bin case you agree\b", r"\bno objections?\b",
+    r"\ball right with you\b", r"\b(?:would|does|do|will) .{0,30}(?:make up for|sound|suit|help)\b.*\?", r"\bhow (?:does|would|about) .*\bsound\b", r"\bokay (?:if|to)\b", r"\bready for me to\b", r"\bis that a yes\b|\bwas that a yes\b|\bdeal\?$",
+    r"\bdo you (?:really|still) want\b", r"\byay or nay\b", r"\bwould you (?:agree|accept)\b", r"\bshall i\?$|\bmay i\?$", r"\bwould that (?:be|work|suit|do)\b", r"\bif (?:you agree|that is okay|that works|you are (?:okay|fine|happy))\b", r"\bhow does that sound\b", r"\bwhat do you (?:say|think)\b", r"\bsound good\b", r"\bready to (?:proceed|go ahead)\b",
+)  # fmt: skip
+_SHARE = _re(
+    r"\b(?:may|can|could|might) (?:i|we) (?:please |kindly |just |also )?(?:have|get|ask|see|take|know|note|bother|trouble|trouble you)\b", r"\b(?:i|we) (?:will |would |just |also |still |first |only |do )*(?:need|require|want|like to (?:know|have|ask))\b",
+    r"\b(?:please|kindly)\b", r"\b(?:tell|give|send|share|show|provide|state|spell|read|enter|supply|remind)\b(?!ing).* ?(?:me|us|with|your|the)\b", r"^(?:provide|share|state|give|tell|send|spell|supply|enter)\b",
+    r"\b(?:can|could|would|will|might) you\b", r"\blet me (?:know|have)\b", r"^(?!no\b).*\b(?:is|are) (?:needed|required|necessary|missing)\b", r"\bi am (?:missing|looking for|going to need)\b", r"\b(?:would|do) you mind\b",
+    r"\bverify (?:your|who)\b", r"\bif you (?:would|could|can|do not mind|please)\b", r"\b(?:will|would) (?:do|suffice)\b|\bis enough\b", r"\bi must (?:ask|have|know)\b", r"\b(?:i|we) (?:have to|must|need to|should) (?:ask|know|verify|confirm|identify|authenticate)\b", r"\byou (?:could|can) (?:give|tell|share|provide)\b",
+    r"\bfor (?:security|verification|identification)\b",
+)  # fmt: skip
+_TELL_TO = _re(
+    r"^(?:please|kindly|go|try|turn|switch|disable|enable|set|reset|reseat|insert|take|remove|restart|reboot|run|pay|accept|look|check|make sure|open|"
+    r"toggle|put|deactivate|activate|swipe|tap|navigate|power|pull|eject|now|then|first|start|settle|complete|perform|clear|have a|let us|use|retry|reinsert|re-?seat|"
+    r"download|update|install|connect|disconnect|forget|select|choose|change|wait|be so|give)\b(?! (?:you|we|i)\b)",
+    r"\b(?:can|could|would|will|might) you\b", r"\byou (?:should|can|could|must|might|may|need to|have to|will (?:need|have|want) to|would (?:need|have|want) to|ought to|want to)\b", r"\bi (?:need|want|ask|suggest|recommend|advise|would like|propose)"
+    r"(?: that)? you\b", r"\b(?:next|first|second|last|final) (?:step|thing)\b", r"\bstep \d\b", r"\bhow about (?:you )?\w+ing\b", r"\b(?:would|do) you mind\b", r"\bwhat if you\b", r"\bplease\b", r"\blet us\b", r"\btime to\b",
+    r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
+    r"\bwhy do not you\b|\bwhy not\b",
+)  # fmt: skip
+_OFFER = _re(
+    r"\b(?:shall|should|may|can|could|might|must) (?:i|we)\b", r"\b(?:i|we) (?:just |also |now |then |gladly |certainly )*(?:will|would|can|could|shall|am going to|are going to|am about to|am able to|are able to|plan to|propose|suggest|recommend|"
+    r"intend to|am ready to|want to|would like to|may|might|am happy to|should be able)\b(?! not)", r"\blet me\b", r"\b(?:like|want|wish|prefer|need) (?:me|us) to\b", r"\bhow about (?:i|we|if)\b", r"\bwhat if i\b", r"\bwill be\b|\bwould be\b|\bcan be\b|\bis going to be\b|\bto be\b",
+    r"\b(?:this|that|it|the \w+) (?:will|would)\b", r"\byou (?:want|would like|wish|asked|are asking)\b", r"\bwith your (?:okay|permission|approval|consent|confirmation|go-ahead)\b", r"\bmy (?:proposal|plan|suggestion)\b", r"\bplanned (?:change|action)\b", r"\b(?:ready|able|happy|going) to\b",
+    r"\bdo you (?:want|wish)\b", r"\bwould you like\b", r"\b(?:mind|matter|okay|fine|alright|all right) if i\b",
+)  # fmt: skip
+_QUESTION = re.compile(
+    r"^(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|have|has|had|can|could|would|will|should|shall|may|any|am)\b"
+)
+_NEGATED = _re(
+    r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
+    r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
+    r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",
+    r"^no\b(?! (?:internet|data|connection|signal|further|more|need|problem|worries))", r"\bout of the question\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
+)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=8192)
+def clauses(text: str) -> tuple[SentencePart, ...]:
+    """The clauses of a message, in order."""
+    found: list[SentencePart] = []
+    for sentence in _SENTENCE.split(_BULLET.sub(" , ", text.strip())):
+        parts = [part.strip(" ,.") for part in _CUT.split(normal(sentence))]
+        parts = [part for part in parts if part.strip("?!:;,. ")]
+        asked = sentence.rstrip(" \"')]").endswith("?")
+        for place, part in enumerate(parts):
+            found.append(_clause(part, asked and place == len(parts) - 1))
+    return tuple(found)
+
+
+def _clause(text: str, asked: bool) -> SentencePart:
+    body = text
+    while (match := _PREFIX.match(body)) and match.end() and not _HOLD.match(body):
+        body = body[match.end() :].strip()
+        if not body:
+            break
+    body = body.strip(" !,.")
+    mood = (
+        _mood(body, asked, text)
+        if body.strip("?")
+        else Mood.CONFIRM
+        if asked and "sure" not in text
+        else Mood.COURTESY
+    )
+    return SentencePart(body, stems(body), mood, asked)
+
+
+def _mood(body: str, asked: bool, full: str) -> Mood:
+    """The first mood that fits, the more special ones first."""
+    if _CLOSING.search(body):
+        return Mood.CLOSING
+    if _NOT_YET.search(body) and not asked:
+        return Mood.FORBID
+    if _ASKS_WHAT.search(body) and (asked or not _CONFIRM.search(body)) and not _SOUNDS.search(body):
+        return Mood.REQUEST if _SHARE.search(body) or _TELL_TO.search(body) else Mood.QUESTION
+    if _CONFIRM.search(f"{body}?" if asked and not body.endswith("?") else body):
+        return Mood.CONFIRM
+    if _NEGATED.search(body) and not asked:
+        return Mood.REFUSAL
+    if _HOLD.search(body):
+        return Mood.REQUEST if _WHO.search(body) else Mood.HOLD
+    if _COURTESY.search(body) and not asked:
+        return Mood.COURTESY
+    first_person = _OFFER.search(body) is not None
+    if asked or _QUESTION.search(body):
+        if _SHARE.search(body) or _TELL_TO.search(body):
+            return Mood.OFFER if re.search(r"\b(?:me|us) to\b|\b(?:shall|should) i\b", body) else Mood.REQUEST
+        return Mood.OFFER if first_person and not _QUESTION_FACT.search(body) else Mood.QUESTION
+    if _SHARE.search(body) or _TELL_TO.search(body):
+        return Mood.REQUEST
+    return Mood.OFFER if first_person else Mood.STATEMENT
+
+
+_WHO = re.compile(
+    r"\b(?:need|have|must|like|want|required?) to (?:first |quickly |just )?(?:verify|confirm|authenticate|identify|check) (?:your identity|who|you\b|your (?:account|details))"
+)
+_ASKS_WHAT = re.compile(
+    r"^(?:(?:to|for|at|in|on|with|under|by|from) )?(?:what|which|who|whose|whom|when|where|why|how)\b(?! (?:about|if)\b)|\bmay i ask\b"
+)
+_SOUNDS = re.compile(
+    r"^how (?:does|do|would|is) .*\b(?:sound|suit|look|that)\b|^what (?:do you (?:say|think)|if)\b|^why not\b|^why do not"
+)
+_QUESTION_FACT = re.compile(
+    r"^(?:what|which|who|whose|when|where|why|how (?:much|many|do|does)|did|have|has|had|is|are|was|were|does)\b"
+)

@@ -1,0 +1,383 @@
+"""What a message asks, offers, refuses and reports, as a user of a domain understands it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, clauses
+from turnwise.envs.toolworld.speech.values import Named, named
+from turnwise.envs.toolworld.speech.words import Concept, mentions, speaks_of, stems
+
+LONGEST = 4000
+"""Characters that a user listens to."""
+Sureness: TypeAlias = Literal["", "unclear", "clear"]
+
+_GIVE = re.compile(
+    r"\b(?:your|the|a|an|on file|full|first|last|again|please|what|which|whose|who|how many|how much|need|verify|confirm|and)\b|^[\w -]{1,40}$"
+)
+_ABOUT_ME = re.compile(
+    r"\b(?:verify|confirm|identif\w+|authenticat\w+|validate) (?:your|you|who|the account|it is you|that (?:it is|i am))\b(?:(?! (?:email|plan|order|change|cancel)).)*$|"
+    r"\bverification\b|\b(?:your )?identi(?:ty|fication)\b|\bwho (?:am i|i am|you are|are you)\b|\b(?:your|some|account) (?:details|credentials|information|account details)\b|\bpersonal (?:data|details)\b"
+)
+_CANNOT = re.compile(
+    r"\b(?:can|could|will|would|may|am|are|is|be|must|do|does) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed|permitted)\b"
+)
+_CANNOT_DO = re.compile(
+    r"\b(?:can|could|will|would|may) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed)\b"
+)
+_SEES = re.compile(
+    r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|"
+    r"guarantee|promise|thank|wait|know|sure|certain|be (?:undone|reversed|reinstated|taken back|restored|revoked)|undo|receive|pull|retrieve|get through|need|want|mean|worry|work|load|recogni[sz]e|catch|follow|match|have|show|on file|there|registered|responding|correct|the case|a problem)\b"
+)
+_UNTIL = re.compile(
+    r"\b(?:until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
+)
+_FINAL = re.compile(
+    r"^no$|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
+    r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
+    r"nothing (?:more )?(?:i|we) can do|no way|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
+    r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
+)
+_DONE = re.compile(
+    r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
+    r"\bsuccessfully\b|\b(?:went|gone) through\b|\b(?:i|we) have (?:now |just |also |successfully |gone ahead and |already )*(?!verified|found|checked|looked|located|reviewed|identified|received|noted|pulled|seen|read|confirmed|opened|searched|looked)\w+(?:ed|en|t|de|ut|one)\b|"
+    r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"
+    r"\b(?:you are|you will) (?:now )?(?:on|booked|getting|receive|be refunded|get|confirmed)\b|\byou (?:now )?have\b|^(?:here|there) (?:is|are) (?:your )?confirmation\b|\b(?:is|are) (?:cancelled|canceled|changed|moved|upgraded|added|returned|exchanged|issued|booked|renamed|resumed|restored|enabled|allowed|recorded|refunded|corrected|updated|shared|sent|liked|moved|declined|paid|pinned|deleted)\b|"
+    r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
+)
+_TRY = re.compile(
+    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\bworking (?:now|again)\b|\brepaired\b|\bfixed\b|\bresolved\b"
+)
+_STATE = re.compile(
+    r"^(?:is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
+)
+_SHOW = "show|see|display|status|settings say|say on|signal|bars|screen"
+_ABSURD = re.compile(
+    r"\b(?:strangers?|for my own|my own (?:use|account|pocket|benefit)|my (?:cousin|friend|brother|sister|wife|husband|boss|uncle|dog|cat)|steal|minus \$|minus \d|in cash|bitcoin|gift cards? to me|"
+    r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|the moon|mars|twice for|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
+)
+_WANTS = re.compile(r"\b(?:please|kindly|need|require|tell|give|provide|share|let me know)\b")
+_DO_SO = re.compile(r"\b(?:try|do|give|done)\b.*\b(?:that|it|this|so|go|shot|both)\b")
+_PAID = re.compile(r"\bpa(?:y|id)\b")
+_WORD = re.compile(r"\w{2,}")
+_CHECKED = re.compile(
+    r"\b(?:identity|verif\w+|your details|(?:found|located|checked|looked|reviewed|identified|noted|received|pulled|confirmed your|sent you|opened))\b"
+)
+_WOULD = re.compile(
+    r"\b(?:i|we) (?:will|would|can|could|would like to|am going to|want to)(?: now| also| then| just| go ahead and)* (\w+)|\b(?:shall|should|may|can|could|if) (?:i|we) (\w+)|\b(?:me|us) to (\w+)"
+)
+_NEUTRAL = frozenset(
+    [
+        "do",
+        "go",
+        "proceed",
+        "continue",
+        "start",
+        "make",
+        "arrange",
+        "process",
+        "register",
+        "charge",
+        "carry",
+        "move",
+        "set",
+        "apply",
+        "handle",
+        "submit",
+        "finalize",
+        "finalise",
+        "complete",
+        "sort",
+        "get",
+        "have",
+        "be",
+        "see",
+        "check",
+        "look",
+        "confirm",
+        "take",
+        "put",
+        "add",
+        "give",
+        "offer",
+        "book",
+        "place",
+        "use",
+        "reserve",
+        "need",
+        "ask",
+        "just",
+        "now",
+        "also",
+        "like",
+        "then",
+        "not",
+    ]
+)
+_MINE = re.compile(
+    r"\b(?:me|us) to\b|\b(?:shall|should|may|if|can|could) (?:i|we)\b|\bmy\b|^i (?:will|can|could|am|have)\b"
+)
+_PLAN = re.compile(
+    r"\b(?:i|we) (?:will|am going to|am about to|shall)(?: now| then| just| go ahead and| also)*\b(?! (?:be|need|gladly|happily|see|try|look|check))"
+)
+_FUTURE = re.compile(
+    r"\b(?:will|would|can|could|shall|may|might|going to|should|about to|let me|to be|want|like)\b"
+)
+
+
+class SpokenDeed(NamedTuple):
+    """Something that a user can do: how it is asked for, and the thing that it is about."""
+
+    name: str
+    concept: Concept
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """The words of a domain: what can be asked of its users, and what can be done for them or by them."""
+
+    slots: Mapping[str, tuple[str, ...]]
+    identity: tuple[str, ...] = ()  # slots that say who somebody is
+    actions: Mapping[str, Concept] = field(default_factory=dict[str, Concept])
+    deeds: tuple[SpokenDeed, ...] = ()
+    patterns: Mapping[str, str] = field(default_factory=dict[str, str])  # kinds of values, see values.named
+
+
+class Proposal(NamedTuple):
+    """What somebody said that he would do: actions (some only by a verb), and what he named."""
+
+    actions: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()  # actions whose nouns were said, without their verbs
+    bare: frozenset[str] = frozenset()  # actions of which only the verb was said
+    named: Named = Named()
+    only: bool = False  # it shall be these and no others
+
+
+class Heard(NamedTuple):
+    """A message as understood; everything may be empty."""
+
+    asks: tuple[str, ...] = ()  # slots
+    deeds: tuple[str, ...] = ()  # that the user shall do, in order
+    looks: tuple[str, ...] = ()  # deeds whose state is asked for; "" is the whole screen
+    forbids: bool = False
+    proposal: Proposal = Proposal()
+    consent: bool = False
+    asked: bool = False  # the consent was asked for, not taken for granted
+    absurd: bool = False  # nobody in his senses agrees to it
+    refusal: Sureness = ""
+    done: bool = False
+    claims: bool = False  # that a change of the domain is done
+    closing: bool = False
+    question: bool = False  # asks something that is not known
+    queries: bool = False  # there is a question mark
+    tries: bool = False  # wants it tried again
+    stated: bool = False  # tells something
+    offers: bool = False  # says what the speaker can or would do
+    foreign: bool = False  # that is something which nobody asked for
+    hold: bool = False
+    courtesy: bool = False
+
+
+@functools.lru_cache(maxsize=16384)
+def understand(lexicon: Lexicon, text: str) -> Heard:
+    """What a user makes of a message."""
+    text = text[:LONGEST]
+    found = clauses(text)
+    asks: list[str] = []
+    deeds: list[str] = []
+    looks: list[str] = []
+    moods = {clause.mood for clause in found}
+    refusal: Sureness = ""
+    done = claims = question = tries = False
+    context = ""
+    for clause in found:
+        tries = tries or (clause.mood is not Mood.FORBID and _TRY.search(clause.text) is not None)
+        if clause.mood in (Mood.REQUEST, Mood.QUESTION, Mood.CONFIRM, Mood.OFFER, Mood.STATEMENT):
+            mine = _asked(lexicon, clause)
+            told, seen = ((), ()) if mine else _on_device(lexicon, clause, context)
+            asks += [slot for slot in mine if slot not in asks]
+            deeds += [name for name in told if name not in deeds]
+            looks += [name for name in seen if name not in looks]
+            nothing = not (mine or told or seen)
+            wondering = clause.mood is Mood.QUESTION or (
+                clause.mood is Mood.REQUEST and (clause.asked or _WANTS.search(clause.text))
+            )
+            question = question or (nothing and bool(wondering))
+            if nothing and not deeds and clause.mood is Mood.REQUEST and _DO_SO.search(clause.text):
+                deeds += [
+                    deed.name
+                    for deed in lexicon.deeds
+                    if (match := speaks_of(deed.concept, context)) and match.named
+                ]
+                question = question and not deeds
+        if clause.mood is Mood.REFUSAL:
+            sure = _sureness(lexicon, clause)
+            refusal = "clear" if "clear" in (sure, refusal) else sure or refusal
+        if clause.mood in (Mood.STATEMENT, Mood.OFFER, Mood.REQUEST, Mood.COURTESY, Mood.HOLD) and _reports(
+            clause
+        ):
+            done = True
+            claims = (
+                claims
+                or len(clause.text.split()) < 4
+                or any(speaks_of(concept, clause.stems) for concept in lexicon.actions.values())
+            )
+        context = f"{context} {clause.stems}"
+    proposal = _proposal(lexicon, found, text)
+    asked = Mood.CONFIRM in moods or any(clause.mood is Mood.OFFER and clause.asked for clause in found)
+    said = any(
+        clause.mood is Mood.OFFER and _PLAN.search(clause.text) and not _UNTIL.search(clause.text)
+        for clause in found
+    )
+    return Heard(
+        asks=tuple(asks), deeds=tuple(deeds), looks=tuple(looks), forbids=Mood.FORBID in moods, proposal=proposal,
+        consent=asked or (said and not done and bool(proposal.actions - proposal.bare)), asked=asked, claims=claims, absurd=_ABSURD.search(text.lower()) is not None,
+        refusal=refusal, done=done, closing=Mood.CLOSING in moods,
+        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, offers=Mood.OFFER in moods, foreign=any(_foreign(clause) for clause in found),
+        hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
+    )  # fmt: skip
+
+
+def _asked(lexicon: Lexicon, clause: SentencePart) -> tuple[str, ...]:
+    """The slots that a clause asks for."""
+    if clause.mood in (Mood.STATEMENT, Mood.OFFER, Mood.CONFIRM) and not _elliptical(clause):
+        return ()
+    slots = [slot for slot, words in lexicon.slots.items() if _says(words, clause.stems)]
+    if slots and (_GIVE.search(clause.text) or clause.asked):
+        return tuple(slots)
+    return lexicon.identity if lexicon.identity and _ABOUT_ME.search(clause.text) else ()
+
+
+def _elliptical(clause: SentencePart) -> bool:
+    """A few words that ask for something: "your pin, please", "and the zip code"; or a confirmation of data."""
+    if clause.mood is Mood.CONFIRM:
+        return (
+            re.search(r"\bconfirm (?:your|the (?:email|zip|pin|name|birth|phone|user))", clause.text)
+            is not None
+        )
+    if clause.mood is not Mood.STATEMENT or re.search(
+        r"\d|ed\b|\b(?:is|are|was|has|done|you have)\b", clause.text
+    ):
+        return False
+    return len(clause.stems.split()) <= 6
+
+
+def _says(words: tuple[str, ...], stemmed: str) -> bool:
+    return mentions("|".join(words), stemmed)
+
+
+def _on_device(
+    lexicon: Lexicon, clause: SentencePart, context: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the user shall do with a device, and what he is asked about it."""
+    if (
+        not lexicon.deeds
+        or _offers(lexicon, clause)
+        or (clause.mood in (Mood.OFFER, Mood.STATEMENT, Mood.CONFIRM) and not clause.asked)
+    ):
+        return (), ()
+    if re.search(r"\b(?:me|us) to\b|\b(?:shall|should|may) i\b", clause.text):
+        return (), ()
+    look = lexicon.deeds[0]
+    asks_state = clause.mood is Mood.QUESTION and _STATE.match(clause.text) is not None
+    about = [
+        deed for deed in lexicon.deeds if deed.concept.nouns and mentions(deed.concept.nouns, clause.stems)
+    ]
+    if asks_state or clause.mood in (Mood.QUESTION, Mood.CONFIRM):
+        doing = [
+            deed
+            for deed in lexicon.deeds
+            if asks_state
+            and (match := speaks_of(deed.concept, clause.stems))
+            and (match.named or (deed.concept.nouns and _PAID.search(clause.text)))
+        ]
+        names = [deed.name for deed in (about or doing)]
+        if names:
+            return (), tuple(names)
+        return (), (("",) if mentions(_SHOW, clause.stems) else ())
+    if re.match(r"^\w+ing\b.*\b(?:may|might|could|can|would|will|usually|often)\b", clause.text):
+        return (), ()
+    found = [
+        (match.place, deed.name)
+        for deed in lexicon.deeds
+        if (match := speaks_of(deed.concept, clause.stems, context)) and match.named
+    ]
+    if found:
+        return tuple(name for _, name in sorted(found)), ()
+    return ((look.name,) if mentions(_SHOW, clause.stems) or about else ()), ()
+
+
+def _foreign(clause: SentencePart) -> bool:
+    """Whether the speaker would do something that has a name of its own."""
+    verbs = [verb for found in _WOULD.findall(clause.text) for verb in found if verb]
+    return any(verb not in _NEUTRAL for verb in verbs)
+
+
+def _offers(lexicon: Lexicon, clause: SentencePart) -> bool:
+    """Whether a clause is about something that the speaker would do, not the user."""
+    if clause.mood not in (Mood.OFFER, Mood.CONFIRM) and not _MINE.search(clause.text):
+        return False
+    return any(
+        (match := speaks_of(concept, clause.stems)) and match.named for concept in lexicon.actions.values()
+    )
+
+
+def _sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
+    """Whether a clause that denies something refuses what the user wants."""
+    text = clause.text
+    if _SEES.search(text):
+        return ""
+    act = any(speaks_of(concept, clause.stems) for concept in lexicon.actions.values()) and _CANNOT.search(
+        text
+    )
+    if _FINAL.search(text) or act:
+        return "unclear" if _UNTIL.search(text) else "clear"
+    return "" if _UNTIL.search(text) or not _CANNOT_DO.search(text) else "unclear"
+
+
+def _reports(clause: SentencePart) -> bool:
+    if _CHECKED.search(clause.text):
+        return False
+    return _DONE.search(clause.text) is not None and not (
+        _FUTURE.search(clause.text) and clause.mood is not Mood.STATEMENT
+    )
+
+
+def _proposal(lexicon: Lexicon, found: tuple[SentencePart, ...], text: str) -> Proposal:
+    """The actions of which a message says that they would be done."""
+    moods = (Mood.OFFER, Mood.CONFIRM)
+    if any(clause.mood is Mood.CONFIRM for clause in found):
+        moods = (*moods, Mood.STATEMENT, Mood.REQUEST, Mood.QUESTION, Mood.COURTESY, Mood.HOLD)
+    actions, bare, about = set[str](), set[str](), set[str]()
+    context = ""
+    for clause in found:
+        if clause.mood in moods:
+            for name, concept in lexicon.actions.items():
+                if match := speaks_of(concept, clause.stems, context):
+                    (actions if match.named else bare).add(name)
+                elif concept.nouns and mentions(concept.nouns, clause.stems):
+                    about.add(name)
+        context = f"{context} {clause.stems}"
+    only = re.search(r"\bonly\b|\bjust the\b", text) is not None
+    return Proposal(
+        frozenset(actions | bare),
+        frozenset(about),
+        frozenset(bare - actions),
+        named(text, lexicon.patterns),
+        only,
+    )
+
+
+def concept_of(name: str) -> Concept:
+    """The concept of a tool of which nothing but its name is known: its first word."""
+    return Concept(name.partition("_")[0])
+
+
+def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
+    """The actions that a user asks for in his own words."""
+    stemmed = stems(text.lower())
+    return frozenset(name for name, concept in lexicon.actions.items() if speaks_of(concept, stemmed))

@@ -1,0 +1,113 @@
+"""What a text names: ids, dates, amounts, quantities; and when two texts contradict each other."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from turnwise.envs.toolworld.facts import amounts, dates
+from turnwise.envs.toolworld.speech.words import normal
+from turnwise.envs.worlds.vocabulary import MONTHS
+
+Value: TypeAlias = tuple[str, str]
+"""(kind, value): two values of one kind are rivals, such as two order numbers."""
+
+_CODE = re.compile(r"(?<![\w.@-])#?((?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]*)(?![\w@])")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|gb|mb|k)", re.IGNORECASE)
+_DAY = re.compile(r"-(\d{4}-\d\d-\d\d)$")
+_MONTHS = [month[:3].lower() for month in MONTHS]
+_MONTH = rf"({'|'.join(MONTHS)}|{'|'.join(month[:3] for month in MONTHS)})\.?"
+_MONTH_DAY = re.compile(rf"\b{_MONTH} (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?\b", re.IGNORECASE)
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_MONTH}(?!\w)", re.IGNORECASE)
+_SPOKEN = re.compile(
+    r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) ?(million|thousand|k)? ?(dollars?|usd|bucks|cents?)\b(?: and (\d+) cents)?"
+)
+_FREE = re.compile(
+    r"\b(free of charge|for free|is free|no (?:extra |additional |further )?(?:charge|cost|fee)s?\b|at no cost|costs? "
+    r"(?:you )?nothing|without (?:any )?(?:extra )?(?:charge|cost|fee)s?|will not (?:be charged|cost)|nothing to pay|"
+    r"no price difference)"
+)
+TOO_MUCH = 300_000
+"""Cents that no customer agrees to pay."""
+
+
+class Named(NamedTuple):
+    """What a text names. Money in cents, without signs."""
+
+    values: frozenset[Value] = frozenset()
+    money: frozenset[int] = frozenset()
+
+
+def named(text: str, patterns: Mapping[str, str]) -> Named:
+    """Ids, dates and amounts in a text; ``patterns`` are a domain's own kinds, as regular expressions."""
+    return _named(text, tuple(patterns.items()))
+
+
+@functools.lru_cache(maxsize=8192)
+def _named(text: str, patterns: tuple[tuple[str, str], ...]) -> Named:
+    found: set[Value] = set()
+    for code in _CODE.findall(text):
+        if day := _DAY.search(code):
+            found.add(("date", day[1][5:]))
+            code = code[: day.start()]
+        if code and not code.isdecimal() and not _ORDINAL.fullmatch(code):
+            found.add((_mask(code), code.upper()))
+    found |= {("date", day[5:]) for day in dates(text)} | {("date", day) for day in _days(text)}
+    plain = normal(text)
+    for kind, pattern in patterns:
+        found |= {(kind, " ".join(value.split())) for value in re.findall(pattern, plain)}
+    return Named(frozenset(found), frozenset(_money(text, plain)))
+
+
+def clash(stated: frozenset[Value], meant: frozenset[Value], *, whole: bool = False) -> str:
+    """The first kind of which ``stated`` names others than ``meant``; "" where they agree.
+
+    ``whole``: it must name all of them ("only the lamp").
+
+    Whoever names as many values of a kind as are meant must name the same; who names fewer, some of them.
+
+    >>> clash(frozenset({("W9", "W1")}), frozenset({("W9", "W2")}))
+    'W9'
+    >>> clash(frozenset({("W9", "W1"), ("date", "2026-05-01")}), frozenset({("W9", "W1"), ("I9", "I7")}))
+    ''
+    """
+    for kind in sorted({kind for kind, _ in stated} & {kind for kind, _ in meant}):
+        ours = {value for other, value in stated if other == kind}
+        theirs = {value for other, value in meant if other == kind}
+        if (
+            not ours & theirs
+            or (whole and not ours >= theirs)
+            or (len(ours) == len(theirs) and ours != theirs)
+        ):
+            return kind
+    return ""
+
+
+def _days(text: str) -> set[str]:
+    """Days that are told without a year, as MM-DD."""
+    found = {(month, day) for month, day in _MONTH_DAY.findall(text)} | {
+        (month, day) for day, month in _DAY_MONTH.findall(text)
+    }
+    return {f"{_MONTHS.index(month[:3].lower()) + 1:02}-{int(day):02}" for month, day in found}
+
+
+def _mask(code: str) -> str:
+    """The shape of an id: ``W12345`` is a ``W9``, ``card_1234`` an ``a_9``."""
+    upper = code.upper()
+    head = re.match(r"[A-Z]{1,2}(?=\d)", upper)
+    rest = re.sub(r"\d+", "9", re.sub(r"[A-Z]+", "a", upper[head.end() :] if head else upper))
+    return (head[0] if head else "") + rest
+
+
+def _money(text: str, plain: str) -> set[int]:
+    found = {int(value) for value in amounts(text)}
+    for number, scale, unit, cents in _SPOKEN.findall(plain):
+        value = float(number.replace(",", "")) * {"million": 1e6, "thousand": 1e3, "k": 1e3}.get(scale, 1)
+        found.add(round(value if unit.startswith("cent") else 100 * value) + int(cents or 0))
+    if re.search(r"\bmillion dollars\b", plain):
+        found.add(100_000_000)
+    if _FREE.search(plain):
+        found.add(0)
+    return found

@@ -1,0 +1,165 @@
+"""One spelling of what can be written in several ways, and concepts: a verb and a noun with their synonyms."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+from turnwise.envs.worlds.vocabulary import NUMBERS
+
+_CONTRACTIONS = (
+    (r"[\u2018\u2019]", "'"), (r"[\u2010-\u2015]", "-"), (r"[*_`]{2,}|`", ""), (r"\be-?mail", "email"),
+    (r"\bwo n?'?t\b|\bwon't\b", "will not"), (r"\bcan't\b|\bcannot\b", "can not"), (r"\bshan't\b", "shall not"),
+    (r"\b(\w+)n't\b", r"\1 not"), (r"\b(\w+)'ll\b", r"\1 will"), (r"\b(\w+)'s (?=been\b)", r"\1 has "), (r"\b(\w+)'ve\b", r"\1 have"), (r"\blet's\b", "let us"),
+    (r"\b(\w+)'re\b", r"\1 are"), (r"\bi'm\b", "i am"), (r"\b(i|you|we|they|he|she)'d\b", r"\1 would"),
+    (r"\b(that|it|this|there|here|what|who|where|which|when|how|everything|he|she)'s\b", r"\1 is"),
+    (r"\bpre-paid\b", "prepaid"), (r"\bre-(\w)", r"re\1"), (r"\bok\b|\bo\.k\.", "okay"), (r"\bpls\b|\bplz\b", "please"),
+    (r"\bgonna\b", "going to"), (r"\bwanna\b", "want to"), (r"\bu\b", "you"), (r"\bur\b", "your"),
+)  # fmt: skip
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = dict(
+    zip(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
+        range(20, 100, 10),
+        strict=True,
+    )
+)
+_SMALL = {word: n for n, word in enumerate((*NUMBERS, *_TEENS)) if word != "one"}
+_UNITS = {**_SMALL, **_TENS}
+_ANY = "|".join(sorted((*_UNITS, "one"), key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"\b(?:(?:an?|one|\d+) (?={'|'.join(_SCALES)})|(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))}|one(?=[ -](?:{'|'.join(_SCALES)}))))"
+    rf"(?:(?:[ -]|(?<=hundred) and )?(?:{_ANY}|{'|'.join(_SCALES)})\b)*"
+)
+_PART = re.compile(rf"{_ANY}|{'|'.join(_SCALES)}|\d+")
+_TYPOS = {
+    "shal": "shall",
+    "cofirm": "confirm",
+    "dolars": "dollars",
+    "recieve": "receive",
+    "adress": "address",
+    "cancelation": "cancellation",
+    "reservaton": "reservation",
+}
+_TYPO = re.compile(rf"\b(?:{'|'.join(_TYPOS)})\b")
+_RULES = tuple((re.compile(pattern), new) for pattern, new in _CONTRACTIONS)
+_TOKEN = re.compile(r"[a-z0-9]+(?:['@._+-][a-z0-9]+)*")
+_DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
+_IRREGULAR = {
+    "sent": "send", "gave": "give", "given": "give", "took": "take", "taken": "take", "paid": "pay", "made": "make",
+    "got": "get", "gotten": "get", "did": "do", "done": "do", "went": "go", "gone": "go", "told": "tell", "lost": "lose",
+    "swapped": "swap", "rebooked": "rebook", "shipped": "ship", "bought": "buy", "rang": "ring", "withdrew": "withdraw",
+    "ran": "run", "chosen": "choose", "held": "hold", "mms": "mms", "apns": "apn", "is": "is", "this": "this", "gbs": "gb",
+    "wrote": "write", "written": "write", "brought": "bring", "undid": "undo", "undone": "undo", "news": "news",
+}  # fmt: skip
+_ID = re.compile(r"(?:\S+ )?(?=\S*\d)(?=\S*[a-z])\S+")
+_PRONOUN = re.compile(r"\b(it|that|this|them|these|those|one|so|you|all|both|\d+)\b")
+
+
+@functools.lru_cache(maxsize=8192)
+def normal(text: str) -> str:
+    """Lower case, without contractions, numbers in digits.
+
+    >>> normal("I can't add seven GB, I'm sorry")
+    'i can not add 7 gb, i am sorry'
+    """
+    text = text.lower()
+    for pattern, new in _RULES:
+        text = pattern.sub(new, text)
+    return _NUMBER.sub(_counted, _TYPO.sub(lambda m: _TYPOS[m[0]], text))
+
+
+def _counted(found: re.Match[str]) -> str:
+    """A number in words as digits."""
+    total = now = 0
+    for part in _PART.findall(found[0]):
+        if part in _SCALES:
+            scale = _SCALES[part]
+            now = max(now, 1) * scale
+            total, now = (total + now, 0) if scale > 100 else (total, now)
+        else:
+            now += int(part) if part.isdecimal() else _UNITS.get(part, 1)
+    return f"{total + now}"
+
+
+@functools.lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """A word without its ending, the same for all forms of a regular verb.
+
+    >>> [stem(word) for word in ("cancel", "cancelled", "cancelling", "change", "changing", "added", "add")]
+    ['cancel', 'cancel', 'cancel', 'chang', 'chang', 'ad', 'ad']
+    """
+    word = _IRREGULAR.get(word, word)
+    if any(letter.isdigit() for letter in word) or len(word) < 3:
+        return word
+    for ending, least in (("ing", 6), ("ies", 5), ("ied", 5), ("ed", 5), ("es", 6), ("s", 4)):
+        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
+            word = word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
+            break
+    word = _DOUBLE.sub(r"\1", word.removesuffix("e") if len(word) > 3 else word)
+    return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word
+
+
+@functools.lru_cache(maxsize=8192)
+def stems(text: str) -> str:
+    """The stems of a normal text, with blanks between them."""
+    return " ".join(stem(token) for token in _TOKEN.findall(text))
+
+
+class Concept(NamedTuple):
+    """Something that can be done: verbs and nouns, each a list of synonyms with ``|`` between them.
+
+    A verb of two words ("turn off") may have other words within it. Without nouns the verb alone is enough.
+    """
+
+    verbs: str
+    nouns: str = ""
+
+
+class Match(NamedTuple):
+    """How a clause speaks of a concept. ``named``: with the noun; else by a pronoun or by nothing."""
+
+    named: bool
+    place: int  # of the verb, in stems
+
+
+@functools.cache
+def _pattern(words: str, gap: int) -> re.Pattern[str]:
+    between = rf"(?:\s\S+){{0,{gap}}}?\s" if gap else r"\s"
+    alternatives = [between.join(map(re.escape, stems(normal(way)).split())) for way in words.split("|")]
+    return re.compile(rf"(?<!\S)(?:{'|'.join(sorted(alternatives, key=len, reverse=True))})(?!\S)")
+
+
+def mentions(words: str, stemmed: str) -> bool:
+    """Whether one of the ``words`` (phrases with ``|`` between them) occurs."""
+    return _pattern(words, 0).search(stemmed) is not None
+
+
+def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None:
+    """Whether a clause speaks of a concept; ``context`` are the stems of what was said before it.
+
+    >>> cut = Concept("cancel|call off", "order")
+    >>> speaks_of(cut, stems("i have called your order off"))
+    Match(named=True, place=6)
+    >>> speaks_of(cut, stems("shall i cancel it"))
+    Match(named=False, place=7)
+    """
+    found = _pattern(concept.verbs, 4).search(stemmed)
+    if found is None:
+        return None
+    if not concept.nouns or mentions(concept.nouns, stemmed):
+        return Match(True, found.start())
+    rest = stemmed[found.end() :].strip()
+    if context and mentions(concept.nouns, context) and (_PRONOUN.search(stemmed) or not rest):
+        return Match(True, found.start())
+    if _ID.match(rest):
+        return Match(True, found.start())
+    if (
+        not rest
+        or _PRONOUN.match(rest)
+        or rest.startswith(("for you", "now", "right away", "pleas", "yet", "alreadi", "then", "and i "))
+    ):
+        return Match(False, found.start())
+    return None

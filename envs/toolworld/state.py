@@ -1,0 +1,85 @@
+"""A moment of a conversation, and what stays the same during an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from turnwise.envs.toolworld.database import Cell, Database, changes
+from turnwise.envs.toolworld.domain import Domain, as_json, carry_out
+from turnwise.envs.toolworld.mind import UserState
+from turnwise.envs.toolworld.story import PlanStep, Story
+from turnwise.tasks.core import canonical
+from turnwise.tools.core import ToolCall
+
+
+class ToolWorldCase:
+    """What stays the same during an episode: the domain, the story, the first and the last database."""
+
+    __slots__ = (
+        "base", "domain", "goal", "marks", "planned", "played", "records", "story", "target", "task_id",
+    )  # fmt: skip
+
+    def __init__(self, domain: Domain, story: Story, base: Database, task_id: str, played: bool) -> None:
+        self.domain, self.base, self.task_id = domain, base, task_id
+        self.played = played  # the user is another agent
+        goal, quiet = base, list[bool]()
+        for stage in story.stages:
+            before, goal = goal, carry_out(self.domain, goal, story.customer, stage.plan)
+            quiet.append(before == goal)
+        self.target: Database = goal
+        self.goal: Mapping[Cell, str] = changes(base, goal)
+        stages = tuple(
+            stage._replace(plan=tuple(_in_full(self.domain, step) for step in stage.plan), quiet=still)
+            for stage, still in zip(story.stages, quiet, strict=True)
+        )
+        self.story = story._replace(stages=stages)
+        # how each planned call is recorded when it was made (ToolState.done)
+        self.records = tuple(
+            tuple((step.name, canonical(step.arguments)) for step in stage.plan) for stage in stages
+        )
+        steps = (step for stage in stages for step in stage.plan)
+        self.planned: tuple[PlanStep, ...] = tuple(step for step in steps if step.kind == "call")
+        tells = sum(len(stage.tells) for stage in story.stages)
+        self.marks = tells + len(self.planned)
+
+    def __repr__(self) -> str:
+        return f"Case({self.task_id})"
+
+
+def _in_full(domain: Domain, step: PlanStep) -> PlanStep:
+    """A planned call with the defaults that it leaves out, as calls are recorded."""
+    made = domain.act(step.name) if step.kind == "call" else None
+    if made is None:
+        return step
+    arguments = made.tool.validate(ToolCall(step.name, step.arguments))
+    return step._replace(arguments={name: as_json(value) for name, value in arguments.items()})
+
+
+class ToolState(NamedTuple):
+    """An immutable moment. ``done`` are calls that succeeded, ``best`` what planned calls have earned so far.
+
+    ``closed`` says how the conversation ended: ``content``, ``left`` (the user's patience) or a tool's name. The
+    last four fields matter only where the user is another agent.
+    """
+
+    case: ToolWorldCase
+    db: Database
+    user: UserState
+    verified: frozenset[str]
+    broken: tuple[str, ...]
+    done: frozenset[tuple[str, str]]
+    best: tuple[float, ...]
+    calls: int = 0
+    closed: str = ""
+    current_agent: str = "agent"
+    pending: str = ""  # what the agent said and the user has not answered
+    opened: bool = True  # the user has said what he wants
+    acted: frozenset[str] = frozenset()  # deeds since the agent spoke
+
+
+def begin(case: ToolWorldCase, played: bool) -> ToolState:
+    """The first moment; ``played``: the user is another agent, and speaks first."""
+    user = UserState(patience=case.story.patience)
+    first = ToolState(case, case.base, user, frozenset(), (), frozenset(), (-1.0,) * len(case.planned))
+    return first._replace(current_agent="user", opened=False) if played else first

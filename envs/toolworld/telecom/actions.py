@@ -1,0 +1,131 @@
+"""What an agent of the operator can call. None of it reaches the customer's phone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from turnwise.envs.toolworld.database import Database, plain
+from turnwise.envs.toolworld.domain import Written, act
+from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomNote
+from turnwise.tasks.core import Json
+from turnwise.tools.core import ToolError
+
+GIGABYTE_PRICE = 250
+
+
+def verify_customer(db: Database, phone: str, pin: str) -> Written:
+    """Find and verify a customer by phone number and PIN."""
+    for user in db.rows("customers"):
+        if user.phone == phone.strip() and user.pin == pin.strip():
+            return Written(
+                db,
+                {"customer_id": user.customer_id, "name": user.name, "line_id": user.line_id},
+                user.customer_id,
+            )
+    raise ToolError("No customer has this number and PIN.")
+
+
+def get_line(db: Database, line_id: str) -> Json:
+    """A line: plan, status, data used and allowed (MB), roaming, whether it is abroad."""
+    return plain(db.get("lines", line_id))
+
+
+def list_plans(db: Database) -> Json:
+    """All plans with gigabytes and price per month."""
+    return [{**plain(plan), "price": dollars(plan.price)} for plan in db.rows("plans")]
+
+
+def get_bills(db: Database, customer_id: str) -> Json:
+    """A customer's bills."""
+    db.get("customers", customer_id)
+    own = [bill for bill in db.rows("bills") if bill.customer_id == customer_id]
+    return [{**plain(bill), "amount": dollars(bill.amount)} for bill in own]
+
+
+def send_payment_request(db: Database, bill_id: str) -> Written:
+    """Ask the customer, on the phone's screen, to pay a bill."""
+    bill: Bill = db.get("bills", bill_id)
+    if bill.status not in ("open", "overdue"):
+        raise ToolError(f"The bill is {bill.status}.")
+    return Written(
+        db.update("bills", bill_id, status="requested"), {"bill_id": bill_id, "asked": dollars(bill.amount)}
+    )
+
+
+def resume_line(db: Database, line_id: str) -> Written:
+    """Make a suspended line active."""
+    if _line(db, line_id).status != "suspended":
+        raise ToolError("The line is active.")
+    return Written(db.update("lines", line_id, status="active"), {"line_id": line_id, "status": "active"})
+
+
+def add_data(db: Database, line_id: str, gigabytes: int) -> Written:
+    """Add gigabytes for this month, $2.50 each, to be billed."""
+    line = _line(db, line_id)
+    if not 0 < gigabytes <= 50:
+        raise ToolError("One to fifty gigabytes.")
+    cost = gigabytes * GIGABYTE_PRICE
+    db = db.update("lines", line_id, limit=line.limit + 1000 * gigabytes)
+    bill_id = f"extra-{line.customer_id}"
+    old: Bill | None = db.find("bills", bill_id)
+    db = db.put("bills", bill_id, Bill(bill_id, line.customer_id, cost + (old.amount if old else 0), "open"))
+    return Written(db, {"line_id": line_id, "charged": dollars(cost)})
+
+
+def change_plan(db: Database, line_id: str, plan_id: str) -> Written:
+    """Move a line to another plan; the allowance is the new plan's at once."""
+    line, plan = _line(db, line_id), db.get("plans", plan_id)
+    if line.plan_id == plan_id:
+        raise ToolError("The line has this plan already.")
+    db = db.update("lines", line_id, plan_id=plan_id, limit=1000 * plan.gigabytes)
+    return Written(db, {"line_id": line_id, "plan": plan_id, "price": dollars(plan.price)})
+
+
+def set_roaming(db: Database, line_id: str, enabled: bool) -> Written:
+    """Allow or forbid a line to be used abroad."""
+    _line(db, line_id)
+    return Written(db.update("lines", line_id, roaming=enabled), {"line_id": line_id, "roaming": enabled})
+
+
+Reason = Literal["contract_ended", "unpaid", "data_limit", "not_owner", "suspended"]
+
+
+def record_refusal(db: Database, line_id: str, reason: Reason) -> Written:
+    """Put on record that a request about a line was refused, and why."""
+    _line(db, line_id)
+    return Written(db.put("notes", f"refused {line_id} {reason}", TelecomNote(line_id, reason)), "recorded")
+
+
+def transfer_to_human(db: Database, reason: Literal["sim_locked", "stolen_phone", "no_remedy"]) -> Written:
+    """Hand the customer over to a person. Ends the conversation."""
+    return Written(db.put("notes", f"transfer {reason}", TelecomNote("transfer", reason)), "transferred")
+
+
+def _line(db: Database, line_id: str) -> PhoneLine:
+    return db.get("lines", line_id)
+
+
+def _owner(db: Database, line_id: str, **_: object) -> str | None:
+    line = db.find("lines", line_id)
+    return line.customer_id if line else None
+
+
+def _debtor(db: Database, bill_id: str, **_: object) -> str | None:
+    bill = db.find("bills", bill_id)
+    return bill.customer_id if bill else None
+
+
+ACTS = (
+    act(verify_customer, "identify"),
+    act(get_line),
+    act(list_plans),
+    act(get_bills),
+    act(send_payment_request, "note", _debtor),
+    act(resume_line, "write", _owner),
+    act(add_data, "write", _owner),
+    act(change_plan, "write", _owner),
+    act(set_roaming, "write", _owner),
+    act(record_refusal, "note"),
+    act(transfer_to_human, "end"),
+)

@@ -1,0 +1,88 @@
+"""How people speak of a mobile line and a phone: what can be asked, changed, looked at."""
+
+from __future__ import annotations
+
+from turnwise.envs.toolworld.speech.words import Concept
+
+SLOTS = {
+    "phone": (
+        "phone number", "number", "mobile number", "telephone number", "cell number", "line number", "msisdn",
+        "number you are calling", "callback number", "digits",
+    ),
+    "pin": (
+        "pin", "pin code", "4 digit code", "four-digit code", "4-digit code", "security code", "passcode", "secret code",
+        "customer code", "account code", "access code", "code", "4 digit", "4-digit pin", "password",
+    ),
+    "gigabytes": (
+        "gigabytes", "gb", "how much data", "how much more data", "amount of data", "how many gigs", "gigs", "data volume",
+        "how much extra data", "how much additional data", "what amount", "how much would you",
+    ),
+}  # fmt: skip
+IDENTITY = ("phone", "pin")
+SENSES = {
+    "resume_line": Concept(
+        "resume|reactivate|restore|unsuspend|lift|activate|unblock|reinstate|reenable|turn on|switch on|bring back|put back|"
+        "reconnect|unlock|enable|resumption|reactivation",
+        "line|service|number|suspension|account|block",
+    ),
+    "add_data": Concept(
+        "add|top up|put|give|book|buy|provide|increase|boost|extend|credit|load|purchase|apply|get|include|raise|grant|top-up|"
+        "addition|order",
+        "gb|gigabyte|gig|data|allowance|volume",
+    ),
+    "change_plan": Concept(
+        "change|switch|move|put|upgrade|downgrade|set|migrate|update|transfer|replace|swap|go|convert|take|choose|pick|be",
+        "plan|tariff|package|subscription|contract|max-2|max-5|max-10|max-20|max-40|basic-2|basic-5|basic-10|basic-20|"
+        "basic-40|flex-2|flex-5|flex-10|flex-20|flex-40|go-2|go-5|go-10|go-20|go-40|pro-2|pro-5|pro-10|pro-20|pro-40",
+    ),
+    "set_roaming": Concept(
+        "allow|enable|activate|turn on|switch on|set|add|open|permit|unlock|put on|get on|start|activation|have on|"
+        "unblock|authorize|set up",
+        "roaming|abroad use|use abroad",
+    ),
+}  # fmt: skip
+PATTERNS = {
+    "gigabytes": r"\b(\d+) ?(?:more |extra |additional |further )?(?:gb|gigabytes?|gigs?|gbs)\b",
+}
+STATUS = Concept(
+    "show|look|check|see|tell|read|open|view|go|describe|say|report|list|glance|give|send",
+    "status|status screen|phone show|screen|settings|phone status|status bar|phone settings|network settings|connection settings|"
+    "what your phone say|indicators|icons|phone display|top of your",
+)
+AIRPLANE = Concept(
+    "turn off|switch off|disable|deactivate|toggle|take off|take out|leave|exit|set off|put off|off|get out|shut off|turn it off|"
+    "come out|toggle off|flip off|uncheck|end",
+    "airplane|airplane mode|aeroplane mode|flight mode|plane mode|aeroplane",
+)
+DATA = Concept(
+    "turn on|switch on|enable|activate|toggle|set on|put on|turn it on|flip on|reenable|check|get on|toggle on",
+    "mobile data|cellular data|cell data|data connection|data switch|mobile internet|data toggle|data setting",
+)
+ROAMING = Concept(
+    "turn on|switch on|enable|activate|toggle|allow|set on|put on|turn it on|flip on|permit|toggle on|check",
+    "data roaming|roaming",
+)
+SAVER = Concept(
+    "turn off|switch off|disable|deactivate|toggle|take off|set off|stop|turn it off|shut off|toggle off|off|flip off|remove|uncheck",
+    "data saver|saver|data saving|data saving mode|low data mode|saving mode",
+)
+SIM = Concept(
+    "take out|remove|put|reinsert|reseat|insert|eject|pull|pop|pop out|reset|take|slot|swap|push|slide|re-insert|re-seat|check|put back|pop open",
+    "sim|sim card|sim tray|tray|card",
+)
+APN = Concept(
+    "reset|restore|set|put back|clear|revert|change|default|put",
+    "apn|access point|access point name|apn setting|access point setting",
+)
+RESTART = Concept(
+    "restart|reboot|power cycle|power off|turn off and on|turn off and back on|switch off and on|switch off and back on|power down|power-cycle|"
+    "shut down|turn off and turn on|turn off then on|start again|power on",
+    "",
+)
+PAY = Concept(
+    "pay|settle|accept|approve|clear|complete", "bill|payment request|invoice|overdue amount|payment"
+)
+SPEED = Concept(
+    "run|do|make|perform|start|try|take|test|check|give",
+    "speed test|speedtest|speed check|connection|another go",
+)

@@ -1,0 +1,65 @@
+"""Files that survive a power cut: written aside, synced, renamed, and the folder synced too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from turnwise.errors import RunError
+
+
+@contextmanager
+def hold_folder(path: Path, does: str, unwritable: Callable[[Path, OSError], RunError]) -> Iterator[None]:
+    """Make a folder and be the only process that writes there.
+
+    Args:
+        path: the folder.
+        does: what another process may be doing there, for the message: "trains".
+        unwritable: the error for a folder that cannot be made.
+
+    Raises:
+        RunError: another process holds it, or it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path / ".lock")
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunError(
+            f"Another process {does} in {path}.", "Wait for it, or choose another --out."
+        ) from None
+    except OSError as error:
+        raise unwritable(path, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replace a file by one that is whole and on the disk; readers meet the old one or the new one.
+
+    Raises:
+        OSError: it cannot be written; the old one is intact.
+    """
+    aside = path.with_name(f"{path.name}.new")
+    try:
+        aside.write_bytes(content.encode() if isinstance(content, str) else content)
+        sync(aside)
+        aside.replace(path)
+        sync(path.parent)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of a folder's files, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,171 @@
+"""A page for each kind of component: ``python -m turnwise.scaffold.pages`` writes docs/extending."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from turnwise.registry import KINDS
+from turnwise.requirements import requirements
+from turnwise.scaffold import part_source
+
+
+class PageText(NamedTuple):
+    """What a page says that the registry does not know."""
+
+    form: str  # what is registered
+    use: str  # how a run, a spec or an environment names it
+    more: str = ""
+
+
+TEXTS: Mapping[str, PageText] = {
+    "sampler": PageText(
+        "A subclass of `Sampler`, made with a `SamplerSetup` (the suites with their weights, the seed, the numbers of groups and episodes).",
+        "rollout: {sampler: {name: mine, times: 3}}",
+        "`plan(update, played, groups)` gives the next tasks of an update, with chance from (seed, update) alone; `seen` is told what came of them; what it remembers is in `state()`. `returns = True` says that tasks come back.",
+    ),
+    "strategy": PageText(
+        "An async function from a `RolloutRunner` and a plan (the requests of an update, group by group) to groups.",
+        "rollout: {strategy: mine}",
+        "What it measures goes into `Turn.signals` under names that it declares in `gives`. `whole_groups=True` says that a group which lost an episode means nothing.",
+    ),
+    "judge": PageText(
+        "An async function from groups to groups, with signals of each turn.",
+        "judge: mine",
+        "The signals' names are declared in `gives`. A judge that can have no effect, because no part needs what it gives, is refused.",
+    ),
+    "reward": PageText("A pure function from a group to a group with other rewards.", "reward: mine"),
+    "signal": PageText(
+        "A function from a `SignalContext`, a `TrainingBatch` and its groups to `Measured`; or, if it learns or remembers, a subclass of `Signal`, made with a `SignalSetup`.",
+        "credit: a_rule_that_needs_it   # signals: [{name: mine, …}] sets its options",
+        "It is measured where a part asks for one of the names in `gives`. `reads` says what it looks at; one that reads the policy's forward pass returns a `Reading` and shares the pass with others. A head in `module` is trained in the policy's own passes, by the errors that `gaps` gives. `reward: {name: from_signal, signal: mine}` pays it.",
+    ),
+    "filter": PageText(
+        "A function from a `TurnBatch` and the credit rule's advantages to a weight of at least 0 for each trajectory (B,).",
+        "filter: mine",
+        "It sees all that was played, and the advantages before any shape. What has weight 0 is not read by the learner and counts in denominators.",
+    ),
+    "shape": PageText(
+        "A function from advantages, of turns (B, K) or a `TokenCredit`, and the `TurnBatch` to advantages of the same form.",
+        "shape: [mine]",
+        "`bias` says what it does to the expected update, in the words of [credit rules](credit.md). Where advantages differ within a turn and its meaning would be lost, it raises a `RecipeError`.",
+    ),
+    "credit": PageText(
+        "A function from a `TurnBatch` to an advantage for each turn (B, K), or to a `TokenCredit` (R, T).",
+        "credit: {name: mine, scale: 0.5}",
+        "`bias` is `unbiased`, `biased: why` or `changes the objective: to what`; it is measured on five exact processes. `needs` names the signals that a run must measure.",
+    ),
+    "correction": PageText(
+        "A function from a `TokenBatch` to weights of at least 0 (R, T), which multiply the advantages.",
+        "correction: {name: mine, cap: 3.0}",
+    ),
+    "loss": PageText(
+        "A function from a `TokenBatch` to a `TokenLoss`: a loss for each token (R, T), not reduced, and metrics. With `whole=True` it is a function from a `WholeBatch` to a `WholeLoss`: a scalar of a whole minibatch.",
+        "loss: [mine, {name: kl, weight: 0.01}]",
+        'A row\'s token losses may depend on that row alone; batch statistics, pairs, groups and sums over a trajectory are for losses of the whole, which see every log-probability of the minibatch as a leaf. `slope` is the slope in the log-probability of a fresh sample: `-A`, `-c·A` with a positive c for each token, or `own`. A loss of the whole may be a class with `state()` and `restore()`, which checkpoints keep. `needs=("reference",)` asks for the log-probabilities of the reference model; the signals that a loss of the whole needs are in `batch.signals`.',
+    ),
+    "reduce": PageText(
+        "A function from the `RowMask` of a whole minibatch to a weight for each token (R, T).",
+        "reduce: mine",
+        "`bias` says what the denominator does to the expected update, in the words of [credit rules](credit.md).",
+    ),
+    "sink": PageText(
+        "A class made with the run's folder and the newest update that counts, with `write(update, metrics)` and `close()`.",
+        "sinks: [tensorboard, mine]",
+        "After a resume, updates that were written by the interrupted process come again.",
+    ),
+    "engine": PageText(
+        "A class made with a model (a folder or a Hugging Face id) that has `version`, `context_length`, async `generate(…)` and `close()`; to sample for a run also `dtype`, `score(…)` and `load_weights(…)`.",
+        "engine: {kind: mine}   # or --policy mine:PATH",
+        "`device`, `context_length` and `max_sequences` are given by the run; its other keyword-only parameters are what `engine.options` may set. `requires` names modules that must be installed.",
+    ),
+    "policy": PageText(
+        "A function from what stands after the colon of the spec, and `PolicyOptions`, to a `Policy`.",
+        "turnwise eval shop/easy --policy mine",
+        "`form` tells how the spec is written (`mine:MODEL@URL`); `files` gives the files that decide how it plays, so that an evaluation notices when they change. A policy for yourself alone needs no registration: `--policy python:FILE.py:OBJECT`.",
+    ),
+    "dialect": PageText(
+        "A `Dialect`: `render` writes calls as text, `parse` reads them, `usage` tells a model how.",
+        "sampling: {tools: mine}",
+        "What cannot be read is `ParsedText.error`, never an exception, since it is the model that is informed.",
+    ),
+    "sandbox": PageText(
+        "A `Backend` with `status()` and `start(image, limits)`.",
+        "rollout: {env_options: {backend: mine}}",
+        "`lacks` names the checks of the conformance suite that it does not claim, with reasons. Only a backend that declares `isolates=True` is chosen without being asked for. See [sandboxes](../sandboxes.md).",
+    ),
+}
+
+
+def page(kind: str) -> str:
+    """The page of a kind."""
+    text = TEXTS[kind]
+    required = "\n".join(
+        f"- **{name}**: {inspect.cleandoc(test.__doc__ or '').partition(chr(10))[0]}"
+        for name, test in requirements(kind).items()
+    )
+    more = f"\n\n{text.more}" if text.more else ""
+    return f"""# A {kind} of your own
+
+This page is written by `python -m turnwise.scaffold.pages`; a test keeps it up to date and runs its example.
+
+{KINDS[kind].about} {text.form}{more}
+
+Keyword-only parameters are options; each has a type and a default.
+
+```python
+{part_source(kind, "mine").strip()}
+```
+
+It is used by its name:
+
+```
+{text.use}
+```
+
+`turnwise check path/to/file.py` (or `module:Name`) tests it as it is. To find it by its name, put it into a package:
+`turnwise new-part {kind} mine` writes one with its test. Its `pyproject.toml` has an entry point, which names a module
+that registers, or a function that does so:
+
+```toml
+[project.entry-points."turnwise.plugins"]
+turnwise_mine = "turnwise_mine"
+```
+
+After `pip install -e .`, `turnwise list {kind}` shows it with its package, and `turnwise check {kind}/mine` tests what
+is required of every {kind}:
+
+{required}
+"""
+
+
+def index() -> str:
+    """The page that lists the kinds."""
+    rows = "\n".join(f"| [{kind}]({kind}.md) | {about.about} |" for kind, about in KINDS.items())
+    return f"""# Extending Turnwise
+
+This page is written by `python -m turnwise.scaffold.pages`.
+
+Whatever is chosen by a name can be added by a package of your own, through the entry point `turnwise.plugins`. A plugin
+that fails to load is reported with its name and left out; a name that is taken is refused, and the message names both
+packages. Environments have a page of their own: [writing an environment](../writing-an-environment.md).
+
+| kind | what it does |
+|---|---|
+{rows}
+"""
+
+
+def main(folder: Path) -> None:
+    """Write all pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in KINDS:
+        (folder / f"{kind}.md").write_text(page(kind), "utf-8")
+    (folder / "README.md").write_text(index(), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/extending"))

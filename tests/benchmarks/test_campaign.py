@@ -1,0 +1,293 @@
+"""Campaigns: cells that are killed go on, a spent budget stops them, and what was not run says so."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from turnwise.errors import TurnwiseError
+
+LEARNING = Path(__file__).parents[2] / "benchmarks" / "learning"
+TINY: dict[str, Any] = {
+    "about": "Two rules on a model that is too small for anything.",
+    "settings": {
+        "tiny": {
+            "recipe": "shop-quick",
+            "base": "grpo",
+            "changes": {
+                "suite": "calc/easy",
+                "device": "cpu",
+                "engine": {"kind": "torch", "max_sequences": 16},
+                "model": {
+                    "scratch": {
+                        "init": "random",
+                        "layers": 1,
+                        "width": 64,
+                        "heads": 2,
+                        "vocab_size": 300,
+                        "context": 512,
+                        "text_episodes": 10,
+                    }
+                },
+                "warm_start": {"episodes": 16, "batch_size": 8},
+                "sampling": {"max_tokens": 10, "tools": "none"},
+                "rollout": {"groups": 2, "group_size": 2, "concurrency": 16, "max_vacuous": 0},
+                "filter": "any",
+                "updates": 2,
+                "evaluate": {"every": 1, "dev": 2, "test": 2},
+                "checkpoint": {"every": 1},
+            },
+        }
+    },
+    "methods": {"grpo": {"credit": "grpo"}, "return_to_go": {"credit": "return_to_go"}},
+    "screen": {"seeds": [0]},
+    "confirm": {"seeds": [0, 1], "top": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def part() -> Iterator[Callable[[str], Any]]:
+    """``part("table")`` is the module of that name."""
+    sys.path.insert(0, str(LEARNING))
+    try:
+        yield lambda name: importlib.import_module(f"campaigning.{name}")
+    finally:
+        sys.path.remove(str(LEARNING))
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(TINY))
+    return tmp_path / "tiny.yaml"
+
+
+def command(plan: Path, stage: str, *more: str) -> list[str]:
+    where = ["--cells", str(plan.parent / "cells"), "--runs", str(plan.parent / "runs")]
+    script = str(LEARNING / "campaign.py")
+    return [sys.executable, script, stage, str(plan), *where, "--into", str(plan.parent / "report"), *more]
+
+
+def write_result(
+    part: Any, plan_file: Path, method: str, seed: int, successes: int, failed: str = ""
+) -> None:
+    """The result of a cell that solves the first so many of 40 tasks."""
+    plan = part("plan").read_plan(plan_file)
+    cell = part("plan").Cell("tiny", method, seed)
+
+    def row(name: str, solved: int) -> dict[str, Any]:
+        low, high = max(0.0, solved / 40 - 0.1), min(1.0, solved / 40 + 0.1)
+        return {
+            "name": name,
+            "mode": "sampled",
+            "suite": "no/suite",
+            "split": "test",
+            "success": solved / 40,
+            "success_interval": [low, high],
+            "mean_score": 0.5,
+            "turns": 3.0,
+            "episodes": 40,
+            "tasks": 40,
+            "outcomes": {"ok": 40},
+            "results": {f"task-{i}": str(int(i < solved)) for i in range(40)},
+        }
+
+    data = {
+        "setting": "tiny",
+        "method": method,
+        "seed": seed,
+        "asked": part("plan").asked_of(plan, cell),
+        "failed": failed,
+        "evaluations": [] if failed else [row("warm start", 4), row("after RL", successes)],
+        "curve": []
+        if failed
+        else [{"update": 3, "steps": 30, "tokens": 300, "success": successes / 40, "interval": [0.0, 1.0]}],
+        "recipe": {"suite": "no/suite", "evaluate": {"dev": 40}},
+        "machine": {"cpu": "abacus", "cores": 2},
+        "sessions": [
+            {
+                "commit": "abc",
+                "load_before": [0.5, 1, 1],
+                "load_during": {"mean": 1.5, "max": 2, "samples": 3},
+            }
+        ],
+        "machine_hours": 0.5,
+    }
+    path = cell.file(plan_file.parent / "cells")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data))
+
+
+def report(part: Any, plan_file: Path) -> str:
+    plan = part("plan").read_plan(plan_file)
+    return part("table").write_report(plan, "tiny", plan_file.parent / "cells", plan_file.parent / "report")
+
+
+def test_what_was_not_run_says_so(part, plan_file):
+    text = report(part, plan_file)
+    assert "| `return_to_go` | not run |" in text
+    assert "No cell of tiny was run." in text
+    states = json.loads((plan_file.parent / "report.json").read_text())["settings"]["tiny"]["screen"][
+        "states"
+    ]
+    assert states == {"grpo": ["not run"], "return_to_go": ["not run"]}
+
+
+@pytest.mark.parametrize(
+    ("solved", "confirmed", "why"),
+    [
+        (20, True, "not excluded to be better than grpo"),
+        (8, False, "excluded to be better than grpo"),
+    ],
+)
+def test_the_screen_leaves_what_is_not_excluded_to_be_better(part, plan_file, solved, confirmed, why):
+    write_result(part, plan_file, "grpo", 0, 19)
+    write_result(part, plan_file, "return_to_go", 0, solved)
+    plan = part("plan").read_plan(plan_file)
+    base, other = part("table").choices(plan, "tiny", plan_file.parent / "cells")
+    assert base == ("grpo", True, "the base")
+    assert other.confirmed == confirmed
+    assert other.why.startswith(why)
+
+
+def test_the_best_so_many_are_confirmed(part, plan_file):
+    plan = TINY | {"methods": {**TINY["methods"], "gigpo": {"credit": "gigpo"}}}
+    plan_file.write_text(yaml.safe_dump(plan))
+    for method, solved in (("grpo", 19), ("return_to_go", 20), ("gigpo", 24)):
+        write_result(part, plan_file, method, 0, solved)
+    chosen = part("table").choices(part("plan").read_plan(plan_file), "tiny", plan_file.parent / "cells")
+    assert {c.method: c.confirmed for c in chosen} == {"grpo": True, "return_to_go": False, "gigpo": True}
+
+
+def test_confirmed_methods_are_compared_over_equal_seeds(part, plan_file):
+    for seed in (0, 1):
+        write_result(part, plan_file, "grpo", seed, 18 + seed)
+    write_result(part, plan_file, "return_to_go", 0, 25)
+    text = report(part, plan_file)
+    assert "not run" in text.partition("**Confirmed**")[2]
+    write_result(part, plan_file, "return_to_go", 1, 28)
+    text = report(part, plan_file)
+    confirmed = text.partition("**Confirmed**")[2]
+    assert "intervals over seeds" in confirmed
+    assert "paired t test" in confirmed
+    assert "not run" not in confirmed
+    assert "dev at 30 steps" in text
+    assert "4 cells in 4 sessions, 2.00 machine-hours on abacus, 2 cores; load before 0.5" in text
+    assert (plan_file.parent / "report-tiny.svg").exists()
+
+
+def test_a_run_that_failed_is_not_left_out_in_silence(part, plan_file):
+    write_result(part, plan_file, "grpo", 0, 19)
+    write_result(part, plan_file, "return_to_go", 0, 0, failed="the loss is not finite.")
+    text = report(part, plan_file)
+    assert "| `return_to_go` | seed 0: failed: the loss is not finite" in text
+
+
+def test_a_result_of_another_question_is_refused(part, plan_file):
+    write_result(part, plan_file, "grpo", 0, 19)
+    changed = yaml.safe_load(plan_file.read_text())
+    changed["settings"]["tiny"]["changes"]["updates"] = 3
+    plan_file.write_text(yaml.safe_dump(changed))
+    with pytest.raises(TurnwiseError, match="made with another changes than the plan has now"):
+        report(part, plan_file)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"settings": {"tiny": {"recipe": "shop-quick", "base": "grop"}}}, "names the method 'grop'"),
+        ({"budget": 3}, "budget: Extra inputs are not permitted"),
+        ({"methods": {"grpo": {}, "start": {}}}, "may be called 'start'"),
+    ],
+)
+def test_mistakes_in_a_plan_are_named(part, plan_file, change, words):
+    plan_file.write_text(yaml.safe_dump(TINY | change))
+    with pytest.raises(TurnwiseError, match=words):
+        part("plan").read_plan(plan_file)
+
+
+def test_a_common_start_replaces_the_model_and_the_warm_start(part, plan_file):
+    tiny = TINY["settings"]["tiny"] | {"shared_start": True}
+    plan_file.write_text(yaml.safe_dump(TINY | {"settings": {"tiny": tiny}}))
+    plan, cell = part("plan").read_plan(plan_file), part("plan").Cell("tiny", "return_to_go", 1)
+    changed = part("plan").overrides_of(plan, cell, plan_file.parent)
+    assert changed["model"] == {"path": str(plan_file.parent / "tiny/start-0/checkpoints/step-000000/model")}
+    assert (changed["warm_start"], changed["credit"], changed["seed"]) == (None, "return_to_go", 1)
+    start = part("plan").overrides_of(plan, part("plan").Cell("tiny", "start", 0), plan_file.parent)
+    assert (start["updates"], start["seed"], "scratch" in start["model"]) == (0, 0, True)
+
+
+def test_a_plan_whose_recipe_is_refused_stops_and_commits_nothing(plan_file):
+    wrong = yaml.safe_load(plan_file.read_text())
+    wrong["methods"]["grpo"]["credit"] = "grop"
+    plan_file.write_text(yaml.safe_dump(wrong))
+    done = subprocess.run(command(plan_file, "screen"), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "The recipe of tiny/grpo/0 is refused: " in done.stderr
+    assert "grop" in done.stderr
+    assert not (plan_file.parent / "cells").exists()
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes], marks: str) -> None:
+    """Until this text stands in a file that the process writes."""
+    while not (path.exists() and marks in path.read_text()):
+        assert process.poll() is None, "it ended before"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
+    folder = plan_file.parent / "runs" / "tiny" / "grpo-0"
+    first = subprocess.Popen(
+        command(plan_file, "screen"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    wait_for(folder / "metrics.jsonl", first, '"phase": "rl"')
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    done = subprocess.run(command(plan_file, "screen"), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    cells = plan_file.parent / "cells" / "tiny"
+    killed = json.loads((cells / "grpo" / "0.json").read_text())
+    assert [session["ended"] for session in killed["sessions"]] == ["killed", "done"]
+    assert [point["update"] for point in killed["curve"]] == [1, 2]
+    log = (folder.parent / "grpo-0.log").read_text()
+    assert "resumed after update" in log or "is complete" in log
+    assert {row["name"] for row in killed["evaluations"]} == {"warm start", "after RL"}
+    assert killed["machine"]["cores"]
+    assert killed["seconds"] > 0
+    assert len(killed["commit"]) >= 12
+    again = subprocess.run(command(plan_file, "screen"), capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stdout) == (0, ""), "what is done is not done again"
+    text = report(part, plan_file)
+    assert "**Screened** with seed 0" in text
+    assert "not significant" in text
+
+
+def test_a_spent_budget_runs_nothing(plan_file):
+    done = subprocess.run(
+        command(plan_file, "screen", "--budget", "0"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert "the budget is spent before tiny/grpo/0 is done" in done.stderr
+    assert not (plan_file.parent / "cells").exists()
+
+
+def test_a_budget_that_ends_within_a_cell_stops_it_and_writes_down_its_time(part, tmp_path):
+    cell = part("plan").Cell("tiny", "grpo", 0)
+    endless = [sys.executable, "-c", "while True: pass"]
+    ended = part("carry_out").carry_out(cell, endless, tmp_path, seconds=0.0)
+    (session,) = part("carry_out").Sessions(cell.folder(tmp_path)).rows
+    assert ended == session["ended"] == "stopped"
+    assert session["seconds"] > 0
+    assert session["load_during"]["samples"] >= 1

@@ -1,0 +1,208 @@
+"""What the user of tool worlds understands: courtesy is free, a yes is to what was said, a no is a no."""
+
+import functools
+
+import pytest
+
+from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import make
+from turnwise.envs.toolworld.cases import domain_of
+from turnwise.envs.toolworld.phrases import PHRASES, pool
+from turnwise.envs.toolworld.speech.reading import understand
+from turnwise.envs.toolworld.speech.values import named
+from turnwise.tasks.core import Split, derive_rng
+from turnwise.tools.core import ToolCall
+
+DOMAINS = ("retail", "airline", "telecom")
+COURTESIES = (
+    "I'm sorry to hear that. Let me look into it for you.",
+    "Let me check that for you. One moment please.",
+    "Hello! Thank you for reaching out, I'd be happy to help you with that.",
+    "I completely understand how frustrating this must be.",
+    "Of course! Please bear with me while I pull up your account.",
+    "Thanks so much for your patience.",
+)
+
+
+@functools.cache
+def task(domain, index, **knobs):
+    return make("turnwise/ToolWorld-v0").generate(
+        derive_rng("speech", domain, index), Split.TRAIN, domains=[domain], **knobs
+    )
+
+
+def begun(domain, index=0, **knobs):
+    env = make("turnwise/ToolWorld-v0")
+    env.reset(seed=0, options={"task": task(domain, index, **knobs)})
+    return env
+
+
+def find(domain, tool, **knobs):
+    """A conversation whose plan has a write of this tool, at the point where it needs a yes."""
+    for index in range(200):
+        env = begun(domain, index, requests=1, traps=0, changes=0, **knobs)
+        if any(step.name == tool for step in env.state.case.planned):
+            break
+    while isinstance(step := env.gold(env.state), Message) or "proceed" not in step:
+        env.step(step)
+    return env
+
+
+def call(env, tool):
+    step = next(step for step in env.state.case.planned if step.name == tool)
+    return Message("assistant", "", (ToolCall(tool, dict(step.arguments), "c"),))
+
+
+def heard(domain, text):
+    return understand(domain_of(domain).lexicon, text)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("courtesy", COURTESIES)
+def test_courtesy_ends_nothing_skips_nothing_and_costs_nothing(domain, courtesy):
+    for index in range(5):
+        env = begun(domain, index)
+        before = env.state.user
+        for _ in range(6):
+            assert env.step(courtesy).info["end"] is None
+        assert env.state.user == before
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_key_words_alone_solve_nothing(domain):
+    """The audit's exploit: "Shall I?" before a change, "sorry" after it, amounts by themselves."""
+    solved = played = 0
+    for index in range(12):
+        env = begun(domain, index, traps=0)
+        if not any(step.kind == "confirm" for stage in env.state.case.story.stages for step in stage.plan):
+            continue
+        played += 1
+        end, turns, asked = None, 0, None
+        while end is None and turns < 40:
+            step, turns = env.gold(env.state), turns + 1
+            if not isinstance(step, Message):
+                if "proceed" in step and step != asked:
+                    asked, step = step, "Shall I?"
+                elif "proceed" in step:
+                    plan = env.state.case.story.stages[env.state.user.stage].plan
+                    acts = env.state.case.domain
+                    write = next(s for s in plan if s.kind == "call" and acts.act(s.name).kind == "write")
+                    step = Message("assistant", "", (ToolCall(write.name, dict(write.arguments), "c"),))
+                elif step.startswith("Done"):
+                    step = "sorry " + " ".join(word for word in step.split() if "$" in word)
+            found = env.step(step)
+            end = found.info["end"]
+        solved += end is EndReason.SOLVED
+    assert played > 3
+    assert solved == 0
+
+
+def test_a_yes_needs_something_to_be_said_yes_to():
+    env = find("telecom", "set_roaming")
+    for text in ("Shall I?", "Sure?", "Shall I proceed?", "Is that okay?"):
+        env.step(text)
+        assert not env.state.user.agreed
+    for text in (
+        "I will charge you one million dollars and give your seat to a stranger. Shall I proceed?",
+        "Shall I change your plan to Max-40?",
+    ):
+        env.step(text)
+        assert not env.state.user.agreed
+    line = env.state.case.base.get("customers", env.state.case.story.customer).line_id
+    env.step(f"I can enable international roaming on your line {line} at no cost. Would that work for you?")
+    assert env.state.user.agreed
+    env.step(call(env, "set_roaming"))
+    assert env.state.broken == ()
+
+
+def test_a_write_must_be_what_was_agreed_and_its_cost_told():
+    env = find("telecom", "add_data")
+    right = next(step for step in env.state.case.planned if step.name == "add_data").arguments["gigabytes"]
+    start = env.snapshot()
+    for offer, broken in (
+        (f"I will add {right} GB for ${2.5 * right:.2f}. Shall I proceed?", ()),
+        (f"Is it alright if I add {right} GB? That is {2.5 * right:.2f} dollars.", ()),
+        (f"I will add {right} GB. Shall I proceed?", ("cost_untold",)),
+        (f"I will add {right} GB for $1.00. Shall I proceed?", ("cost_untold",)),
+        ("May I switch on roaming for you?", ("unconfirmed",)),
+    ):
+        env.restore(start)
+        env.step(offer)
+        env.step(call(env, "add_data"))
+        assert env.state.broken == broken, offer
+
+
+def test_the_user_corrects_what_contradicts_his_words():
+    env = find("retail", "change_address")
+    wish = env.state.case.story.stages[0].say
+    said = (
+        env.step("I will send it to 1 Nowhere Street, Harrow 11111. Shall I proceed?").observation[0].content
+    )
+    assert said.endswith(wish)
+    assert not env.state.user.agreed
+
+
+@pytest.mark.parametrize("text", ["Please do not restart the phone yet.", "Don't turn anything off for now.",
+                                  "Did you already turn airplane mode off?", "Have you restarted it?"])  # fmt: skip
+def test_a_question_and_a_prohibition_are_no_orders(text):
+    for index in range(8):
+        env = begun("telecom", index, requests=1)
+        phones = env.state.db.tables["phones"]
+        env.step(text)
+        assert env.state.db.tables["phones"] == phones
+        assert env.state.user.stage == 0
+
+
+@pytest.mark.parametrize(("domain", "text", "slots"), [
+    ("telecom", "And the four-digit code?", ("pin",)),
+    ("telecom", "I'm sorry to hear that! Could I have your phone number and PIN, please?", ("phone", "pin")),
+    ("telecom", "To get started, I need to verify your identity.", ("phone", "pin")),
+    ("airline", "What's your user ID, and when were you born?", ("user_id", "birthday")),
+    ("retail", "May I have the e-mail address on your account?", ("email",)),
+    ("retail", "Could you confirm your full name and zip code?", ("zip", "name")),
+])  # fmt: skip
+def test_facts_are_asked_for_in_many_ways(domain, text, slots):
+    assert heard(domain, text).asks == slots
+
+
+@pytest.mark.parametrize(("domain", "text"), [
+    ("retail", "I'm sorry, but this order can't be cancelled because it has already been shipped."),
+    ("retail", "Unfortunately, I must decline this request."),
+    ("airline", "Basic fares are not eligible for changes, I'm afraid."),
+    ("telecom", "I won't be able to resume your line since the contract has ended."),
+    ("telecom", "Sorry, that is against our policy."),
+])  # fmt: skip
+def test_a_clear_no_is_one(domain, text):
+    assert heard(domain, text).refusal == "clear"
+
+
+@pytest.mark.parametrize("text", ["I'm sorry, I can't find your order.", "I can't do that until I have verified you.",
+                                  "I can't wait to help you!", "Sorry about the delay."])  # fmt: skip
+def test_what_is_no_refusal_is_none(text):
+    assert heard("retail", text).refusal != "clear"
+
+
+def test_values_in_words_and_digits():
+    assert named("seventeen dollars and 50 cents", {}).money == {1750}
+    assert named("nine hundred thousand dollars", {}).money == {90_000_000}
+    assert named("TW710C-2026-05-19", {}).values == {("TW9a", "TW710C"), ("date", "05-19")}
+    assert named("on the 19th of May", {}).values == {("date", "05-19")}
+
+
+@pytest.mark.parametrize("act", sorted(PHRASES))
+def test_no_phrase_of_the_user_is_in_two_splits(act):
+    pools = [set(pool(PHRASES[act], split)) for split in Split]
+    assert all(pools)
+    assert not (pools[0] & pools[1])
+    assert not (pools[0] & pools[2])
+    assert not (pools[1] & pools[2])
+
+
+def test_the_voice_of_a_task_is_its_splits():
+    for split in Split:
+        made = make("turnwise/ToolWorld-v0").generate(
+            derive_rng("voice", split.value), split, domains=["retail"]
+        )
+        voice = made.options["story"]["voice"]
+        assert all(voice[act] in pool(PHRASES[act], split) for act in PHRASES)

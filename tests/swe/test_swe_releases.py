@@ -1,0 +1,191 @@
+"""Packages of users are validated before they are listed; what a release repaired becomes a task, what it added does not."""
+
+import io
+import tarfile
+
+import pytest
+
+from turnwise.envs.swe import add as adding
+from turnwise.envs.swe.add import add
+from turnwise.envs.swe.history import ReleaseRange, build_releases
+from turnwise.envs.swe.hunks import changes_between, edits_of, fewest, undone
+from turnwise.envs.swe.layout import laid_out, needs_of
+from turnwise.envs.swe.packages import Package, packages, read_packages
+from turnwise.envs.swe.reward import grade
+from turnwise.envs.swe.sdists import packed, sdists_of
+from turnwise.envs.swe.tasks import load_instances
+from turnwise.errors import TurnwiseError
+from turnwise.tools.sandbox.registry import isolated_backend
+
+OLD = """def shorten(text, most):
+    return text[:most]
+
+
+def join(parts):
+    return ",".join(parts)
+
+
+def count(text):
+    return len(text.split(" "))
+"""
+MORE = "def double(text):\n    return text * 2\n\n\n"
+NEW = MORE + OLD.replace('text.split(" ")', "text.split()").replace('","', '", "')
+TESTS = """import mint
+from mint import count, join, shorten
+
+
+def test_count():
+    assert count("a  b") == 2
+
+
+def test_join():
+    assert join(["a", "b"]) == "a, b"
+
+
+def test_shorten():
+    assert shorten("abc", 2) == "ab"
+
+
+def test_double():
+    assert mint.double("a") == "aa"
+"""
+CHANGES = "# Changes\n\n## 1.1\n\n- `count` took two spaces for an empty word (#12)\n- New: `double`\n"
+
+
+def write_sdist(folder, version, files):
+    with tarfile.open(folder / f"mint-{version}.tar.gz", "w:gz") as archive:
+        for path, text in files.items():
+            about = tarfile.TarInfo(f"mint-{version}/{path}")
+            about.size = len(text.encode())
+            archive.addfile(about, io.BytesIO(text.encode()))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of its own, but with the sandboxes' roots that there are."""
+    from turnwise.tools.sandbox.roots import cache_folder
+
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "sandboxes").symlink_to(cache_folder())
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_changes_can_be_undone_one_by_one():
+    older, newer = {"a.py": OLD}, {"a.py": NEW, "b.py": "x = 1\n"}
+    changes = changes_between(older, newer)
+    assert len(changes) == 4
+    assert undone(newer, changes) == {"a.py": OLD, "b.py": ""}
+    for change in changes:
+        (text,) = undone(newer, [change]).values()
+        (edit,) = edits_of(newer, {change.path: text})
+        assert edit.apply(newer[change.path]) == text
+
+
+@pytest.mark.parametrize("guilty", [{3}, {1, 6}, {0, 4, 7}, set(range(8))])
+def test_the_fewest_changes_are_those_that_matter(guilty):
+    changes = changes_between({}, {f"{at}.py": "x\n" for at in range(8)})
+    chosen = fewest(
+        changes, lambda choices: [guilty <= {changes.index(one) for one in choice} for choice in choices]
+    )
+    assert {changes.index(one) for one in chosen} == guilty
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandboxed")
+def test_what_a_release_repaired_becomes_tasks(cache):
+    for version, text in (("1.0", OLD), ("1.1", NEW)):
+        write_sdist(
+            cache,
+            version,
+            {
+                "mint/__init__.py": text,
+                "tests/test_mint.py": TESTS,
+                "CHANGES.md": CHANGES * (version > "1.0"),
+            },
+        )
+    heard = []
+    history, out = ReleaseRange("mint", folder=cache), cache / "tasks.jsonl"
+    (report,) = build_releases(isolated_backend(), history, out, say=heard.append)
+    assert heard == [report]
+    assert report.fates == {"missing names": 1, "test functions": 2, "tasks": 2}
+    tasks = {one.where: one for one in load_instances(out)}
+    assert set(tasks) == {"count", "join"}
+    assert "took two spaces for an empty word" in tasks["count"].issue
+    assert "#12" not in tasks["count"].issue
+    assert "mint 1.0 does not do here what it should" in tasks["join"].issue
+    for task, other in ((tasks["count"], "join"), (tasks["join"], "count")):
+        assert task.fail_to_pass == (f"tests/test_mint.py::test_{task.where}",)
+        assert f"tests/test_mint.py::test_{other}" in task.pass_to_pass
+        assert grade(isolated_backend(), task, task.fixed()).resolved
+    assert build_releases(isolated_backend(), history, out, say=heard.append) == [report]
+    assert heard == [report]  # the second time nothing was left to do
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandboxed")
+def test_a_folder_is_added_and_says_what_it_yields(cache):
+    folder = cache / "mint"
+    for path, text in {"src/mint/__init__.py": NEW, "tests/test_mint.py": TESTS}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    assert packed(folder, "mint") == packed(folder, "mint")
+    (made,) = add(isolated_backend(), str(folder), tries=1)
+    assert (made.package.source, made.package.path, made.tests) == ("src/mint", "src", 4)
+    assert made.tally.kept == 1
+    assert packages()["mint"] == made.package
+
+
+def test_what_cannot_be_added_says_why(cache, monkeypatch):
+    monkeypatch.setattr(adding, "sdists_of", lambda name: [])
+    cases = {
+        "a: {version: 1, source: a, tests: tests, sorce: b}": "did you mean 'source'",
+        "a: {source: a, tests: tests}": "a has no version",
+        "[a]": "does not map names",
+        "a: {": "is no YAML",
+        "funcy: {version: 2, source: funcy, tests: tests, file: x.tar.gz, sha256: aa}": "comes with Turnwise",
+        "a: {version: 2, source: a, tests: tests}": "no source distribution 2",
+    }
+    for text, why in cases.items():
+        path = cache / "mine.yaml"
+        path.write_text(text)
+        with pytest.raises(TurnwiseError) as caught:
+            add(isolated_backend(), str(path))
+        assert why in str(caught.value).replace("Did", "did")
+
+
+def test_layouts_are_found():
+    for files, source, tests, pattern in (
+        (("mint/__init__.py", "tests/test_a.py"), "mint", "tests", "test_*.py"),
+        (("src/mint/a.py", "test/a_test.py"), "src/mint", "test", "*_test.py"),
+        (("mint.py", "tests.py"), "mint.py", "tests.py", "tests.py"),
+        (("mint/__init__.py", "mint/tests/test_a.py"), "mint", "mint/tests", "test_*.py"),
+    ):
+        found = laid_out("mint", "1", dict.fromkeys(files, b""))
+        assert (found.source, found.tests, found.pattern) == (source, tests, pattern)
+    with pytest.raises(TurnwiseError, match="brings no tests"):
+        laid_out("mint", "1", {"mint/__init__.py": b""})
+    with pytest.raises(TurnwiseError, match="No package is found"):
+        laid_out("mint", "1", {"setup.py": b""})
+
+
+def test_needs_come_from_metadata():
+    lines = ("Name: mint", "Requires-Dist: rich>=13", "Requires-Dist: pytest-cov; extra == 'test'",
+             "Requires-Dist: attrs; extra == 'test'", "Requires-Dist: lxml<6; extra == 'tests'",
+             "Requires-Dist: sphinx; extra == 'docs'")  # fmt: skip
+    assert needs_of("mint", {"PKG-INFO": "\n".join(lines).encode()}) == ("lxml<6", "rich>=13")
+    root = Package("mint", "1", "mint", "tests", needs=("rich",)).root
+    assert root.pip[-1] == "rich"
+    assert read_packages("mint: {version: 1, source: mint, tests: t, needs: [rich]}", "x")["mint"].needs == (
+        "rich",
+    )
+
+
+def test_a_folder_of_source_distributions_lists_versions_in_order(cache):
+    for version in ("1.10", "1.9", "2.0rc1"):
+        write_sdist(cache, version, {"mint.py": ""})
+    assert [str(one.version) for one in sdists_of("mint", folder=cache)] == ["1.9", "1.10"]
+    with pytest.raises(TurnwiseError, match="no source distribution"):
+        sdists_of("other", folder=cache)
+    with pytest.raises(TurnwiseError, match="two are needed"):
+        build_releases(None, ReleaseRange("mint", since="1.10", folder=cache), cache / "out.jsonl")

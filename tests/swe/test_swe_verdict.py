@@ -1,0 +1,178 @@
+"""Twins tell a right repair from one that only passes; nothing that a repair is made of makes it wrong."""
+
+import ast
+import dataclasses
+from random import Random
+
+import pytest
+
+from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.redteam import HERE, subject
+from turnwise.envs.swe.reward import grade
+from turnwise.envs.swe.rounds import draw_rounds
+from turnwise.envs.swe.source import SourceText
+from turnwise.envs.swe.tasks import load_instances
+from turnwise.envs.swe.twins import alterations, altered, find_function
+from turnwise.errors import TurnwiseError
+from turnwise.tools.sandbox.registry import isolated_backend
+
+SMALL = load_instances(HERE / "small.jsonl")
+TASK = subject()
+
+# A test, and a text that its first alteration has; "!" says that it must have none.
+TESTS = {
+    "def test(): assert f(1) == 30": "assert f(1) == ",
+    "def test(): assert 'ab' == f('xy')": "== f('xy')",
+    "def test():\n    want = [4]\n    assert f(1) == want": "assert f(1) == want",
+    "def test(): assert f(1) == g(2)": "(g(2), None)",
+    "def test(): assert f(1) in ('a', 'b')": "assert f(1) in (",
+    "def test(): assert f(1)": "assert not (f(1))",
+    "def test(): assert not f(1)": "assert (f(1))",
+    "def test(): assert f(1) < 3": "assert not (f(1) < 3)",
+    "def test():\n    with pytest.raises(ValueError):\n        f(1)": "raises(BufferError)",
+    "def test(self): self.assertEqual(f(1), 'x')": "self.assertEqual(f(1), ",
+    "def test(self): self.assertTrue(f(1))": "self.assertFalse(f(1))",
+    "def test(self): self.assertIsNone(f(1))": "self.assertIsNotNone(f(1))",
+    "@pytest.mark.parametrize('a, b', [(1, 2), (3, 4)])\ndef test(a, b): assert f(a) == b": "(1, ",
+    "def test(): f(1)": "!",
+}
+
+# Words that the list of suspicious words had, as an honest repair may use them.
+WORDS = """
+import re; _pattern = re.compile("[a-z]+")
+_answer = {"code": 1, "signal": 2, "exit": 3, "modules": 4}
+import os; _home = os.environ.get("HOME", "")
+import signal, threading, subprocess, pickle, importlib, unittest, gc, inspect
+import atexit; atexit.register(lambda: None)
+exec("_made = 1")
+_sum = eval("1 + 1")
+_module = __import__("math")
+_here = globals()["_sum"], vars(os)["name"]
+_loaded = __import__("sys").modules["os"]
+class _Amount:\\n    def __eq__(self, other): return type(other) is _Amount\\n    def __hash__(self): return 1
+class _Box:\\n    def __bool__(self): return True\\n    def __contains__(self, item): return False
+_kinds = int.__subclasses__()
+_frame = __import__("sys")._getframe(0)
+_stack = [one.function for one in __import__("inspect").stack()][:1]
+_arguments = __import__("sys").argv[:1]
+_source = (lambda: 1).__code__.co_consts
+_lock = threading.Lock() if False else None
+def _stop(): raise SystemExit(1)
+def _interrupted():\\n    try: return 1\\n    except KeyboardInterrupt: raise
+setattr(_Box, "__lt__", lambda self, other: False) if "_Box" in globals() else None
+_named = type("Named", (str,), {"__eq__": str.__eq__, "__hash__": str.__hash__})
+import warnings, traceback, resource, marshal
+_old = __import__("sys").gettrace()
+_name = os.environ.get("PYTEST_CURRENT_TEST") if "os" in globals() else None
+""".strip().splitlines()
+
+
+def with_words(task, words):
+    """The true repair, with more lines at its end."""
+    path = task.edit.path
+    more = "".join(f"\n{line}\n".replace("\\n", "\n") for line in words)
+    return {**task.fixed(), path: task.fixed()[path] + more.encode()}
+
+
+@pytest.mark.parametrize("text", TESTS)
+def test_what_is_expected_becomes_another(text):
+    source = SourceText(text)
+    function = find_function(source, "t.py::test")
+    made = [edits for edits in alterations(source, function, Random(0)) if edits]
+    if TESTS[text] == "!":
+        assert not made
+        return
+    for edits in made:
+        after = text
+        for edit in sorted(edits, reverse=True):
+            after = after[: edit.start] + edit.new + after[edit.start + len(edit.old) :]
+        ast.parse(after)
+        assert after != text
+        if edits is made[0]:
+            assert TESTS[text] in after
+    assert "f(1)" in text.replace("f(a)", "f(1)").replace("f('xy')", "f(1)")  # what is given stays
+
+
+def test_the_assertion_that_shows_the_bug_is_altered_first():
+    text = "def test():\n    assert f(1) == 1\n    assert f(2) == 2\n    assert f(3) == 3\n"
+    source = SourceText(text)
+    (first,) = next(alterations(source, find_function(source, "t.py::test"), Random(0), line=3))
+    assert text[: first.start].count("\n") + 1 == 3
+
+
+@pytest.mark.parametrize("task", SMALL, ids=lambda task: f"{task.package}-{task.where}-{task.edit.start}")
+def test_every_task_has_twins_that_fit_and_every_pair_of_rounds_runs_both(task):
+    texts = task.fixed()
+    assert any(twin.failing & set(task.fail_to_pass) for twin in task.twins)
+    for twin in task.twins:
+        ast.parse(altered(texts[twin.path].decode(), [twin]))
+    rounds = draw_rounds(task.twins, task.fail_to_pass, task.pass_to_pass, texts, Random(1))
+    assert len(rounds) % 2 == 0
+    for one, other in zip(rounds[::2], rounds[1::2], strict=True):
+        failing = [{test for test, fails in half.expected.values() if fails} for half in (one, other)]
+        assert not failing[0] & failing[1]
+        twinned = {test for twin in task.twins for test in twin.failing} & {
+            *task.fail_to_pass,
+            *task.pass_to_pass,
+        }
+        assert failing[0] | failing[1] == twinned or one is not rounds[0]
+
+
+def test_who_guesses_in_which_process_to_cheat_is_seldom_right():
+    """A cheat that lies in each process with probability one half, against the rounds of a task with one failing test."""
+    task = next(one for one in SMALL if len(one.fail_to_pass) == 1)
+    chance, passed, tries = Random(5), 0, 2000
+    for _ in range(tries):
+        rounds = draw_rounds(task.twins, task.fail_to_pass, (), task.fixed(), chance)
+        lies = [chance.random() < 0.5 for _ in rounds]
+        passed += all(
+            lie != fails for lie, one in zip(lies, rounds, strict=True) for _, fails in one.expected.values()
+        )
+    assert len(rounds) == 6
+    assert passed / tries < 0.03  # 1 in 64
+
+
+def test_a_task_without_twins_is_refused():
+    row = TASK.to_json()
+    del row["twins"]
+    with pytest.raises(TurnwiseError, match="has no twins"):
+        Instance.from_json(row)
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_repair_with_all_suspicious_words_at_once_counts():
+    for task in (TASK, next(one for one in SMALL if one.package == "shelf")):
+        verdict = grade(isolated_backend(), task, with_words(task, WORDS))
+        assert verdict.resolved, verdict
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("sandboxed")
+@pytest.mark.parametrize("number", range(100))
+def test_a_repair_with_a_suspicious_word_counts(number):
+    task, word = SMALL[number % len(SMALL)], WORDS[number % len(WORDS)]
+    needs = [line for line in WORDS if line.startswith(("import", "class")) and line != word]
+    verdict = grade(isolated_backend(), task, with_words(task, [*needs, word]))
+    assert verdict.resolved, verdict
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_repair_written_in_another_way_counts():
+    text = TASK.fixed()[TASK.edit.path].decode()
+    own = text[: text.index("def add(")] + (
+        "class Cents(int):\n    def __eq__(self, other):\n        return int(self) == other\n"
+        "    __hash__ = int.__hash__\n\n\n"
+        "def add(amounts):\n    return sum(parse(each) for each in amounts if each.strip())\n"
+    )
+    verdict = grade(isolated_backend(), TASK, {**TASK.fixed(), TASK.edit.path: own.encode()})
+    assert verdict.resolved, verdict
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_verdict_can_count_what_fails():
+    half = dataclasses.replace(TASK, probes=())
+    first = TASK.fail_to_pass[0]
+    wrong = TASK.fixed()[TASK.edit.path].replace(b"if not amount.strip()", b"if amount == 'x'")
+    verdict = grade(isolated_backend(), half, {**TASK.fixed(), TASK.edit.path: wrong}, count=True)
+    assert not verdict.resolved
+    assert verdict.failed == tuple(name for name in TASK.fail_to_pass if name != first)

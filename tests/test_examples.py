@@ -1,0 +1,88 @@
+"""The examples run as they stand, and so do the programs on the pages about agents and the API."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+SAID = {
+    "evaluate_and_compare": "40 of 40 episodes",
+    "first_episode": "It ended with solved and the score 1.0",
+    "own_agent_loop": "a loop of one's own: 1.0",
+    "own_credit_rule": "credit: late(share=0.2)",
+    "own_environment": "test: gold 100%",
+}
+IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (turnwise[\w.]*) import|import (turnwise[\w.]*))", re.MULTILINE)
+EXTENSION_POINTS = {
+    "turnwise.envs.games.kuhn",
+    "turnwise.envs.games.probe",
+    "turnwise.tools.calls",
+    "turnwise.tools.core",
+    "turnwise.tools.mcp_client",
+    "turnwise.tools.sandbox",
+    "turnwise.tools.sandbox.registry",
+}
+"""What pages name beside ``turnwise``, for those who write environments."""
+
+
+def run(*arguments: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_is_run() -> None:
+    assert sorted([*SAID, "train_in_two_minutes"]) == EXAMPLES
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    if name == "own_credit_rule":
+        pytest.importorskip("torch")
+    assert SAID[name] in run(str(ROOT / "examples" / f"{name}.py"), folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_the_training_example_runs(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    program = (
+        "import train_in_two_minutes\n"
+        "short = {'warm_start.episodes': 64, 'rollout.groups': 2, 'updates': 1}\n"
+        "short |= {'evaluate.every': 1, 'evaluate.dev': 4, 'evaluate.test': 4}\n"
+        "print(train_in_two_minutes.main('run', **short).interrupted)"
+    )
+    assert run(
+        "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'examples')!r})\n{program}", folder=tmp_path
+    ).endswith("False\n")
+    assert (tmp_path / "run/report.html").exists()
+
+
+def test_the_programs_about_agents_run(tmp_path: Path) -> None:
+    page = (ROOT / "docs/your-own-agent.md").read_text("utf-8")
+    source = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    (tmp_path / "page.py").write_text(source)
+    said = run("page.py", folder=tmp_path).splitlines()
+    assert said[1:] == ["1.0", "4"]
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+             *(f"examples/{name}.py" for name in EXAMPLES)]
+)  # fmt: skip
+def test_what_a_page_imports_is_public(page: str) -> None:
+    named = {one or other for one, other in IMPORT.findall((ROOT / page).read_text("utf-8"))}
+    assert named <= {"turnwise", *EXTENSION_POINTS}

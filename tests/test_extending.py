@@ -1,0 +1,49 @@
+"""The pages of docs/extending are what the registry knows, and their examples do what is required."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from turnwise.cli.app import run
+from turnwise.registry import KINDS, likely_component
+from turnwise.scaffold.pages import index, page
+
+PAGES = Path(__file__).parents[1] / "docs" / "extending"
+STARTED = ("engine", "sandbox")  # to check one of them takes a minute: tests/plugin does so for the engine
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_what_the_registry_knows(kind: str) -> None:
+    remedy = "write it anew: python -m turnwise.scaffold.pages"
+    assert (PAGES / f"{kind}.md").read_text("utf-8") == page(kind), remedy
+    assert (PAGES / "README.md").read_text("utf-8") == index(), remedy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_example_is_short_and_does_what_is_required(kind: str, tmp_path: Path) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", (PAGES / f"{kind}.md").read_text("utf-8"), re.DOTALL)
+    assert len([line for line in source.splitlines() if line.strip()]) <= 20
+    file = tmp_path / f"{kind}_example.py"
+    file.write_text(source.replace("mine", f"page_{kind}"))
+    if kind in STARTED:
+        from turnwise.envs.sources import load_module
+
+        load_module(str(file))
+    else:
+        assert run(["check", str(file)]) == 0
+    found = likely_component(kind, f"page_{kind}")
+    assert found is not None
+    assert found.package.endswith(file.name)
+    _forget(kind, f"page_{kind}")
+
+
+def _forget(kind: str, name: str) -> None:
+    """Other tests of the same process look at all that is registered."""
+    from turnwise import registry
+
+    del registry._components[kind, name]

@@ -1,0 +1,287 @@
+"""Losses of whole minibatches, and trajectories whose rows are in different micro-batches."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from signals_by_hand import measured, signals
+from test_learner import SHAPES, Measured, advantages, assert_same, spoken
+from torch import Tensor
+
+from turnwise.agents.core import Episode
+from turnwise.envs.core import EndReason
+from turnwise.registry import Component, components, get_component
+from turnwise.trainers.check.losses import whole
+from turnwise.trainers.core import PartState, TokenBatch, TokenLoss, WholeBatch, WholeLoss
+from turnwise.trainers.learn.collate import TrainingBatch, collate, micro_batches
+from turnwise.trainers.learn.minibatch import is_cut
+from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm
+from turnwise.trainers.learn.options import OptimizerOptions
+
+LOSSES = components("loss")
+ORDER = [4, 0, 5, 2, 3, 1]  # of episodes; groups are the first three and the last three
+
+
+class Stepping(Measured):
+    """Keeps the gradients of each step, and moves the policy by the same small step whatever they are."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.seen: list[list[Tensor]] = []
+
+    def _descend(self, learning_rate: float) -> float:
+        norm = super()._descend(learning_rate)
+        self.seen.append(self.gradients)
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                parameter.add_(0.02 * torch.sin(torch.arange(parameter.numel())).view(parameter.shape))
+        return norm
+
+
+def played() -> list[Episode]:
+    """Six episodes, some solved; the first in three rows, the third in two."""
+    fresh = {0: frozenset({1, 2}), 2: frozenset({1})}
+    episodes = [spoken(shape, i, fresh=fresh.get(i, frozenset())) for i, shape in enumerate(SHAPES)]
+    return [
+        dataclasses.replace(one, end=EndReason.SOLVED) if i in (0, 3, 4) else one
+        for i, one in enumerate(episodes)
+    ]
+
+
+def aim(entry: Component, correction: str = "tis", level: str = "trajectory") -> Objective:
+    """One loss, and the clipped one beside those of the whole."""
+    loss = entry.build({})
+    token = [LossTerm(entry.name, loss, 0.7)] if not entry.whole else []
+    beside = [LossTerm("clip", get_component("loss", "clip").build({}), 1.0)] if entry.whole else []
+    return Objective(
+        [*token, *beside],
+        get_component("reduce", "turn_mean").build({}),
+        get_component("correction", correction).build({"level": level}),
+        reference="reference" in entry.needs,
+        whole=[WholeTerm(entry.name, loss, 0.7)] if entry.whole else [],
+    )
+
+
+def steps(
+    model: Any,
+    batch: TrainingBatch,
+    given: Tensor,
+    objective: Objective,
+    reference: Any = None,
+    **options: Any,
+) -> Stepping:
+    learner = Stepping(model, OptimizerOptions(**options), reference=reference)
+    learner.update(batch, given, objective)
+    return learner
+
+
+# --- how rows are cut and ordered --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", LOSSES, ids=lambda entry: entry.name)
+def test_micro_batches_and_the_order_of_rows_change_nothing(
+    random_model: Callable[..., Any], entry: Component
+) -> None:
+    episodes, reference = played(), random_model(seed=5)
+    batch = collate([episodes[:3], episodes[3:]])
+    given = advantages(batch)
+    first = steps(random_model(), batch, given, aim(entry), reference, epochs=2, micro_tokens=10_000)
+    assert is_cut(batch.rows, list(micro_batches(batch.rows, 1)))
+    each = steps(random_model(), batch, given, aim(entry), reference, epochs=2, micro_tokens=1)
+    moved = collate([[episodes[i] for i in ORDER if i >= 3], [episodes[i] for i in ORDER if i < 3]])
+    order = [i for i in ORDER if i >= 3] + [i for i in ORDER if i < 3]
+    other = steps(random_model(), moved, given[order], aim(entry), reference, epochs=2, micro_tokens=30)
+    assert len(first.seen) == 2
+    for one, two, three in zip(first.seen, each.seen, other.seen, strict=True):
+        assert max(float(g.abs().max()) for g in one) > 1e-6
+        # In the second step disco's penalty multiplies the rounding of float32 by a thousand (measured: 3e-6).
+        assert_same(one, two, 3e-5)
+        assert_same(one, three, 3e-5)
+
+
+def test_one_hundred_rewritten_turns_are_learned_within_the_limit(random_model: Callable[..., Any]) -> None:
+    """Every turn is a row: no forward pass is longer than the limit, and the gradients are those of the uncut batch."""
+    turns = [(3 + k % 4, 1 + k % 3) for k in range(100)]
+    long = spoken([(2, 1)], 0)
+    pieces = [spoken([shape], k + 1) for k, shape in enumerate(turns)]
+    rewritten = [
+        dataclasses.replace(
+            piece.trajectory.turns[0], reply=piece.trajectory.turns[0].reply._replace(fresh=True)
+        )
+        for piece in pieces
+    ]
+    trajectory = dataclasses.replace(long.trajectory, turns=tuple(rewritten))
+    episode = dataclasses.replace(long, trajectories={"agent": trajectory}, end=EndReason.SOLVED)
+    batch = collate([[episode, spoken([(4, 2), (3, 3)], 200), spoken([(5, 4)], 201)]])
+    assert len(batch.rows.length_R) == 102
+    given, found = advantages(batch), []
+    for most in (48, 100_000):
+        head = signals("progress")
+        learner = Stepping(random_model(), OptimizerOptions(epochs=2, micro_tokens=most), heads=head.heads)
+        ready = measured(head, learner, batch)
+        sizes, hidden = [], learner.reader.hidden
+        learner.reader.hidden = lambda m, part: sizes.append(part.token_RT.numel()) or hidden(m, part)  # noqa: B023
+        metrics = learner.update(ready, given, aim(get_component("loss", "kl_cov")))
+        assert max(sizes) <= most
+        found.append((learner.seen, metrics))
+    (cut, low), (uncut, high) = found
+    for one, two in zip(cut, uncut, strict=True):
+        assert_same(one, two, 1e-5)
+    assert low == pytest.approx(high, rel=1e-3, abs=1e-5)
+    assert low["progress_error"] > 0
+
+
+@pytest.mark.parametrize(("level", "passes"), [("token", 1), ("turn", 1), ("trajectory", 2)])
+def test_only_what_asks_for_cut_trajectories_costs_a_pass(
+    random_model: Callable[..., Any], level: str, passes: int
+) -> None:
+    episodes = played()
+    batch, clip = collate([episodes]), get_component("loss", "clip")
+    for most, wanted in ((1, passes), (10_000, 1)):
+        learner, rows = Stepping(random_model(), OptimizerOptions(micro_tokens=most)), list[int]()
+        hidden = learner.reader.hidden
+        learner.reader.hidden = lambda m, part: rows.append(len(part.token_RT)) or hidden(m, part)  # noqa: B023
+        learner.update(batch, advantages(batch), aim(clip, level=level))
+        assert sum(rows) == wanted * len(batch.rows.length_R)
+
+
+# --- the two steps are the gradient --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in LOSSES if entry.whole])
+def test_slopes_on_detached_scores_are_the_gradient_through_the_model(
+    random_model: Callable[..., Any], name: str
+) -> None:
+    """Against the loss as a function of the weights, by plain autograd through one forward pass a row."""
+    entry, model, episodes = get_component("loss", name), random_model(), played()
+    batch = collate([episodes[:3], episodes[3:]])
+    given, objective = advantages(batch), dataclasses.replace(aim(entry), terms=[])
+    seen: list[WholeBatch] = []
+    loss = entry.build({})
+
+    def watch(batch: WholeBatch) -> WholeLoss:
+        seen.append(batch)
+        return loss(batch)
+
+    watched = dataclasses.replace(objective, whole=[WholeTerm(name, watch, 1.0)])
+    learner = steps(model, batch, given, watched, epochs=2, micro_tokens=30)
+    model = random_model()
+    for step, (found, told) in enumerate(zip(learner.seen, seen, strict=True)):
+        rows = batch.rows
+        logp = [
+            model(rows.token_RT[r : r + 1, :n]).logits[0].log_softmax(-1)
+            for r, n in enumerate(rows.length_R.tolist())
+        ]
+        logp_RT, entropy_RT = torch.zeros(rows.mask_RT.shape), torch.zeros(rows.mask_RT.shape)
+        for r, one in enumerate(logp):
+            n = len(one)
+            logp_RT[r, 1:n] = one[:-1].gather(-1, rows.token_RT[r, 1:n, None])[:, 0]
+            entropy_RT[r, 1:n] = -(one[:-1].exp() * one[:-1]).sum(-1)
+        logp_RT, entropy_RT = logp_RT * rows.mask_RT, entropy_RT * rows.mask_RT
+        direct = dataclasses.replace(told, logp_RT=logp_RT.double(), entropy_RT=entropy_RT.double())
+        wanted = torch.autograd.grad(loss(direct).loss, list(model.parameters()))
+        assert told.success_B.tolist() == [True, False, False, True, True, False]
+        assert torch.allclose(told.return_B, batch.turns.return_B)
+        assert (float((told.logp_RT.detach() - told.old_logp_RT).abs().max()) > 1e-3) == (step > 0)
+        assert_same([*wanted], found, 1e-5)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.02 * torch.sin(torch.arange(parameter.numel())).view(parameter.shape))
+
+
+def test_the_whole_has_what_was_played_and_not_read(random_model: Callable[..., Any]) -> None:
+    """Trajectories of weight 0 have no row, and count; each minibatch numbers its own from 0."""
+    episodes, seen = played(), list[WholeBatch]()
+    batch = collate([episodes[:3], episodes[3:]])
+
+    def watch(batch: WholeBatch) -> WholeLoss:
+        seen.append(batch)
+        return WholeLoss(batch.logp_RT.sum(), {})
+
+    objective = dataclasses.replace(aim(LOSSES[0]), terms=[], whole=[WholeTerm("watch", watch, 1.0)])
+    weight_B = torch.tensor([1.0, 0.0, 0.5, 2.0, 0.0, 1.0])
+    learner = Stepping(random_model(), OptimizerOptions(minibatches=2))
+    learner.update(batch, advantages(batch), objective, weight_B=weight_B, order=[1, 0])
+    second, first = seen
+    assert (first.weight_B.tolist(), second.weight_B.tolist()) == ([1.0, 0.0, 0.5], [2.0, 0.0, 1.0])
+    assert first.group_B.tolist() == second.group_B.tolist() == [0, 0, 0]
+    assert first.trajectory_R.tolist() == [0, 0, 0, 2, 2]
+    assert second.trajectory_R.tolist() == [0, 2]
+    assert second.success_B.tolist() == [True, True, False]
+    assert first.weight_RT.sum() < 1, "the trajectory that was not read is in the denominator"
+
+
+# --- losses that remember -----------------------------------------------------------------------------
+
+
+class Baseline:
+    """Minus (return − its running mean)·log π."""
+
+    def __init__(self, *, rate: float = 0.5) -> None:
+        self.rate, self.mean = rate, 0.0
+
+    def __call__(self, batch: WholeBatch) -> WholeLoss:
+        gain_R = (batch.return_B - self.mean)[batch.trajectory_R]
+        self.mean += self.rate * (float(batch.return_B.mean()) - self.mean)
+        loss_RT = -gain_R[:, None] * batch.logp_RT * batch.mask_RT
+        return WholeLoss((batch.weight_RT * loss_RT).sum(), {"baseline": torch.tensor(self.mean)})
+
+    def state(self) -> PartState:
+        return PartState({"mean": self.mean})
+
+    def restore(self, state: PartState) -> None:
+        self.mean = float(state.numbers["mean"])  # pyright: ignore
+
+
+def entry_of(target: Any) -> Component:
+    return Component("loss", "remembers", target, __name__, __file__, whole=True, slope="own")
+
+
+def test_a_loss_that_remembers_is_held_to_its_state() -> None:
+    from turnwise.requirements import BrokenRequirement
+    from turnwise.trainers.check.losses import goes_on_where_it_was
+
+    class Forgetful(Baseline):
+        def restore(self, state: PartState) -> None:
+            pass
+
+    assert goes_on_where_it_was(entry_of(Baseline)) == "the same next losses"
+    with pytest.raises(BrokenRequirement, match="differs"):
+        goes_on_where_it_was(entry_of(Forgetful))
+    with pytest.raises(BrokenRequirement, match="whole=True"):
+        goes_on_where_it_was(dataclasses.replace(entry_of(Baseline), whole=False))
+
+
+def test_slopes_and_rows_are_held_to_what_a_loss_declares() -> None:
+    from turnwise.requirements import BrokenRequirement
+    from turnwise.trainers.check.losses import rows_do_not_matter, slope_at_zero_staleness
+
+    def doubled(batch: TokenBatch) -> TokenLoss:
+        return TokenLoss(-2 * batch.advantage_RT * batch.logp_RT * batch.mask_RT, {})
+
+    def centred(batch: TokenBatch) -> TokenLoss:
+        loss_RT = -(batch.advantage_RT - batch.advantage_RT.mean()) * batch.logp_RT
+        return TokenLoss(loss_RT * batch.mask_RT, {})
+
+    def first_row(batch: WholeBatch) -> WholeLoss:
+        return WholeLoss((batch.weight_RT * batch.logp_RT)[0].sum(), {})
+
+    one = dataclasses.replace(entry_of(doubled), whole=False, slope="-c·A")
+    assert slope_at_zero_staleness(one) == "-c·A"
+    with pytest.raises(BrokenRequirement, match=r"Declared slope '-A', measured -c·A"):
+        slope_at_zero_staleness(dataclasses.replace(one, slope="-A"))
+    with pytest.raises(BrokenRequirement, match="whole=True"):
+        rows_do_not_matter(dataclasses.replace(entry_of(centred), whole=False))
+    with pytest.raises(BrokenRequirement, match="order of rows"):
+        rows_do_not_matter(entry_of(first_row))
+    assert whole(0).success_B.any()

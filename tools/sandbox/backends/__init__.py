@@ -1,0 +1,1 @@
+"""Ways of running a sandbox, one in a file; :mod:`turnwise.tools.sandbox.registry` finds them by name."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the learner: ``turnwise bench train`` and ``turnwise bench credit``."""

@@ -1,0 +1,130 @@
+"""What is required of samplers, on two small suites."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+
+from turnwise.agents.core import Episode
+from turnwise.envs.core import EndReason
+from turnwise.envs.registry import suite_task
+from turnwise.registry import Component
+from turnwise.requirements import Requirements, require
+from turnwise.tasks.core import Split, derive_rng
+from turnwise.trainers.check.options import EVERY_PART
+from turnwise.trainers.core import PartState
+from turnwise.trainers.kit.toy_batches import episode
+from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup, example_setup
+
+UPDATES = 4
+
+
+def outcomes(update: int, requests: Sequence[GroupRequest]) -> list[SeenGroup]:
+    """What came of requests, were a policy to succeed by chance, each task with a chance of its own."""
+    seen: list[SeenGroup] = []
+    for request in requests:
+        rng = derive_rng("outcome", request.index)
+        likely, rng = rng.random(), derive_rng("outcome", update, request.index)
+        played: list[Episode] = []
+        for _ in range(request.episodes):
+            solved = rng.random() < likely
+            played.append(episode([float(solved)], end=EndReason.SOLVED if solved else EndReason.FAILED))
+        seen.append(SeenGroup(request, played, 0.5))
+    return seen
+
+
+def advanced(sampler: Sampler, updates: int = UPDATES) -> Sampler:
+    """The sampler after some updates of two rounds."""
+    setup = sampler.setup
+    for update in range(updates):
+        asked = [
+            *sampler.plan(update, 0, setup.groups),
+            *sampler.plan(update, setup.groups, setup.most - setup.groups),
+        ]
+        sampler.seen(update, outcomes(update, asked))
+    return sampler
+
+
+def _made(entry: Component) -> Sampler:
+    return entry.build({})(example_setup())
+
+
+def plans_training_tasks(entry: Component) -> str:
+    """As many requests as are asked for, each for the training task of its index, of a suite of the mixture."""
+    sampler = _made(entry)
+    setup = sampler.setup
+    for update in range(UPDATES):
+        asked = sampler.plan(update, 0, setup.groups)
+        require(len(asked) == setup.groups, f"It plans {len(asked)} of {setup.groups} groups.")
+        for request in asked:
+            suite = setup.mixture.suite_of(request.index)
+            require(request.suite == suite.name, f"Task {request.index} is of {suite.name}.")
+            own = suite_task(suite, Split.TRAIN, request.index)
+            require(request.task == own, f"It plans what is not training task {request.index}.")
+            require(math.isfinite(request.weight) and request.weight > 0, f"A weight is {request.weight}.")
+            require(
+                request.episodes in sampler.sizes, f"{request.episodes} episodes are not among its sizes."
+            )
+        sampler.seen(update, outcomes(update, asked))
+    return f"{UPDATES} updates"
+
+
+def plans_by_seed_and_update(entry: Component) -> None:
+    """Equal plans from equal histories, however often it is asked; nothing of Python's own chance."""
+    random.seed(1)
+    one = advanced(_made(entry))
+    random.seed(2)
+    other = advanced(_made(entry))
+    plan = one.plan(UPDATES, 0, 4)
+    require(plan == one.plan(UPDATES, 0, 4), "Asked twice, it answers otherwise.")
+    require(plan == other.plan(UPDATES, 0, 4), "Two of them with one seed and one history differ.")
+
+
+def plans_in_rounds(entry: Component) -> None:
+    """An update that is planned in two rounds has the tasks of one that is planned at once, none of them twice."""
+    sampler = advanced(_made(entry))
+    whole = sampler.plan(UPDATES, 0, 8)
+    rounds = [*sampler.plan(UPDATES, 0, 3), *sampler.plan(UPDATES, 3, 5)]
+    require(rounds == whole, "In two rounds it plans other tasks.")
+    require(len({request.index for request in whole}) == len(whole), "It plans a task twice in an update.")
+
+
+def says_whether_tasks_return(entry: Component) -> str:
+    """``returns`` is declared where an earlier task is planned again."""
+    sampler = _made(entry)
+    known, again = set[int](), False
+    for update in range(3 * UPDATES):
+        asked = sampler.plan(update, 0, sampler.setup.most)
+        again |= any(request.index in known for request in asked)
+        for request in asked:
+            require(not request.visits or request.index in known, "It counts visits that were not made.")
+        known |= {request.index for request in asked}
+        sampler.seen(update, outcomes(update, asked))
+    require(sampler.returns or not again, "Tasks return, and it does not say so (returns = True).")
+    return "tasks return" if again else "tasks are new"
+
+
+def goes_on_where_it_was(entry: Component) -> None:
+    """Its state, through JSON and into another one of it, gives the same plans from there on."""
+    one, other = advanced(_made(entry)), _made(entry)
+    state = one.state()
+    other.restore(PartState(json.loads(json.dumps({**state.numbers})), state.tensors))
+    for update in range(UPDATES, 2 * UPDATES):
+        asked = one.plan(update, 0, 8)
+        require(asked == other.plan(update, 0, 8), "It plans otherwise after its state was restored.")
+        for sampler in (one, other):
+            sampler.seen(update, outcomes(update, asked))
+
+
+REQUIREMENTS: dict[str, Requirements] = {
+    "sampler": {
+        **EVERY_PART,
+        "plans training tasks": plans_training_tasks,
+        "plans by seed and update": plans_by_seed_and_update,
+        "plans in rounds": plans_in_rounds,
+        "says whether tasks return": says_whether_tasks_return,
+        "goes on where it was": goes_on_where_it_was,
+    }
+}

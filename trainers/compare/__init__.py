@@ -1,0 +1,1 @@
+"""``turnwise compare``: runs, checkpoints and evaluations beside each other, like with like."""

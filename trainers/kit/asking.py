@@ -1,0 +1,86 @@
+"""Questions to a judge: any policy answers one message with another."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Sequence
+from random import Random
+
+from turnwise.agents.core import Episode, Policy
+from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.rollout import rollout_episode
+from turnwise.envs.core import AgentEnv, EndReason, Transition
+from turnwise.envs.messages import Message
+from turnwise.errors import EngineError
+from turnwise.tasks.core import Json, Split, Task, derive_rng
+from turnwise.trainers.core import Group
+
+SHOWN = 1500
+"""Characters of one message that a judge sees: its beginning and its end."""
+TOGETHER = 32
+"""Questions in flight."""
+
+
+class JudgeQuestion(AgentEnv[str]):
+    """One question; the answer ends the episode."""
+
+    blocking = False
+
+    @classmethod
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        return Task("judge", "?", {"salt": rng.getrandbits(32)})
+
+    def initial(self, task: Task) -> tuple[str, str]:
+        return "", task.prompt
+
+    def transition(self, state: str, action: Message) -> Transition[str]:
+        return Transition(action.content, "", {"outcome": 0.0}, EndReason.SOLVED)
+
+
+@functools.cache
+def judge_policy(spec: str) -> Policy:
+    """The policy that a judge part names; made once, on first use."""
+    return make_policy(spec)
+
+
+async def ask(policy: Policy, questions: Sequence[str], *names: Json) -> list[str]:
+    """The policy's answers, in order. ``names`` make repeated questions different samples.
+
+    Raises:
+        EngineError: the judge cannot be reached. An update without its judge is not made.
+    """
+    free = asyncio.Semaphore(TOGETHER)
+
+    async def one(question: str) -> str:
+        async with free:
+            seed = derive_rng("judge", question, *names).getrandbits(62)
+            episode = await rollout_episode(JudgeQuestion(), policy, Task("judge", question), seed=seed)
+        if not episode.outcome.counts:
+            raise EngineError(
+                f"The judge {policy.name} did not answer: {episode.error[:200]}", "See to it that it is up."
+            )
+        return episode.trajectory.turns[-1].action.content if episode.trajectory.turns else ""
+
+    return list(await asyncio.gather(*map(one, questions)))
+
+
+def transcript(episode: Episode) -> str:
+    """The task and all turns, numbered from 1, as a judge reads them."""
+    trajectory = episode.trajectory
+    lines: list[str] = []
+    for number, turn in enumerate(trajectory.turns, 1):
+        lines += [f"[told] {_short(m.content)}" for m in turn.observation if m.role != "system"]
+        called = " ".join(f"{call.name}({call.arguments})" for call in turn.action.tool_calls)
+        lines.append(f"[turn {number}] {_short(f'{turn.action.content} {called}'.strip())}")
+    lines += [f"[told] {_short(m.content)}" for m in trajectory.final]
+    return "\n".join(lines)
+
+
+def counting(group: Group) -> list[int]:
+    """The episodes of a group that a judge is asked about."""
+    return [i for i, episode in enumerate(group) if episode.outcome.counts and episode.trajectory.turns]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"

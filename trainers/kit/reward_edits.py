@@ -1,0 +1,52 @@
+"""Helpers to replace rewards: episodes are immutable, and a turn's reward is the sum of its components."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from turnwise.agents.core import Episode, Turn
+
+Turns: TypeAlias = Sequence[Turn]
+
+
+def part_total(turns: Turns, part: str) -> float:
+    """The sum of one reward component."""
+    return sum(turn.rewards.get(part, 0.0) for turn in turns)
+
+
+def with_part(turn: Turn, part: str, value: float) -> Turn:
+    """The turn with one reward component replaced; its reward is the new sum.
+
+    A reward that was never itemised is taken as ``outcome``.
+
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> turn = with_part(episode([0.5]).trajectory.turns[0], "cost", -0.125)
+    >>> turn.reward, dict(turn.rewards)
+    (0.375, {'outcome': 0.5, 'cost': -0.125})
+    """
+    rewards = {**(turn.rewards or {"outcome": turn.reward}), part: value}
+    return dataclasses.replace(turn, reward=float(sum(rewards.values())), rewards=rewards)
+
+
+def with_signals(episode: Episode, signals: Sequence[Mapping[str, float]]) -> Episode:
+    """The episode with these signals added to the turns of its first trajectory, one mapping per turn."""
+    first = episode.trajectory
+    turns = tuple(
+        dataclasses.replace(turn, signals={**turn.signals, **more})
+        for turn, more in zip(first.turns, signals, strict=True)
+    )
+    changed = dataclasses.replace(first, turns=turns)
+    return dataclasses.replace(episode, trajectories={**episode.trajectories, first.agent: changed})
+
+
+def replace_turns(episode: Episode, change: Callable[[Turns], Turns]) -> Episode:
+    """The episode with the turns of every trajectory replaced."""
+    return dataclasses.replace(
+        episode,
+        trajectories={
+            name: dataclasses.replace(trajectory, turns=tuple(change(trajectory.turns)))
+            for name, trajectory in episode.trajectories.items()
+        },
+    )

@@ -1,0 +1,56 @@
+"""Arithmetic that losses, corrections and reducers share: ratios, sums per turn and per trajectory."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from turnwise.trainers.core import RowMask, TokenBatch, WholeBatch
+
+Level: TypeAlias = Literal["token", "turn", "trajectory"]
+LOG_RATIO_LIMIT = 20.0  # exp(20) is as good as infinite, and finite
+
+
+def log_ratio(batch: TokenBatch | WholeBatch) -> Tensor:
+    """log π − log π_old, clamped to ±20 and 0 off the mask, (R, T)."""
+    return bounded(batch.logp_RT - batch.old_logp_RT, batch.mask_RT)
+
+
+def bounded(log_ratio_RT: Tensor, mask_RT: Tensor) -> Tensor:
+    """Clamped to ±20 and 0 off the mask, (R, T)."""
+    return log_ratio_RT.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).masked_fill(~mask_RT, 0.0)
+
+
+def token_mean(x_RT: Tensor, mask_RT: Tensor) -> Tensor:
+    """Mean over the sampled tokens, without gradient: a metric."""
+    return (x_RT.detach() * mask_RT).sum() / mask_RT.sum().clamp(min=1)
+
+
+def units(rows: RowMask | TokenBatch | WholeBatch, level: Level) -> tuple[Tensor, int]:
+    """Which unit each sampled token belongs to, numbered from 0 (-1 off the mask), and how many there are.
+
+    A trajectory may lie in several rows, and so may a turn: its unit is the same in all of them.
+    """
+    mask_RT = rows.mask_RT
+    trajectory_RT = rows.trajectory_R[:, None].expand_as(mask_RT)
+    if level == "token":
+        key = torch.arange(int(mask_RT.sum()), device=mask_RT.device)
+    elif level == "trajectory":
+        key = trajectory_RT[mask_RT]
+    else:
+        key = torch.stack([trajectory_RT[mask_RT], rows.turn_RT[mask_RT]], dim=1)
+    names, label = key.unique(dim=0, return_inverse=True)
+    unit_RT = torch.full_like(mask_RT, -1, dtype=torch.long)
+    unit_RT[mask_RT] = label
+    return unit_RT, len(names)
+
+
+def unit_sum(x_RT: Tensor, unit_RT: Tensor, n: int) -> Tensor:
+    """Sum of ``x`` over the unit of each token, given to the token; 0 off the mask, (R, T)."""
+    on_RT = unit_RT >= 0
+    total = x_RT.new_zeros(n).index_add_(0, unit_RT[on_RT], x_RT[on_RT])
+    sum_RT = torch.zeros_like(x_RT)
+    sum_RT[on_RT] = total[unit_RT[on_RT]]
+    return sum_RT

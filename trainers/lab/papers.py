@@ -1,0 +1,76 @@
+"""Which paper is where: ``python -m turnwise.trainers.lab.papers > docs/papers.md``, from the registry alone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from turnwise.registry import Component, components
+from turnwise.trainers.core import SEAMS
+
+
+def every_component() -> list[Component]:
+    """All parts of all seams, in the order in which a batch passes them."""
+    return [entry for seam in SEAMS for entry in components(seam)]
+
+
+def home(entry: Component) -> str:
+    """The file of a part, relative to the repository.
+
+    >>> from turnwise.registry import get_component
+    >>> home(get_component("credit", "rloo"))
+    'trainers/credit/rloo.py'
+    """
+    return str(PurePosixPath(*inspect.unwrap(entry.target).__module__.split(".")[1:])) + ".py"
+
+
+def row(entry: Component) -> str:
+    """A line of the table."""
+    paper = f"[{entry.paper}](https://arxiv.org/abs/{entry.paper})" if entry.paper else "–"
+    evidence = entry.bias or "–"
+    cells = (
+        paper,
+        f"`{entry.name}`",
+        entry.kind,
+        f"[{home(entry)}](../{home(entry)})",
+        entry.summary,
+        evidence,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def table(entries: Iterable[Component]) -> str:
+    """A Markdown table of these parts, by paper."""
+    head = ("paper", "component", "seam", "file", "what it does", "declared bias, measured")
+    ordered = sorted(entries, key=lambda entry: (entry.paper, SEAMS.index(entry.kind), entry.name))
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *map(row, ordered)]
+    return "\n".join(lines)
+
+
+def report() -> str:
+    """The page."""
+    entries = every_component()
+    cited = [entry for entry in entries if entry.paper]
+    own = [entry for entry in entries if not entry.paper]
+    count = len({entry.paper for entry in cited})
+    return f"""# Papers and where they are
+
+This page is written by `python -m turnwise.trainers.lab.papers`; `tests/trainers/test_papers.py` keeps it up to date.
+{count} papers, {len(entries)} components, {sum(entry.kind == "credit" for entry in entries)} of them credit rules.
+
+The evidence for a formula is the example worked by hand in its docstring, which runs as a test, together with the
+contract tests in `tests/contract/`. A declared bias is compared with exact policy gradients
+(`tests/contract/test_parts.py`, figures in [credit-bias.md](credit-bias.md)). The docstring of a rule says what it
+leaves out of its paper, and what it adds.
+
+{table(cited)}
+
+## Without a paper
+
+{table(own)}
+"""
+
+
+if __name__ == "__main__":
+    print(report(), end="")

@@ -1,0 +1,357 @@
+"""The learner: forward, loss, backward, step. It knows no algorithm by name.
+
+A batch's denominators are fixed by the reducer before it is cut into micro-batches, and whatever looks at several rows
+(losses of the whole, corrections and heads by trajectory) is evaluated once, before any micro-batch has a gradient. So
+how a batch is cut changes nothing but the rounding, and no forward pass is longer than ``micro_tokens`` or one row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from turnwise.errors import RunError
+from turnwise.trainers.core import TokenCredit
+from turnwise.trainers.kit.token_credit import on_tokens
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
+from turnwise.trainers.learn.heads import Head, HeadErrors
+from turnwise.trainers.learn.minibatch import (
+    Constants,
+    Minibatch,
+    is_cut,
+    minibatches,
+    reducer_weights,
+    tokens_of,
+    whole_of,
+)
+from turnwise.trainers.learn.model import trainable
+from turnwise.trainers.learn.objective import Objective, policy_loss, whole_slopes
+from turnwise.trainers.learn.options import OptimizerOptions
+from turnwise.trainers.learn.passes import Means, PassPart, Reader, Scores
+
+MAX_SKIPPED = 10
+"""Steps in a row without finite gradients after which a run stops."""
+
+
+class Learner:
+    """A model, its optimizer, and the passes over them.
+
+    Args:
+        model: a Hugging Face causal model or a peft model, on its device.
+        options: of the optimizer.
+        heads: on the model's hidden states, trained with it.
+        reference: a frozen model, where a loss needs one. A peft model is its own reference without
+            its adapters.
+        temperature: at which the engine samples; log-probabilities are of that distribution.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        options: OptimizerOptions,
+        *,
+        heads: Sequence[Head] = (),
+        reference: nn.Module | None = None,
+        temperature: float = 1.0,
+    ) -> None:
+        self.model, self.heads, self.reference = model, heads, reference
+        self.options = options
+        self.device = next(model.parameters()).device
+        self.reader = Reader(self.device, temperature, options.precision)
+        self.reset_optimizer_state()
+
+    @property
+    def modules(self) -> list[nn.Module]:
+        """The model and its heads, as far as there are any."""
+        return [self.model, *(head.module for head in self.heads if head.module is not None)]
+
+    def reset_optimizer_state(self) -> None:
+        """Forget the moments, as between a warm start and reinforcement."""
+        self.optimizer = make_optimizer(self.modules, self.options)
+        self.steps = 0
+        self.skipped_in_a_row = 0
+
+    # --- passes without gradient -----------------------------------------------------------------
+
+    @torch.no_grad()
+    def score(self, rows: TokenRows, row_M: Tensor | None = None, *, reference: bool = False) -> Tensor:
+        """Log-probabilities of the sampled tokens, (R, T), on the CPU; zero outside rows ``row_M``."""
+        logp_RT = torch.zeros(rows.mask_RT.shape)
+        with contextlib.ExitStack() as stack:
+            model = self._reference(stack) if reference else self.model
+            for index_M in micro_batches(rows, self.options.micro_tokens, row_M):
+                part = rows.select(index_M)
+                logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(model, part).logp_RT.cpu()
+        return logp_RT
+
+    @torch.no_grad()
+    def read(
+        self, rows: TokenRows, readers: Sequence[Callable[[PassPart], None]], row_M: Tensor | None = None
+    ) -> None:
+        """One forward pass over rows (all if None), in micro-batches, which all ``readers`` look at."""
+        for index_M in micro_batches(rows, self.options.micro_tokens, row_M):
+            part = PassPart(self.reader, self.model, rows.select(index_M), index_M)
+            for read in readers:
+                read(part)
+
+    # --- passes with gradient --------------------------------------------------------------------
+
+    def update(
+        self,
+        batch: TrainingBatch,
+        credit: Tensor | TokenCredit,
+        objective: Objective,
+        *,
+        weight_B: Tensor | None = None,
+        aims: Tensor | TokenCredit | None = None,
+        order: Sequence[int] | None = None,
+    ) -> dict[str, float]:
+        """Train on a batch: ``epochs`` × ``minibatches`` optimizer steps. Returns metrics, averaged.
+
+        A minibatch holds whole groups. Trajectories of weight 0 are not read, and count in denominators. A batch
+        without a single sampled token to learn from changes nothing and gives no metrics.
+
+        Args:
+            batch: of whole groups, all that was played.
+            credit: the advantage of each turn, or of each sampled token.
+            objective: the losses.
+            weight_B: multiplies a trajectory's advantages; 1 if None.
+            aims: what heads are fitted by: the credit rule's own advantages; ``credit`` if None.
+            order: groups in the order in which minibatches take them; as they come if None.
+
+        Raises:
+            RunError: gradients were not finite for too many steps in a row.
+        """
+        rows, turns = batch.rows, batch.turns
+        weight_B = torch.ones(len(turns.group_B)) if weight_B is None else weight_B.float()
+        chunks = minibatches(batch, weight_B, order, self.options.minibatches)
+        if not chunks:
+            return {}
+        # The first step's own forward pass is that of the old weights, so its rows need no other.
+        later = [chunk.row_M for chunk in chunks[1:]]
+        kept_M = torch.cat([chunk.row_M for chunk in chunks])
+        constants = Constants(
+            old_RT=self.score(rows, torch.cat(later)) if later else torch.zeros(rows.mask_RT.shape),
+            reference_RT=self.score(rows, kept_M, reference=True) if objective.reference else None,
+            advantage_RT=(on_tokens(credit, turns) * weight_B[rows.trajectory_R][:, None]).float(),
+            group_R=turns.group_B[rows.trajectory_R],
+            weight_B=weight_B,
+            aims=credit if aims is None else aims,
+        )
+        metrics, skipped = Means(), 0
+        for step in range(self.options.epochs * len(chunks)):
+            chunk = chunks[step % len(chunks)]
+            metrics.add(self._backward(batch, chunk, constants, objective, first=step == 0))
+            norm = self._descend(self._rate())
+            skipped += norm is None
+            metrics.add({} if norm is None else {"grad_norm": norm})
+        return {**metrics.values(), "skipped_steps": float(skipped)}
+
+    def supervise(self, rows: TokenRows, observation_weight: float, learning_rate: float) -> dict[str, float]:
+        """One step of cross-entropy on actions, and on observations by ``observation_weight``.
+
+        Raises:
+            RunError: gradients were not finite for too many steps in a row.
+        """
+        position_RT = torch.arange(rows.token_RT.shape[1])
+        inside_RT = (position_RT < rows.length_R[:, None]) & (position_RT > 0)
+        weight_RT = torch.where(rows.mask_RT, 1.0, observation_weight) * inside_RT
+        total, metrics = weight_RT.sum(), Means()
+        for index_M in micro_batches(rows, self.options.micro_tokens):
+            part = rows.select(index_M)
+            weight_MT = weight_RT[index_M, : part.mask_RT.shape[1]]
+            logp_RT = self.reader.scores(self.model, part._replace(mask_RT=weight_MT > 0)).logp_RT
+            (-(logp_RT * weight_MT.to(self.device)).sum() / total).backward()
+            tokens = int(part.mask_RT.sum())
+            nll = -(logp_RT.detach() * part.mask_RT.to(self.device)).sum() / max(1, tokens)
+            metrics.add({"action_nll": nll}, tokens)
+        norm = self._descend(learning_rate)
+        return {**metrics.values(), **({"skipped_steps": 1.0} if norm is None else {"grad_norm": norm})}
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _backward(
+        self,
+        batch: TrainingBatch,
+        chunk: Minibatch,
+        constants: Constants,
+        objective: Objective,
+        *,
+        first: bool,
+    ) -> dict[str, float]:
+        """Gradients of the objective on a minibatch, one micro-batch after the other."""
+        rows, metrics, tokens = batch.rows, Means(), int(batch.rows.mask_RT[chunk.row_M].sum())
+        parts = list(micro_batches(rows, self.options.micro_tokens, chunk.row_M))
+        counts = {
+            "turns": int(batch.turns.mask_BK[rows.trajectory_R[chunk.row_M].unique()].sum()),
+            "tokens": tokens,
+            "trajectories": len(rows.trajectory_R[chunk.row_M].unique()),
+        }
+        ahead = self._look_ahead(batch, chunk, constants, objective, cut=is_cut(rows, parts), first=first)
+        weight_RT = reducer_weights(rows, chunk, objective.reduce)
+        # Without a look ahead the first step's old log-probabilities are known micro-batch by micro-batch only.
+        known = not first or ahead.scores is not None
+        correction_RT = self._correction(rows, chunk, constants, objective) if known else None
+        slopes = None
+        if ahead.scores is not None and objective.whole:
+            assert correction_RT is not None
+            whole = whole_of(
+                batch, chunk, ahead.scores, constants, correction_RT, weight_RT, objective.signals
+            )
+            slopes = whole_slopes(whole, objective.whole, chunk.row_M, rows.mask_RT.shape)
+            metrics.add(slopes.metrics, tokens)
+        for index_N in parts:
+            seen = PassPart(self.reader, self.model, rows.select(index_N), index_N)
+            with self.reader.precision():
+                part, scores = seen.rows, seen.scores
+                longest = part.mask_RT.shape[1]
+                if first:
+                    constants.old_RT[index_N, :longest] = scores.logp_RT.detach().cpu()
+                sampled = tokens_of(rows, index_N, scores, constants, self.device)
+                corrected_RT = (
+                    objective.correction(sampled)
+                    if correction_RT is None
+                    else correction_RT[index_N, :longest].to(self.device)
+                )
+                weights = weight_RT[index_N, :longest].to(self.device)
+                loss, measured = policy_loss(sampled, corrected_RT, weights, objective)
+                if slopes is not None:
+                    loss = loss + slopes.along(index_N, scores)
+            metrics.add(measured, int(part.mask_RT.sum()))
+            loss = loss + self._head_loss(seen, batch, constants, ahead.errors, counts, metrics)
+            loss.backward()
+        return metrics.values()
+
+    def _look_ahead(
+        self,
+        batch: TrainingBatch,
+        chunk: Minibatch,
+        constants: Constants,
+        objective: Objective,
+        *,
+        cut: bool,
+        first: bool,
+    ) -> _Ahead:
+        """A pass without gradient over the minibatch, where something looks at rows of several micro-batches."""
+        rows, heads = batch.rows, [head for head in self.heads if head.sums_over_turns]
+        found = Scores(torch.zeros(rows.mask_RT.shape), torch.zeros(rows.mask_RT.shape))
+        errors = HeadErrors(len(batch.turns.group_B))
+
+        def score(seen: PassPart) -> None:
+            for x_RT, new_RT in zip(found, seen.scores, strict=True):
+                x_RT[seen.index_N, : new_RT.shape[1]] = new_RT.cpu()
+
+        def fit(seen: PassPart) -> None:
+            for head in heads:
+                for gap in head.gaps(seen, batch, constants.aims):
+                    errors.add(gap)
+
+        scored = bool(objective.whole) or (first and cut and objective.corrects_by_trajectory)
+        readers = [*([score] if scored else []), *([fit] if cut and heads else [])]
+        if readers:
+            self.read(rows, readers, chunk.row_M)
+        if scored and first:
+            constants.old_RT[chunk.row_M] = found.logp_RT[chunk.row_M]
+        return _Ahead(found if scored else None, errors)
+
+    def _correction(
+        self, rows: TokenRows, chunk: Minibatch, constants: Constants, objective: Objective
+    ) -> Tensor:
+        """The correction of a whole minibatch, from old log-probabilities that are known, (R, T) of the batch."""
+        longest = int(rows.length_R[chunk.row_M].max())
+        old_RT = constants.old_RT[chunk.row_M, :longest].to(self.device)
+        scores = Scores(old_RT, torch.zeros_like(old_RT))
+        correction_RT = torch.zeros(rows.mask_RT.shape)
+        sampled = tokens_of(rows, chunk.row_M, scores, constants, self.device)
+        correction_RT[chunk.row_M, :longest] = objective.correction(sampled).float().cpu()
+        return correction_RT
+
+    def _head_loss(
+        self,
+        seen: PassPart,
+        batch: TrainingBatch,
+        constants: Constants,
+        errors: HeadErrors,
+        counts: Mapping[str, int],
+        metrics: Means,
+    ) -> Tensor:
+        """What has the gradient of the heads' squared errors; their mean sizes go into ``metrics``."""
+        loss = torch.zeros((), device=self.device)
+        for head in self.heads:
+            for gap in head.gaps(seen, batch, constants.aims):
+                error_N, share_N = errors.of(gap)
+                # ∂Σ e² = Σ 2e·∂gap, also where the error is a sum over rows that are elsewhere.
+                squares = 2 * (error_N * gap.gap_N).sum()
+                loss = loss + self.options.value_weight * squares / max(1, counts[gap.unit])
+                size = (share_N * error_N.abs()).sum() / share_N.sum().clamp(min=1e-9)
+                weight = len(gap.gap_N) if gap.owner_N is None else float(share_N.sum())
+                metrics.add({gap.metric: size}, weight)
+        return loss
+
+    def _reference(self, stack: contextlib.ExitStack) -> nn.Module:
+        """The frozen model, or this one with its adapters off for as long as ``stack`` lives."""
+        if self.reference is not None:
+            return self.reference
+        disable = getattr(self.model, "disable_adapter", None)
+        if disable is None:
+            raise RunError(
+                "A loss compares with a reference model, and there is none.", "Give the learner one."
+            )
+        stack.enter_context(disable())
+        return self.model
+
+    def _descend(self, learning_rate: float) -> float | None:
+        """One step of the optimizer. Returns the policy's gradient norm; None if it was not finite."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate * group["scale"]
+        limit = (
+            self.options.max_grad_norm
+        )  # for each module, so that a value head far off does not slow the policy
+        norms = [nn.utils.clip_grad_norm_(trainable([module]), limit) for module in self.modules]
+        finite = all(bool(torch.isfinite(norm)) for norm in norms)
+        if finite:  # a single overflow must not destroy the run
+            self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.steps += 1
+        self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
+        if self.skipped_in_a_row >= MAX_SKIPPED:
+            raise RunError(
+                f"The gradients of {MAX_SKIPPED} optimizer steps in a row were not finite; none was taken.",
+                "Lower optimizer.learning_rate, or set optimizer.precision: float32, and resume or start anew.",
+            )
+        return float(norms[0]) if finite else None
+
+    def _rate(self) -> float:
+        return self.options.learning_rate * min(1.0, (self.steps + 1) / max(1, self.options.warmup))
+
+
+class _Ahead(NamedTuple):
+    """What a pass without gradient has found: scores (R, T) of the batch, on the CPU, and the heads' sums."""
+
+    scores: Scores | None
+    errors: HeadErrors
+
+
+def make_optimizer(modules: Sequence[nn.Module], options: OptimizerOptions) -> torch.optim.AdamW:
+    """AdamW on the policy, the first module, and on heads, whose rate is ``scale`` times as high.
+
+    Vectors (norms, biases) are not decayed.
+    """
+    scales = [1.0] + [options.value_learning_rate / options.learning_rate] * (len(modules) - 1)
+    groups = [
+        {"params": parameters, "weight_decay": decay, "scale": scale}
+        for module, scale in zip(modules, scales, strict=True)
+        for parameters, decay in zip(_by_shape(module), (options.weight_decay, 0.0), strict=True)
+        if parameters
+    ]
+    return torch.optim.AdamW(groups, lr=options.learning_rate, betas=options.betas, fused=True)
+
+
+def _by_shape(module: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices, and all else."""
+    parameters = trainable([module])
+    return [p for p in parameters if p.dim() == 2], [p for p in parameters if p.dim() != 2]

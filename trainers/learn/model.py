@@ -1,0 +1,205 @@
+"""The model that is trained: loaded or made, with adapters or without, and what is read off it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from turnwise.errors import MissingDependencyError, RecipeError, RunError
+from turnwise.trainers.learn.options import LoraOptions
+
+LARGE = 1 << 27
+"""Logits (positions × vocabulary) above which they are computed twice instead of kept."""
+
+
+class TokenStats(NamedTuple):
+    """At each wanted position: log-probability of the token, and entropy of the distribution, in nats."""
+
+    logp_N: Tensor
+    entropy_N: Tensor
+
+
+def choose_device(name: str) -> torch.device:
+    """``auto`` is the GPU where there is one.
+
+    Raises:
+        MissingDependencyError: CUDA is asked for and not there.
+    """
+    if name == "cuda" and not torch.cuda.is_available():
+        raise MissingDependencyError(
+            "The recipe asks for a GPU, and none is visible.",
+            "Set device: auto, or repair CUDA (`turnwise doctor`).",
+        )
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def load_model(
+    path: str | Path,
+    device: torch.device,
+    lora: LoraOptions | None = None,
+    *,
+    seed: int = 0,
+    frozen: bool = False,
+    gradient_checkpointing: bool = False,
+) -> nn.Module:
+    """Load a causal language model for training: float32 weights, no dropout, precision as the recipe says.
+
+    Args:
+        path: a Hugging Face id or a folder.
+        device: where it shall be.
+        lora: train adapters, whose first weights are drawn from ``seed``.
+        seed: see ``lora``.
+        frozen: nothing is trained. What is not trained is kept in bfloat16 on CUDA.
+        gradient_checkpointing: compute each layer again in the backward pass instead of keeping it.
+
+    Raises:
+        RecipeError: this architecture knows no gradient checkpointing.
+        RunError: there is no model that can be loaded.
+    """
+    from transformers import AutoModelForCausalLM
+
+    half = (frozen or lora is not None) and device.type == "cuda"
+    with _named(path):
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            path, dtype=torch.bfloat16 if half else torch.float32
+        )
+    _take_dropout_out(model)
+    if frozen:
+        model.requires_grad_(False)
+    if gradient_checkpointing:
+        if not model.supports_gradient_checkpointing:
+            raise RecipeError(
+                f"{type(model).__name__} knows no gradient checkpointing.",
+                "Set model.gradient_checkpointing: false, and optimizer.micro_tokens lower.",
+            )
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    if lora is not None:
+        from peft import LoraConfig, get_peft_model
+
+        config = LoraConfig(
+            r=lora.rank, lora_alpha=lora.alpha, target_modules=lora.targets, task_type="CAUSAL_LM"
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = get_peft_model(model, config, autocast_adapter_dtype=True)
+    # Transformers recomputes layers in training mode only; nothing else depends on the mode here.
+    return model.to(device).train(gradient_checkpointing)
+
+
+def load_tokenizer(path: str | Path) -> Any:
+    """A model's tokeniser.
+
+    Raises:
+        RunError: it cannot be loaded.
+    """
+    from transformers import AutoTokenizer
+
+    with _named(path):
+        return AutoTokenizer.from_pretrained(path)
+
+
+def load_context(path: str | Path) -> int:
+    """The longest sequence that a model was made for, in tokens.
+
+    Raises:
+        RunError: its config cannot be read.
+    """
+    from transformers import AutoConfig
+
+    with _named(path):
+        return AutoConfig.from_pretrained(path).max_position_embeddings
+
+
+@contextlib.contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Tell whatever a library says of a model's files as one error that names the model."""
+    try:
+        yield
+    except Exception as error:  # files may be broken in as many ways as there are formats
+        said = " ".join(str(error).split())[:200]
+        raise RunError(
+            f"The model {path} cannot be loaded: {type(error).__name__}: {said}",
+            "Give a folder with config.json, a tokeniser and weights in safetensors, or a Hugging Face id.",
+        ) from error
+
+
+def _take_dropout_out(model: nn.Module) -> None:
+    """Whichever mode the model is in, it is the policy that the engine samples from."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0  # pyright: ignore[reportArgumentType]
+
+
+def base_of(model: Any) -> Any:
+    """The Hugging Face model inside a peft model, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def hidden_states(model: nn.Module, token_RT: Tensor) -> Tensor:
+    """Last hidden states (R, T, D). Rows are right-padded, so causal attention needs no padding mask."""
+    return base_of(model).get_decoder()(input_ids=token_RT, use_cache=False).last_hidden_state
+
+
+def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperature: float) -> TokenStats:
+    """Log-probability and entropy of the tokens that follow these hidden states."""
+    head = base_of(model).get_output_embeddings()
+    config = base_of(model).config
+    scale, cap = _logit_scale(config), getattr(config, "final_logit_softcapping", None)
+
+    def stats(hidden_MD: Tensor, token_M: Tensor) -> tuple[Tensor, Tensor]:
+        logits_MV = head(hidden_MD).float() * scale
+        if cap:
+            logits_MV = torch.tanh(logits_MV / cap) * cap
+        logp_MV = (logits_MV / temperature).log_softmax(-1)
+        return logp_MV.gather(-1, token_M[:, None])[:, 0], -(logp_MV.exp() * logp_MV).sum(-1)
+
+    vocabulary = head.weight.shape[0]
+    if len(token_N) * vocabulary <= LARGE:
+        return TokenStats(*stats(hidden_ND, token_N))
+    chunk = max(1, LARGE // vocabulary)
+    from torch.utils.checkpoint import checkpoint
+
+    parts = [
+        checkpoint(stats, h, t, use_reentrant=False)
+        for h, t in zip(hidden_ND.split(chunk), token_N.split(chunk), strict=True)
+    ]
+    return TokenStats(torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts]))  # pyright: ignore
+
+
+def _logit_scale(config: Any) -> float:
+    scale = getattr(config, "logit_scale", None) or 1.0
+    return scale / (getattr(config, "logits_scaling", None) or 1.0)
+
+
+class ValueHead(nn.Module):
+    """V(s) of the state before a turn, read off the hidden state of the last prompt token.
+
+    The hidden state is detached: learning to predict returns does not disturb the policy.
+    """
+
+    def __init__(self, width: int, *, seed: int = 0) -> None:
+        super().__init__()
+        last = nn.Linear(width, 1)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.layers = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), last)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+
+    def forward(self, hidden_ND: Tensor) -> Tensor:
+        """V of each state, (N,), in float32."""
+        return self.layers(hidden_ND.detach().float())[:, 0]
+
+
+def trainable(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
+    """The parameters that are trained, in their order."""
+    return [p for module in modules for p in module.parameters() if p.requires_grad]

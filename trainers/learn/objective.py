@@ -1,0 +1,136 @@
+"""The objective that is minimised: a weighted sum of reduced losses with off-policy corrected advantages."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from turnwise.tasks.core import derive_rng
+from turnwise.trainers.core import Correction, Loss, LossOfWhole, Reduce, TokenBatch, WholeBatch
+from turnwise.trainers.kit.toy_batches import token_batch
+from turnwise.trainers.learn.passes import Scores
+
+
+class LossTerm(NamedTuple):
+    """A loss of tokens with its weight in the sum."""
+
+    name: str
+    loss: Loss
+    weight: float
+
+
+class WholeTerm(NamedTuple):
+    """A loss of whole minibatches with its weight in the sum."""
+
+    name: str
+    loss: LossOfWhole
+    weight: float
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The objective that is minimised: Σ weight · reduce(loss) + Σ weight · loss of the whole.
+
+    Attributes:
+        terms: losses of tokens.
+        reduce: gives tokens their weights in the sum.
+        correction: multiplies advantages.
+        reference: whether a loss compares with the frozen reference.
+        whole: losses of whole minibatches.
+        signals: what these need of what the run measured, by name.
+    """
+
+    terms: Sequence[LossTerm]
+    reduce: Reduce
+    correction: Correction
+    reference: bool = False
+    whole: Sequence[WholeTerm] = ()
+    signals: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def corrects_by_trajectory(self) -> bool:
+        """Whether the correction of a row depends on other rows of its trajectory; found by trying it."""
+        return _spans_rows(self.correction)
+
+
+class Slopes(NamedTuple):
+    """How the losses of a whole minibatch change with each token's log-probability and entropy, and their metrics."""
+
+    logp_RT: Tensor
+    entropy_RT: Tensor
+    metrics: Mapping[str, Tensor]
+
+    def along(self, index_N: Tensor, scores: Scores) -> Tensor:
+        """What has this slope in the scores of some rows: Σ slope·score."""
+        longest, device = scores.logp_RT.shape[1], scores.logp_RT.device
+        logp_NT, entropy_NT = (x_RT[index_N, :longest].to(device) for x_RT in (self.logp_RT, self.entropy_RT))
+        return (logp_NT * scores.logp_RT).sum() + (entropy_NT * scores.entropy_RT).sum()
+
+
+def policy_loss(
+    batch: TokenBatch, correction_RT: Tensor, weight_RT: Tensor, objective: Objective
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Σ weight · reduce(loss of tokens) over a micro-batch, and means over its tokens to be shown."""
+    batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
+    mask_RT, n = batch.mask_RT, batch.mask_RT.sum().clamp(min=1)
+    gap_RT = (batch.old_logp_RT - batch.behaviour_logp_RT).abs() * mask_RT
+    loss = batch.logp_RT.new_zeros(())
+    metrics = {
+        "entropy": (batch.entropy_RT.detach() * mask_RT).sum() / n,
+        "engine_gap": gap_RT.sum() / n,
+        "correction": (correction_RT * mask_RT).sum() / n,
+    }
+    for term in objective.terms:
+        found = term.loss(batch)
+        loss = loss + term.weight * (weight_RT * found.loss_RT).sum()
+        metrics |= dict(found.metrics)
+    return loss, metrics
+
+
+def whole_slopes(
+    batch: WholeBatch, terms: Sequence[WholeTerm], row_M: Tensor, shape: Sequence[int]
+) -> Slopes:
+    """Evaluate the losses of a whole minibatch once, and differentiate them in its leaves.
+
+    Args:
+        batch: the minibatch.
+        terms: the losses.
+        row_M: where its rows are in the batch.
+        shape: (R, T) of the batch, in which slopes are given.
+    """
+    leaves = batch.logp_RT, batch.entropy_RT
+    total = (
+        batch.logp_RT.sum() + batch.entropy_RT.sum()
+    ) * 0  # so that both are differentiated in, whatever a loss reads
+    metrics: dict[str, Tensor] = {}
+    for term in terms:
+        found = term.loss(batch)
+        total = total + term.weight * found.loss
+        metrics |= dict(found.metrics)
+    slopes = torch.zeros(2, *shape)
+    for slope_RT, found_RT in zip(slopes, torch.autograd.grad(total, leaves), strict=True):
+        slope_RT[row_M, : found_RT.shape[1]] = found_RT.float()
+    return Slopes(slopes[0], slopes[1], metrics)
+
+
+def _spans_rows(correction: Correction) -> bool:
+    """Try a correction on trajectories of two rows, at small and at large gaps between engine and trainer."""
+    rng = derive_rng("two rows")
+    for size in (0.03, 0.3, 3.0, 30.0):
+        logp = [[rng.uniform(-4, -1) for _ in range(3)] for _ in range(8)]
+        said = [[x + rng.gauss(0, size) for x in row] for row in logp]
+        together = token_batch(
+            logp, behaviour_logp=said, turn=[[2 * (r % 2)] * 2 + [2 * (r % 2) + 1] for r in range(8)],
+            trajectory=[r // 2 for r in range(8)],
+        )  # fmt: skip
+        weight_RT = correction(together)
+        for r in range(8):
+            alone = token_batch([logp[r]], behaviour_logp=[said[r]], turn=[together.turn_RT[r].tolist()])
+            if not torch.allclose(correction(alone)[0], weight_RT[r]):
+                return True
+    return False

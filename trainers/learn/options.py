@@ -1,0 +1,62 @@
+"""The learner's options: its optimizer, its adapters, and how the warm start imitates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class OptimizerOptions:
+    """AdamW, with a linear warm-up and a constant rate after it.
+
+    Attributes:
+        learning_rate: the policy's.
+        warmup: optimizer steps until the full rate.
+        betas: decay of the moments.
+        weight_decay: of matrices; norms and biases are not decayed.
+        max_grad_norm: gradients of a greater norm are scaled down to it.
+        epochs: how often an update goes through its episodes.
+        minibatches: optimizer steps per epoch.
+        micro_tokens: tokens of one forward pass; changes memory and speed, not the result.
+        precision: of matrix products; ``auto`` is bfloat16 on CUDA.
+        value_weight: what the heads' squared errors are multiplied by in the loss.
+        value_learning_rate: the heads'.
+    """
+
+    learning_rate: float = 1e-6
+    warmup: int = 0
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    epochs: int = 1
+    minibatches: int = 1
+    micro_tokens: int = 16384
+    precision: Precision = "auto"
+    value_weight: float = 0.5
+    value_learning_rate: float = 1e-3
+
+
+@dataclass(frozen=True)
+class LoraOptions:
+    """Low-rank adapters: the rank of each update matrix, which is scaled by ``alpha / rank``; the layers that get them."""
+
+    rank: int
+    alpha: int
+    targets: list[str] | Literal["all-linear"]
+
+
+@dataclass(frozen=True)
+class ImitationOptions:
+    """How a warm start imitates: whom, on how many episodes, in which batches, at which peak rate.
+
+    ``observation_weight`` is what the environment's tokens weigh in the loss, where the agent's weigh 1.
+    """
+
+    demonstrator: str
+    episodes: int
+    batch_size: int
+    learning_rate: float
+    observation_weight: float

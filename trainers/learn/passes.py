@@ -1,0 +1,131 @@
+"""Forward passes over a model: log-probabilities of sampled tokens, and hidden states before each turn."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
+from turnwise.trainers.learn.model import hidden_states, token_stats
+from turnwise.trainers.learn.options import Precision
+
+
+class Scores(NamedTuple):
+    """Log-probabilities and entropies of the tokens under the mask, in nats; 0 elsewhere."""
+
+    logp_RT: Tensor
+    entropy_RT: Tensor
+
+
+class Reader:
+    """Runs models and reads tokens and turns off their hidden states.
+
+    Args:
+        device: of the models.
+        temperature: log-probabilities are of the distribution at this temperature.
+        precision: of matrix products; ``auto`` is bfloat16 on CUDA.
+    """
+
+    def __init__(self, device: torch.device, temperature: float, precision: Precision) -> None:
+        self.device, self.temperature = device, temperature
+        self.half = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """The context in which models are run."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self.half else contextlib.nullcontext()
+
+    def scores(self, model: nn.Module, part: TokenRows) -> Scores:
+        """Run a forward pass and return the log-probabilities and entropies of the tokens."""
+        with self.precision():
+            return self.tokens(model, part, self.hidden(model, part))
+
+    def hidden(self, model: nn.Module, part: TokenRows) -> Tensor:
+        """Last hidden states, (R, T, D)."""
+        return hidden_states(model, part.token_RT.to(self.device))
+
+    def tokens(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Scores:
+        """Log-probability and entropy of each token under the mask, by the hidden state before it."""
+        wanted_RT = part.mask_RT.to(self.device)
+        token_N = part.token_RT.to(self.device)[wanted_RT]
+        stats = token_stats(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], token_N, self.temperature)
+        zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
+        return Scores(*(zero_RT.masked_scatter(wanted_RT, x_N) for x_N in stats))
+
+
+def states(
+    part: TokenRows, index_N: Tensor, mask_BK: Tensor, hidden_RTD: Tensor, at_BK: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Which turns have their state in these rows (a mask over B, K), and its hidden states (N, D).
+
+    The state is the last prompt token; ``at_BK`` gives other positions in the same rows.
+    """
+    where_BK = mask_BK & torch.isin(part.state_row_BK, index_N)
+    place_R = torch.zeros(int(index_N.max()) + 1, dtype=torch.long)
+    place_R[index_N] = torch.arange(len(index_N))
+    position_BK = part.state_position_BK if at_BK is None else at_BK
+    row_N, position_N = place_R[part.state_row_BK[where_BK]], position_BK[where_BK]
+    return where_BK, hidden_RTD[row_N.to(hidden_RTD.device), position_N.to(hidden_RTD.device)]
+
+
+def before_tokens(part: TokenRows, hidden_RTD: Tensor) -> Tensor:
+    """The hidden state from which each sampled token was drawn, (N, D)."""
+    return hidden_RTD[:, :-1][part.mask_RT[:, 1:].to(hidden_RTD.device)]
+
+
+def turn_ends(batch: TrainingBatch) -> Tensor:
+    """Where the last sampled token of each turn lies in its row, (B, K)."""
+    rows, (B, K) = batch.rows, batch.turns.mask_BK.shape
+    position_RT = torch.arange(rows.mask_RT.shape[1]).expand_as(rows.mask_RT)
+    turn_N = (rows.trajectory_R[:, None] * K + rows.turn_RT)[rows.mask_RT]
+    last = torch.zeros(B * K, dtype=torch.long).scatter_reduce_(0, turn_N, position_RT[rows.mask_RT], "amax")
+    return last.view(B, K)
+
+
+class PassPart:
+    """A micro-batch of rows in a forward pass, for whatever reads it.
+
+    Attributes:
+        rows: those of the micro-batch.
+        index_N: where they are in the whole batch.
+        hidden_RTD: their last hidden states.
+    """
+
+    def __init__(self, reader: Reader, model: nn.Module, rows: TokenRows, index_N: Tensor) -> None:
+        self._reader, self._model = reader, model
+        self.rows, self.index_N = rows, index_N
+        with reader.precision():
+            self.hidden_RTD = reader.hidden(model, rows)
+
+    @functools.cached_property
+    def scores(self) -> Scores:
+        """Log-probabilities and entropies of the sampled tokens; computed when they are first asked for."""
+        with self._reader.precision():
+            return self._reader.tokens(self._model, self.rows, self.hidden_RTD)
+
+
+class Means:
+    """Weighted means of metrics by name."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[tuple[Tensor | float, float]]] = defaultdict(list)
+
+    def add(self, values: Mapping[str, Tensor | float], weight: float = 1.0) -> None:
+        """Each value with this weight, such as the number of tokens that it is a mean over."""
+        for name, value in values.items():
+            self._seen[name].append((value, weight))
+
+    def values(self) -> dict[str, float]:
+        """Read here and not before: each number fetched from a GPU waits for all that was queued."""
+        means: dict[str, float] = {}
+        for name, seen in self._seen.items():
+            weight = sum(w for _, w in seen)
+            if weight:
+                means[name] = sum(float(value) * w for value, w in seen) / weight
+        return means

@@ -1,0 +1,1 @@
+"""A recipe: every choice of a training run, read, checked and explained before anything starts."""

@@ -1,0 +1,260 @@
+"""Whether the choices of a recipe exist and go together."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from turnwise.agents.models.small import HEAD_DIMS
+from turnwise.agents.multi_agent import agents_of, check_opponents
+from turnwise.agents.policies.registry import check_spec
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request
+from turnwise.agents.tokens.template import check_tools_format
+from turnwise.envs.registry import env_class, get_suite
+from turnwise.envs.returned import check_named
+from turnwise.errors import RecipeError
+from turnwise.registry import Component, components, get_component
+from turnwise.tasks.core import Suite, Task
+from turnwise.trainers.recipe.problems import RecipeProblem, found_by
+from turnwise.trainers.recipe.schema import Part, Recipe
+from turnwise.trainers.recipe.synonyms import PARTS
+from turnwise.trainers.sampler.core import Sampler, SamplerSetup
+from turnwise.trainers.sampler.mixture import Mixture
+from turnwise.trainers.signal.choose import measurable
+from turnwise.trainers.strategy.runner import DryRunner, Strategy
+
+SINGLE = ("judge", "reward", "filter", "credit", "correction", "reduce")
+"""Seams that a recipe fills with one part."""
+
+Where: TypeAlias = Callable[[str], str]
+"""In which line a dotted key was given, for a message; empty where that is not known."""
+
+
+def missing(recipe: Recipe, where: Where) -> Iterator[RecipeProblem]:
+    """Problems with names in the recipe that do not exist: suites, scripts, opponents, parts and options."""
+    suites: list[Suite] = []
+    for name in recipe.suites:
+        yield from found_by(lambda n=name: suites.append(get_suite(n)), where("suite"))
+    rollout, warm = recipe.rollout, recipe.warm_start
+    if warm is not None:
+        yield from found_by(lambda: scripted(warm.demonstrator), where("warm_start.demonstrator"))
+    yield from _not_json(rollout.env_options, "rollout.env_options", where)
+    for suite in suites:
+        if rollout.env_options:
+            yield from found_by(
+                lambda s=suite: check_named(env_class(s.env), rollout.env_options, "environment"),
+                where("rollout.env_options"),
+            )
+        for key, opponents in (
+            ("rollout.opponents", rollout.opponents),
+            ("evaluate.opponents", recipe.evaluate.opponents),
+        ):
+            yield from _missing_opponents(suite, key, opponents, where)
+    for seam in SINGLE:
+        yield from _missing_part(seam, getattr(recipe, seam), where(seam))
+    for seam in ("sampler", "strategy"):
+        yield from _missing_part(seam, getattr(rollout, seam), where(f"rollout.{seam}"))
+    for part in recipe.loss:
+        unknown = list(_missing_part("loss", part, where("loss")))
+        yield from unknown or found_by(lambda p=part: _check_loss(p), where("loss"))
+    for seam, key in (("signal", "signals"), ("shape", "shape"), ("sink", "sinks")):
+        for part in getattr(recipe, key):
+            yield from _missing_part(seam, part, where(key))
+    engines: list[Component] = []
+    yield from found_by(
+        lambda: engines.append(get_component("engine", recipe.engine.kind)), where("engine.kind")
+    )
+    for engine in engines:
+        yield from found_by(lambda e=engine: e.build(recipe.engine.options), where("engine.options"))
+    yield from found_by(lambda: check_tools_format(recipe.sampling.tools), where("sampling.tools"))
+
+
+def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Problems with choices that exist but do not fit together."""
+    yield from _misfitting_parts(recipe)
+    samplers: list[Sampler] = []
+    yield from found_by(lambda: samplers.append(make_sampler(recipe)))
+    for sampler in samplers:
+        yield from _misfitting_sampler(recipe, sampler)
+        yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
+    yield from _misfitting_model(recipe)
+
+
+def _missing_opponents(
+    suite: Suite, key: str, opponents: Mapping[str, str], where: Where
+) -> Iterator[RecipeProblem]:
+    yield from found_by(lambda: check_opponents(suite, opponents), where(key), f"{key}: ")
+    for spec in opponents.values():
+        yield from found_by(lambda s=spec: check_spec(s), where(key), f"{key}: ")
+
+
+def _missing_part(seam: str, part: Part, place: str) -> Iterator[RecipeProblem]:
+    for cause, remedy in found_by(lambda: part.build(seam), place):
+        yield RecipeProblem(cause, PARTS.get((seam, part.name), remedy))
+
+
+def _check_loss(part: Part) -> None:
+    """A loss that remembers sees every token once: micro-batches must not count."""
+    entry = part.component("loss")
+    if inspect.isclass(entry.target) and not entry.whole:
+        raise RecipeError(
+            f"The loss {part.name!r} is a class, so that it remembers, and is not of whole minibatches.",
+            "Register it with whole=True, or make it a function.",
+        )
+
+
+def _not_json(value: Any, key: str, where: Where) -> Iterator[RecipeProblem]:
+    """Values that YAML reads as something that no episode log can hold, such as dates."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _not_json(inner, f"{key}.{name}", where)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _not_json(inner, key, where)
+    elif not isinstance(value, (str, int, float, bool, type(None))):
+        yield RecipeProblem(
+            f"The recipe's {key!r} is a {type(value).__name__} to YAML ({value}), which an episode log cannot hold"
+            f"{where(key)}.",
+            "Write it in quotes, as text.",
+        )
+
+
+def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
+    if not recipe.loss:
+        yield RecipeProblem("The recipe has no loss.", "Name at least one (`turnwise list loss`).")
+    strategy = recipe.rollout.strategy.component("strategy")
+    judge = recipe.judge.component("judge")
+    credit = recipe.credit.component("credit")
+    if strategy.shared_turns and not credit.shared_turns:
+        fitting = ", ".join(c.name for c in components("credit") if c.shared_turns)
+        yield RecipeProblem(
+            f"credit {credit.name!r} takes episodes to be drawn apart, and those of rollout.strategy {strategy.name!r} share "
+            "turns, whose advantages would be wrong.",
+            f"Set rollout.strategy: chain, or credit to one that allows for it: {fitting}.",
+        )
+    yield from _misfitting_payments(recipe, strategy)
+    absent = recipe.needs - measurable() - {*strategy.gives, *judge.gives}
+    for seam, given, key in (("strategy", strategy, "rollout.strategy"), ("judge", judge, "judge")):
+        for other in components(seam):
+            if absent & {*other.gives}:
+                yield RecipeProblem(
+                    f"Parts of this recipe need {', '.join(sorted(absent))}, which {seam} {given.name!r} does not give.",
+                    f"Set {key}: {other.name}.",
+                )
+                return
+    if judge.gives and not recipe.needs & {*judge.gives}:
+        yield RecipeProblem(
+            f"judge {judge.name!r} can have no effect: no part needs {' or '.join(judge.gives)}.",
+            f"Use credit: {_user_of(judge)}, or judge: none.",
+        )
+    if absent:
+        yield RecipeProblem(
+            f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
+            f"It measures {', '.join(sorted(measurable()))}; choose other parts.",
+        )
+
+
+def make_sampler(recipe: Recipe) -> Sampler:
+    """The sampler of a recipe, as it is before the first update."""
+    rollout = recipe.rollout
+    setup = SamplerSetup(
+        Mixture(recipe.suites, recipe.seed),
+        recipe.seed,
+        rollout.groups,
+        rollout.group_size,
+        recipe.most_groups,
+    )
+    return rollout.sampler.build("sampler")(setup)
+
+
+def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProblem]:
+    rollout, refill = recipe.rollout, recipe.rollout.refill
+    if refill and refill.most <= max(rollout.groups, refill.informative):
+        yield RecipeProblem(
+            f"rollout.refill.most {refill.most} leaves nothing to draw: an update has {rollout.groups} tasks at once "
+            f"and asks for {refill.informative} informative groups.",
+            "Raise it above both, or remove refill.",
+        )
+    if not refill and not sampler.by_success:
+        return
+    suites = [suite for suite, _ in sampler.setup.mixture.shares]
+    several = [suite.name for suite in suites if len({*agents_of(suite)} - {*rollout.opponents}) > 1]
+    if several:
+        asks = "rollout.refill" if refill else f"rollout.sampler {rollout.sampler.name!r}"
+        yield RecipeProblem(
+            f"{asks} asks how one policy did on a task, and in {several[0]} several agents are trained.",
+            "Name who plays the others (rollout.opponents), or leave it out.",
+        )
+
+
+def _misfitting_payments(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
+    """Signals that a reward cannot pay for: they are known only after it, or forks would not be paid the same."""
+    paid = recipe.reward.needs("reward")
+    for entry in components("signal"):
+        late = sorted(paid & {*entry.gives}) if "rewards" in entry.reads else []
+        if late:
+            yield RecipeProblem(
+                f"reward {recipe.reward.name!r} pays for {late[0]!r}, which is measured after the rewards, since it reads them.",
+                "Pay for another signal.",
+            )
+    if paid and strategy.gives:
+        yield RecipeProblem(
+            f"reward {recipe.reward.name!r} pays for {', '.join(sorted(paid))}, which the forks of rollout.strategy "
+            f"{strategy.name!r} do not have: they would be paid otherwise than episodes.",
+            "Set rollout.strategy: chain, or reward: as_is.",
+        )
+
+
+def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
+    """Try the strategy on groups of these sizes whose episodes end at once: it refuses what it cannot split."""
+    entry = recipe.rollout.strategy.component("strategy")
+    strategy: Strategy = recipe.rollout.strategy.build("strategy")
+    plan = [[Request(Task("dry", "?", {}), i) for i in range(size)] for size in sorted(sizes)]
+    trial = strategy(DryRunner(recipe.reward.build("reward")), plan)
+    with contextlib.suppress(StopIteration):  # it waits for nothing, so it ends in one step
+        trial.__await__().send(None)
+    if entry.only_measures and not recipe.needs & {*entry.gives}:
+        raise RecipeError(
+            f"rollout.strategy {entry.name!r} can have no effect: no part needs {' or '.join(entry.gives)}.",
+            f"Use credit: {_user_of(entry)}, or rollout.strategy: chain.",
+        )
+
+
+def _user_of(source: Component) -> str:
+    """A credit rule that looks at what a strategy or a judge measures."""
+    users = [c for c in components("credit") if {*c.needs} & {*source.gives}]
+    return min(users, key=lambda c: (c.name != source.name, len(c.needs), c.name)).name
+
+
+def _misfitting_model(recipe: Recipe) -> Iterator[RecipeProblem]:
+    model, scratch = recipe.model, recipe.model.scratch
+    if (model.path is None) == (scratch is None):
+        yield RecipeProblem(
+            "A model is either loaded or made.", "Give exactly one of model.path and model.scratch."
+        )
+    if scratch is None:
+        return
+    if scratch.width % scratch.heads or scratch.width // scratch.heads not in HEAD_DIMS:
+        yield RecipeProblem(
+            f"model.scratch: width {scratch.width} cannot be cut into {scratch.heads} heads.",
+            f"Choose width = heads × one of {', '.join(map(str, HEAD_DIMS))}.",
+        )
+    if scratch.init == "induction" and (scratch.layers < 2 or scratch.heads < 4):
+        yield RecipeProblem(
+            "model.scratch: init: induction needs at least 2 layers and 4 heads.",
+            "Give it them, or set init: random.",
+        )
+    context = recipe.engine.context_length or scratch.context
+    if context > scratch.context:
+        yield RecipeProblem(
+            f"engine.context_length {context} is beyond the model's {scratch.context}.",
+            "Raise model.scratch.context, or lower it.",
+        )
+    if recipe.sampling.max_tokens >= context:
+        yield RecipeProblem(
+            f"sampling.max_tokens {recipe.sampling.max_tokens} leaves no room in a context of {context}.",
+            "Lower it, or raise model.scratch.context.",
+        )

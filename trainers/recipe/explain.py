@@ -1,0 +1,176 @@
+"""Say what a recipe optimises: its objective as a formula, and each part in words."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from typing import Any
+
+from turnwise.trainers.recipe.algorithms import departures, get_algorithm, shown
+from turnwise.trainers.recipe.load import RecipeLike, load_recipe
+from turnwise.trainers.recipe.schema import Part, Recipe
+
+WIDTH = 110
+
+
+def explain(recipe: RecipeLike, /, **overrides: Any) -> str:
+    """What a recipe optimises: its objective as a formula, and each part in words.
+
+    Args:
+        recipe: the name of one that comes with Turnwise, the path of a YAML file, a mapping, or a :class:`Recipe`.
+        overrides: keys of the recipe with their values; dotted ones as ``**{"rollout.groups": 4}``.
+
+    Returns:
+        The text that `turnwise explain` prints.
+
+    Raises:
+        RecipeError: the recipe is not right.
+    """
+    return explain_recipe(load_recipe(recipe, overrides))
+
+
+def explain_recipe(recipe: Recipe) -> str:
+    """The objective of a recipe, in a formula and in words."""
+    lines = [*textwrap.wrap(recipe.about, WIDTH), ""] if recipe.about else []
+    lines += _algorithm(recipe)
+    lines += ["Objective (descended)", f"  L(θ) = {_formula(recipe)}", ""]
+    lines += [f"  {symbol:<6} {meaning}" for symbol, meaning in _symbols(recipe)]
+    lines += ["", "Run", *(f"  {line}" for line in _schedule(recipe))]
+    lines += ["", "Parts, in the order in which a batch passes them"]
+    lines += [line for seam, part in _parts(recipe) for line in ("", *_part(seam, part))]
+    return "\n".join(lines) + "\n"
+
+
+def _algorithm(recipe: Recipe) -> list[str]:
+    """What the algorithm that the recipe names stands for, and where the recipe says otherwise."""
+    if recipe.algorithm is None:
+        return []
+    algorithm = get_algorithm(recipe.algorithm)
+    lines = [f"Algorithm: {algorithm.name}  [arXiv {algorithm.paper}]", f"  {algorithm.about}"]
+    lines += [f"  {key}: {shown(value)}" for key, value in algorithm.sets.items()]
+    told = [("Here otherwise than in the paper", algorithm.ours), ("Left out", algorithm.left_out)]
+    lines += [line for title, text in told if text for line in _indented(f"{title}: {text}")]
+    return [*lines, *(f"  This recipe departs from it: {line}." for line in departures(recipe)), ""]
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _formula(recipe: Recipe) -> str:
+    terms = [(part.weight, f"ℓ_{part.name}(t)") for part in recipe.loss]
+    first, *others = (f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g}·'}{x}" for w, x in terms)
+    summed = " ".join([first.removeprefix("+ "), *others])
+    weight = f"{recipe.optimizer.value_weight:g}"
+    fitted = "".join(f" + {weight}·{term}" for _, term in _told(recipe, "objective"))
+    return f"Σ_t w_t·[{summed}]{fitted}"
+
+
+def _told(recipe: Recipe, attribute: str) -> list[tuple[str, Any]]:
+    """What the recipe's signals say of those of their names that are needed, under an attribute of their class."""
+    return [
+        (name, said)
+        for chosen in recipe.sources
+        for name, said in getattr(chosen.entry.target, attribute, {}).items()
+        if name in recipe.needs
+    ]
+
+
+def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
+    start = "after the warm start" if recipe.warm_start else "it is trained from"
+    old = (
+        "the policy that played this update" if recipe.steps > 1 else "π itself: there is one step per update"
+    )
+    symbols = [
+        ("t", "a token that the policy sampled; no other token carries loss"),
+        ("k", "a turn: one message of the policy and what the environment answered"),
+        ("π", f"the policy, at temperature {recipe.sampling.temperature:g}; π_old: {old}"),
+        ("w_t", f"weight of the reducer `{recipe.reduce.name}`; its denominator is the whole minibatch's"),
+        (
+            "A_t",
+            f"the advantage in the losses: c_t·A_k, where credit `{recipe.credit.name}` gives turn k of t its A_k",
+        ),
+        ("c_t", f"the correction `{recipe.correction.name}` of the gap between engine and trainer"),
+    ]
+    if "reference" in recipe.needs:
+        symbols.append(("π_ref", f"the model {start}, frozen"))
+    symbols += [symbol for _, symbol in _told(recipe, "symbols")]
+    return symbols
+
+
+def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
+    first = [("sampler", recipe.rollout.sampler), ("strategy", recipe.rollout.strategy)]
+    signals = [("signal", Part(name=entry.name, **options)) for entry, options in recipe.sources]
+    return [
+        *first,
+        ("judge", recipe.judge),
+        *signals,
+        *((seam, getattr(recipe, seam)) for seam in ("reward", "credit", "filter")),
+        *(("shape", part) for part in recipe.shape),
+        ("correction", recipe.correction),
+        *(("loss", part) for part in recipe.loss),
+        ("reduce", recipe.reduce),
+    ]
+
+
+def _part(seam: str, part: Part) -> list[str]:
+    entry = part.component(seam)
+    options = {**entry.options, **part.options}
+    shown = ", ".join(f"{name}={value}" for name, value in options.items())
+    paper = f"  [arXiv {entry.paper}]" if re.fullmatch(r"\d{4}\.\d{4,5}", entry.paper) else ""
+    lines = [f"  {seam}: {entry.name}({shown}){paper}"]
+    said = inspect.cleandoc(entry.target.__doc__ or "").partition("Worked by hand")[0].partition(">>>")[0]
+    lines += [f"      {line}".rstrip() for line in said.strip().replace("``", "`").splitlines()]
+    if entry.bias:
+        lines.append(f"      As an estimate of the policy gradient: {entry.bias}.")
+    return lines
+
+
+def _schedule(recipe: Recipe) -> list[str]:
+    rollout, optimizer, warm = recipe.rollout, recipe.optimizer, recipe.warm_start
+    made = recipe.model.scratch
+    model = f"a model from scratch, {made.layers} layers of {made.width}" if made else recipe.model.path
+    adapters = f", by adapters of rank {recipe.model.lora.rank}" if recipe.model.lora else ""
+    lines = [f"model: {model}{adapters}; {recipe.engine.kind} samples from it"]
+    if warm is not None:
+        lines.append(
+            f"warm start: cross-entropy on {warm.episodes} episodes of scripted:{warm.demonstrator} "
+            f"(observations weigh {warm.observation_weight:g})"
+        )
+    played = f"{rollout.groups} tasks × {rollout.group_size} episodes"
+    steps = f"{recipe.steps} AdamW step{'s' if recipe.steps > 1 else ''} at rate {optimizer.learning_rate:g}"
+    suites = recipe.suites
+    several = len(suites) > 1
+    total = sum(suites.values())
+    on = (
+        ", ".join(f"{name} ({100 * w / total:.3g} %)" for name, w in suites.items())
+        if several
+        else next(iter(suites))
+    )
+    lines.append(f"then {recipe.updates} updates on {on}, each of {played} and {steps}")
+    lines += _sampling(recipe)
+    looks, each = recipe.evaluate, " of each suite" if several else ""
+    by = ", by the weighted mean" if several else ""
+    lines.append(f"every {looks.every} updates {looks.dev} dev tasks{each} choose the checkpoint{by}")
+    lines.append(f"{looks.test} test tasks{each} judge it, before and after, sampled and greedily")
+    return lines
+
+
+def _sampling(recipe: Recipe) -> list[str]:
+    """What refill adds to an update, and who waits for tasks to return though none does."""
+    lines: list[str] = []
+    if refill := recipe.rollout.refill:
+        lines.append(
+            f"refill: rounds of {recipe.rollout.groups} tasks until {refill.informative} groups are informative or "
+            f"{refill.most} tasks are played"
+        )
+        lines.append("  (weighed so that the expected update is that of a fixed number of tasks)")
+    remember = [chosen.entry.name for chosen in recipe.sources if "memory" in chosen.entry.reads]
+    sampler = recipe.rollout.sampler
+    if remember and not sampler.component("sampler").target.returns:
+        lines.append(
+            f"signal {remember[0]} waits for tasks to return, and with sampler {sampler.name} none does, unless the"
+        )
+        lines.append("  generator makes one twice: set rollout.sampler: {name: pool, size: …}")
+    return lines

@@ -1,0 +1,212 @@
+"""Refuse settings that would silently change nothing.
+
+Parts are tried out on a small batch instead of being known by name: an option that changes neither a loss
+nor its gradient there, a filter that keeps nothing and a credit rule that gives nothing are found for every
+part there is and will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from turnwise.errors import RecipeError
+from turnwise.tasks.core import derive_rng
+from turnwise.trainers.kit.token_credit import on_turns
+from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
+from turnwise.trainers.recipe.problems import RecipeProblem
+from turnwise.trainers.recipe.schema import LossPart, Optimizer, Part, Recipe
+
+
+def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Settings that can have no effect."""
+    yield from _losses(recipe)
+    yield from _groups(recipe)
+    yield from _schedule(recipe)
+    learned = [chosen.entry.name for chosen in recipe.sources if chosen.entry.learns]
+    for key in ("value_weight", "value_learning_rate"):
+        given = getattr(recipe.optimizer, key) != Optimizer.model_fields[key].default
+        if given and not learned:
+            yield RecipeProblem(
+                f"optimizer.{key} can have no effect: no part needs a signal that learns with a head.",
+                "Remove it, or use credit: gae.",
+            )
+    measured = {chosen.entry.name for chosen in recipe.sources}
+    for part in recipe.signals:
+        if part.name not in measured:
+            gives = ", ".join(part.component("signal").gives)
+            yield RecipeProblem(
+                f"signal {part.name!r} can have no effect: no part needs {gives}.",
+                "Remove it from signals, or name a part that asks for it.",
+            )
+    if recipe.rollout.refill and not drops_what_teaches_nothing(recipe.filter):
+        yield RecipeProblem(
+            f"rollout.refill plays until enough groups teach something, and filter {recipe.filter.name!r} trains on "
+            "those that teach nothing, too.",
+            "Set filter: informative (a rule with a learned baseline cannot), or remove refill.",
+        )
+    if learned and drops_what_teaches_nothing(recipe.filter):
+        yield RecipeProblem(
+            f"filter {recipe.filter.name!r} can drop nothing: with what signal {learned[0]!r} learns no advantage is 0.",
+            "Set filter: any, or leave it out.",
+        )
+
+
+def _losses(recipe: Recipe) -> Iterator[RecipeProblem]:
+    seen: set[str] = set()
+    for part in recipe.loss:
+        if part.weight == 0:
+            yield RecipeProblem(f"loss {part.name!r} has weight 0.", "Remove it from the recipe.")
+        if part.name in seen:
+            yield RecipeProblem(f"loss {part.name!r} stands twice.", "Keep one of them.")
+        seen.add(part.name)
+        idle = idle_options(part) if recipe.steps == 1 else []
+        if idle:
+            yield RecipeProblem(
+                f"loss {part.name!r}: {', '.join(idle)} can have no effect with one optimizer step per batch.",
+                "Set optimizer.minibatches or optimizer.epochs above 1, or remove the option.",
+            )
+
+
+def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
+    size, groups = recipe.rollout.group_size, recipe.rollout.groups
+    above = "Set rollout.group_size above 1, or choose another."
+    if drops_everything(recipe.filter):
+        yield RecipeProblem(f"filter {recipe.filter.name!r} drops everything.", "Choose another.")
+    if size == 1 and gives_nothing_alone(recipe.credit):
+        yield RecipeProblem(f"credit {recipe.credit.name!r} gives nothing to a group of one.", above)
+    if recipe.optimizer.minibatches > groups:
+        yield RecipeProblem(
+            f"optimizer.minibatches {recipe.optimizer.minibatches} is more than the {groups} groups of an update, which "
+            "stay whole.",
+            f"Set it to at most {groups}, or raise rollout.groups.",
+        )
+
+
+def _schedule(recipe: Recipe) -> Iterator[RecipeProblem]:
+    updates, warm = recipe.updates, recipe.warm_start
+    if updates == 0 and warm is None:
+        yield RecipeProblem("Nothing would be trained: no updates and no warm start.", "Set updates above 0.")
+    if updates and recipe.evaluate.every > updates:
+        yield RecipeProblem(
+            f"evaluate.every {recipe.evaluate.every} leaves no checkpoints to choose from in {updates} updates.",
+            f"Set evaluate.every to at most {updates}.",
+        )
+    if updates and recipe.optimizer.warmup >= updates * recipe.steps:
+        yield RecipeProblem(
+            f"optimizer.warmup {recipe.optimizer.warmup} never ends: there are {updates * recipe.steps} steps.",
+            "Lower it.",
+        )
+    if warm is not None and warm.episodes < warm.batch_size:
+        yield RecipeProblem(
+            f"warm_start.episodes {warm.episodes} is less than one batch of {warm.batch_size}.",
+            "Raise it, or lower warm_start.batch_size.",
+        )
+
+
+def idle_options(part: Part) -> list[str]:
+    """Options of a loss that differ from their default and change nothing while π = π_old.
+
+    >>> idle_options(Part.model_validate({"name": "clip", "high": 0.3, "low": 0.2}))
+    ['high']
+    >>> idle_options(Part.model_validate({"name": "kl", "estimator": "k2"}))
+    []
+    """
+    entry = part.component("loss")
+    changed = [name for name, value in part.options.items() if value != entry.options[name]]
+    found = _on_policy(part, part.options) if changed else None
+    idle: list[str] = []
+    for name in changed:
+        fewer = {key: value for key, value in part.options.items() if key != name}
+        if found is not None and _equal(found, _on_policy(part, fewer)):
+            idle.append(name)
+    return idle
+
+
+def _on_policy(part: Part, options: Mapping[str, Any]) -> tuple[Tensor, ...] | None:
+    """The loss and its gradients on a batch without staleness; None where it cannot be tried alone."""
+    rng = derive_rng("on policy")
+    lengths, trajectory, group = (3, 5, 2, 4, 1, 6, 3, 2), (0, 1, 2, 2, 3, 4, 5, 6), (0, 0, 0, 0, 1, 1, 1, 1)
+
+    def numbers(low: float, high: float) -> list[list[float]]:
+        return [[rng.uniform(low, high) for _ in range(n)] for n in lengths]
+
+    logp = numbers(-4, -0.01)
+    near = [[x + rng.gauss(0, 0.3) for x in row] for row in logp]
+    given: dict[str, Any] = {
+        "old_logp": logp,
+        "behaviour_logp": near,
+        "reference_logp": numbers(-4, -0.01),
+        "entropy": numbers(0.01, 3),
+        "turn": [[t // 2 for t in range(n)] for n in lengths],
+        "trajectory": trajectory,
+    }
+    advantage, loss = numbers(-3, 3), LossPart.model_validate({"name": part.name, **options}).make()
+    if part.component("loss").whole:
+        batch = whole_batch(
+            logp, advantage, success=[1, 0, 0, 1, 0, 1, 1], group=[0, 0, 0, 1, 1, 1, 1], **given
+        )
+    else:
+        batch = token_batch(logp, advantage, group=group, **given)
+    try:
+        value = loss(batch)[0]
+        gradients = torch.autograd.grad(
+            value.sum(), [batch.logp_RT, batch.entropy_RT], allow_unused=True, materialize_grads=True
+        )
+    except (RecipeError, RuntimeError, KeyError):  # it needs more than this batch has
+        return None
+    return value.detach(), *gradients
+
+
+def _equal(a: tuple[Tensor, ...], b: tuple[Tensor, ...] | None) -> bool:
+    return b is not None and all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def drops_everything(part: Part) -> bool:
+    """Whether a filter keeps no trajectory, whatever the credit rule gives.
+
+    >>> drops_everything(Part(name="informative")), drops_everything(Part(name="any"))
+    (False, False)
+    """
+    rng = derive_rng("filter")
+    rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
+    batch = turn_batch(rewards, [0, 0, 0, 1, 1, 1])
+    return not bool((part.build("filter")(batch, batch.reward_BK) > 0).any())
+
+
+def drops_what_teaches_nothing(part: Part) -> bool:
+    """Whether a filter drops groups that the credit rule gives nothing, and nothing else.
+
+    >>> drops_what_teaches_nothing(Part(name="informative")), drops_what_teaches_nothing(Part(name="any"))
+    (True, False)
+    """
+    batch, keep = turn_batch([[0, 1], [1], [1], [1]], [0, 0, 1, 1]), part.build("filter")
+    given = torch.tensor([[0.1, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
+    return [bool(weight > 0) for weight in keep(batch, given)] == [True, True, False, False]
+
+
+def gives_nothing_alone(part: Part) -> bool:
+    """Whether a credit rule gives a trajectory without siblings an advantage of 0, whatever it earned.
+
+    >>> gives_nothing_alone(Part(name="rloo")), gives_nothing_alone(Part(name="gae"))
+    (True, False)
+    """
+    entry = part.component("credit")
+    rng = derive_rng("alone")
+    rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
+    measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in entry.needs}
+    batch = turn_batch(
+        rewards,
+        range(len(rewards)),
+        signals={name: x for name, x in measured.items() if not name.startswith("token_")},
+        tokens=[[[k] for k in range(len(row))] for row in rewards],
+        token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
+    )
+    try:
+        advantage_BK = on_turns(entry.build(part.options)(batch), batch)
+    except (RecipeError, RuntimeError):  # it needs more than this batch has
+        return False
+    return not bool(advantage_BK.abs().max() > 1e-9)

@@ -1,0 +1,420 @@
+"""The recipe's schema: every key with its type, its default and, below it, its meaning (docs/recipes.md)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic
+import yaml
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
+
+from turnwise.registry import Component, components, get_component
+from turnwise.secrets import redact_options
+from turnwise.trainers.signal.choose import ChosenSignal, sources_of
+
+
+def _no_bool(value: Any) -> Any:
+    """To Python true is 1, so `updates: yes` would be a single update."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("float_type", "true and false are no numbers")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Count = Annotated[Whole, Field(gt=0)]
+Rate = Annotated[Number, Field(gt=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+def _one_or_several(value: Any) -> str:
+    return "several" if isinstance(value, dict) else "one"
+
+
+OneOrSeveral = Annotated[
+    Annotated[str, Tag("one")] | Annotated[dict[str, Rate], Field(min_length=1), Tag("several")],
+    Discriminator(_one_or_several),
+]
+"""A name, or several with weights; told apart first, so that what is wrong with one of them is said of it."""
+
+
+class Part(pydantic.BaseModel):
+    """A component by name, with its options."""
+
+    model_config = pydantic.ConfigDict(extra="allow", frozen=True)
+    name: str
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+    def component(self, seam: str) -> Component:
+        return get_component(seam, self.name)
+
+    def needs(self, seam: str) -> frozenset[str]:
+        """The signals that it asks for."""
+        return self.component(seam).needs_with(self.options)
+
+    def build(self, seam: str) -> Callable[..., Any]:
+        """The function with its options fixed; raises RecipeError where they do not fit."""
+        return self.component(seam).build(self.options)
+
+
+class LossPart(Part):
+    """A loss with its weight in the sum."""
+
+    weight: Number = 1.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a function of whole minibatches."""
+        return self.component("loss").whole
+
+    def make(self) -> Callable[..., Any]:
+        """The loss, which is an object where it remembers; raises RecipeError where options do not fit."""
+        built, entry = self.build("loss"), self.component("loss")
+        return built() if inspect.isclass(entry.target) else built
+
+
+class Section(pydantic.BaseModel):
+    """A part of the recipe with a fixed set of keys."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Scratch(Section):
+    """A small model made from nothing; its tokeniser is trained on the suite's own text."""
+
+    layers: Count = 3
+    """The number of transformer blocks."""
+    width: Count = 128
+    """The width of the residual stream (the hidden size)."""
+    heads: Count = 4
+    """The number of attention heads; `width / heads` must be 32, 64, 80, 96, 112, 128, 192 or 256."""
+    vocab_size: Annotated[Whole, Field(ge=300)] = 512
+    """The number of tokens: 256 single bytes, the control tokens, and merges learned from the suite's
+    text."""
+    context: Count = 512
+    """The longest sequence that the model can read, in tokens."""
+    init: Literal["random", "induction"] = "induction"
+    """How weights are initialised. `induction` sets attention heads such that the model can copy from its
+    context from the start; with `random` it has to learn that first."""
+    text_episodes: Count = 200
+    """The number of demonstration episodes on whose text the tokeniser is trained."""
+
+
+class Lora(Section):
+    """Low-rank adapters are trained instead of all weights (LoRA, Hu et al. 2021, 2106.09685)."""
+
+    rank: Count = 16
+    """The rank of each adapter."""
+    alpha: Count = 32
+    """The adapter's output is scaled by `alpha / rank`."""
+    targets: list[str] | Literal["all-linear"] = "all-linear"
+    """The names of the layers that get adapters; `all-linear` is every linear layer but the output."""
+
+
+class Model(Section):
+    """Which model is trained. Exactly one of `path` and `scratch` is given."""
+
+    path: str | None = None
+    """The Hugging Face id of the model, or a folder that holds it."""
+    scratch: Scratch | None = None
+    """Makes a small model from nothing instead of loading one."""
+    lora: Lora | None = None
+    """Trains low-rank adapters; the model's own weights stay frozen."""
+    gradient_checkpointing: bool = False
+    """Whether to keep only the input of each layer and to compute the layer again in the backward pass. A
+    step takes about a third longer and needs activation memory for one layer at a time; meant for models of
+    billions of weights."""
+
+
+class EngineOptions(Section):
+    """Which inference engine samples the policy's tokens, and how large it is."""
+
+    kind: str = "vllm"
+    """The engine (`turnwise list engine`): `vllm` is the fast one; `torch` samples with plain PyTorch, for machines without vLLM and
+    for tests."""
+    max_sequences: Count = 128
+    """The most sequences that the engine decodes at a time."""
+    context_length: Annotated[Whole, Field(ge=0)] = 0
+    """The longest prompt plus answer, in tokens; 0 stands for the model's own limit."""
+    options: dict[str, Any] = {}
+    """Further options that are passed to the engine, such as `kv_cache_gib` or `tensor_parallel_size`."""
+
+
+class SamplingOptions(Section):
+    """How training episodes are sampled. Evaluations are sampled the same way, and also played greedily."""
+
+    temperature: Rate = 1.0
+    """The sampling temperature; log-probabilities in the loss are of the distribution at this temperature. It
+    must be above 0, since a policy without randomness explores nothing."""
+    max_tokens: Count = 256
+    """The most tokens that the policy may sample in one turn; `turnwise eval` uses the same limit unless told
+    otherwise."""
+    tools: str = "auto"
+    """How tools are shown to the model: `template` leaves it to the chat template, `text` (or the name of a
+    dialect, `turnwise list dialect`) writes them into the system message, `none` does not show them, and `auto` uses the template
+    where it can show tools and text otherwise."""
+
+
+class WarmStart(Section):
+    """Supervised learning (behaviour cloning) on episodes that a scripted agent plays, before reinforcement
+    learning."""
+
+    demonstrator: str = "gold"
+    """The scripted policy that is imitated (`turnwise list policy`)."""
+    episodes: Count = 4000
+    """The number of demonstration episodes; each is seen once, and the number is rounded down to whole
+    batches."""
+    batch_size: Count = 16
+    """The number of episodes in one optimizer step."""
+    learning_rate: Rate = 1e-3
+    """The peak learning rate; it rises linearly over 30 steps, then falls along a cosine to a tenth."""
+    observation_weight: Share = 0.1
+    """The weight of the environment's tokens in the loss; the agent's own tokens have weight 1."""
+    checkpoint_every: Count = 50
+    """The number of steps between two checkpoints; a warm start that was killed continues from the newest
+    one."""
+
+
+class Refill(Section):
+    """Plays further new tasks in an update until enough groups are informative: their members differ in some turn's
+    reward. Groups are weighed so that the expected update is that of a fixed number of tasks."""
+
+    informative: Annotated[Whole, Field(ge=2)] = 16
+    """The number of informative groups with which an update has enough."""
+    most: Count = 64
+    """The most tasks that are played in one update, informative or not."""
+
+
+class Rollout(Section):
+    """How the episodes of one update are played."""
+
+    groups: Count = 16
+    """The number of tasks in one update, or with `refill` in one round of it; the episodes of one task form a
+    group."""
+    group_size: Count = 8
+    """The number of episodes that are played of each task, unless the sampler says otherwise; they serve as one
+    another's baseline."""
+    sampler: Part = Part(name="uniform")
+    """Which tasks an update plays: always new ones, or ones that return (`turnwise list sampler`)."""
+    refill: Refill | None = None
+    """Whether an update goes on with further rounds of `groups` tasks until enough groups are informative; none
+    plays one round."""
+    strategy: Part = Part(name="chain")
+    """How the episodes of a group are played: independently, as a tree of branches, or with forked
+    continuations that estimate values (`turnwise list strategy`)."""
+    concurrency: Count = 128
+    """The most episodes that are played at the same time."""
+    episode_tokens: Count | None = None
+    """The most tokens that the policy may sample in one episode before it is truncated; none means no
+    limit."""
+    generate_s: Rate = 300.0
+    """The deadline for one answer of the engine, in seconds."""
+    step_s: Rate = 60.0
+    """The deadline for one step of a blocking environment, in seconds."""
+    reset_s: Rate = 60.0
+    """The deadline for starting an episode in a blocking environment, in seconds."""
+    env_options: dict[str, Any] = {}
+    """The keyword arguments with which environments are constructed."""
+    env_workers: Annotated[Whole, Field(ge=0)] = 0
+    """The number of worker processes in which environments run. An environment that hangs, crashes or floods
+    its output there costs only its own episode. With 0, environments run in the trainer's process, where a
+    hang in C code stops the run."""
+    opponents: dict[str, str] = {}
+    """The agents that are not trained, each with the policy that plays it (`turnwise list policy`). The
+    model plays every other agent of an environment and is trained on the trajectory of each."""
+    max_failed: Share = 0.25
+    """The largest share of failed episodes in an update or an evaluation; the run stops when it is
+    exceeded."""
+    max_vacuous: Annotated[Whole, Field(ge=0)] = 5
+    """The number of consecutive updates without any learning signal after which the run stops; 0 means never.
+    Updates in which every episode was solved do not count."""
+
+
+class Optimizer(Section):
+    """The optimizer is AdamW with a linear warm-up and a constant learning rate after it."""
+
+    learning_rate: Rate = 1e-6
+    """The learning rate of the policy."""
+    warmup: Annotated[Whole, Field(ge=0)] = 0
+    """The number of optimizer steps over which the learning rate rises to its full value."""
+    betas: tuple[Number, Number] = (0.9, 0.95)
+    """AdamW's decay rates for its running means of the gradient and of its square."""
+    weight_decay: Annotated[Number, Field(ge=0)] = 0.0
+    """The weight decay of matrices; norms and biases are not decayed."""
+    max_grad_norm: Rate = 1.0
+    """The largest norm of the gradient; a longer gradient is scaled down to it."""
+    epochs: Count = 1
+    """The number of times that one update goes through its episodes."""
+    minibatches: Count = 1
+    """The number of minibatches into which an epoch is split, each of which is one optimizer step."""
+    micro_tokens: Count = 16384
+    """The number of tokens in one forward pass; it changes memory use and speed, not the result."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """The precision of matrix products (weights stay in float32); `auto` is bfloat16 on a GPU and float32 on
+    a CPU."""
+    value_weight: Rate = 0.5
+    """The weight in the loss of the squared errors of heads on the policy's hidden states, where a signal learns
+    with one."""
+    value_learning_rate: Rate = 1e-3
+    """The learning rate of these heads."""
+
+
+class Evaluate(Section):
+    """When the policy is evaluated, and on how many tasks. The best checkpoint is chosen on the dev split
+    alone."""
+
+    every: Count = 10
+    """The number of updates between two evaluations on the dev split; the policy is also evaluated after the
+    last update."""
+    dev: Count = 100
+    """The number of tasks of the dev split (of each suite) in each evaluation."""
+    test: Count = 300
+    """The number of tasks of the test split (of each suite) on which the policy is evaluated before and after training, both
+    sampled and greedily."""
+    opponents: dict[str, str] = {}
+    """The policies that play the other agents of the environment during evaluation."""
+
+
+class Checkpoint(Section):
+    """When the run is saved so that it can be resumed."""
+
+    every: Count = 10
+    """The number of updates between two checkpoints."""
+    keep: Count = 2
+    """The number of newest checkpoints that are kept; the one that was best on the dev split is kept as
+    well."""
+
+
+class Recipe(Section):
+    """The keys at the top of the file describe the whole training run."""
+
+    about: str = ""
+    """One or two sentences on what the recipe is for."""
+    suite: OneOrSeveral
+    """The suite whose tasks are trained on (`turnwise list suites`), or several with weights, such as
+    `{household/easy: 1, household/medium: 3}`. The suite of each task is then drawn by weight. Evaluations play each
+    suite, and the best checkpoint is the one whose weighted mean of success on the dev splits is highest."""
+    seed: Whole = 0
+    """The seed from which all randomness of the run is derived."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """The device that the model is trained on; `auto` is the GPU where there is one."""
+    model: Model
+    """Which model is trained."""
+    engine: EngineOptions = EngineOptions()
+    """Which inference engine samples the policy's tokens."""
+    sampling: SamplingOptions = SamplingOptions()
+    """How the policy's tokens are sampled."""
+    warm_start: WarmStart | None = None
+    """Supervised learning before reinforcement learning; none leaves it out."""
+    rollout: Rollout = Rollout()
+    """How the episodes of one update are played."""
+    algorithm: str | None = None
+    """The training algorithm by its name in the field, such as `dapo` (`turnwise list algorithms`). It stands for
+    several of the keys of this page; those that the recipe gives beside it win."""
+    judge: Part = Part(name="none")
+    """Who assesses single turns, for credit rules that ask for such process labels (`turnwise list
+    judge`)."""
+    signals: list[Part] = []
+    """The signals that have options, or that are chosen where several give what a part asks for (`turnwise list
+    signal`). All others are found by what the parts need."""
+    reward: Part = Part(name="as_is")
+    """The transformation of the environment's rewards before credit is assigned (`turnwise list reward`)."""
+    credit: Part = Part(name="return_to_go")
+    """The credit rule (advantage estimator), which turns rewards into one advantage per turn or per token
+    (`turnwise list credit`)."""
+    filter: Part = Part(name="informative")
+    """The rule that weighs what is trained on by the credit rule's advantages (`turnwise list filter`). Unless given
+    it is `any` where a signal learns, since no advantage is 0 then."""
+    shape: list[Part] = []
+    """Changes of the advantages, one after the other, over all that was played (`turnwise list shape`)."""
+    correction: Part = Part(name="tis")
+    """The off-policy correction for the gap between the engine's and the trainer's probabilities (`turnwise
+    list correction`)."""
+    loss: list[LossPart] = [LossPart(name="clip")]
+    """The losses, of tokens or of whole minibatches, which are summed; each has a `weight`, which is 1 unless given
+    (`turnwise list loss`)."""
+    reduce: Part = Part(name="fixed_length")
+    """How the losses of tokens are averaged: the denominator of the sum (`turnwise list reduce`)."""
+    optimizer: Optimizer = Optimizer()
+    """How the loss is minimised."""
+    updates: Annotated[Whole, Field(ge=0)] = 100
+    """The number of updates; each plays episodes and then learns from them."""
+    evaluate: Evaluate = Evaluate()
+    """When the policy is evaluated."""
+    checkpoint: Checkpoint = Checkpoint()
+    """When the run is saved."""
+    sinks: list[Part] = [Part(name="tensorboard")]
+    """Where the figures of every update go beside the run's own `metrics.jsonl` (`turnwise list sink`)."""
+
+    @property
+    def suites(self) -> Mapping[str, float]:
+        """The suites with their weights."""
+        return {self.suite: 1.0} if isinstance(self.suite, str) else self.suite
+
+    @property
+    def most_groups(self) -> int:
+        """The most tasks that an update may play."""
+        return self.rollout.refill.most if self.rollout.refill else self.rollout.groups
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The signals that the parts ask for."""
+        parts = [(self.credit, "credit"), (self.reward, "reward")]
+        parts += [
+            (part, seam) for seam, several in (("loss", self.loss), ("shape", self.shape)) for part in several
+        ]
+        asked = {need for part, seam in parts for need in part.needs(seam)}
+        return frozenset(
+            asked.union(*(entry.needs for entry in components("signal") if asked & {*entry.gives}))
+        )
+
+    @property
+    def sources(self) -> list[ChosenSignal]:
+        """The signals that are measured.
+
+        Raises:
+            RecipeError: several give what a part needs.
+        """
+        given = {name for part, seam in self._givers for name in part.component(seam).gives}
+        return sources_of(self.needs, given, {part.name: part.options for part in self.signals})
+
+    @property
+    def _givers(self) -> tuple[tuple[Part, str], ...]:
+        return (self.rollout.strategy, "strategy"), (self.judge, "judge")
+
+    @property
+    def whole_groups(self) -> bool:
+        """Whether a group that lost an episode to a failure is dropped as a whole."""
+        parts = ((self.rollout.strategy, "strategy"), (self.credit, "credit"))
+        return any(part.component(seam).whole_groups for part, seam in parts)
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps of one update."""
+        return self.optimizer.epochs * self.optimizer.minibatches
+
+    def to_yaml(self) -> str:
+        """Every key with its value; reading it gives this recipe."""
+        return yaml.safe_dump(redact_options(plain(self)), sort_keys=False, allow_unicode=True)
+
+
+def plain(value: Any) -> Any:
+    """A recipe, or a value in it, as plain YAML values; keys whose value is null are left out."""
+    if isinstance(value, Part):
+        weight = {"weight": value.weight} if isinstance(value, LossPart) and value.weight != 1 else {}
+        return {"name": value.name, **weight, **value.options} if weight or value.options else value.name
+    if isinstance(value, Section):
+        keys = type(value).model_fields
+        return {key: plain(getattr(value, key)) for key in keys if getattr(value, key) is not None}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,260 @@
+"""``report.html``: the whole run in one file, with whether it worked and what the optimizer saw.
+
+It is made from what the run directory holds; each file may be missing, and then its part is left out::
+
+    recipe.yaml          the frozen recipe
+    objective.txt        the objective in words and formula, as `turnwise explain` prints it
+    metrics.jsonl        one object per update: {"update": 12, "phase": "warm_start" | "rl", NAME: NUMBER, …}
+                         Known names (PANELS below) get a title, others are shown by their own.
+                         At evaluations also "dev_success": 0.61, "dev_success_interval": [0.52, 0.69].
+    evaluations.jsonl    one object per evaluation: {"name": "warm start", "mode": "sampled" | "greedy",
+                         **Evaluation.to_json(results=True)}; with "results" comparisons are paired by task.
+                         The first and the last of a (split, mode, suite) are before and after.
+    episodes.jsonl.zst   training episodes (turnwise.agents.log.episode_log), appended with update, group and advantages
+    true-turns.json      turns with their true advantages (`turnwise credit-quality --run`)
+
+The page has no script and loads nothing: observations are data, also for the reader's browser.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+from markupsafe import Markup
+
+import turnwise
+from turnwise.agents.evaluation.summary import percent, percent_interval
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.report.episodes import group_view
+from turnwise.trainers.report.plots import Marker, Series, learning_curve, small_curve
+from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
+from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
+
+_MOST_PANELS = 30
+
+
+class Panel(NamedTuple):
+    """How a metric is shown."""
+
+    title: str
+    share: bool = False  # between 0 and 1
+
+
+PANELS = {
+    "reward": Panel("Reward per episode"),
+    "success": Panel("Training success", share=True),
+    "entropy": Panel("Entropy, nats per token"),
+    "kl": Panel("KL to the reference"),
+    "clip_fraction": Panel("Clipped tokens", share=True),
+    "tokens_per_second": Panel("Tokens per second"),
+    "seconds": Panel("Seconds per update"),
+    "loss": Panel("Loss"),
+    "grad_norm": Panel("Gradient norm"),
+    "turns": Panel("Turns per episode"),
+}
+_IN_THE_CURVE = {"dev_success", "success"}
+
+
+class ReportFigure(NamedTuple):
+    """A small picture with its title and newest value."""
+
+    title: str
+    latest: str
+    svg: Markup
+
+
+class ComparisonVerdict(NamedTuple):
+    """Whether training worked, in figures and in plain words."""
+
+    before: EvaluationRow
+    after: EvaluationRow
+    headline: str
+    detail: str
+    significant: bool
+    better: bool
+    others: tuple[str, ...] = ()  # the same in the other modes
+    failures: tuple[str, ...] = ()  # why episodes do not count
+
+
+def write_report(run_dir: Path | str) -> Path:
+    """Write ``report.html`` into the run directory and return its path.
+
+    Raises:
+        TurnwiseError: there is no run, a file of it is damaged, or the page cannot be written.
+    """
+    run = read_run(Path(run_dir))
+    target = run.path / "report.html"
+    aside = run.path / f".report.html.{os.getpid()}"
+    try:
+        aside.write_text(render(run), "utf-8", errors="replace")
+        aside.replace(target)
+    except OSError as error:
+        raise TurnwiseError(
+            f"Cannot write {target}: {error.strerror or error}.",
+            "Free disk space, then `turnwise report` it.",
+        ) from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return target
+
+
+def render(run: ReportedRun) -> str:
+    """The page's text."""
+    environment = SandboxedEnvironment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"percent": percent, "interval": percent_interval, "signed": signed}
+    home = files("turnwise.trainers.report")
+    rl = [row for row in run.metrics if row.phase == "rl"]
+    warm = [row for row in run.metrics if row.phase != "rl"]
+    page = environment.from_string((home / "report.html.j2").read_text("utf-8"))
+    return page.render(
+        run=run,
+        name=run.path.resolve().name,
+        css=Markup((home / "report.css").read_text("utf-8")),
+        facts=run.facts() | _volume(run),
+        verdict=verdict(run),
+        curve=_curve(run, rl),
+        warm=_figures(warm),
+        figures=_figures(rl),
+        groups=[group_view(sample) for sample in run.samples],
+        worth=section(known) if (known := load_groups(run.path / TRUE_TURNS)) else None,
+        version=turnwise.__version__,
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def verdict(run: ReportedRun) -> ComparisonVerdict | None:
+    """Before and after in plain words, each mode with its own; None where the run was not evaluated twice."""
+    pairs = run.pairs()
+    if not pairs:
+        return None
+    first, *others = (_difference(*pair) for pair in pairs)
+    before, after = pairs[0]
+    verb = "made no significant difference to"
+    if first.significant:
+        verb = "raised" if first.points > 0 else "lowered"
+    split = "held-out" if after.split == "test" else after.split
+    headline = f"Training {verb} {split} success on {after.suite}."
+    if run.trained is False:
+        headline = "Nothing was trained by reinforcement: no update had anything to learn from."
+    left_out, played = sum(row.excluded for row in pairs[0]), sum(row.episodes for row in pairs[0])
+    if left_out:
+        headline += f" {left_out} of {played} episodes failed and do not count."
+    failures = tuple(
+        f"{row.name}, {row.mode}: {cause}" for pair in pairs for row in pair for cause in row.causes[:2]
+    )
+    said = tuple(other.detail for other in others)
+    return ComparisonVerdict(
+        before,
+        after,
+        headline,
+        first.detail,
+        first.significant,
+        first.points > 0,
+        said,
+        tuple(dict.fromkeys(failures)),
+    )
+
+
+class _Difference(NamedTuple):
+    points: float
+    significant: bool
+    detail: str
+
+
+def _difference(before: EvaluationRow, after: EvaluationRow) -> _Difference:
+    """Two evaluations of one kind, compared."""
+    found = difference(before, after)
+    points = after.success - before.success
+    counting = min(row.episodes - row.excluded for row in (before, after))
+    detail = (
+        f"{found.verdict}: {100 * points:+.1f} points, 95 % interval "
+        f"{100 * found.interval.low:+.1f} … {100 * found.interval.high:+.1f} ({found.test}). "
+        f"{counting} {after.mode} episodes of the {after.split} split on each side."
+    )
+    return _Difference(points, found.significant, detail)
+
+
+def signed(value: float) -> str:
+    """A number with its sign, as short as two decimals allow.
+
+    >>> signed(0.5), signed(-1), signed(0)
+    ('+0.50', '−1.00', '0.00')
+    """
+    text = f"{value:+.2f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
+
+
+def _volume(run: ReportedRun) -> dict[str, str]:
+    """How much was done, from the logs themselves."""
+    facts: dict[str, str] = {}
+    updates = {phase: sum(row.phase == phase for row in run.metrics) for phase in ("warm_start", "rl")}
+    if any(updates.values()):
+        parts = [f"{n} {phase.replace('_', ' ')}" for phase, n in updates.items() if n]
+        facts["updates logged"] = " + ".join(parts)
+    if run.outcomes:
+        total = sum(run.outcomes.values())
+        facts["training episodes"] = f"{total:,}".replace(",", " ")
+        bad = {name: n for name, n in run.outcomes.items() if name not in ("ok", "limit")}
+        if bad:
+            facts["left out of training"] = ", ".join(f"{n} {name}" for name, n in bad.items())
+    seconds = sum(row.values.get("seconds", 0.0) for row in run.metrics)
+    if seconds:
+        facts["time in updates"] = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+    return facts
+
+
+def _curve(run: ReportedRun, rl: Sequence[Metrics]) -> Markup | None:
+    dev = [row for row in rl if "dev_success" in row.values]
+    training = [row for row in rl if "success" in row.values]
+    if len(dev) + len(training) < 2:
+        return None
+    known = [row.intervals.get("dev_success") for row in dev]
+    intervals = [interval for interval in known if interval is not None]
+    updates = [row.update for row in (*dev, *training)]
+    pair = run.pair()
+    markers = [
+        Marker(x, row.success, row.success_interval, row.name)
+        for x, row in zip((min(updates), max(updates)), pair or (), strict=False)
+    ]
+    return learning_curve(
+        Series(
+            [row.update for row in dev],
+            [row.values["dev_success"] for row in dev],
+            intervals if len(intervals) == len(dev) else (),
+        ),
+        Series([row.update for row in training], [row.values["success"] for row in training]),
+        markers,
+    )
+
+
+def _figures(rows: Sequence[Metrics]) -> list[ReportFigure]:
+    """A small curve for each metric that was measured at least twice, known ones first."""
+    measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE}
+    names = [name for name in PANELS if name in measured] + [name for name in measured if name not in PANELS]
+    figures: list[ReportFigure] = []
+    for name in names[:_MOST_PANELS]:
+        points = [(row.update, row.values[name]) for row in rows if name in row.values]
+        if len(points) < 2:
+            continue
+        panel = PANELS.get(name, Panel(name.replace("_", " ")))
+        series = Series([x for x, _ in points], [y for _, y in points])
+        svg = small_curve(series, name=f"{rows[0].phase}-{name}", share=panel.share)
+        figures.append(ReportFigure(panel.title, _short(points[-1][1], share=panel.share), svg))
+    return figures
+
+
+def _short(value: float, *, share: bool = False) -> str:
+    if share:
+        return percent(value)
+    if value and not 1e-3 <= abs(value) < 1e7:
+        return f"{value:.2e}"
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.3g}"

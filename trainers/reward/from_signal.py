@@ -1,0 +1,62 @@
+"""Pays what a judge, a process model or any other signal says of each turn."""
+
+from typing import Literal
+
+from turnwise.agents.core import Turn
+from turnwise.errors import RecipeError
+from turnwise.registry import component
+from turnwise.trainers.core import Group
+from turnwise.trainers.kit.reward_edits import Turns, replace_turns, with_part
+
+
+@component("reward", "from_signal", asks=("signal",))
+def from_signal(
+    group: Group,
+    *,
+    signal: str = "principle",
+    weight: float = 1.0,
+    component: str = "",
+    form: Literal["each", "gain", "last"] = "each",
+) -> Group:
+    """A signal becomes a reward component of its own, named ``component`` (the signal's name unless given).
+
+    With q_k what the signal says of turn k, turn k earns weight·q_k (``each``), weight·(q_k − q_{k−1}) with
+    q_{−1} = 0 (``gain``: what a turn added, which sums to weight·q of the last turn), or the last turn alone
+    earns weight·q of itself (``last``). What the environment paid stays.
+
+    Worked by hand: q = 0.25, 0.75 and an outcome of 1, weight 2:
+
+    >>> from turnwise.trainers.kit.reward_edits import with_signals
+    >>> from turnwise.trainers.kit.toy_batches import episode
+    >>> group = [with_signals(episode([0, 1]), [{"principle": 0.25}, {"principle": 0.75}])]
+    >>> [turn.reward for turn in from_signal(group, weight=2.0)[0].trajectory.turns]
+    [0.5, 2.5]
+    >>> [turn.reward for turn in from_signal(group, weight=2.0, form="gain")[0].trajectory.turns]
+    [0.5, 2.0]
+    >>> from_signal(group, form="last")[0].trajectory.turns[1].rewards["principle"]
+    0.75
+
+    Raises:
+        RecipeError: a turn has no such signal.
+    """
+    name = component or signal
+
+    def pay(turns: Turns) -> list[Turn]:
+        q = [_said(turn, signal) for turn in turns]
+        if form == "gain":
+            q = [x - before for x, before in zip(q, [0.0, *q][: len(q)], strict=True)]
+        elif form == "last":
+            q = [0.0] * (len(q) - 1) + q[-1:]
+        return [with_part(turn, name, weight * x) for turn, x in zip(turns, q, strict=True)]
+
+    return [replace_turns(episode, pay) for episode in group]
+
+
+def _said(turn: Turn, signal: str) -> float:
+    if signal not in turn.signals:
+        known = ", ".join(sorted(turn.signals)) or "none"
+        raise RecipeError(
+            f"A turn has no signal {signal!r} to be paid (it has {known}).",
+            "Name a judge, a strategy or a signal that gives it.",
+        )
+    return turn.signals[signal]

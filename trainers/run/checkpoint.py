@@ -1,0 +1,238 @@
+"""Checkpoints: written to a temporary folder, hashed, committed by a rename, and verified before loading.
+
+A checkpoint is a folder::
+
+    step-000010/model/            the weights as a Hugging Face folder (adapters merged): play it with
+                                  `turnwise eval SUITE --policy vllm:RUN/best/model`
+    step-000010/trainer.safetensors   optimizer, heads, adapters, tensors of parts that learn
+    step-000010/state.json        counters, memories of parts; all other randomness is derived from the seed and these
+    step-000010/MANIFEST.json     SHA-256 of every file above
+
+Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from turnwise.agents.policies.model import ChatFormat, write_chat_format
+from turnwise.errors import RunError
+from turnwise.tasks.core import Json
+from turnwise.trainers.core import PartState, Stateful
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.model import base_of
+from turnwise.trainers.learn.sync import checkpoint_tensors
+from turnwise.trainers.run.disk import written_aside
+
+MANIFEST, STATE, TRAINER = "MANIFEST.json", "state.json", "trainer.safetensors"
+PART, PARTS = "part/", "parts"
+
+
+class LoadedCheckpoint(NamedTuple):
+    """The newest checkpoint that is whole, and what was wrong with newer ones."""
+
+    path: Path
+    state: dict[str, Json]
+    notes: tuple[str, ...]
+
+
+def save_checkpoint(
+    folder: Path,
+    step: int,
+    learner: Learner,
+    parts: Mapping[str, Stateful],
+    tokenizer: Any,
+    chat_format: ChatFormat,
+    state: Mapping[str, Json],
+) -> Path:
+    """Write ``folder/step-…``; the old ones stay until :func:`prune`. ``parts`` learn or remember, by KIND/NAME.
+
+    Raises:
+        RunError: the disk is full or cannot be written. Earlier checkpoints are intact.
+    """
+    final = folder / f"step-{step:06d}"
+    with written_aside(final) as aside:
+        (aside / "model").mkdir()
+        save_model(aside / "model", learner.model, tokenizer, chat_format)
+        kept = {name: part.state() for name, part in parts.items()}
+        save_file(_trainer_tensors(learner) | _part_tensors(kept), aside / TRAINER)
+        numbers = {name: {**of.numbers} for name, of in kept.items() if of.numbers}
+        (aside / STATE).write_text(
+            json.dumps({**state, "learner_steps": learner.steps, PARTS: numbers}), "utf-8"
+        )
+        (aside / MANIFEST).write_text(json.dumps(_hashes(aside), indent=1), "utf-8")
+    return final
+
+
+def load_newest(folder: Path) -> LoadedCheckpoint | None:
+    """The newest whole checkpoint; None where there is none at all.
+
+    Raises:
+        RunError: there are checkpoints, and each one is damaged.
+    """
+    notes: list[str] = []
+    for path in _newest_first(folder):
+        problem = verify(path)
+        if problem is None:
+            return LoadedCheckpoint(path, read_state(path), tuple(notes))
+        notes.append(problem)
+    if notes:
+        raise RunError(
+            f"No checkpoint in {folder} is whole: {notes[0]}", "Restore one from a backup, or start anew."
+        )
+    return None
+
+
+def read_state(path: Path) -> dict[str, Json]:
+    """The counters of a checkpoint."""
+    return json.loads((path / STATE).read_text("utf-8"))
+
+
+def verify(path: Path) -> str | None:
+    """What is wrong with a checkpoint; None if every file is as it was written."""
+    try:
+        wanted = json.loads((path / MANIFEST).read_text("utf-8"))
+        found = _hashes(path)
+    except (OSError, ValueError) as error:
+        said = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        return f"{path.name}/{MANIFEST} {said}."
+    if not isinstance(wanted, dict) or not {STATE, TRAINER} <= wanted.keys():
+        return f"{path.name}/{MANIFEST} is damaged."
+    for name, digest in wanted.items():
+        if found.get(name) != digest:
+            return f"{path.name}/{name} is {'missing' if name not in found else 'damaged'}."
+    return None
+
+
+def restore(path: Path, learner: Learner, parts: Mapping[str, Stateful], state: Mapping[str, Json]) -> None:
+    """Put a verified checkpoint into the learner (weights, heads, optimizer, counters) and into the parts.
+
+    Raises:
+        RunError: it is the checkpoint of another model.
+    """
+    tensors = load_file(path / TRAINER)
+    if not _has_adapters(learner):
+        _restore_weights(path / "model", learner)
+    try:
+        with torch.no_grad():
+            for name, parameter in _kept_apart(learner).items():
+                parameter.copy_(tensors[f"parameter/{name}"])
+    except (KeyError, RuntimeError) as error:
+        raise _another_model(path, error) from error
+    moments: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        if key.startswith("optimizer/"):
+            _, index, name = key.split("/")
+            moments.setdefault(int(index), {})[name] = tensor
+    groups = learner.optimizer.state_dict()["param_groups"]
+    learner.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    learner.steps = int(state["learner_steps"])
+    numbers: Any = state.get(PARTS, {})
+    for name, part in parts.items():
+        own = f"{PART}{name}/"
+        found = {key.removeprefix(own): t for key, t in tensors.items() if key.startswith(own)}
+        part.restore(PartState(numbers.get(name, {}), found))
+
+
+def prune(folder: Path, keep: int, best: str | None) -> None:
+    """Remove all but the newest ``keep`` checkpoints and the best one."""
+    for path in _newest_first(folder)[keep:]:
+        if path.name != best:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_after(folder: Path, step: int) -> None:
+    """Remove checkpoints of later steps: the damaged ones that a resumed run replaces."""
+    for path in _newest_first(folder):
+        if _step(path) > step:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFormat) -> None:
+    """Write a Hugging Face folder into ``path``, adapters merged, with the chat format of its training."""
+    base = base_of(model)
+    tokenizer.save_pretrained(path)
+    base.config.save_pretrained(path)
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in checkpoint_tensors(model)}
+    if getattr(base.config, "tie_word_embeddings", False):
+        tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
+    save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
+    write_chat_format(path, chat_format)
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    found = [path for path in folder.glob("step-*") if re.fullmatch(r"step-\d+", path.name)]
+    return sorted(found, key=_step, reverse=True)
+
+
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
+
+
+def _restore_weights(folder: Path, learner: Learner) -> None:
+    """By way of Hugging Face, which knows how a checkpoint's names become the model's."""
+    from transformers import AutoModelForCausalLM
+
+    base = base_of(learner.model)
+    saved: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=base.dtype)
+    try:
+        base.load_state_dict(saved.state_dict())
+    except RuntimeError as error:
+        raise _another_model(folder, error) from error
+
+
+def _another_model(path: Path, error: Exception) -> RunError:
+    said = str(error).strip().splitlines()[0]
+    return RunError(
+        f"{path} is the checkpoint of another model: {said}", "Resume with the recipe that it was made with."
+    )
+
+
+def _has_adapters(learner: Learner) -> bool:
+    return hasattr(learner.model, "peft_config")
+
+
+def _kept_apart(learner: Learner) -> dict[str, nn.Parameter]:
+    """What is trained and not in ``model/``: the value head; adapters, which are merged there."""
+    parts = list(enumerate(learner.modules))[0 if _has_adapters(learner) else 1 :]
+    return {
+        f"{index}/{name}": parameter
+        for index, module in parts
+        for name, parameter in module.named_parameters()
+        if parameter.requires_grad
+    }
+
+
+def _trainer_tensors(learner: Learner) -> dict[str, Tensor]:
+    kept = {f"parameter/{name}": parameter for name, parameter in _kept_apart(learner).items()}
+    for index, moments in learner.optimizer.state_dict()["state"].items():
+        kept |= {f"optimizer/{index}/{name}": tensor for name, tensor in moments.items()}
+    return _saved(kept)
+
+
+def _part_tensors(parts: Mapping[str, PartState]) -> dict[str, Tensor]:
+    return _saved({f"{PART}{name}/{key}": x for name, of in parts.items() for key, x in of.tensors.items()})
+
+
+def _saved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+
+
+def _hashes(path: Path) -> dict[str, str]:
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != MANIFEST)
+    return {str(file.relative_to(path)): _sha256(file) for file in files}
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,297 @@
+"""The episodes of an update: sampled, sorted into groups, described."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import mean
+from typing import NamedTuple
+
+from turnwise.agents.core import Episode, Policy, Trajectory
+from turnwise.agents.log.episode_log import EpisodeLog
+from turnwise.agents.multi_agent import policy_map
+from turnwise.agents.rollout import Limits
+from turnwise.agents.workers.pool import WorkerPool
+from turnwise.errors import RunError
+from turnwise.trainers.core import Group
+from turnwise.trainers.recipe.schema import Rollout
+from turnwise.trainers.run.parts import Parts
+from turnwise.trainers.run.update import UpdateResult
+from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
+from turnwise.trainers.sampler.refill import is_informative, refill_weights, size_weights
+from turnwise.trainers.strategy.runner import Cost, RolloutRunner, plan_group
+
+
+class AgentGroup(NamedTuple):
+    """A group as one of its agents saw it: episodes with that agent's trajectory alone.
+
+    Attributes:
+        number: of the group in the plan.
+        agent: whose trajectories it holds.
+        episodes: its members as they were played; None where too few are left of it, or where it means nothing
+            without those that failed for reasons that are not the policy's.
+        members: which episodes of the group these are; the others failed.
+    """
+
+    number: int
+    agent: str
+    episodes: Group | None
+    members: tuple[int, ...] = ()
+
+
+class CollectedGroups(NamedTuple):
+    """The episodes that were played for one update.
+
+    Attributes:
+        played: all groups, one per task, as they were played.
+        agent_groups: each group once for every agent that is trained, in order.
+        cost: what was played for them, forks that only measure among it.
+        requests: what each group was asked for as.
+        weights: of each group's trajectories in the update.
+        rounds: in which they were played; 1 without refill.
+    """
+
+    played: Sequence[Group]
+    agent_groups: Sequence[AgentGroup]
+    cost: Cost
+    requests: Sequence[GroupRequest] = ()
+    weights: Sequence[float] = ()
+    rounds: int = 1
+
+    @property
+    def usable(self) -> list[AgentGroup]:
+        """Those from which something may be learned."""
+        return [agent_group for agent_group in self.agent_groups if agent_group.episodes is not None]
+
+    @property
+    def training(self) -> list[Group]:
+        """Their episodes."""
+        return [agent_group.episodes for agent_group in self.agent_groups if agent_group.episodes is not None]
+
+    @property
+    def training_weights(self) -> list[float]:
+        """Of each group of :attr:`training`, the weight of its trajectories; empty where all weigh the same."""
+        found = [self.weights[agent_group.number] for agent_group in self.usable] if self.weights else []
+        return [] if all(weight == 1.0 for weight in found) else found
+
+    @property
+    def failed(self) -> int:
+        return sum(not episode.outcome.counts for group in self.played for episode in group)
+
+
+def limits_of(options: Rollout) -> Limits:
+    """Deadlines and token budget of every episode."""
+    return Limits(
+        reset_s=options.reset_s,
+        generate_s=options.generate_s,
+        step_s=options.step_s,
+        episode_tokens=options.episode_tokens or float("inf"),
+    )
+
+
+async def collect(
+    options: Rollout,
+    sampler: Sampler,
+    policy: Policy,
+    parts: Parts,
+    seed: int,
+    update: int,
+    opponents: Mapping[str, Policy] | None = None,
+    workers: WorkerPool | None = None,
+) -> CollectedGroups:
+    """Play the tasks that the sampler chooses, in rounds if the recipe refills; chance comes from (seed, update).
+
+    ``opponents`` play the agents of these names, who are not trained; ``workers`` hold the environments.
+
+    Raises:
+        RunError: more episodes failed than the recipe accepts.
+    """
+    runner = RolloutRunner(
+        policy_map(policy, opponents or {}),
+        parts.reward,
+        concurrency=options.concurrency,
+        limits=limits_of(options),
+        env_options=options.env_options,
+        env_workers=workers or 0,
+    )
+    requests: list[GroupRequest] = []
+    played: list[Group] = []
+    rounds: list[int] = []
+    most = sampler.setup.most
+    while not rounds or (len(requests) < most and not _has_enough(options, parts, played)):
+        asked = sampler.plan(update, len(requests), min(options.groups, most - len(requests)))
+        plan = [
+            plan_group(request.task, request.episodes, seed, update, g)
+            for g, request in enumerate(asked, start=len(requests))
+        ]
+        played += await _judged(parts, await parts.strategy(runner, plan))
+        requests += asked
+        rounds.append(len(asked))
+        _refuse_failures(played, options.max_failed, update)
+    split = split_by_agent(parts, played, runner.cost, opponents or ())
+    weights = _weights(options, parts, split, requests, rounds)
+    return split._replace(requests=requests, weights=weights, rounds=len(rounds))
+
+
+def _refuse_failures(played: Sequence[Group], most: float, update: int) -> None:
+    episodes = [episode for group in played for episode in group]
+    failed = [episode for episode in episodes if not episode.outcome.counts]
+    if len(failed) > most * len(episodes):
+        raise RunError(
+            f"{len(failed)} of {len(episodes)} episodes failed in update {update + 1}: {failed[0].error[:300]}",
+            "Repair the cause and resume; rollout.max_failed is the share that is accepted.",
+        )
+
+
+def _has_enough(options: Rollout, parts: Parts, played: Sequence[Group]) -> bool:
+    """Whether an update has the informative groups that it refills for; true without refill."""
+    if options.refill is None:
+        return True
+    return sum(_is_informative(parts, group) for group in played) >= options.refill.informative
+
+
+def _is_informative(parts: Parts, group: Group) -> bool:
+    """By the recipe's rewards, unless they pay for signals, which are not measured yet."""
+    members = [group[i] for i in _counting(group)]
+    useful = len(members) == len(group) or (len(members) > 1 and not parts.whole_groups)
+    return useful and is_informative(members if parts.paid_signals else parts.reward(members))
+
+
+def _weights(
+    options: Rollout,
+    parts: Parts,
+    split: CollectedGroups,
+    requests: Sequence[GroupRequest],
+    rounds: Sequence[int],
+) -> list[float]:
+    """The weight of each group's trajectories: for its task, its size, and the rounds that were played.
+
+    Groups that cannot be used count as not played.
+    """
+    used = sorted({agent_group.number for agent_group in split.usable})
+    sized = size_weights([requests[g].episodes for g in used], [requests[g].weight for g in used])
+    if options.refill is not None:
+        starts = [sum(rounds[:n]) for n in range(len(rounds) + 1)]
+        flags = [
+            [_is_informative(parts, split.played[g]) for g in used if start <= g < end]
+            for start, end in pairwise(starts)
+        ]
+        refilled = refill_weights(flags, options.refill.informative)
+        sized = [weight * other for weight, other in zip(sized, refilled, strict=True)]
+    found = dict(zip(used, sized, strict=True))
+    return [found.get(g, 0.0) for g in range(len(requests))]
+
+
+def visits(collected: CollectedGroups, result: UpdateResult) -> list[SeenGroup]:
+    """What came of each request, for the sampler to remember."""
+    given: dict[int, list[float]] = {}
+    rows = iter(result.advantages)
+    for agent_group in collected.usable:
+        for _ in agent_group.members:
+            given.setdefault(agent_group.number, []).extend(map(abs, next(rows, ())))
+    return [
+        SeenGroup(request, [group[i] for i in _counting(group)], mean(given.get(g) or [0.0]))
+        for g, (request, group) in enumerate(zip(collected.requests, collected.played, strict=True))
+    ]
+
+
+async def _judged(parts: Parts, played: Sequence[Group]) -> list[Group]:
+    """The groups as the judge leaves them; it is not shown what failed."""
+    counting = [_counting(group) for group in played]
+    shown = await parts.judge(
+        [[group[i] for i in found] for group, found in zip(played, counting, strict=True)]
+    )
+    return [
+        [judged[found.index(i)] if i in found else episode for i, episode in enumerate(group)]
+        for group, found, judged in zip(played, counting, shown, strict=True)
+    ]
+
+
+def _counting(group: Group) -> tuple[int, ...]:
+    return tuple(i for i, episode in enumerate(group) if episode.outcome.counts)
+
+
+def split_by_agent(
+    parts: Parts, played: Sequence[Group], cost: Cost, opponents: Collection[str] = ()
+) -> CollectedGroups:
+    """Split each group by agent, without the episodes that failed.
+
+    Of a group that lost episodes to failures the others are kept, if two are left to be compared and the recipe's
+    parts do not ask for whole groups. ``opponents`` are agents that are not trained.
+    """
+    agent_groups: list[AgentGroup] = []
+    for number, group in enumerate(played):
+        members = _counting(group)
+        useful = len(members) == len(group) or (len(members) > 1 and not parts.whole_groups)
+        for agent in dict.fromkeys(name for i in members for name in group[i].trajectories):
+            if agent in opponents:
+                continue
+            episodes = [_of_agent(group[i], agent) for i in members] if useful else None
+            agent_groups.append(AgentGroup(number, agent, episodes, members))
+    return CollectedGroups(played, agent_groups, cost)
+
+
+def _of_agent(episode: Episode, agent: str) -> Episode:
+    return replace(episode, trajectories={agent: episode.trajectories.get(agent, Trajectory((), agent))})
+
+
+def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result: UpdateResult) -> None:
+    """Write every episode as it was played, so that it can be replayed, with the advantages that it was trained with.
+
+    Args:
+        log: of the run.
+        update: counted from 0.
+        collected: its groups are numbered by task.
+        result: what was learned from them.
+    """
+    given = zip(result.weights, result.advantages, strict=True)
+    own: dict[tuple[int, int], dict[str, Sequence[float]]] = {}
+    for agent_group in collected.usable:
+        for i in agent_group.members:
+            weight, advantages = next(given, (0.0, ()))
+            if weight > 0:
+                own.setdefault((agent_group.number, i), {})[agent_group.agent] = advantages
+    for number, group in enumerate(collected.played):
+        for i, episode in enumerate(group):
+            log.append(episode, update=update, group=number, advantages=own.get((number, i)))
+    log.flush()
+
+
+def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, float]:
+    """Metrics of the rollouts, over the episodes that did not fail.
+
+    Rewards and turns are of every trajectory that is trained on, success is the first agent's.
+    """
+    episodes = [episode for group in result.groups for episode in group]
+    turns = [turn for episode in episodes for turn in episode.trajectory.turns]
+    n = max(1, len(episodes))
+    whole = {agent_group.number for agent_group in collected.usable}
+    return {
+        "reward": sum(episode.trajectory.total_reward for episode in episodes) / n,
+        "success": sum(episode.success for episode in episodes) / n,
+        "turns": len(turns) / n,
+        "bad_actions": sum(turn.bad_action for turn in turns) / max(1, len(turns)),
+        "informative": sum(result.kept) / max(1, len(result.groups)),
+        "groups_dropped": float(len(collected.played) - len(whole)),
+        "episodes_failed": float(collected.failed),
+        **{name: float(count) for name, count in collected.cost.to_json().items()},
+        **_sampled(collected),
+    }
+
+
+def _sampled(collected: CollectedGroups) -> dict[str, float]:
+    """Metrics of what the sampler chose: tasks that were new or returned, rounds, success by suite if there are several."""
+    requests = collected.requests
+    returned = sum(request.visits > 0 for request in requests)
+    found = {
+        "tasks_new": float(len(requests) - returned),
+        "tasks_returned": float(returned),
+        "rounds": float(collected.rounds),
+    }
+    suites = sorted({request.suite for request in requests})
+    for suite in suites if len(suites) > 1 else ():
+        groups = [g for request, g in zip(requests, collected.played, strict=True) if request.suite == suite]
+        solved = [episode.success for group in groups for episode in group if episode.outcome.counts]
+        found |= {f"success/{suite}": sum(solved) / len(solved)} if solved else {}
+    return found

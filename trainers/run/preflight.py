@@ -1,0 +1,235 @@
+"""The preflight: a few scripted episodes, measured with the model's own tokeniser before training.
+
+What they show is compared with the context, the turn limit and ``sampling.max_tokens``; that the environment works
+is seen here too, and that good play earns another reward than trivial play. Its chance is its own, so that a run is
+the same with and without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from turnwise.agents.core import Episode, Policy, Trajectory
+from turnwise.agents.policies.model import DemonstrationPolicy
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, rollout
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.agents.workers.pool import WorkerPool, workers_for
+from turnwise.envs.core import AgentEnv, EndReason
+from turnwise.envs.registry import env_class, suite_tasks
+from turnwise.tasks.core import Split, derive_rng
+from turnwise.trainers.recipe.problems import RecipeProblem, refuse
+from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.reward.as_is import as_is
+from turnwise.trainers.run.collect import limits_of
+from turnwise.trainers.run.vacuous import SAME
+from turnwise.trainers.sampler.mixture import Mixture
+
+PREFLIGHT_TASKS = 1 << 41
+"""It plays training tasks from this index on; warm starts play those from 1 << 40 on, reinforcement those from 0 on."""
+TASKS = 4
+PATIENCE = 20.0
+"""Seconds after which it goes with what has been played."""
+TRIVIAL_BASELINES = ("random", "null")
+
+
+class Lengths(NamedTuple):
+    """The token counts of one agent's observations and messages in an episode."""
+
+    prompt: int  # before its first message
+    tools: int  # of them, what describes the tools
+    longest: int  # all that the model sees at its last message, that message included
+    message: int  # the longest of its messages
+    turns: int
+
+
+class ScriptedEpisodes(NamedTuple):
+    """Episodes of one script."""
+
+    script: str
+    episodes: Sequence[Episode]
+
+    @property
+    def whole(self) -> list[Episode]:
+        return [episode for episode in self.episodes if episode.outcome.counts]
+
+
+async def preflight(recipe: Recipe, tokenizer: Any, context: int) -> str:
+    """Play a few episodes and refuse a run that they show to be in vain; returns their summary in a line.
+
+    Args:
+        recipe: of the run.
+        tokenizer: the model's.
+        context: the longest prompt plus answer, in tokens.
+
+    Raises:
+        RecipeError: with every cause and its remedy.
+    """
+    renderer = Renderer(tokenizer, tools_format=recipe.sampling.tools)
+    played = await _play(recipe, renderer)
+    shown = [one for one in played if one.script not in TRIVIAL_BASELINES]
+    lengths = [
+        [_lengths(renderer, side) for side in _sides(episode)] for one in shown for episode in one.whole
+    ]
+    problems = [
+        *_failures(recipe, played),
+        *_too_long(recipe, [side for sides in lengths for side in sides], context),
+        *_turn_limit(shown),
+        *_nothing_to_learn(recipe, played),
+    ]
+    refuse(problems, "This run")
+    return _summary([side for sides in lengths for side in sides], context, played)
+
+
+async def _play(recipe: Recipe, renderer: Renderer) -> list[ScriptedEpisodes]:
+    """Every script's episodes, as far as they end in time."""
+    mixture = Mixture(recipe.suites, recipe.seed)
+    scripts = [*_demonstrators(recipe, mixture.envs), *TRIVIAL_BASELINES]
+    played = {name: list[Episode]() for name in scripts}
+    tasks = [
+        task
+        for suite, _ in mixture.shares
+        for task in suite_tasks(suite, Split.TRAIN, TASKS, start=PREFLIGHT_TASKS)
+    ]
+    requests = [
+        Request(task, derive_rng("preflight", recipe.seed, i).getrandbits(62)) for i, task in enumerate(tasks)
+    ]
+
+    async def one(name: str, workers: WorkerPool | None) -> None:
+        script: Policy = scripted(name)
+        await rollout(
+            requests,
+            script if name in TRIVIAL_BASELINES else DemonstrationPolicy(script, renderer),
+            limits=limits_of(recipe.rollout),
+            retries=0,
+            env_options=recipe.rollout.env_options,
+            env_workers=workers or 0,
+            on_episode=lambda _, episode: played[name].append(episode),
+        )
+
+    try:
+        with workers_for(recipe.rollout.env_workers) as workers:
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.gather(*(one(name, workers) for name in scripts))
+    except TimeoutError:
+        pass  # what has been played says enough, or `_summary` says that nothing was
+    return [ScriptedEpisodes(name, episodes) for name, episodes in played.items()]
+
+
+def _demonstrators(recipe: Recipe, envs: Sequence[str]) -> list[str]:
+    """Scripts that know the task: the warm start's, and gold where the environment has it."""
+    asked = [recipe.warm_start.demonstrator] if recipe.warm_start else []
+    gold = ["gold"] if all(env_class(env).gold is not AgentEnv.gold for env in envs) else []
+    return list(dict.fromkeys([*asked, *gold]))
+
+
+def _sides(episode: Episode) -> list[Trajectory]:
+    return [side for side in episode.trajectories.values() if side.turns]
+
+
+def _lengths(renderer: Renderer, side: Trajectory) -> Lengths:
+    first = side.turns[0]
+    prompt, total, longest = len(first.reply.prompt_ids), 0, 0
+    for turn in side.turns:
+        total = len(turn.reply.prompt_ids) + (0 if turn.reply.fresh else total) + len(turn.reply.action_ids)
+        longest = max(longest, total)
+    return Lengths(
+        prompt,
+        prompt - len(renderer.start(first.observation)),
+        longest,
+        max(len(turn.reply.action_ids) for turn in side.turns),
+        len(side.turns),
+    )
+
+
+def _failures(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+    """Scripts that cannot play, each with the message of the first episode that failed."""
+    for script, episodes in played:
+        failed = [episode for episode in episodes if not episode.outcome.counts]
+        if len(failed) > recipe.rollout.max_failed * len(episodes):
+            yield RecipeProblem(
+                f"{len(failed)} of {len(episodes)} episodes of scripted:{script} fail in {' + '.join(recipe.suites)}: "
+                f"{failed[0].error[:400]}",
+                f"Fix that first (`turnwise check {failed[0].task.env}`).",
+            )
+
+
+def _too_long(recipe: Recipe, sides: Sequence[Lengths], context: int) -> Iterator[RecipeProblem]:
+    if not sides:
+        return
+    key = "model.scratch.context" if recipe.model.scratch else "engine.context_length"
+    shortest = min(sides, key=lambda side: side.prompt)
+    enough = -(-max(side.longest for side in sides) * 5 // 4 // 64) * 64
+    if shortest.prompt >= context:
+        tools = f", {shortest.tools} of them for the tools" if shortest.tools > 0 else ""
+        hide = " or show the tools in fewer words (sampling.tools, the tools' descriptions)" if tools else ""
+        yield RecipeProblem(
+            f"Not one episode could begin: what the model is shown before its first message takes at least "
+            f"{shortest.prompt} tokens{tools}, and the context holds {context}.",
+            f"Set {key} to {enough} or more{hide}.",
+        )
+    elif min(side.longest for side in sides) > context:
+        least = min(side.longest for side in sides)
+        yield RecipeProblem(
+            f"Not one episode of a script that knows the task fits into the context of {context} tokens: "
+            f"the shortest takes {least}, {shortest.prompt} of them before its first message.",
+            f"Set {key} to {enough} or more, or choose an easier suite.",
+        )
+    message = min(side.message for side in sides)
+    if message > recipe.sampling.max_tokens:
+        yield RecipeProblem(
+            f"In every episode of a script that knows the task a message takes {message} tokens or more, "
+            f"and sampling.max_tokens is {recipe.sampling.max_tokens}.",
+            f"Set sampling.max_tokens to {max(side.message for side in sides)} or more "
+            "(--no-preflight, if shorter messages will do).",
+        )
+
+
+def _turn_limit(shown: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+    for script, episodes in shown:
+        if script == "gold" and episodes and all(episode.end is EndReason.TURN_LIMIT for episode in episodes):
+            turns = len(episodes[0].trajectory.turns)
+            yield RecipeProblem(
+                f"The turn limit of {turns} ends every episode of scripted:gold before the task is done.",
+                "Raise the environment's turn_limit, or choose an easier suite.",
+            )
+
+
+def _nothing_to_learn(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+    """Where good play and trivial play earn the same in every task, nothing can be learned from rewards."""
+    pays_signals = bool(
+        recipe.reward.needs("reward")
+    )  # which a script does not have: the environment's own, then
+    reward = as_is if pays_signals else recipe.reward.build("reward")
+    shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
+    groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
+    groups = [group for group in groups if len(group) > 1]
+    paid = [
+        [side.total_reward for e in reward(group) for side in e.trajectories.values()] for group in groups
+    ]
+    if paid and all(max(returns) - min(returns) <= SAME for returns in paid):
+        yield RecipeProblem(
+            f"There is nothing to learn from: scripts that know the task and trivial ones earned the same in each "
+            f"of {len(groups)} tasks ({', '.join(f'{returns[0]:g}' for returns in paid)}).",
+            f"Fix the environment's rewards (`turnwise check {groups[0][0].task.env}`), its options "
+            f"(rollout.env_options), or the recipe's reward ({recipe.reward.name}).",
+        )
+
+
+def _task(episode: Episode) -> str:
+    return episode.task.id
+
+
+def _summary(sides: Sequence[Lengths], context: int, played: Sequence[ScriptedEpisodes]) -> str:
+    if not sides:
+        return "preflight: no script knows this task, so that lengths and rewards were not checked"
+    shown = [episode for one in played if one.script not in TRIVIAL_BASELINES for episode in one.whole]
+    prompt, longest = max(side.prompt for side in sides), max(side.longest for side in sides)
+    over = sum(side.longest > context for side in sides)
+    cut = f"; {over} of {len(sides)} are longer than the context" if over else ""
+    return (
+        f"preflight: prompts of up to {prompt} tokens, whole episodes of up to {longest} in a context of {context}{cut}; "
+        f"scripts that know the task solve {sum(e.success for e in shown)} of {len(shown)}"
+    )

@@ -1,0 +1,216 @@
+"""The session of a run: its model, optimizer, tokeniser, engine and policies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from turnwise.agents.core import Sampling
+from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
+from turnwise.agents.policies.model import ChatFormat, ModelPolicy
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.errors import MissingDependencyError
+from turnwise.trainers.core import Sink
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.model import base_of, choose_device, load_model, load_tokenizer
+from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
+from turnwise.trainers.learn.passes import Reader
+from turnwise.trainers.learn.sync import TrainableEngine
+from turnwise.trainers.learn.warm_start import demonstrations, texts
+from turnwise.trainers.recipe.compatible import make_sampler
+from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart
+from turnwise.trainers.run.checkpoint import save_model
+from turnwise.trainers.run.collect import limits_of
+from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.disk import written_aside
+from turnwise.trainers.sampler.mixture import Mixture
+from turnwise.trainers.signal.core import SignalContext, SignalSetup
+from turnwise.trainers.signal.measure import Signals
+
+
+class TrainingSession:
+    """Everything that lives as long as the run. The engine starts when it is first needed."""
+
+    def __init__(self, recipe: Recipe, run: RunDirectory, source: str) -> None:
+        self.recipe, self.run = recipe, run
+        self.device = choose_device(recipe.device)
+        self.source = str(run.start) if run.start.exists() else source
+        self.tokenizer: Any = load_tokenizer(self.source)
+        self.chat_format = ChatFormat(recipe.sampling.tools, recipe.sampling.max_tokens)
+        self.renderer = Renderer(self.tokenizer, tools_format=self.chat_format.tools_format)
+        self.sampler = make_sampler(recipe)
+        self._make_learner()
+        self._engine: TrainableEngine | None = None
+        self._sinks: list[Sink] | None = None
+
+    def begin_reinforcement(self) -> None:
+        """Forget the warm start's moments; a reference, and copies that signals learn with, begin as the policy now is."""
+        copies = any("copy of the policy" in chosen.entry.reads for chosen in self.recipe.sources)
+        if self.recipe.warm_start is None or not (copies or "reference" in self.recipe.needs):
+            self.learner.reset_optimizer_state()
+            return
+        with written_aside(self.run.start) as folder:
+            save_model(folder, self.learner.model, self.tokenizer, self.chat_format)
+        self.source = str(self.run.start)
+        del self.learner, self.signals  # before the next ones need the memory
+        self._make_learner()
+
+    @property
+    def engine(self) -> TrainableEngine:
+        assert self._engine is not None, "start_engine() comes first"
+        return self._engine
+
+    def start_engine(self) -> None:
+        """Load the engine; the trainer's weights are pushed to it before it samples anything."""
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
+        self._engine = make_engine(self.recipe.engine, self.source, self.device, self._context)
+        sampling = self.recipe.sampling
+        drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
+        self.policy = ModelPolicy(self.engine, self.renderer, drawn)
+        self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
+
+    def signal_context(self) -> SignalContext:
+        """What signals are read from."""
+        return SignalContext(
+            needs=self.recipe.needs,
+            learner=self.learner,
+            tokenizer=self.tokenizer,
+            renderer=self.renderer,
+            context=self._context,
+            env_options=self.recipe.rollout.env_options,
+        )
+
+    @property
+    def _context(self) -> int:
+        """How many tokens the model can read."""
+        config = base_of(self.learner.model).config.get_text_config()
+        return self.recipe.engine.context_length or int(config.max_position_embeddings)
+
+    def write_scalars(self, update: int, metrics: Mapping[str, Any]) -> None:
+        """Hand an update's figures to the recipe's sinks."""
+        if self._sinks is None:
+            self._sinks = [part.build("sink")(self.run.path, update - 1) for part in self.recipe.sinks]
+        for sink in self._sinks:
+            sink.write(update, metrics)
+
+    def close(self) -> None:
+        """Free the engine."""
+        for sink in self._sinks or ():
+            sink.close()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _make_learner(self) -> None:
+        recipe = self.recipe
+        adapters = _adapters(recipe.model.lora)
+        model = load_model(
+            self.source,
+            self.device,
+            adapters,
+            seed=recipe.seed,
+            gradient_checkpointing=recipe.model.gradient_checkpointing,
+        )
+        temperature, options = recipe.sampling.temperature, descent(recipe.optimizer)
+        setup = SignalSetup(
+            needs=recipe.needs,
+            width=base_of(model).config.get_text_config().hidden_size,
+            device=self.device,
+            seed=recipe.seed,
+            reader=Reader(self.device, temperature, options.precision),
+            micro_tokens=options.micro_tokens,
+            copy_policy=lambda: load_model(self.source, self.device, adapters, seed=recipe.seed),
+            critic=recipe.credit.component("credit").critic,
+        )
+        self.signals = Signals(recipe.sources, setup)
+        reference = None
+        if "reference" in recipe.needs and adapters is None:
+            reference = load_model(self.source, self.device, frozen=True)
+        self.learner = Learner(
+            model, options, heads=self.signals.heads, reference=reference, temperature=temperature
+        )
+
+
+def descent(options: Optimizer) -> OptimizerOptions:
+    """The learner's optimizer options, from the recipe."""
+    return OptimizerOptions(**options.model_dump())
+
+
+def imitation(options: WarmStart) -> ImitationOptions:
+    """The warm start's options, from the recipe."""
+    return ImitationOptions(**options.model_dump(exclude={"checkpoint_every"}))
+
+
+def _adapters(options: Lora | None) -> LoraOptions | None:
+    return None if options is None else LoraOptions(options.rank, options.alpha, options.targets)
+
+
+@contextmanager
+def open_session(recipe: Recipe, run: RunDirectory, source: str) -> Iterator[TrainingSession]:
+    """Load everything, the model from ``source``; close it in the end."""
+    session = TrainingSession(recipe, run, source)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def ensure_model(recipe: Recipe, run: RunDirectory, source: str | None, log: Callable[[str], None]) -> str:
+    """The model's folder or id: ``source``, or a small model in the run's folder, made if it is missing."""
+    scratch = recipe.model.scratch
+    if source is not None or scratch is None:
+        return str(source)
+    if not run.model.exists():
+        log(f"a model from scratch: {scratch.layers} layers of {scratch.width}")
+        with written_aside(run.model) as folder:
+            make_small_model(recipe, folder)
+    return str(run.model)
+
+
+def make_engine(options: EngineOptions, model: str, device: torch.device, context: int) -> TrainableEngine:
+    """The engine that the recipe names, on ``model``."""
+    common = {"device": device.type, "context_length": context, "max_sequences": options.max_sequences}
+    try:
+        return open_engine(options.kind, model, **{**common, **options.options})
+    except MissingDependencyError as error:
+        raise MissingDependencyError(error.cause, OTHER_ENGINE) from error
+
+
+def make_small_model(recipe: Recipe, folder: Path) -> None:
+    """Make a model from nothing; its tokeniser is trained on the text of demonstrations on the suite."""
+    from turnwise.agents.models.small import build_small_model
+
+    scratch = recipe.model.scratch
+    assert scratch is not None
+    sizes = scratch.model_dump(exclude={"text_episodes"})
+    build_small_model(folder, heard(recipe, scratch), **sizes, seed=recipe.seed)
+
+
+def heard(recipe: Recipe, scratch: Scratch) -> Iterator[str]:
+    """The text of demonstrations on the suite, on which a tokeniser is trained."""
+    shown, count = recipe.warm_start or WarmStart(), scratch.text_episodes
+    options = recipe.rollout
+    played = demonstrations(
+        Mixture(recipe.suites, recipe.seed),
+        shown.demonstrator,
+        recipe.seed,
+        count,
+        0,
+        options.env_options,
+        env_workers=options.env_workers,
+        limits=limits_of(options),
+    )
+    return texts(_run_alone(played))
+
+
+def _run_alone(coroutine: Any) -> Any:
+    """Run a coroutine to its end from code that may itself be running in an event loop."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

@@ -1,0 +1,1 @@
+"""Samplers: which tasks an update plays, from which suite, and how often."""

@@ -1,0 +1,172 @@
+"""What a sampler is: it chooses the tasks of each update, and may remember how they went.
+
+A sampler is a class that is made with a :class:`SamplerSetup`; its keyword-only parameters are its options::
+
+    @component("sampler", "mine")
+    class Mine(Sampler):
+        def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]: ...
+
+All its chance comes from (seed, update), and what it remembers is in checkpoints, so that a resumed run is the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from turnwise.tasks.core import Task
+from turnwise.trainers.core import Group, PartState
+from turnwise.trainers.sampler.mixture import Mixture
+
+
+@dataclass(frozen=True)
+class GroupRequest:
+    """A task that an update is to play.
+
+    Attributes:
+        suite: the name of the suite it is from.
+        index: its number in the mixture.
+        task: the task itself.
+        episodes: how often it is played.
+        weight: of the task in the update, whatever the number of its episodes; 1 for one task of several.
+        visits: in how many earlier updates it was played.
+    """
+
+    suite: str
+    index: int
+    task: Task
+    episodes: int
+    weight: float = 1.0
+    visits: int = 0
+
+
+class SeenGroup(NamedTuple):
+    """What came of a request.
+
+    Attributes:
+        request: as it was planned.
+        episodes: those that count.
+        advantage: mean absolute advantage of the turns that were trained on; 0 where the filter dropped them.
+    """
+
+    request: GroupRequest
+    episodes: Group
+    advantage: float
+
+    @property
+    def successes(self) -> int:
+        return sum(episode.success for episode in self.episodes)
+
+
+@dataclass(frozen=True)
+class SamplerSetup:
+    """What a sampler is made with.
+
+    Attributes:
+        mixture: the suites with their weights.
+        seed: the run's.
+        groups: tasks that are played at a time.
+        group_size: episodes of a task, unless the sampler says otherwise.
+        most: the most tasks that an update may play; ``groups`` without refill.
+    """
+
+    mixture: Mixture
+    seed: int
+    groups: int
+    group_size: int
+    most: int
+
+    def request(self, index: int, *, episodes: int = 0, weight: float = 1.0, visits: int = 0) -> GroupRequest:
+        """The request for training task ``index``; ``group_size`` episodes of it if ``episodes`` is 0."""
+        suite, task = self.mixture.suite_of(index).name, self.mixture.task(index)
+        return GroupRequest(suite, index, task, episodes or self.group_size, weight, visits)
+
+
+class Sampler:
+    """Chooses the tasks of each update; subclasses replace what applies to them.
+
+    Attributes:
+        returns: a task may be played in several updates.
+        by_success: it chooses by how often the policy succeeded, which must be one policy's.
+    """
+
+    returns: ClassVar[bool] = False
+    by_success: ClassVar[bool] = False
+
+    def __init__(self, setup: SamplerSetup) -> None:
+        self.setup = setup
+
+    @property
+    def sizes(self) -> frozenset[int]:
+        """The numbers of episodes that it may ask for."""
+        return frozenset({self.setup.group_size})
+
+    def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]:
+        """The next ``groups`` tasks of an update (counted from 0) of which ``played`` tasks were planned before.
+
+        Planned in several calls, an update has the tasks that it would have in one, in an order that says nothing of
+        them: the estimate of a refilled update (:mod:`turnwise.trainers.sampler.refill`) rests on that.
+        """
+        raise NotImplementedError
+
+    def seen(self, update: int, groups: Sequence[SeenGroup]) -> None:
+        """Told after the update what came of its requests."""
+
+    def state(self) -> PartState:
+        """What a checkpoint keeps of it."""
+        return PartState()
+
+    def restore(self, state: PartState) -> None:
+        """Go on from :meth:`state`."""
+
+
+class TaskMemory(NamedTuple):
+    """What is remembered of a task: visits, episodes and successes (older ones may weigh less), the update of the last visit."""
+
+    visits: int
+    episodes: float
+    successes: float
+    last: int
+
+    @property
+    def rate(self) -> float:
+        """Measured success; 0 where no episode counted."""
+        return self.successes / self.episodes if self.episodes else 0.0
+
+
+NEVER = TaskMemory(0, 0.0, 0.0, -1)
+
+
+def after_visit(before: TaskMemory, update: int, seen: SeenGroup, keep: float = 1.0) -> TaskMemory:
+    """What is remembered after a visit; what was counted before weighs ``keep``.
+
+    >>> from turnwise.tasks.core import Task
+    >>> visit = SeenGroup(GroupRequest("a", 0, Task("a", "?"), 2), (), 0.0)
+    >>> after_visit(TaskMemory(1, 4.0, 2.0, 0), 5, visit, keep=0.5)
+    TaskMemory(visits=2, episodes=2.0, successes=1.0, last=5)
+    """
+    return TaskMemory(
+        before.visits + 1,
+        keep * before.episodes + len(seen.episodes),
+        keep * before.successes + seen.successes,
+        update,
+    )
+
+
+def memory_state(memory: Mapping[int, TaskMemory]) -> PartState:
+    """For :meth:`Sampler.state`."""
+    return PartState({str(index): [*known] for index, known in memory.items()})
+
+
+def memory_from(state: PartState) -> dict[int, TaskMemory]:
+    """For :meth:`Sampler.restore`, by the index of the task in the mixture, which tells its suite."""
+    return {
+        int(index): TaskMemory(int(n), float(episodes), float(successes), int(last))
+        for index, (n, episodes, successes, last) in state.numbers.items()
+    }
+
+
+def example_setup(*, groups: int = 4, group_size: int = 4, most: int = 8, seed: int = 0) -> SamplerSetup:
+    """A setup with two small suites: for examples and tests."""
+    return SamplerSetup(Mixture({"sort/4": 1.0, "shop/quick": 3.0}, seed), seed, groups, group_size, most)

@@ -1,0 +1,1 @@
+"""The shape parts; one file each."""

@@ -1,0 +1,42 @@
+"""The right answers of a batch's tasks, which signals about gold read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from turnwise.agents.core import Episode
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.envs.messages import Message
+from turnwise.errors import RunError
+
+
+def solutions(
+    groups: Sequence[Sequence[Episode]], env_options: Mapping[str, Any] | None = None
+) -> list[tuple[Message, ...]]:
+    """The actions of the gold policy on the task of each group, from its start.
+
+    Raises:
+        RunError: the environment has no gold, or it failed.
+    """
+    requests = [Request(group[0].task, group[0].seed) for group in groups]
+    with ThreadPoolExecutor(1) as pool:  # the caller may itself run in an event loop
+        episodes = pool.submit(run_episodes, requests, scripted("gold"), env_options=env_options).result()
+    for episode in episodes:
+        if not episode.outcome.counts or not episode.trajectory.turns:
+            raise RunError(
+                f"The gold solution of task {episode.task.id} could not be played: {episode.error[:200]}",
+                "Choose a credit rule that needs no right answers, or give the environment its gold.",
+            )
+    return [tuple(turn.action for turn in episode.trajectory.turns) for episode in episodes]
+
+
+def answer_ids(episode: Episode, solution: Sequence[Message], renderer: Renderer) -> tuple[int, ...]:
+    """Tokens of the right answer: the task's ``gold`` where that is a text, else all that gold says and does."""
+    gold = episode.task.gold
+    first = gold[0] if isinstance(gold, list) and gold else gold
+    said = [Message("assistant", first)] if isinstance(first, str) and first else solution
+    return tuple(token for message in said for token in renderer.reply_ids(message))

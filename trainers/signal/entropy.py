@@ -1,0 +1,45 @@
+"""The policy's entropy where it acted: of each sampled token's distribution, and its mean over a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from turnwise.registry import component
+from turnwise.trainers.core import Group
+from turnwise.trainers.learn.collate import TrainingBatch
+from turnwise.trainers.learn.passes import PassPart
+from turnwise.trainers.signal.core import Measured, Reading, SignalContext
+
+
+@component("signal", "entropy", gives=("entropy", "token_entropy"), reads=("forward pass",))
+def entropy(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
+    """H(π(·|text so far)) at each sampled token, in nats; ``entropy`` is its mean over the tokens of a turn.
+
+    >>> mean_of_turns(torch.tensor([[1.0, 3.0, 5.0]]), torch.tensor([[0, 0, 1]]), torch.tensor([0]), (1, 2)).tolist()
+    [[2.0, 5.0]]
+    """
+    rows = batch.rows
+    entropy_RT = torch.zeros(rows.mask_RT.shape)
+
+    def read(seen: PassPart) -> None:
+        entropy_RT[seen.index_N, : seen.rows.mask_RT.shape[1]] = seen.scores.entropy_RT.cpu()
+
+    def done() -> Measured:
+        (B, K) = batch.turns.mask_BK.shape
+        entropy_BK = mean_of_turns(entropy_RT, rows.turn_RT, rows.trajectory_R, (B, K))
+        return Measured({"entropy": entropy_BK}, {"token_entropy": entropy_RT})
+
+    return Reading(read, done)
+
+
+def mean_of_turns(x_RT: Tensor, turn_RT: Tensor, trajectory_R: Tensor, shape: tuple[int, int]) -> Tensor:
+    """The mean over the sampled tokens of each turn, 0 where it has none, (B, K)."""
+    B, K = shape
+    inside_RT = turn_RT >= 0
+    turn_N = (trajectory_R[:, None] * K + turn_RT)[inside_RT]
+    total = x_RT.new_zeros(B * K).index_add_(0, turn_N, x_RT[inside_RT])
+    count = x_RT.new_zeros(B * K).index_add_(0, turn_N, x_RT.new_ones(len(turn_N)))
+    return (total / count.clamp(min=1)).view(B, K)

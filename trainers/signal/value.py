@@ -1,0 +1,122 @@
+"""V: the expected return of the state before each turn, or of the text before each token, learned in the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from turnwise.agents.core import Episode
+from turnwise.envs.registry import env_class
+from turnwise.registry import component
+from turnwise.trainers.core import Group, TokenCredit
+from turnwise.trainers.kit.groups import returns_to_go
+from turnwise.trainers.kit.token_credit import on_tokens, on_turns, over_tokens
+from turnwise.trainers.learn.collate import TrainingBatch, plain_rows
+from turnwise.trainers.learn.heads import Gap
+from turnwise.trainers.learn.learner import Learner
+from turnwise.trainers.learn.model import ValueHead
+from turnwise.trainers.learn.passes import PassPart, before_tokens, states
+from turnwise.trainers.signal.core import Measured, Reading, Signal, SignalContext, SignalSetup
+
+
+@component(
+    "signal", "value", gives=("value", "last_value", "token_value"), reads=("forward pass",), learns=True
+)
+class ValueSignal(Signal):
+    """V(s) by a head on the policy's hidden states: of states, of the state where a limit cut, of each token.
+
+    Fitted to A + V of the credit rule's own advantages (a λ-return), or to the return to go where the rule says so
+    (``critic="returns"``); with ``token_value`` token by token, else turn by turn.
+
+    >>> ValueSignal.objective["value"]
+    'mean_k (V(s_k) − G_k)²'
+    """
+
+    objective: ClassVar = {"value": "mean_k (V(s_k) − G_k)²", "token_value": "mean_t (V(s_t) − G_t)²"}
+    symbols: ClassVar = {
+        "value": ("V, G", "a learned value of the state before turn k, and what it is fitted to"),
+        "token_value": ("V, G", "a learned value of the text before token t, and what it is fitted to"),
+    }
+
+    def __init__(self, setup: SignalSetup) -> None:
+        self.module = self._head = ValueHead(setup.width, seed=setup.seed).to(setup.device)
+        self._needs, self._critic = setup.needs, setup.critic
+
+    def measure(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
+        mask_BK, rows = batch.turns.mask_BK, batch.rows
+        value_BK, value_RT = torch.zeros(mask_BK.shape), torch.zeros(rows.mask_RT.shape)
+
+        def read(seen: PassPart) -> None:
+            if "value" in self._needs:
+                where_BK, hidden_ND = states(seen.rows, seen.index_N, mask_BK, seen.hidden_RTD)
+                value_BK[where_BK] = self._head(hidden_ND).cpu()
+            if "token_value" in self._needs:
+                found_N = self._head(before_tokens(seen.rows, seen.hidden_RTD)).cpu()
+                inside_RT = seen.rows.mask_RT
+                value_RT[seen.index_N, : inside_RT.shape[1]] = torch.zeros(inside_RT.shape).masked_scatter(
+                    inside_RT, found_N
+                )
+
+        def done() -> Measured:
+            turn = {"value": value_BK} if "value" in self._needs else {}
+            if "last_value" in self._needs:
+                turn["last_value"] = self._beyond(see, batch, groups)
+            return Measured(turn, {"token_value": value_RT} if "token_value" in self._needs else {})
+
+        return Reading(read, done)
+
+    def gaps(self, seen: PassPart, batch: TrainingBatch, credit: Tensor | TokenCredit) -> Iterator[Gap]:
+        rows, turns, device = seen.rows, batch.turns, seen.hidden_RTD.device
+        if "token_value" in self._needs:
+            aim_RT = self._token_aim(batch, credit)[seen.index_N, : rows.mask_RT.shape[1]]
+            found_N = self._head(before_tokens(rows, seen.hidden_RTD))
+            yield Gap("value_error", found_N - aim_RT[rows.mask_RT].float().to(device), "tokens")
+        elif "value" in self._needs:
+            where_BK, hidden_ND = states(rows, seen.index_N, turns.mask_BK, seen.hidden_RTD)
+            aim_BK = on_turns(credit, turns) + turns.signals["value"]
+            aim_BK = returns_to_go(turns) if self._critic == "returns" else aim_BK
+            yield Gap("value_error", self._head(hidden_ND) - aim_BK[where_BK].float().to(device), "turns")
+
+    def _token_aim(self, batch: TrainingBatch, credit: Tensor | TokenCredit) -> Tensor:
+        if self._critic == "returns":
+            return over_tokens(returns_to_go(batch.turns), batch.turns)
+        assert batch.turns.tokens is not None
+        return on_tokens(credit, batch.turns) + batch.turns.tokens.signals["token_value"]
+
+    def _beyond(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Tensor:
+        """V of the state in which a limit truncated each trajectory, 0 where none did, (B,)."""
+        episodes = [episode for group in groups for episode in group]
+        cut = [b for b, truncated in enumerate(batch.turns.truncated_B.tolist()) if truncated]
+        value_B = torch.zeros(len(episodes))
+        if cut:
+            texts = [_whole_text(see, batch, b, episodes[b]) for b in cut]
+            value_B[cut] = self.last_values(see.learner, texts)
+        return value_B
+
+    def last_values(self, learner: Learner, texts: Sequence[Sequence[int]]) -> Tensor:
+        """V of the state that each text leads to, read at its last token, (N,), on the CPU."""
+        value_N = torch.zeros(len(texts))
+
+        def read(seen: PassPart) -> None:
+            last_M = (seen.rows.length_R - 1).to(seen.hidden_RTD.device)
+            at_ND = seen.hidden_RTD[torch.arange(len(last_M), device=last_M.device), last_M]
+            value_N[seen.index_N] = self._head(at_ND).cpu()
+
+        learner.read(plain_rows(texts, [len(text) for text in texts]), [read])
+        return value_N
+
+
+def _whole_text(see: SignalContext, batch: TrainingBatch, b: int, episode: Episode) -> list[int]:
+    """The tokens of a trajectory with what it observed last, as the policy would have read it; its end if too long."""
+    trajectory, rows = episode.trajectory, batch.rows
+    row = int(rows.state_row_BK[b, len(trajectory.turns) - 1])
+    tokens = rows.token_RT[row, : int(rows.length_R[row])].tolist()
+    if trajectory.final:
+        said = [m for turn in trajectory.turns for m in (*turn.observation, turn.action)]
+        tools = env_class(episode.task.env).tools
+        more = see.renderer.extend([*said, *trajectory.final], len(trajectory.final), tokens[-1], tools)
+        tokens = [*more.ids] if more.fresh else [*tokens, *more.ids]
+    return tokens[-see.context :]

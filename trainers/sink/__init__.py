@@ -1,0 +1,1 @@
+"""Where a run's figures go beside its own records, one file each."""
