@@ -263,7 +263,7 @@ def test_suites_of_made_tasks_are_there_when_the_tasks_are(tmp_path):
 @pytest.mark.docker
 def test_back_ends_agree(working):
     verdicts = [
-        grade(working(name), TASK, TASK.broken() | {"purse/new.py": b"x = 1\n"})
+        grade(working(name), TASK, TASK.broken() | {"purse/new.py": b"x = 1\n"}, count=True)
         for name in ("bubblewrap", "docker")
     ]
     assert verdicts[0][:4] == verdicts[1][:4]
