@@ -21,7 +21,7 @@ from turnwise.trainers.recipe.load import load_recipe
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "policies"))
 import forked
-from chat_server import refused, said, serve
+from chat_server import refused, said, serve  # pyright: ignore[reportMissingImports]
 
 HERE = Path(__file__).parent
 CANARY = "canary7f3a9c"  # no known form, so that only names and places give it away
@@ -282,7 +282,7 @@ def test_references_are_looked_up(monkeypatch):
 def test_places_where_keys_are_hidden(tmp_path, monkeypatch):
     stream = Guarded(io.StringIO())
     stream.write(f"key {SHAPED}\n")
-    assert stream.raw.getvalue() == f"key {HIDDEN}\n"
+    assert stream.raw.getvalue() == f"key {HIDDEN}\n"  # pyright: ignore
     assert CANARY not in repr(InfraError(SHAPED, SHAPED).args)
     policy = OpenAIPolicy("m", f"http://me:{CANARY}@host/v1")
     policy.close()
@@ -294,12 +294,13 @@ def test_places_where_keys_are_hidden(tmp_path, monkeypatch):
     judge = {
         "judge.name": "critic",
         "judge.policy": f"openai:m@http://me:{CANARY}@h",
-        "credit.name": "tp_grpo",
+        "credit": "grpo",
+        "shape": ["tp_grpo"],
     }
     assert CANARY not in load_recipe("shop-quick", judge).to_yaml()
     monkeypatch.setattr("sys.stderr", Guarded(io.StringIO()))
     hand_over("the token: sk-0123456789abcdefghij \x1b")
-    assert sys.stderr.raw.getvalue() == "the token: sk-0123456789abcdefghij ␛\n"
+    assert sys.stderr.raw.getvalue() == "the token: sk-0123456789abcdefghij ␛\n"  # pyright: ignore
     assert json.loads(json.dumps(redact_options({"a": [1, None, True]}))) == {"a": [1, None, True]}
 
 

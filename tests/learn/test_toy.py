@@ -179,26 +179,40 @@ def best_of(credit: str, success: float) -> float:
     return 1 - (1 - success) ** BEST_OF.get(credit, 1)
 
 
+CREDITS = [*(c.name for c in components("credit")), *(f"grpo {c.name}" for c in components("shape"))]
+"""Every rule, and every shape over GRPO."""
+
+
+def rule(credit: str) -> Callable[[TurnBatch], Any]:
+    name, *shapes = credit.split()
+
+    def shaped(batch: TurnBatch) -> Any:
+        found = get_component("credit", name).build({})(batch)
+        for shape in shapes:
+            found = get_component("shape", shape).build({})(found, batch)
+        return found
+
+    return shaped
+
+
 def pairs() -> Iterator[Any]:
     """Every rule and every loss of tokens in some pair; all pairs in `make test-full`."""
     losses = [c.name for c in components("loss") if not c.whole]
-    for number, rule in enumerate(components("credit")):
+    for number, credit in enumerate(CREDITS):
         for place, loss in enumerate(losses):
             later = [] if place == number % len(losses) else [pytest.mark.full]
-            yield pytest.param(rule.name, loss, marks=later, id=f"{rule.name}-{loss}")
+            yield pytest.param(credit, loss, marks=later, id=f"{credit}-{loss}")
 
 
 @pytest.mark.parametrize(("credit", "loss"), pairs())
 def test_learns(credit: str, loss: str) -> None:
-    built: Callable[..., Tensor] = get_component("credit", credit).build({})
-    success = learn(built, losses_with(loss), seed=7, leaving_ends=False)
+    success = learn(rule(credit), losses_with(loss), seed=7, leaving_ends=False)
     assert best_of(credit, success) > 0.85
 
 
-@pytest.mark.parametrize("credit", [c.name for c in components("credit")])
+@pytest.mark.parametrize("credit", CREDITS)
 def test_learns_where_leaving_ends_the_episode(credit: str) -> None:
-    built: Callable[..., Tensor] = get_component("credit", credit).build({})
-    success = learn(built, losses_with("clip"), seed=7, leaving_ends=True)
+    success = learn(rule(credit), losses_with("clip"), seed=7, leaving_ends=True)
     if credit in TRAPPED:
         assert success < 0.05, f"it learns after all, so it is no longer true that {TRAPPED[credit]}"
     else:

@@ -15,7 +15,7 @@ from turnwise.trainers.recipe.load import check_recipe, load_recipe
 
 BARE = {"suite": "shop/quick", "model": {"path": "some/model"}}
 
-# Read off the papers, apart from the table: advantage, losses with their options, denominator, whether groups are
+# Read off the papers, apart from the table: advantage with its shapes, losses with their options, denominator, whether groups are
 # filtered, optimizer steps per update as (epochs, minibatches), strategy. None: the paper leaves it to the run.
 PAPERS: dict[str, tuple[str, dict[str, dict[str, Any]], str, bool, tuple[int | None, int | None], str]] = {
     # DeepSeekMath eq. 3: 1/|o| per answer, β = 0.04, one update per exploration.
@@ -28,18 +28,18 @@ PAPERS: dict[str, tuple[str, dict[str, dict[str, Any]], str, bool, tuple[int | N
     "lite_ppo": ("lite_ppo", {"clip": {}}, "token_mean", False, (None, None), "chain"),
     # NGRPO: ε 0.16 and 0.24, KL 0, batches of 1024 in minibatches of 256; all-fail groups are the point.
     "ngrpo": ("ngrpo", {"clip": {"low": 0.16, "high": 0.24}}, "token_mean", False, (None, 4), "chain"),
-    "gpg": ("gpg", {"clip": {}}, "token_mean", False, (1, 1), "chain"),
+    "gpg": ("dr_grpo gpg", {"clip": {}}, "token_mean", False, (1, 1), "chain"),
     "maxrl": ("maxrl", {"clip": {}}, "fixed_length", False, (1, 1), "chain"),
     "rloo": ("rloo", {"clip": {}}, "fixed_length", False, (1, 1), "chain"),
     # LOOP: ratio kept in [1/(1 + 0.1), 1 + 0.1], two epochs, 240 episodes in minibatches of 32.
-    "loop": ("loop", {"clip": {"low": 0.1 / 1.1, "high": 0.1}}, "token_mean", False, (2, 8), "chain"),
+    "loop": ("rloo loop", {"clip": {"low": 0.1 / 1.1, "high": 0.1}}, "token_mean", False, (2, 8), "chain"),
     # PPO: GAE with λ = 0.95, ε = 0.2, several epochs.
     "ppo": ("gae_token lam=0.95", {"clip": {}}, "token_mean", False, (4, None), "chain"),
     # turn-PPO: γ = 0.99 and λ = 0.9 over turns.
     "turn_ppo": ("gae discount=0.99 lam=0.9", {"clip": {}}, "token_mean", False, (4, None), "chain"),
     "bilevel_gae": ("gae_bilevel", {"clip": {}}, "token_mean", False, (4, None), "chain"),
     "reinforce++": ("reinforce_pp", {"clip": {}}, "token_mean", False, (None, None), "chain"),
-    "reinforce++_baseline": ("reinforce_pp_baseline", {"clip": {}}, "token_mean", False, (None, None), "chain"),
+    "reinforce++_baseline": ("dr_grpo whiten", {"clip": {}}, "token_mean", False, (None, None), "chain"),
     # GiGPO: ω = 1, γ = 0.95, KL 0.01.
     "gigpo": (
         "gigpo weight=1.0 discount=0.95",
@@ -59,7 +59,7 @@ PAPERS: dict[str, tuple[str, dict[str, dict[str, Any]], str, bool, tuple[int | N
 def test_an_algorithm_is_what_its_paper_says(name: str) -> None:
     credit, losses, reduce, filtered, (epochs, minibatches), strategy = PAPERS[name]
     recipe = check_recipe({**BARE, "algorithm": name})
-    assert _written(recipe.credit) == credit
+    assert " ".join(map(_written, (recipe.credit, *recipe.shape))) == credit
     assert [part.name for part in recipe.loss] == list(losses)
     for part, wanted in zip(recipe.loss, losses.values(), strict=True):
         given = {**part.component("loss").options, **part.options, "weight": part.weight}

@@ -13,13 +13,22 @@ def z(x) -> np.ndarray:
     return (x - x.mean()) / (x.std(ddof=1) + 1e-6)
 
 
+def given(name: str, batch, **options):
+    """What a rule gives, or a shape over a rule ("grpo gtpo")."""
+    rule, *shapes = name.split()
+    if not shapes:
+        return get_component("credit", rule).build(options)(batch)
+    return get_component("shape", shapes[0]).build(options)(
+        get_component("credit", rule).build({})(batch), batch
+    )
+
+
 def tokens_of(name: str, batch, **options) -> np.ndarray:
-    found = get_component("credit", name).build(options)(batch)
-    return on_tokens(found, batch)[batch.tokens.mask_RT].numpy()
+    return on_tokens(given(name, batch, **options), batch)[batch.tokens.mask_RT].numpy()
 
 
 def turns_of(name: str, batch, **options) -> np.ndarray:
-    return on_turns(get_component("credit", name).build(options)(batch), batch)[batch.mask_BK].numpy()
+    return on_turns(given(name, batch, **options), batch)[batch.mask_BK].numpy()
 
 
 def backwards(r, v, discount: float, lam: float) -> np.ndarray:
@@ -87,7 +96,7 @@ def test_judged_rules() -> None:
     )
     score = z([1, 0, 0, 1])
     close(
-        turns_of("tp_grpo", batch),
+        turns_of("grpo tp_grpo", batch),
         [[score[0], score[0] - 0.5], [score[1], 0], [score[2]] * 2, [score[3]] * 2],
     )
     close(turns_of("arena", batch), [np.repeat(z([1 / 3, 2 / 3, 0, 1]), 2)])
@@ -125,9 +134,9 @@ def test_shared_tokens_and_entropy_gates() -> None:
     score = z([1, 0, 0, 1])
     factors = ([2, 2, 1, 2], [0, 0, 1, 0], [1], [1])
     close(
-        tokens_of("gtpo", batch),
+        tokens_of("grpo gtpo", batch),
         [(s - 0.1 * np.mean(h)) * np.array(f) for s, h, f in zip(score, entropy, factors, strict=True)],
     )
     kept = [np.array(h) >= np.quantile(h, 0.8) for h in entropy]
-    close(tokens_of("earl", batch), [s * k for s, k in zip(score, kept, strict=True)])
-    close(tokens_of("hicra", batch), [[0.6, 0.5, 0.5, 0.6], [-0.5, -0.4, -0.5, -0.5], [-0.4], [0.5]])
+    close(tokens_of("grpo earl", batch), [s * k for s, k in zip(score, kept, strict=True)])
+    close(tokens_of("dr_grpo hicra", batch), [[0.6, 0.5, 0.5, 0.6], [-0.5, -0.4, -0.5, -0.5], [-0.4], [0.5]])

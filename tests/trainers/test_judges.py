@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "policies"))
-from chat_server import said, serve
+from chat_server import said, serve  # pyright: ignore[reportMissingImports]
 
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.rollout import run_episodes
@@ -43,8 +43,11 @@ def test_gold_calls_turns_wrong_that_bring_nothing(groups) -> None:
             solved += episode.success
             assert episode.success or any(t.signals["wrong"] for t in episode.trajectory.turns)
     assert 0 < wrong < sum(len(e.trajectory.turns) for g in judged for e in g)
-    for name in ("tp_grpo", "ppr", "arena"):
-        assert get_component("credit", name).build({})(collate_turns(judged)).isfinite().all()
+    turns = collate_turns(judged)
+    for name in ("ppr", "arena"):
+        given = get_component("credit", name).build({})(turns)
+        assert given.isfinite().all()
+        assert get_component("shape", "tp_grpo").build({})(given, turns).isfinite().all()
 
 
 def test_a_critic_reads_every_episode_and_its_votes_are_counted(groups) -> None:

@@ -176,6 +176,31 @@ def test_signals_that_nobody_measures_are_refused() -> None:
         assert load_recipe("shop-quick", {"credit": entry.name}).credit.name == entry.name
 
 
+def test_shapes_that_cannot_read_the_advantages_before_them_are_refused_at_once() -> None:
+    tokens = {"credit": "gae_token", "filter": "any"}
+    for shape in ("salt", "arpo", "grpo_lambda"):
+        assert "differ within a turn" in refused({**tokens, "shape": [shape]}).cause
+        assert load_recipe("shop-quick", {"credit": "grpo", "shape": [shape]}).shape[0].name == shape
+    assert "differ within a turn" in refused({"credit": "grpo", "shape": ["hicra", "salt"]}).cause
+    load_recipe("shop-quick", {"credit": "grpo", "shape": ["salt", "hicra", "whiten"]})
+    load_recipe("shop-quick", {**tokens, "shape": ["ear", "gtpo"]})
+
+
+def test_rules_that_became_shapes_say_how_to_write_them() -> None:
+    for entry in components("shape"):
+        error = refused({"credit": entry.name})
+        assert f"shape: [{entry.name}]" in error.remedy
+        if {*entry.needs} <= measurable():
+            load_recipe("shop-quick", {"credit": "grpo", "shape": [entry.name]})
+    assert "shape: [whiten]" in refused({"credit": "reinforce_pp_baseline"}).remedy
+
+
+def test_a_shape_may_make_a_rule_fit_for_episodes_that_share_turns() -> None:
+    tree = {"credit": "grpo", "rollout.strategy": "tree", "rollout.group_size": 4}
+    assert "share" in refused(tree).cause
+    assert load_recipe("shop-quick", {**tree, "shape": ["arpo"]}).shape[0].name == "arpo"
+
+
 def test_overrides_reach_parts_lists_and_defaults(tmp_path: Path) -> None:
     file = tmp_path / "r.yaml"
     file.write_text(yaml.safe_dump(BASE))

@@ -5,6 +5,7 @@ Axes: B trajectory, M the sampled tokens of a trajectory in their order, over al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -126,3 +127,35 @@ def on_turns(credit: Tensor | TokenCredit, batch: TurnBatch) -> Tensor:
 def on_tokens(credit: Tensor | TokenCredit, batch: TurnBatch) -> Tensor:
     """The credit per sampled token, (R, T): of a turn-level rule that of the token's turn."""
     return over_tokens(credit, batch) if isinstance(credit, Tensor) else credit.advantage_RT
+
+
+def changed(
+    credit: Tensor | TokenCredit, batch: TurnBatch, change: Callable[..., Tensor], *of_turns: Tensor
+) -> Tensor | TokenCredit:
+    """``change(A, x, …)`` of each turn; where the credit is of tokens, of each token with the x of its turn.
+
+    >>> from turnwise.trainers.kit.toy_batches import turn_batch
+    >>> batch = turn_batch([[0, 1]], tokens=[[[7, 8], [9]]])
+    >>> double = torch.tensor([[2.0, 3.0]])
+    >>> changed(torch.tensor([[1.0, -1.0]]), batch, torch.mul, double).tolist()
+    [[2.0, -3.0]]
+    >>> changed(TokenCredit(torch.tensor([[1.0, 2.0, -1.0]])), batch, torch.mul, double).advantage_RT.tolist()
+    [[2.0, 4.0, -3.0]]
+    """
+    if isinstance(credit, Tensor):
+        return change(credit, *of_turns)
+    return TokenCredit(change(credit.advantage_RT, *(over_tokens(x_BK, batch) for x_BK in of_turns)))
+
+
+def of_turns_alone(credit: Tensor | TokenCredit, shape: str, because: str) -> Tensor:
+    """The credit of a rule that gives every token of a turn the same.
+
+    Raises:
+        RecipeError: tokens of a turn may differ.
+    """
+    if isinstance(credit, Tensor):
+        return credit
+    raise RecipeError(
+        f"shape {shape!r} {because}, and the advantages before it differ within a turn.",
+        f"Choose a credit rule of whole turns, and name {shape!r} before shapes that are about tokens.",
+    )

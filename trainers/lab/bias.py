@@ -25,12 +25,14 @@ class RuleBias(NamedTuple):
 
 
 def measure(entry: Component, n: int = GROUP) -> RuleBias:
-    """Bias and variance of a rule with its default options, for groups of ``n``."""
+    """Bias and variance of a rule with its default options, or of a shape over ``rloo``, for groups of ``n``."""
     bias: dict[str, Bias] = {}
     variance: dict[str, float] = {}
+    credit, base = entry.build({}), get_component("credit", "rloo").build({})
     for process in PROCESSES:
         p = paths(process, lopsided(process))
-        update = expected_update(entry.build({}), p, n, signals(p))
+        rule = (lambda batch: credit(base(batch), batch)) if entry.kind == "shape" else credit
+        update = expected_update(rule, p, n, signals(p))
         bias[process.name] = compare(update.mean_SA, p.policy_gradient())
         variance[process.name] = update.variance / max(bias[process.name].scale ** 2, 1e-12)
     return RuleBias(entry, bias, variance)
@@ -76,6 +78,7 @@ def stopping_bias() -> str:
 def report() -> str:
     """The page."""
     rows = [measure(entry) for entry in components("credit")]
+    shapes = [measure(entry) for entry in components("shape")]
     reference = next(row for row in rows if row.entry.name == "rloo")
     processes = "\n".join(f"- **{process.name}**: {process.about}." for process in PROCESSES)
     return f"""# How biased is each credit rule?
@@ -97,6 +100,13 @@ is one token here; the tests also treat two steps as one turn. `spo_chain` equal
 a case that the tests cover separately.
 
 {table(rows, reference)}
+
+## Shapes
+
+Each over `rloo`, which alone is exact: what is seen is the shape's own. With one token to a turn and one group, `earl`, `gpg`
+and others have nothing to do; the contract tests look at more.
+
+{table(shapes, reference)}
 
 ## The stopping-time bias
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from turnwise.errors import RecipeError
 from turnwise.trainers.recipe.no_effect import idle_options
@@ -97,7 +97,8 @@ _TABLE = (
         "2504.02546",
         "The plain policy gradient with a group's mean as baseline, scaled up where groups teach nothing.",
         {
-            "credit": "gpg",
+            "credit": "dr_grpo",
+            "shape": ["gpg"],
             "loss": [_CLIP],
             "reduce": "token_mean",
             "filter": "any",
@@ -141,7 +142,8 @@ _TABLE = (
         "2502.01600",
         "RLOO's advantages without the small ones, and a clip of the ratio to [1/1.1, 1.1], for agents of many turns.",
         {
-            "credit": "loop",
+            "credit": "rloo",
+            "shape": ["loop"],
             "loss": [{"name": "clip", "low": 1 - 1 / 1.1, "high": 0.1, "dual": None}],
             "reduce": "token_mean",
             "filter": "any",
@@ -206,7 +208,14 @@ _TABLE = (
         "reinforce++_baseline",
         "2501.03262",
         "The group's mean as baseline, then standardised over the whole batch.",
-        {"credit": "reinforce_pp_baseline", "loss": [_CLIP], "reduce": "token_mean", "filter": "any"},
+        {
+            "credit": "dr_grpo",
+            "shape": ["whiten"],
+            "loss": [_CLIP],
+            "reduce": "token_mean",
+            "filter": "any",
+        },
+        ours="Standardised over turns; the paper does it over tokens.",
         left_out="The KL loss: `loss: [clip, {name: kl, estimator: k2, weight: …}]`.",
     ),
     Algorithm(
@@ -354,7 +363,7 @@ def _normal(key: str, value: Any) -> Any:
     """A value of the table as a recipe shows it."""
     field = Recipe.model_fields[key.split(".")[0]]
     if isinstance(value, list):
-        kind = type(field.default[0])
+        (kind,) = get_args(field.annotation)
         return [plain(kind.model_validate(part)) for part in value]
     return plain(Part.model_validate(value)) if isinstance(value, (str, dict)) else value
 

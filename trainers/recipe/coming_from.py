@@ -98,7 +98,7 @@ TRL: Mapping[str, Here | None] = {
     "scale_rewards": None,
     "importance_sampling_level": _TOKENS,
     "mask_truncated_completions": _TRUNCATED,
-    "top_entropy_quantile": nothing("`credit: earl` drops tokens of low entropy, by a quantile of each response."),
+    "top_entropy_quantile": instead("shape", "`shape: [{name: earl, share: 0.2, per: trajectory}]` keeps the tokens of highest entropy of each response."),
     "off_policy_mask_threshold": nothing("Nothing is dropped by its distance from the policy that sampled it."),
     "use_bias_correction_kl": nothing("The KL loss is not weighted by the ratio."),
     "sync_ref_model": _REFERENCE,

@@ -18,6 +18,8 @@ from turnwise.envs.returned import check_named
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite, Task
+from turnwise.trainers.core import SEAMS
+from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Part, Recipe
 from turnwise.trainers.recipe.synonyms import PARTS
@@ -93,7 +95,17 @@ def _missing_opponents(
 
 def _missing_part(seam: str, part: Part, place: str) -> Iterator[RecipeProblem]:
     for cause, remedy in found_by(lambda: part.build(seam), place):
-        yield RecipeProblem(cause, PARTS.get((seam, part.name), remedy))
+        yield RecipeProblem(cause, PARTS.get((seam, part.name)) or _elsewhere(seam, part.name) or remedy)
+
+
+def _elsewhere(seam: str, name: str) -> str:
+    """What to write where a part of this name is of another kind; empty if there is none, or it is of this one."""
+    kinds = [kind for kind in SEAMS if name in (entry.name for entry in components(kind))]
+    if not kinds or seam in kinds:
+        return ""
+    if kinds[0] == "shape":
+        return f"It is a shape, laid over a credit rule: keep one, such as grpo, and write shape: [{name}]."
+    return f"There is a {kinds[0]} of this name (`turnwise list {kinds[0]}`)."
 
 
 def _check_loss(part: Part) -> None:
@@ -128,13 +140,15 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
     strategy = recipe.rollout.strategy.component("strategy")
     judge = recipe.judge.component("judge")
     credit = recipe.credit.component("credit")
-    if strategy.shared_turns and not credit.shared_turns:
+    tolerant = [credit, *(part.component("shape") for part in recipe.shape)]
+    if strategy.shared_turns and not any(entry.shared_turns for entry in tolerant):
         fitting = ", ".join(c.name for c in components("credit") if c.shared_turns)
         yield RecipeProblem(
             f"credit {credit.name!r} takes episodes to be drawn apart, and those of rollout.strategy {strategy.name!r} share "
             "turns, whose advantages would be wrong.",
             f"Set rollout.strategy: chain, or credit to one that allows for it: {fitting}.",
         )
+    yield from found_by(lambda: _check_shapes(recipe))
     yield from _misfitting_payments(recipe, strategy)
     absent = recipe.needs - measurable() - {*strategy.gives, *judge.gives}
     for seam, given, key in (("strategy", strategy, "rollout.strategy"), ("judge", judge, "judge")):
@@ -155,6 +169,18 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
             f"It measures {', '.join(sorted(measurable()))}; choose other parts.",
         )
+
+
+def _check_shapes(recipe: Recipe) -> None:
+    """Lay the shapes over the credit rule on a small batch: one that would refuse such advantages does so here."""
+    parts = [(recipe.credit, "credit"), *((part, "shape") for part in recipe.shape)]
+    batch = toy_turns(frozenset[str]().union(*(part.needs(seam) for part, seam in parts)))
+    try:
+        found = recipe.credit.build("credit")(batch)
+    except (RecipeError, RuntimeError):  # it needs more than this batch has
+        return
+    for part in recipe.shape:
+        found = part.build("shape")(found, batch)
 
 
 def make_sampler(recipe: Recipe) -> Sampler:

@@ -7,7 +7,7 @@ part there is and will be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
+from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
 from turnwise.trainers.recipe.problems import RecipeProblem
@@ -194,19 +195,23 @@ def gives_nothing_alone(part: Part) -> bool:
     >>> gives_nothing_alone(Part(name="rloo")), gives_nothing_alone(Part(name="gae"))
     (True, False)
     """
-    entry = part.component("credit")
-    rng = derive_rng("alone")
-    rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
-    measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in entry.needs}
-    batch = turn_batch(
-        rewards,
-        range(len(rewards)),
-        signals={name: x for name, x in measured.items() if not name.startswith("token_")},
-        tokens=[[[k] for k in range(len(row))] for row in rewards],
-        token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
-    )
+    entry, batch = part.component("credit"), toy_turns(part.needs("credit"), alone=True)
     try:
         advantage_BK = on_turns(entry.build(part.options)(batch), batch)
     except (RecipeError, RuntimeError):  # it needs more than this batch has
         return False
     return not bool(advantage_BK.abs().max() > 1e-9)
+
+
+def toy_turns(needs: Collection[str], *, alone: bool = False) -> TurnBatch:
+    """Six trajectories in two groups, or each in its own, with numbers for all these signals: to try out a rule."""
+    rng = derive_rng("alone")
+    rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
+    measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in sorted(needs)}
+    return turn_batch(
+        rewards,
+        range(len(rewards)) if alone else [0, 0, 0, 1, 1, 1],
+        signals={name: x for name, x in measured.items() if not name.startswith("token_")},
+        tokens=[[[k] for k in range(len(row))] for row in rewards],
+        token_signals={name: x for name, x in measured.items() if name.startswith("token_")},
+    )

@@ -194,6 +194,10 @@ PARTS: Mapping[tuple[str, str], str] = {
     ("credit", "ppo"): "Write algorithm: ppo, or credit: gae_token with loss: [clip].",
     ("credit", "reinforce"): "REINFORCE is credit: return_to_go, or reinforce_pp.",
     ("credit", "dapo"): "Write algorithm: dapo, which is credit: grpo with a wider clip.",
+    (
+        "credit",
+        "reinforce_pp_baseline",
+    ): "It is credit: dr_grpo with shape: [whiten], or algorithm: reinforce++_baseline.",
     ("loss", "grpo"): "Write algorithm: grpo, or credit: grpo with loss: [clip].",
     (
         "loss",

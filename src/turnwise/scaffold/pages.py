@@ -49,9 +49,9 @@ TEXTS: Mapping[str, PageText] = {
         "It sees all that was played, and the advantages before any shape. What has weight 0 is not read by the learner and counts in denominators.",
     ),
     "shape": PageText(
-        "A function from advantages, of turns (B, K) or a `TokenCredit`, and the `TurnBatch` to advantages of the same form.",
+        "A function from advantages, of turns (B, K) or a `TokenCredit`, and the `TurnBatch` to advantages of turns or of tokens.",
         "shape: [mine]",
-        "`bias` says what it does to the expected update, in the words of [credit rules](credit.md). Where advantages differ within a turn and its meaning would be lost, it raises a `RecipeError`.",
+        "`bias` says what it does to the expected update, in the words of [credit rules](credit.md). `needs` names the signals that a run must measure. Where advantages differ within a turn and its meaning would be lost, it raises a `RecipeError`, which is found when a recipe is read: shapes are tried on a small batch.",
     ),
     "credit": PageText(
         "A function from a `TurnBatch` to an advantage for each turn (B, K), or to a `TokenCredit` (R, T).",

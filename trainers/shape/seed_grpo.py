@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.core import TokenCredit, TurnBatch
 from turnwise.trainers.kit.groups import (
     cells,
     group_mean,
@@ -16,29 +16,34 @@ from turnwise.trainers.kit.groups import (
     over_turns,
     signal,
 )
+from turnwise.trainers.kit.token_credit import changed
 
 
 @component(
-    "credit",
+    "shape",
     "seed_grpo",
     paper="2505.12346",
     needs=("logp", "tokens"),
     bias="biased: weighted by the group's spread of outcomes, the trajectory's own among them",
 )
-def seed_grpo(batch: TurnBatch, *, alpha: float = 0.0417) -> Tensor:
-    """Return minus group mean, damped by the entropy of what the group ended in.
+def seed_grpo(
+    credit: Tensor | TokenCredit, batch: TurnBatch, *, alpha: float = 0.0417
+) -> Tensor | TokenCredit:
+    """A, damped by the entropy of what the group ended in.
 
-    A_i = (R_i − mean R)/(1 + a·SE), SE = −Σ_c p_c ln p_c over clusters c of the group, p_c the summed softmax of its
-    members' mean token log-probability, a = α/ln n. Chen et al. 2025, linear form; formula and α from a
+    A′ = A/(1 + a·SE), SE = −Σ_c p_c ln p_c over clusters c of the group, p_c the summed softmax of its
+    members' mean token log-probability, a = α/ln n. Chen et al. 2025 over ``dr_grpo``, linear form; formula and α from a
     re-implementation. Ours: trajectories are in one cluster when they acted last in the same state with the
     same return, which stands for the paper's equal meaning of answers.
 
     Worked by hand: mean log-probabilities −0.2, −0.4, −0.3, −0.9, the first two alike: p = 0.5648, 0.2810, 0.1542,
     SE = 0.9676, factor 0.9717; R = 1, 1, 0, 0.
 
+    >>> from turnwise.trainers.credit.dr_grpo import dr_grpo
     >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
     >>> said = {"logp": [[-0.2], [-0.4], [-0.3], [-0.9]], "tokens": [[1]] * 4}
-    >>> rounded(seed_grpo(turn_batch([[1], [1], [0], [0]], states=[[1], [1], [2], [3]], signals=said)), 4)
+    >>> batch = turn_batch([[1], [1], [0], [0]], states=[[1], [1], [2], [3]], signals=said)
+    >>> rounded(seed_grpo(dr_grpo(batch), batch), 4)
     [[0.4859], [0.4859], [-0.4859], [-0.4859]]
     """
     group_B, mask_BK, R_B = batch.group_B, batch.mask_BK, batch.return_B
@@ -52,4 +57,4 @@ def seed_grpo(batch: TurnBatch, *, alpha: float = 0.0417) -> Tensor:
     entropy_B = group_sum(-share_B * group_sum(share_B, cluster_B).log(), group_B)
     size_B = group_size(group_B).to(R_B.dtype)
     a_B = torch.where(size_B > 1, alpha / size_B.clamp(min=2).log(), alpha / log(2))
-    return over_turns((R_B - group_mean(R_B, group_B)) / (1 + a_B * entropy_B), batch)
+    return changed(credit, batch, torch.mul, over_turns(1 / (1 + a_B * entropy_B), batch))

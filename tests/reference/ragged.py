@@ -1,0 +1,169 @@
+"""Random ragged batches in plain lists, and the same as the trainer's tensors.
+
+Groups of one to six, episodes of one to five turns, rewards that are zero, equal, of 0 and 1, or dense, limits that
+cut, states that are met again, trajectories in several rows, tokens that were not sampled.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import torch
+
+from turnwise.trainers.core import TokenView, TurnBatch
+
+Rows: TypeAlias = list[list[float]]
+
+KINDS = ["outcome"] * 4 + ["dense"] * 4 + ["sparse"] * 3 + ["none", "equal"]
+
+OF_TURNS = {  # name → the least and the most of it
+    "value": (-0.5, 1.2), "fork_value": (-0.5, 1.2), "information": (-1, 1), "implicit": (-0.3, 0.3), "entropy": (0, 2),
+    "progress": (0, 1), "principle": (0, 1),
+}  # fmt: skip
+OF_TOKENS = {"token_value": (-0.5, 1.2), "token_entropy": (0, 2), "token_implicit": (-0.3, 0.3)}
+
+
+@dataclass
+class Ragged:
+    """Trajectories of several groups.
+
+    Attributes:
+        rewards: turn by turn.
+        group: of each trajectory.
+        truncated: True where a limit cut it.
+        states: before each turn.
+        turns: signals of turns, by name.
+        whole: signals of trajectories, by name.
+        ids: the sampled tokens of each turn.
+        tokens: signals of sampled tokens, by name: trajectory, turn, token.
+    """
+
+    rewards: Rows
+    group: list[int]
+    truncated: list[bool]
+    states: list[list[int]]
+    turns: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    whole: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    ids: list[list[list[int]]] = field(default_factory=list[list[list[int]]])
+    tokens: dict[str, list[Rows]] = field(default_factory=dict[str, list[Rows]])
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def returns(self) -> list[float]:
+        return [sum(row) for row in self.rewards]
+
+    def peers(self, i: int) -> list[int]:
+        """The trajectories of i's group, i among them."""
+        return [j for j in range(len(self)) if self.group[j] == self.group[i]]
+
+    def batch(self) -> TurnBatch:
+        """As the trainer's tensors, in float64."""
+        return TurnBatch(
+            reward_BK=padded(self.rewards),
+            mask_BK=padded([[1.0] * len(row) for row in self.rewards]).bool(),
+            group_B=torch.tensor(self.group),
+            truncated_B=torch.tensor(self.truncated),
+            state_BK=padded(self.states).long(),
+            signals={name: padded(rows) for name, rows in self.turns.items()}
+            | {name: torch.tensor(x, dtype=torch.float64) for name, x in self.whole.items()},
+            tokens=self._view(),
+        )
+
+    def places(self) -> list[tuple[int, int, int]]:
+        """Trajectory, turn and number of each sampled token, in the order in which the rows hold them."""
+        return [
+            (b, k, n)
+            for b, row in enumerate(self.ids)
+            for k, turn in enumerate(row)
+            for n in range(len(turn))
+        ]
+
+    def _view(self) -> TokenView:
+        """Every third trajectory begins a new row at its second turn; each turn comes after one prompt token."""
+        rows: list[list[tuple[int, int, int]]] = []
+        for b, row in enumerate(self.ids):
+            for k, turn in enumerate(row):
+                if k == 0 or (k == 1 and b % 3 == 0):
+                    rows.append([])
+                rows[-1] += [(b, -1, 0), *((b, k, n) for n in range(len(turn)))]
+
+        def of(read: dict[str, list[Rows]], name: str) -> torch.Tensor:
+            return padded([[0.0 if k < 0 else read[name][b][k][n] for b, k, n in row] for row in rows])
+
+        turn_RT = padded([[float(k) for _, k, _ in row] for row in rows], fill=-1).long()
+        return TokenView(
+            token_RT=of({"ids": self.ids}, "ids").long(),  # pyright: ignore[reportArgumentType]
+            mask_RT=turn_RT >= 0,
+            turn_RT=turn_RT,
+            trajectory_R=torch.tensor([row[0][0] for row in rows]),
+            signals={name: of(self.tokens, name) for name in self.tokens},
+        )
+
+
+def padded(rows: Rows | list[list[int]], fill: float = 0.0) -> torch.Tensor:
+    width = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], dtype=torch.float64)
+
+
+def ragged(seed: int) -> Ragged:
+    """The batch of this number; batch 0 is one group."""
+    rng = random.Random(f"ragged {seed}")
+    sizes = [4] if seed == 0 else [rng.choice([1, 2, 3, 4, 5, 6]) for _ in range(rng.choice([2, 3, 4]))]
+    group = [g for g, size in enumerate(sizes) for _ in range(size)]
+    lengths = [rng.randint(1, 5) for _ in group]
+    kind = [rng.choice(KINDS) for _ in sizes]
+    found = Ragged(
+        rewards=[_rewards(rng, kind[g], n) for g, n in zip(group, lengths, strict=True)],
+        group=group,
+        truncated=[rng.random() < 0.3 for _ in group],
+        states=[
+            [10 * g, *(10 * g + rng.randint(0, 2) for _ in range(n - 1))]
+            for g, n in zip(group, lengths, strict=True)
+        ],
+        ids=[[[rng.randint(1, 3) for _ in range(rng.randint(1, 4))] for _ in range(n)] for n in lengths],
+    )
+    _measure(rng, found)
+    return found
+
+
+def _rewards(rng: random.Random, kind: str, n: int) -> list[float]:
+    if kind == "dense":
+        return [round(rng.uniform(-1, 1), 3) for _ in range(n)]
+    if kind == "sparse":
+        return [rng.choice([0.0, 0.0, 0.5, 1.0]) for _ in range(n)]
+    last = {"outcome": float(rng.random() < 0.5), "none": 0.0, "equal": 0.7}[kind]
+    return [0.0] * (n - 1) + [last]
+
+
+def _measure(rng: random.Random, found: Ragged) -> None:
+    lengths = [len(row) for row in found.rewards]
+    for name, (low, high) in OF_TURNS.items():
+        found.turns[name] = [[rng.uniform(low, high) for _ in range(n)] for n in lengths]
+    for name in ("wrong", "valid"):
+        found.turns[name] = [[float(rng.random() < 0.5) for _ in range(n)] for n in lengths]
+    for name in ("standing", "matched"):
+        found.turns[name] = [[rng.choice([0.0, 0.25, 0.5, 1.0])] * n for n in lengths]
+    found.turns["tokens"] = [[float(len(turn)) for turn in row] for row in found.ids]
+    found.turns["logp"] = [[-sum(rng.uniform(0, 1.5) for _ in turn) for turn in row] for row in found.ids]
+    found.whole = {
+        "last_value": [rng.uniform(-0.5, 1.2) for _ in lengths],
+        **{
+            name: _of_groups(rng, found.group, low, high)
+            for name, (low, high) in {"past_mean": (0, 1), "past_std": (0, 0.6)}.items()
+        },
+        "past_visits": [float(round(x)) for x in _of_groups(rng, found.group, 0, 3)],
+    }
+    for name, (low, high) in OF_TOKENS.items():
+        found.tokens[name] = [[[rng.uniform(low, high) for _ in turn] for turn in row] for row in found.ids]
+    found.tokens["token_planning"] = [
+        [[float(rng.random() < 0.4) for _ in turn] for turn in row] for row in found.ids
+    ]
+
+
+def _of_groups(rng: random.Random, group: list[int], low: float, high: float) -> list[float]:
+    of = {g: rng.uniform(low, high) for g in sorted(set(group))}
+    return [of[g] for g in group]
