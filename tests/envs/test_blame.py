@@ -139,7 +139,9 @@ def test_where_something_is_written(thing):
 
 def test_who_only_calls_turnwise_is_not_to_blame(tmp_path, monkeypatch):
     """A script beside its environment calls us; that line is not the cause."""
-    (tmp_path / "calls_make.py").write_text("def run():\n    from turnwise import make\n    make('no/such-v0')\n")
+    (tmp_path / "calls_make.py").write_text(
+        "def run():\n    from turnwise import make\n    make('no/such-v0')\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     error = caught(importlib.import_module("calls_make").run)
     assert authors_place(error) == ""
