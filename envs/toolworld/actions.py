@@ -21,10 +21,16 @@ from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
 
 _VERB = re.compile(r"\s*([A-Za-z_]\w*)\[(.*)\]\s*", re.DOTALL)
 _YES = re.compile(
-    r"\b(agreed|do it|exactly|works for me|fine|sounds right|yes|yeah|yep|sure|ok|okay|go ahead|please do|correct|confirmed?)\b",
+    r"\b(agreed?|do it|do that|exactly|works for me|that works|fine|sounds? (?:right|good|great|perfect|fine)|yes|yeah|yep|yup|sure|ok|okay|"
+    r"go ahead|please (?:do|proceed|go)|proceed|correct|confirm(?:ed)?|absolutely|definitely|of course|perfect|by all means|go for it)\b",
     re.IGNORECASE,
 )
-_NO = re.compile(r"\b(no|not|wait|actually|instead|don't|stop)\b", re.IGNORECASE)
+_NO = re.compile(r"\b(no|not|nope|don't|never|isn't|won't|can't|unless|before)\b", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|actually|instead|hold on|stop|rather not|changed my mind|on second thou?ght)\b|^no\b(?! (?:problem|worries))",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 MOST_CALLS = 8
@@ -153,9 +159,10 @@ def hear_user(state: ToolState, text: str) -> ToolState:
     heard = understand(case.domain.lexicon, state.pending).proposal
     offered = heard if heard.actions else state.user.offered
     agreed = state.user.agreed
-    if _YES.search(text) and not _NO.search(text):
+    verdict = says_yes(text)
+    if verdict:
         agreed = (*agreed, offered)
-    elif _NO.search(text):
+    elif verdict is False:
         agreed = ()
     if answer.user.stage != state.user.stage:
         agreed = ()
@@ -165,6 +172,23 @@ def hear_user(state: ToolState, text: str) -> ToolState:
     )  # fmt: skip
     closed = "content" if STOP in text else ""
     return state._replace(current_agent="agent", user=user, closed=closed, pending="")
+
+
+def says_yes(text: str) -> bool | None:
+    """Whether a user's words agree to what was proposed; False where they deny it, None where they do neither.
+
+    >>> [says_yes(text) for text in ("Sounds good, no rush.", "Yes. Actually, wait.", "My PIN is 1.")]
+    [True, False, None]
+    """
+    sentences = [part.replace("\u2019", "'").strip() for part in _SENTENCE.split(text)]
+    if any(_TAKEN_BACK.search(part) for part in sentences):
+        return False
+    if any(
+        _YES.search(part) and not _NO.search(re.sub(r"\bno (?:rush|hurry|problem|worries)\b", "", part))
+        for part in sentences
+    ):
+        return True
+    return False if any(_NO.search(part) for part in sentences) else None
 
 
 def user_tools(domain: Domain) -> tuple[Tool, ...]:

@@ -40,8 +40,8 @@ def world(name: str, seed: str, size: int) -> Database:
     return domain_of(name).build(derive_rng("world", name, seed), size)
 
 
-def case_of(task: Task) -> ToolWorldCase:
-    """The case of a task.
+def case_of(task: Task, *, played: bool = False) -> ToolWorldCase:
+    """The case of a task; ``played``: its user is, by an agent or a model.
 
     Raises:
         EnvError: its plan does not work, or the files of its domain are not those that it was made of.
@@ -55,6 +55,4 @@ def case_of(task: Task) -> ToolWorldCase:
     for table, key, fields in options.get("patch", ()):
         base = base.update(table, key, **fields)
     base = Database(base.tables, base.mark)  # what the task's own world differs in was touched by nobody
-    return ToolWorldCase(
-        domain_of(name), Story.from_json(options["story"]), base, task.id, options["user"] == "agent"
-    )
+    return ToolWorldCase(domain_of(name), Story.from_json(options["story"]), base, task.id, played)

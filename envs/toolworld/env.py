@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -23,15 +24,17 @@ from turnwise.envs.toolworld.actions import (
 from turnwise.envs.toolworld.cases import case_of, domain_of
 from turnwise.envs.toolworld.knobs import knobs_of
 from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.spoken import GREETING, answer
 from turnwise.envs.toolworld.state import ToolState, ToolWorldCase, begin
 from turnwise.envs.toolworld.tasks import draw_task
 from turnwise.envs.toolworld.users import STOP, respond, script
 from turnwise.envs.worlds.commands import WorldCache
+from turnwise.envs.worlds.speaking.speaker import Speaker, check_player, default_spec, is_spec, player
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 
 _case: WorldCache[ToolWorldCase] = WorldCache(case_of)
-_GREETING = "Hi! How can I help you today?"
+_played: WorldCache[ToolWorldCase] = WorldCache(functools.partial(case_of, played=True))
 _HOW = (
     "Each turn, either call tools or write to the user, not both. What you write goes to the user as it is. "
     "The conversation ends when the user is content or leaves, or when you transfer it."
@@ -59,6 +62,10 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         call_rewards: weight of ToolRL's three parts: a valid call, the right tool, the right arguments; each
             planned call pays once.
         violation_cost: charged for each rule of the policy that a call breaks.
+        user: who plays the user, whatever the task says: ``scripted``, ``agent`` (another agent), or a language model
+            behind a server, ``openai:MODEL@URL``, ``vllm:MODEL`` or ``recorded:FILE`` (worlds/speaking).
+        record: the file in which a language model's answers are kept, so that forks and replays find them; the default is
+            in the cache folder.
     """
 
     tools = _DomainTools()  # pyright: ignore[reportAssignmentType]
@@ -82,9 +89,15 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         shaping: float = 0.0,
         call_rewards: float = 0.0,
         violation_cost: float = 0.1,
+        user: str = "",
+        record: str = "",
         render_mode: str | None = None,
     ) -> None:
         super().__init__(shaping=shaping, render_mode=render_mode)
+        self.user = check_player(user, "user")
+        self.record = record
+        if is_spec(user) or (not user and default_spec()):
+            self.blocking = True  # pyright: ignore[reportAttributeAccessIssue] (of this instance alone)
         self.call_rewards, self.violation_cost = call_rewards, violation_cost
         if call_rewards:
             self.reward_components = {
@@ -100,10 +113,14 @@ class ToolWorldEnv(AgentEnv[ToolState]):
 
     @property
     def agents(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The agent; and the user, where the task's user is another agent."""
+        """The agent; and the user, where the user is another agent."""
         now = self._snapshot
-        played = now is not None and now.task.options["user"] == "agent"
+        played = now is not None and (self.user or now.task.options["user"]) == "agent"
         return ("agent", "user") if played else ("agent",)
+
+    def _speaker(self, task: Task) -> Speaker | None:
+        """The language model that plays the user, if one does."""
+        return player(self.user or task.options["user"], self.record, "user")
 
     def current_agent(self, state: ToolState) -> str:
         return state.current_agent
@@ -121,9 +138,15 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     # --- play ------------------------------------------------------------------------------------
 
     def initial(self, task: Task) -> tuple[ToolState, str]:
-        case = _case(task)
-        played = task.options["user"] == "agent"
-        return begin(case, played), _GREETING if played else case.story.opening
+        user = self.user or task.options["user"]
+        if user == "scripted":
+            return begin(case := _case(task)), case.story.opening
+        state = begin(_played(task))
+        speaker = self._speaker(task)
+        if speaker is None:
+            return state, GREETING
+        turn = answer(speaker, state)
+        return turn.state, turn.text
 
     def transition(self, state: ToolState, action: Message) -> Transition[ToolState]:
         if state.current_agent == "user":
@@ -132,7 +155,12 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         if calls:
             return self._use(state, calls, told_apart=bool(action.tool_calls))
         after, said = hear(state, words_of(action))
-        return self._then(state, after, said)
+        speaker = self._speaker(self.task) if after.current_agent == "user" else None
+        if speaker is None:
+            return self._then(state, after, said)
+        turn = answer(speaker, after)
+        details: dict[str, Json] = {"repairs": list(turn.repairs)} if turn.repairs else {}
+        return self._then(state, turn.state, turn.text, details=details)
 
     def _use(self, state: ToolState, calls: Sequence[ToolCall], *, told_apart: bool) -> Transition[ToolState]:
         """Carry out calls one after the other; what fails is told, and raised where it was the only one."""
@@ -184,6 +212,8 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         after: ToolState,
         told: str | Messages,
         extra: Mapping[str, float] | None = None,
+        *,
+        details: Mapping[str, Json] = {},
     ) -> Transition[ToolState]:
         rewards: dict[str, float] = {}
         broken = len(after.broken) - len(before.broken)
@@ -191,7 +221,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
             rewards["violation"] = -self.violation_cost * broken
         if self.call_rewards and extra:
             rewards |= {name: self.call_rewards * value for name, value in extra.items()}
-        details: dict[str, Json] = {"broken": list(after.broken)} if broken else {}
+        details = {**details, "broken": list(after.broken)} if broken else details
         if not after.closed:
             return Transition(after, told, rewards, None, details)
         verdict = self._verdict(after)
@@ -237,7 +267,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
             [_plain(proposal) for proposal in (*user.agreed, user.offered)], user.twisted, user.insisted, user.served,
             user.doubts, sorted(user.told), sorted(user.did), user.over, sorted(state.verified), state.broken,
             sorted(state.done), state.best,
-            state[7:],
+            state[7:-1], *state.talk,
         )  # fmt: skip
         return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
 

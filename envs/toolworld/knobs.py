@@ -27,7 +27,7 @@ class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     brief: float = pydantic.Field(0.3, ge=0, le=1)  # probability of a user who tells one fact at a time
     size: int = pydantic.Field(24, ge=4, le=2000)  # customers of a world, about
     worlds: int = pydantic.Field(64, ge=1)  # different ones per split
-    user: Literal["scripted", "agent"] = "scripted"
+    user: Literal["scripted", "agent", "model"] = "scripted"  # model: see ToolWorldEnv(user=…)
     turn_limit: int = pydantic.Field(30, ge=4)
 
     @pydantic.field_validator("requests", mode="before")
@@ -51,7 +51,7 @@ class FileDomainKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     data: str
     code: bool = False  # run the tools of tau-bench's own folders: as trusted as a package that you install
     skip: bool = False  # leave out tasks that cannot be used, instead of refusing the folder
-    user: Literal["scripted", "agent"] = "scripted"
+    user: Literal["scripted", "agent", "model"] = "scripted"
     patience: int = pydantic.Field(4, ge=2, le=20)
     turn_limit: int = pydantic.Field(40, ge=4)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from turnwise.envs.messages import Message
 from turnwise.envs.toolworld.database import Cell, Database, changes
 from turnwise.envs.toolworld.domain import Domain, as_json, carry_out
 from turnwise.envs.toolworld.mind import UserState
@@ -22,7 +23,7 @@ class ToolWorldCase:
 
     def __init__(self, domain: Domain, story: Story, base: Database, task_id: str, played: bool) -> None:
         self.domain, self.base, self.task_id = domain, base, task_id
-        self.played = played  # the user is another agent
+        self.played = played  # the user is another agent or a language model
         goal, quiet = base, list[bool]()
         for stage in story.stages:
             before, goal = goal, carry_out(self.domain, goal, story.customer, stage.plan)
@@ -60,7 +61,7 @@ class ToolState(NamedTuple):
     """An immutable moment. ``done`` are calls that succeeded, ``best`` what planned calls have earned so far.
 
     ``closed`` says how the conversation ended: ``content``, ``left`` (the user's patience) or a tool's name. The
-    last four fields matter only where the user is another agent.
+    fields from ``current_agent`` on matter only where the user is played.
     """
 
     case: ToolWorldCase
@@ -76,10 +77,11 @@ class ToolState(NamedTuple):
     pending: str = ""  # what the agent said and the user has not answered
     opened: bool = True  # the user has said what he wants
     acted: frozenset[str] = frozenset()  # deeds since the agent spoke
+    talk: tuple[Message, ...] = ()  # the conversation as a language model sees it that plays the user
 
 
-def begin(case: ToolWorldCase, played: bool) -> ToolState:
-    """The first moment; ``played``: the user is another agent, and speaks first."""
+def begin(case: ToolWorldCase) -> ToolState:
+    """The first moment; a user who is played speaks first."""
     user = UserState(patience=case.story.patience)
     first = ToolState(case, case.base, user, frozenset(), (), frozenset(), (-1.0,) * len(case.planned))
-    return first._replace(current_agent="user", opened=False) if played else first
+    return first._replace(current_agent="user", opened=False) if case.played else first

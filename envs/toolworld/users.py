@@ -1,4 +1,4 @@
-"""The user: a state machine over requests, or another agent who is told the same story.
+"""The user: a state machine over requests, or another agent or a language model who is told the same story.
 
 Only deeds and a clear refusal end a request. The machine never tells right from wrong: it goes on after any change
 that was reported and any value that was told, so nothing can be learned by trying. What contradicts its own words it
@@ -276,17 +276,18 @@ STOP = "###STOP###"
 """Said by a user who is another agent, when he is done."""
 
 
-_ROLE = (
+ROLE = (
     "You play a customer who talks to a service agent. Write only what the customer says, one short message at a time. "
-    "Tell what you know only when it is asked for. Do not make anything up. Say yes to a proposal only when it is what "
-    "you want."
+    "Tell what you know only when it is asked for. Do not make anything up: what does not stand below you do not know, "
+    "and say so when you are asked. Say yes to a proposal only when it is what you want."
 )
+"""Whom a user plays who is no script."""
 
 
 def script(domain: Domain, story: Story) -> str:
     """What another agent is told who plays the user."""
     lines = [
-        _ROLE,
+        ROLE,
         "What you know: " + (" ".join(story.facts.values()) or "nothing that is not said below."),
     ]
     for number, stage in enumerate(story.stages, 1):
@@ -299,7 +300,14 @@ def script(domain: Domain, story: Story) -> str:
             lines.append(f"You want to know: {stage.again}")
     if story.manner:
         lines.append(f"Your manner: {story.manner}")
-    if domain.deeds:
-        lines.append("You hold the device; use your tools when the agent asks you to do something with it.")
-    lines.append(f"Voice the wishes one after the other. When the last is settled, write {STOP}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *rules_for_user(domain)])
+
+
+def rules_for_user(domain: Domain) -> list[str]:
+    """How a user plays who is no script."""
+    device = ["You hold the device; use your tools when the agent asks you to do something with it."]
+    return [
+        *(device if domain.deeds else ()),
+        "Voice the wishes one after the other, in your own words, the next when the one before is done or refused.",
+        f"When the last is settled or you are handed over, write {STOP} and nothing after it.",
+    ]
