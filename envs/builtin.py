@@ -101,11 +101,20 @@ def register_all() -> None:
     for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             for name, suite in yaml.safe_load(file.read_text("utf-8")).items():
-                if "needs" in suite and not _cached(suite["needs"]):
+                if not _there(suite.get("needs", "")):
                     continue
                 register_suite(
                     Suite(name, suite["env"], suite["about"], suite.get("knobs", {}), suite.get("size"))
                 )
+
+
+def _there(needed: str) -> bool:
+    """Whether what a suite needs is there: nothing, a language model that is named (``speaker``), or a file."""
+    if needed == "speaker":
+        from turnwise.envs.worlds.speaking import default_spec
+
+        return bool(default_spec())
+    return not needed or _cached(needed)
 
 
 def _cached(path: str) -> bool:

@@ -1,7 +1,8 @@
-"""Conversations with a goal, against scripted partners or between two agents.
+"""Conversations with a goal, against scripted partners, between two agents, or with a language model (spoken).
 
-Partners are deterministic: what they say is a function of the task and of what was said. They understand plain
-text by the words in it (actions.py), so any phrasing works and nothing has to be written in a set form.
+Scripted partners are small language games: what they say is a function of the task and of what was said, and they
+understand plain text by the words in it (actions.py), which the agent is told. Whoever wants natural conversation takes
+a language model as the partner.
 
 A scene is a play (turnwise.envs.worlds.sessions): one class that knows the rules, the texts and the gold script of
 a task, so there are no modules render and solver.
@@ -11,5 +12,5 @@ a task, so there are no modules render and solver.
     knobs        what a suite may set                     comfort    a sad user (RLVER's emotion score)
     state        positions in each scene                  social     two-sided goals (SOTOPIA's kind)
     actions      speech acts out of words
-    vocabulary   families of words, paraphrases
+    vocabulary   families of words, paraphrases           spoken     a language model as the partner
 """

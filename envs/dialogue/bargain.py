@@ -19,13 +19,15 @@ from random import Random
 from turnwise.envs.core import EndReason
 from turnwise.envs.dialogue.actions import agrees, has
 from turnwise.envs.dialogue.state import BargainState, Package
-from turnwise.envs.dialogue.vocabulary import ASK, LEAVE, phrase
+from turnwise.envs.dialogue.vocabulary import AGREE, ASK, LEAVE, REFUSE, language_game, phrase
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 STEPS = 4
 """Steps in which the partner comes down to its share of the Nash point."""
+_GAME = {"accept": AGREE, "refuse": REFUSE, "ask": ASK, "leave": LEAVE}
+_MORE = "A message that names options is an offer of them; what it does not name stays as in your last offer."
 _LAST = ("this is my last offer .", "i cannot do better than this .", "take it or leave it .")
 _OFFER = ("i offer {} .", "how about {} ?", "let us say {} .")
 _MATTERS = ("{} matters most to me .", "above all i care about {} .", "for me it is all about {} .")
@@ -223,7 +225,7 @@ class BargainPlay(Play[BargainState]):
             "You negotiate. Each turn say something: offer one option of every issue, accept the other's last offer, "
             "ask what matters to the other, or leave. A deal is scored by what you gain over having no deal, "
             "relative to the fairest efficient deal. The other has values of its own, and may not tell the truth."
-        )
+        ) + ("" if self.two_sided else language_game(_GAME, _MORE))
 
     def opening(self, position: BargainState) -> str:
         worths = self.worths[position.seat]

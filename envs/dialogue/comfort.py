@@ -1,13 +1,15 @@
 """Comfort: a user who is low, with RLVER's emotion score (Wang et al. 2025, arXiv 2507.03112).
 
 The score starts at 30 of 100. Each message changes it; at 100 the user is content and says goodbye, at 0 or below
-it leaves, and after the last turn the conversation ends. The outcome is the score / 100, paid at the end, as in
-RLVER; the potential is the score / 100, so that shaping pays each turn its change.
+it leaves, and after the last turn the conversation ends. The outcome is what was gained of the 70 that can be, at least
+0, paid at the end; the potential is the same, so that shaping pays each turn its change. (RLVER pays the score / 100, of
+which whoever says nothing keeps 0.3.)
 
-RLVER lets a language model judge each message. Here the user is a script: it wants to be asked first, then that its
+RLVER lets a language model judge each message. Here the user is a script, a small language game: it wants to be asked first, then that its
 feeling is named, then what it hints at (to be heard, advised, encouraged, or shown another view), one after the
-other. What fits raises the score; advice before one is understood, jokes, belittling and repetition lower it. With
-two agents the user is played by the second one, who says ``feel`` and a change from −20 to 20.
+other. What fits raises the score; jokes, belittling and repetition lower it; to say nothing, or one word, lowers it more
+than what is kind and out of place. With two agents, or a language model as the partner, the user is played by the second
+one, who says ``feel`` and a change from −20 to 20.
 """
 
 from __future__ import annotations
@@ -18,8 +20,15 @@ from random import Random
 
 from turnwise.envs.core import EndReason
 from turnwise.envs.dialogue.actions import named
-from turnwise.envs.dialogue.state import ComfortState
-from turnwise.envs.dialogue.vocabulary import COMFORTING_ACTS, FEELINGS, phrase
+from turnwise.envs.dialogue.state import START, ComfortState
+from turnwise.envs.dialogue.vocabulary import (
+    COMFORTING_ACTS,
+    COMFORTING_PHRASES,
+    FEELINGS,
+    NOTHING_SAID,
+    language_game,
+    phrase,
+)
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
@@ -27,8 +36,9 @@ from turnwise.tools.core import ToolError
 MOST = 100
 GAINS = (8, 12, 17, 17, 17, 17)
 """What the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four times."""
-LOSS = {"advise": -10, "joke": -12, "belittle": -15}
-_REPEATED, _MISSED, _DISLIKED = -6, -3, -6
+LOSS = {"joke": -12, "belittle": -15, "silence": -6, "hear": 0, "praise": 0, "ask": 0}
+"""What a message costs that does not fit, by its kind; others cost ``_MISSED``."""
+_REPEATED, _MISSED, _DISLIKED = -6, -2, -3
 
 _TELLS = {
     "angry": ("i am angry about it .", "i could scream .", "my hands turn into fists ."),
@@ -48,6 +58,8 @@ _HINTS = {
     "reframe": ("maybe i see it too darkly .", "i need another view .", "is that all there is to it ?"),
 }
 _MOODS = ((70, "( relieved ) "), (40, "( calmer ) "), (10, "( sad ) "), (-1000, "( upset ) "))
+_PHRASES = {act: re.compile("|".join(ways)) for act, ways in COMFORTING_PHRASES.items()}
+_MORE = "Common phrases of these kinds count, too. Saying nothing, or one word, helps less than any of them."
 _CHANGE = re.compile(r"feel\W*?([+-]?\d{1,3})")
 
 
@@ -81,7 +93,7 @@ class ComfortPlay(Play[ComfortState]):
         return (
             "Somebody is low. Each turn say one thing that helps: ask, name what the other feels, show that you "
             "understand, advise, encourage, or offer another view, whichever is needed now."
-        )
+        ) + ("" if self.two_sided else language_game({**COMFORTING_ACTS, **FEELINGS}, _MORE))
 
     def opening(self, position: ComfortState) -> str:
         return (
@@ -93,33 +105,32 @@ class ComfortPlay(Play[ComfortState]):
     def move(self, position: ComfortState, said: SpokenMessage) -> PlayOutcome[ComfortState]:
         if position.seat:
             return self._felt(position, said)
-        act = self._act(said.words, any_act=self.two_sided)
-        change, stage = self._change(position, act)
+        acts = self._acts(said)
+        change, stage = self._change(position, acts)
+        last = " ".join(acts)
         if self.two_sided:
             heard = (*position.heard, said.text)
-            after = ComfortState(position.emotion, stage, act, position.turns + 1, 1, heard, change)
+            after = ComfortState(position.emotion, stage, last, position.turns + 1, 1, heard, change)
             return PlayOutcome(after, said.text)
         emotion = min(MOST, position.emotion + change)
-        after = position._replace(emotion=emotion, stage=stage, last=act, turns=position.turns + 1)
+        after = position._replace(emotion=emotion, stage=stage, last=last, turns=position.turns + 1)
         return self._over(after, self._reply(after, change))
 
-    def _act(self, words: Sequence[str], *, any_act: bool) -> str:
-        """The kind of act, or the feeling that is named. Of several acts the one that helps least counts."""
+    def _acts(self, said: SpokenMessage) -> tuple[str, ...]:
+        """The kinds of act in a message, a named feeling first; ``silence``, ``listing`` and ``other`` stand alone."""
+        words = said.words
+        if len(words) < 2 or all(word in NOTHING_SAID for word in words):
+            return ("silence",)
+        text = (said.text or " ".join(words)).lower().replace("\u2019", "'")
         acts = named(words, COMFORTING_ACTS)
-        worst = [act for act in acts if act in ("joke", "belittle")]
-        if worst:
-            return worst[0]
+        acts += [act for act, found in _PHRASES.items() if act not in acts and found.search(text)]
+        for worst in ("belittle", "joke"):
+            if worst in acts:
+                return (worst,)
         feelings = named(words, FEELINGS)
-        if feelings:
-            return feelings[0] if len(feelings) == 1 else "listing"
-        if not acts and any_act:
-            return "other"
-        if not acts:
-            raise ToolError("ask , name the feeling , hear , advise , praise or reframe .")
-        told = [act for act in acts if act != "ask"]
-        if len(told) > 2:
-            return "listing"
-        return told[0] if told else "ask"
+        if len(feelings) > 1 or len({*acts} - {"ask"}) > 2:
+            return ("listing",)
+        return (*feelings, *sorted(acts, key=lambda act: act == "ask")) or ("other",)
 
     def _wanted(self, position: ComfortState) -> str:
         stage = position.stage
@@ -131,13 +142,13 @@ class ComfortPlay(Play[ComfortState]):
             else self.aims[min(stage - 2, len(self.aims) - 1)]
         )
 
-    def _change(self, position: ComfortState, act: str) -> tuple[int, int]:
-        if act == self._wanted(position):
+    def _change(self, position: ComfortState, acts: tuple[str, ...]) -> tuple[int, int]:
+        if self._wanted(position) in acts:
             return GAINS[min(position.stage, len(GAINS) - 1)], position.stage + 1
-        change = LOSS.get(act, _MISSED)
-        if act == position.last:
+        change = LOSS.get(acts[0], _MISSED)
+        if " ".join(acts) == position.last:
             change = min(change, _REPEATED)
-        return change + (_DISLIKED if act == self.dislikes else 0), position.stage
+        return change + (_DISLIKED if acts[0] == self.dislikes else 0), position.stage
 
     def _reply(self, position: ComfortState, change: int) -> str:
         mood = next(text for least, text in _MOODS if position.emotion >= least)
@@ -169,8 +180,8 @@ class ComfortPlay(Play[ComfortState]):
         return self._over(position._replace(emotion=emotion, seat=0, turns=position.turns + 1), text)
 
     def settle(self, position: ComfortState) -> tuple[float, float]:
-        """RLVER's score. Whoever plays the user earns nothing: it judges, and is not to be trained."""
-        return max(position.emotion, 0) / MOST, 0.0
+        """What was gained. Whoever plays the user earns nothing: it judges, and is not to be trained."""
+        return self.potential(position), 0.0
 
     def _phrase(self, variants: Sequence[str], seed: int) -> str:
         return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
@@ -191,8 +202,8 @@ class ComfortPlay(Play[ComfortState]):
         return rng.choice(self.admissible(position))
 
     def potential(self, position: ComfortState) -> float:
-        """RLVER's score so far."""
-        return max(position.emotion, 0) / MOST
+        """The share of what can be gained."""
+        return max(position.emotion - START, 0) / (MOST - START)
 
     def admissible(self, position: ComfortState) -> Sequence[str]:
         if position.seat:

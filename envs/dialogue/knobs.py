@@ -13,7 +13,8 @@ class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
     """What a suite of conversations may set."""
 
     scene: Literal["bargain", "persuade", "comfort", "social"] = "bargain"
-    partner: Literal["scripted", "agent"] = "scripted"  # agent: a second policy, trained or not
+    partner: Literal["scripted", "agent", "model"] = "scripted"
+    # agent: a second policy, trained or not; model: a language model of the world (DialogueEnv(partner=…))
     paraphrase: int = pydantic.Field(1, ge=1, le=3)  # ways in which a scripted partner says the same
     turn_limit: int = pydantic.Field(10, ge=1)
     patience: int = pydantic.Field(
@@ -26,6 +27,6 @@ class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
 
     @pydantic.model_validator(mode="after")
     def _fits(self) -> DialogueKnobs:
-        if self.scene == "persuade" and self.partner == "agent":
+        if self.scene == "persuade" and self.partner != "scripted":
             raise ValueError("persuade has a scripted partner only")
         return self

@@ -14,7 +14,7 @@ from random import Random
 from turnwise.envs.core import EndReason
 from turnwise.envs.dialogue.actions import has, named
 from turnwise.envs.dialogue.state import PersuadeState
-from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, LEAVE, THANK, TOPICS, phrase
+from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, LEAVE, THANK, TOPICS, language_game, phrase
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
@@ -22,6 +22,7 @@ from turnwise.tools.core import ToolError
 _REQUEST = frozenset(
     ["join", "sign", "commit", "decide", "come", "will", "shall", "convinced", "yes", "agree"]
 )
+_MORE = "A message with a worry and a kind of argument is an argument; two of a kind in one message press."
 _WORRIES = {
     "cost": ("i worry about the cost .", "it sounds expensive .", "who can afford that ?"),
     "time": ("i worry about the time .", "i am so busy already .", "how many hours would that take ?"),
@@ -58,7 +59,7 @@ class PersuadePlay(Play[PersuadeState]):
             "Win the other for the plan. Each turn say one thing: ask what holds the other back, ask about a worry, "
             "answer a worry with numbers, a story or a trial, or ask for a yes. Claim only what your facts support; "
             "do not press. The other leaves when it is pressed too often."
-        )
+        ) + language_game({"ask": ASK, "will you join": _REQUEST, **TOPICS, **KINDS}, _MORE)
 
     def opening(self, position: PersuadeState) -> str:
         lines = [f"{topic} : {' , '.join(kinds)} ." for topic, kinds in self.facts.items()]

@@ -21,13 +21,34 @@ from random import Random
 from turnwise.envs.core import EndReason
 from turnwise.envs.dialogue.actions import agrees, has
 from turnwise.envs.dialogue.state import SocialState
-from turnwise.envs.dialogue.vocabulary import ASK, FAVOURS, GREET, LEAVE, REFUSE, RUDE, THANK, phrase
+from turnwise.envs.dialogue.vocabulary import (
+    AGREE,
+    ASK,
+    FAVOURS,
+    GREET,
+    LEAVE,
+    REFUSE,
+    RUDE,
+    THANK,
+    language_game,
+    phrase,
+)
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 WEIGHTS = {"goal": 0.4, "knowledge": 0.2, "relationship": 0.2, "secret": 0.2}
 _BEST = 5
+_GAME = {
+    "greet": GREET,
+    "ask": ASK,
+    "accept": AGREE,
+    "refuse": REFUSE,
+    "thank": THANK,
+    "bye": LEAVE,
+    "favours": FAVOURS,
+}
+_MORE = "A favour is proposed by naming it and what is wanted for it. Rude words cost friendship."
 _WANTS = ("i need somebody to {} .", "if only somebody would {} .", "could you {} ?")
 _TELLS = ("the {} ? down the hill , left of the bridge .", "ah , the {} : behind the old mill .")
 _CURIOUS = ("and what about your {} ?", "is it true about the {} ?")
@@ -192,7 +213,7 @@ class SocialPlay(Play[SocialState]):
         return (
             "You meet somebody. Get your favour (by offering one in return), learn what you want to know, part as "
             "friends, and keep your secret. Each turn say one thing; say bye when you are done."
-        )
+        ) + ("" if self.two_sided else language_game(_GAME, _MORE))
 
     def opening(self, position: SocialState) -> str:
         seat = position.seat

@@ -48,7 +48,8 @@ def draw_task(rng: Random, split: Split, knobs: DialogueKnobs) -> Task:
 
 def _shared(knobs: DialogueKnobs) -> dict[str, Json]:
     names = ("scene", "text", "commands", "turn_limit", "paraphrase")
-    return {**{name: getattr(knobs, name) for name in names}, "two_sided": knobs.partner == "agent"}
+    shared = {**{name: getattr(knobs, name) for name in names}, "two_sided": knobs.partner != "scripted"}
+    return {**shared, "partner": "model"} if knobs.partner == "model" else shared
 
 
 def _ask(knobs: DialogueKnobs, what: str = "") -> str:

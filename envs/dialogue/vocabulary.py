@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from turnwise.tasks.core import digest
 
@@ -32,6 +32,17 @@ def families(text: str) -> dict[str, frozenset[str]]:
 def phrase(seed: str, variants: Sequence[str], most: int) -> str:
     """One of the first ``most`` ways of saying something: the same one for the same seed."""
     return variants[int(digest(seed, variants[0]), 16) % min(most, len(variants))]
+
+
+def language_game(families: Mapping[str, Iterable[str]], more: str) -> str:
+    """What an agent is told of the language that a scripted partner understands.
+
+    >>> language_game({"thank": ["thanks", "grateful"]}, "That is all.").splitlines()[-2]
+    'thank: grateful, thanks'
+    """
+    lines = [f"{name}: {', '.join(sorted({*words} - {name}))}" for name, words in families.items()]
+    first = "The other is a script: this is a small language game. It knows what is meant by such words:"
+    return "\n".join(["\n", first, *lines, more])
 
 
 # --- bargain ----------------------------------------------------------------------------------------
@@ -80,20 +91,83 @@ TROUBLES = ("an exam", "my job", "a quarrel", "an illness", "moving away", "my t
 
 COMFORTING_ACTS = families("""
 joke : joke funny laugh haha
-belittle : nothing cheer calm exaggerate whatever forget
-reframe : view side perspective otherwise differently see
+belittle : exaggerate forget childish
+reframe : view side perspective otherwise differently
 advise : should could try advise suggest advice plan step
-praise : strong proud brave able well encourage good great
-hear : understandable understand sense hear listen natural
-ask : what how tell why when more happened
+praise : strong stronger proud brave able well encourage good great lucky worth
+hear : understandable understand sense hear listen natural sorry heavy awful frustrating painful hurts
+ask : what how tell why when more happened who
 """)
+"""Acts by a single word. What takes more than one word to say is in ``COMFORTING_PHRASES``."""
+
+COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
+    "belittle": (
+        r"it is nothing|(?:calm|cheer|get) (?:down|up|over)|pull yourself|\bover it\b(?! all)|just an? \w+\W*$|not this again",
+        r"grow up|(?<!not )(?<!n't )a bit silly|you(?:'d| would| should| could|'ll)? (?:have|'ve) (?:seen|known|started|thought)",
+        r"should've|if you'd|your (?:own )?fault|look at yourself|it takes two|then don't|fail anyway|deserve|won't (?:help|pay)",
+        r"stop (?:crying|whining|it)|honestly|^ha\b|your poor|there must have been a reason|did you (?:smoke|drink)",
+        r"that's \w+ for you|others have it worse|\(looks|plenty (?:more )?fish|a new one|always get",
+    ),
+    "hear": (
+        r"(?:that|it|this)(?: all)? (?:must|sounds?|is|seems|has to)(?: be| feel| have been)? (?:\w+ ){0,2}(?:hard|tough|lonely|sad)",
+        r"(?:must be|sounds|can be|is|be|so) (?:\w+ ){0,2}(?:a lot|exhausting|disappointing|scary|rotten|difficult|stressful|upsetting|terrible|horrible|loud)",
+        r"must (?:be|feel|have been|pull)|no wonder|makes sense|(?:not|isn't) silly|i (?:get|feel) (?:it|that|you)|i can (?:feel|see|hear|imagine)",
+        r"here (?:for you|with you|to listen)|glad (?:that )?you(?:'re| are)? tell|sit with you|you (?:sound|seem|feel|must feel|look|loved)",
+        r"i know (?:it|that|this) too|rotten feeling|i've got time|i have time|it's (?:alright|okay|all right) to|can be (?:so|very)",
+        r"(?:love|loss) leaves|right to (?:feel|be)",
+    ),
+    "praise": (
+        r"you (?:can|will|'ll) (?:do|manage|find|make|get through)|believe in you|you(?:'ve| have) (?:got|worked|done|come|been through|shown)",
+        r"you got this|act of love|good life|how much you know|(?:nobody|no one) can take|count themselves|stay positive|stronger than",
+    ),
+    "advise": (
+        r"\blet(?:'s| us)\b|would be a start|a first|try to|write down|have you (?:thought|tried|considered)|there's a \w+",
+        r"going through|you might|right to see",
+    ),
+    "reframe": (
+        r"not the first|anybody can|everyone (?:makes|can|has)|shows that|says nothing about|don't have to know|nothing you have to",
+        r"(?:perhaps|maybe) (?:she|he|they|it)|because (?:you care|it matters)|when one door|another (?:way|side|door|look)",
+    ),
+    "ask": (
+        r"(?:would|do) you (?:like|want) to (?:tell|talk|say|share)|is there (?:someone|anyone|anything)|may i ask|go on\b|breathe with me",
+    ),
+}
+"""Acts that take more than one word, as regular expressions over the message in small letters."""
+
+NOTHING_SAID = frozenset(
+    [
+        "hm",
+        "hmm",
+        "mm",
+        "mmm",
+        "ok",
+        "okay",
+        "yeah",
+        "yes",
+        "yep",
+        "right",
+        "oh",
+        "ah",
+        "uh",
+        "huh",
+        "uhuh",
+        "i",
+        "see",
+        "noted",
+        "sure",
+        "well",
+        "no",
+        "so",
+    ]
+)
+"""Words of which a message says nothing, however many of them there are."""
 
 FEELINGS = families("""
-angry : anger furious mad
-afraid : fear scared anxious
+angry : anger furious mad rage
+afraid : fear scared anxious frightened panic
 lonely : alone loneliness abandoned
-ashamed : shame embarrassed guilty
-tired : exhausted drained worn
+ashamed : shame embarrassed guilty guilt
+tired : exhausted drained worn weary
 """)
 
 

@@ -2,7 +2,7 @@
 
 In the spirit of tau-bench (Yao et al. 2024, arXiv 2406.12045), tau2-bench (dual control) and AppWorld, generated
 from seeds. Their traps are closed: no task is solved by doing nothing, facts are matched by type and value
-instead of by substring, what is changed beyond the goal fails, and the user is a state machine.
+instead of by substring, what is changed beyond the goal fails, and the user is a state machine, another agent, or a language model (spoken).
 
 What a call answers is JSON (actions.as_text), and what a user says is his own, so there is no module render. Each
 domain has the same modules again: state (tables and worlds), actions (its tools), rules (its policy), tasks.
@@ -16,6 +16,7 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     users        the scripted user                      mind       what he keeps in mind, and agreed to
     speech/      what he makes of an agent's words      phrases    how he says what is no request
     small        the user of the small language         facts      typed values in free text
+    spoken       a language model as the user
     files/       domains given as tau-bench-style files
     desk/ retail/ airline/ telecom/ apps/               the domains
 """

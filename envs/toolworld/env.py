@@ -29,7 +29,8 @@ from turnwise.envs.toolworld.state import ToolState, ToolWorldCase, begin
 from turnwise.envs.toolworld.tasks import draw_task
 from turnwise.envs.toolworld.users import STOP, respond, script
 from turnwise.envs.worlds.commands import WorldCache
-from turnwise.envs.worlds.speaking.speaker import Speaker, check_player, default_spec, is_spec, player
+from turnwise.envs.worlds.speaking import default_spec
+from turnwise.envs.worlds.speaking.speaker import Speaker, check_player, is_spec, player
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 

@@ -1,5 +1,8 @@
 """Dialogue: scores worked out by hand, plain text, a test per trap, what each side knows, two agents."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,19 +212,19 @@ def test_the_emotion_by_hand_and_the_outcome_at_the_limit():
     assert env.state.position.emotion == START + GAINS[0]
     assert text_of(say(env, "It sounds like you are scared.")) == "( calmer ) yes . i just want to be heard ."
     assert env.state.position.emotion == START + GAINS[0] + GAINS[1] == 50
-    say(env, "You should make a plan.")  # advice before it is wanted: -10
-    assert env.state.position.emotion == 40
+    say(env, "You should make a plan.")  # advice before it is wanted: -2
+    assert env.state.position.emotion == 48
     step = say(
         env, *["That is quite understandable."] * 5
     )  # once it helps (+17), then it is repeated (-6 each)
-    assert (step.reward, step.info["end"]) == (pytest.approx(0.33), EndReason.TURN_LIMIT)
+    assert (step.reward, step.info["end"]) == (pytest.approx(11 / 70), EndReason.TURN_LIMIT)
 
 
-def test_shaping_pays_each_change_as_in_rlver():
+def test_shaping_pays_each_change_above_the_start():
     env = DialogueEnv(shaping=1.0)
     env.reset(seed=0, options={"task": Task(ENV, "go .", {**SHARED, **COMFORT})})
     paid = [env.step(text).info["rewards"]["progress"] for text in ("what happened ?", "here is a joke .")]
-    assert paid == pytest.approx([0.08, -0.12])
+    assert paid == pytest.approx([8 / 70, -8 / 70])
 
 
 @pytest.mark.parametrize(
@@ -231,7 +234,7 @@ def test_one_phrase_for_everything_does_not_help(text):
     env, _ = start(COMFORT)
     while env.now.end is None:
         step = env.step(text)
-    assert step.reward <= START / 100
+    assert step.reward <= 17 / 70
 
 
 def test_naming_every_feeling_names_none():
@@ -340,3 +343,84 @@ def test_wrong_knobs_are_named():
     with pytest.raises(EnvError) as caught:
         DialogueEnv.generate(derive_rng(0), Split.TRAIN, isues=3)
     assert "issues" in str(caught.value)
+
+
+# --- fairness ----------------------------------------------------------------------------------------
+
+ONE_WORD = (
+    "hm",
+    "ok",
+    "yes",
+    "no",
+    "sorry",
+    "hello",
+    "thanks",
+    "strong",
+    "understand",
+    "angry",
+    "should",
+    "what",
+    "deal",
+    "accept",
+    "bye",
+)
+COMFORTS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "comfort_sentences" / "open.jsonl").read_text("utf-8").splitlines()
+]
+
+
+def mean_score(suite, pick, tasks=8):
+    """The mean outcome of saying whatever ``pick(rng)`` gives in each turn."""
+    env, paid = DialogueEnv(), 0.0
+    for index, task in enumerate(suite_tasks(get_suite(suite), Split.TEST, tasks)):
+        env.reset(seed=index, options={"task": task})
+        rng = derive_rng("fair", suite, index)
+        while env.now.end is None:
+            step = env.step(pick(rng))
+        paid += step.info["rewards"].get("outcome", 0.0)
+    return paid / tasks
+
+
+@pytest.mark.parametrize("suite", [s.name for s in environment_suites(ENV) if not s.name.endswith("-two")])
+def test_silence_and_one_word_earn_nothing(suite):
+    assert mean_score(suite, lambda rng: rng.choice(ONE_WORD)) == 0.0
+    for word in ONE_WORD:
+        assert mean_score(suite, lambda rng, word=word: word, tasks=3) == 0.0
+
+
+@pytest.mark.parametrize("suite", ["dialogue/comfort", "dialogue/comfort-quick"])
+def test_kindness_is_worth_more_than_silence_and_silence_more_than_cruelty(suite):
+    felt = {}
+    env = DialogueEnv()
+    for kind in ("empathetic", "kind", "neutral", "silent", "unkind"):
+        said = [line["text"] for line in COMFORTS if line["kind"] == kind]
+        moods = []
+        for index, task in enumerate(suite_tasks(get_suite(suite), Split.TEST, 12)):
+            env.reset(seed=index, options={"task": task})
+            rng = derive_rng("kind", index)
+            for _ in range(4):
+                if env.now.end is None:
+                    env.step(rng.choice(said))
+            moods.append(env.state.position.emotion)
+        felt[kind] = sum(moods) / len(moods)
+    assert felt["empathetic"] > felt["kind"] > felt["silent"] + 10 > felt["unkind"], felt
+    assert felt["neutral"] > felt["silent"], felt
+    assert mean_score(suite, lambda rng: rng.choice([c["text"] for c in COMFORTS if c["grade"] == 4]), 20) > 0
+
+
+def test_the_language_of_a_game_is_told_and_of_a_natural_partner_not():
+    for scene, word in (
+        ("bargain", "gladly"),
+        ("persuade", "statistics"),
+        ("comfort", "exhausted"),
+        ("social", "appreciate"),
+    ):
+        options = {"bargain": BARGAIN, "persuade": PERSUADE, "comfort": COMFORT, "social": SOCIAL}[scene]
+        env, _ = start(options, text="full")
+        assert word in env.system_for("agent")
+        assert "small language game" in env.system_for("agent")
+        if scene != "persuade":
+            assert "small language game" not in start(options, text="full", two_sided=True)[0].system_for(
+                "agent"
+            )

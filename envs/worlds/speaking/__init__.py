@@ -11,3 +11,15 @@ again, and in the end it is a failure of the infrastructure, never a score.
     offscript   what somebody who plays a person must not say
     server      a local server that answers from a record or from a function; for tests and demonstrations
 """
+
+from __future__ import annotations
+
+import os
+
+VARIABLE = "TURNWISE_SPEAKER"
+"""The environment variable that names a model for the suites that need one."""
+
+
+def default_spec() -> str:
+    """What the environment variable names; "" where it is not set."""
+    return os.environ.get(VARIABLE, "")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.envs.messages import Message
+from turnwise.envs.worlds.speaking import VARIABLE, default_spec
 from turnwise.envs.worlds.speaking.client import ChatServer, message_json
 from turnwise.envs.worlds.speaking.offscript import KEPT, Examined
 from turnwise.envs.worlds.speaking.record import AnswerRecord, default_path, key_of
@@ -16,8 +16,6 @@ from turnwise.secrets import redact
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
 
-VARIABLE = "TURNWISE_SPEAKER"
-"""The environment variable that names a model for the suites that need one."""
 TRIES = 3
 """How often somebody is asked who does not stay in the role."""
 _MOST_TOKENS = 512
@@ -176,8 +174,3 @@ def is_spec(text: str) -> bool:
     (True, False)
     """
     return text.partition(":")[0] in ("openai", "vllm", "recorded") and ":" in text
-
-
-def default_spec() -> str:
-    """What the environment variable names; "" where it is not set."""
-    return os.environ.get(VARIABLE, "")
