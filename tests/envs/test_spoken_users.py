@@ -1,4 +1,6 @@
 """A language model as the user of ToolWorld: told the story, examined, recorded; never a score for what fails."""
+# pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnbound=false
 
 from __future__ import annotations
 
