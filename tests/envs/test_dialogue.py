@@ -1,6 +1,6 @@
 """Dialogue: scores worked out by hand, plain text, a test per trap, what each side knows, two agents."""
 # pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false
-# pyright: reportOptionalMemberAccess=false, reportPossiblyUnbound=false
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnboundVariable=false
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
 """A language model as the partner of a conversation: the play's own rules and score, and no score for what fails."""
 # pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false
-# pyright: reportOptionalMemberAccess=false, reportPossiblyUnbound=false
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A language model as the user of ToolWorld: told the story, examined, recorded; never a score for what fails."""
 # pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false
-# pyright: reportOptionalMemberAccess=false, reportPossiblyUnbound=false
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
 
