@@ -78,6 +78,13 @@ ENVS = {
 }
 
 
+RIVALS = {
+    "turnwise/Search-v0": "turnwise.envs.search.rivals:RIVALS",
+    "turnwise/Shop-v0": "turnwise.envs.shop.rivals:RIVALS",
+}
+"""Where families keep the agents that their fairness is measured by (envs/rivals.py)."""
+
+
 def register_gymnasium() -> None:
     """Make our ids known to ``gymnasium.make``."""
     import gymnasium
@@ -97,7 +104,7 @@ def register_all() -> None:
     from turnwise.tasks.core import Suite
 
     for name, (entry_point, about) in ENVS.items():
-        register(name, entry_point, about)
+        register(name, entry_point, about, rivals=RIVALS.get(name, ""))
     for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             for name, suite in yaml.safe_load(file.read_text("utf-8")).items():

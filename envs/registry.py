@@ -21,6 +21,7 @@ import gymnasium
 from turnwise.blame import AuthorError, authors_place, describe, shown
 from turnwise.envs.core import AgentEnv
 from turnwise.envs.returned import check_generate, check_task
+from turnwise.envs.rivals import Rivals, default_rivals
 from turnwise.envs.sources import entry_point_of, is_source, load_class
 from turnwise.errors import EnvError, NotFoundError, TurnwiseError
 from turnwise.registry import load_plugins, not_found, package_of
@@ -39,6 +40,7 @@ class EnvEntry(NamedTuple):
     entry_point: str
     about: str
     said: str = ""
+    rivals: str = ""  # where its Rivals are, module:NAME (envs/rivals.py)
 
     @property
     def package(self) -> str:
@@ -54,13 +56,15 @@ _envs: dict[str, EnvEntry] = {}
 _suites: dict[str, Suite] = {}
 
 
-def register(name: str, entry_point: str, about: str) -> None:
+def register(name: str, entry_point: str, about: str, *, rivals: str = "") -> None:
     """Register an environment under a gymnasium id such as ``turnwise/Shop-v0``.
 
     Args:
         name: the id, ``family/Name-v0``.
         entry_point: where its class is: ``module:Class``.
         about: what it is, in a sentence.
+        rivals: where the agents are that its fairness is measured by, ``module:NAME`` (:mod:`turnwise.envs.rivals`);
+            general ones if not given.
 
     Raises:
         EnvError: the id is taken by another class, or one of the two is none.
@@ -74,7 +78,7 @@ def register(name: str, entry_point: str, about: str) -> None:
     frame = inspect.currentframe()
     caller = frame and frame.f_back
     said = shown(caller.f_code.co_filename, caller.f_lineno) if caller else ""
-    entry = EnvEntry(name, entry_point, about, said)
+    entry = EnvEntry(name, entry_point, about, said, rivals)
     if _envs.get(name, entry).entry_point != entry_point:
         raise EnvError(
             f"The environment id {name!r} is taken by {_envs[name].entry_point}.", "Choose another id."
@@ -130,6 +134,17 @@ def env_class(name: str) -> type[AgentEnv[Any]]:
     if name not in _envs:
         raise _not_found("environment", name, _envs)
     return _envs[name].load()
+
+
+def rivals_of(name: str) -> Rivals:
+    """The agents that an environment's fairness is measured by: its own, or the general ones.
+
+    Raises:
+        NotFoundError: no environment has this id; the nearest is named.
+    """
+    cls = env_class(name)
+    module, _, attribute = _envs[name].rivals.partition(":")
+    return getattr(importlib.import_module(module), attribute) if module else default_rivals(cls)
 
 
 def resolve(name: str) -> str:

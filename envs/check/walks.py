@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from turnwise.envs.baselines import SCRIPTS, TRIVIAL_BASELINES, moment
+from turnwise.envs.baselines import SCRIPTS, TRIVIAL_BASELINES, Script, moment
 from turnwise.envs.core import AgentEnv, Snapshot, Step
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class, environment_suites, suite_task
@@ -59,18 +59,18 @@ def in_time(
     return limited_or_fatal(what, BLOCKING_S if env.blocking else CALL_S, call, *args, **kwargs)
 
 
-def walk(env: AgentEnv[Any], task: Task, script: str, *, seed: int = 0) -> Walk:
-    """Play one episode with a script of :mod:`turnwise.envs.baselines`.
+def walk(env: AgentEnv[Any], task: Task, script: str, *, seed: int = 0, play: Script | None = None) -> Walk:
+    """Play one episode with a script of :mod:`turnwise.envs.baselines`, or with ``play``, whose name ``script`` is.
 
     Raises:
         DeadlineError: a call of the environment hangs.
     """
     observation, info = in_time(env, f"reset() of {task.env}", env.reset, seed=seed, options={"task": task})
     walked = Walk(task, seed, observation, [], [], [info["state_key"]], [env.snapshot()], [], env.agents[0])
-    ended = False
+    ended, play = False, play or SCRIPTS[script]
     while not ended:
         now = moment(env, observation, script)
-        said = in_time(env, f"the {script} agent of {task.env}", SCRIPTS[script], now)
+        said = in_time(env, f"the {script} agent of {task.env}", play, now)
         action = Message("assistant", said) if isinstance(said, str) else said
         walked.actors.append(env.agent)
         step = in_time(env, f"step() of {task.env}", env.step, action)

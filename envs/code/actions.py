@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from turnwise.envs.acting import call_of, check_number, read_action
 from turnwise.envs.code.problem import CodeProblem, function_name
 from turnwise.envs.messages import Message
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
-from turnwise.tools.dialects.registry import read_calls
+from turnwise.tools.notations import read_whole
 
 LONGEST = 20_000  # characters of a program
 _BLOCK = re.compile(r"```[a-zA-Z0-9_+-]*[ \t]*\n(.*?)(?:\n[ \t]*)?```", re.DOTALL)
@@ -39,7 +40,7 @@ class CodeAct(NamedTuple):
 
 
 def read(action: Message) -> CodeAct:
-    """What a message asks for: a tool call, a fenced block with a verb, or ``verb code .`` in its last line.
+    """What a message asks for: a fenced block with a verb, ``verb code .`` in its last line, or a call in any notation.
 
     >>> read(Message("assistant", "submit sum ( xs ) ."))
     CodeAct(name='submit', code='sum ( xs )')
@@ -49,7 +50,7 @@ def read(action: Message) -> CodeAct:
     Raises:
         ToolError: it asks for nothing, for several things, or its program is no text.
     """
-    call = _only(action.tool_calls) if action.tool_calls else _from_text(action.content)
+    call = call_of(action, TOOLS) if action.tool_calls else _from_text(action.content)
     code = find_tool(TOOLS, call.name).validate(call)["code"]
     if len(code) > LONGEST:
         raise ToolError(f"A program has at most {LONGEST} characters.")
@@ -64,27 +65,22 @@ def _from_text(text: str) -> ToolCall:
     if len(text) > 2 * LONGEST:
         raise ToolError(f"A message has at most {2 * LONGEST} characters.")
     blocks: list[str] = _BLOCK.findall(text)
+    if blocks and (called := read_whole(blocks[-1], TOOLS).calls):
+        check_number(len(called), 1)
+        return called[0]
     rest = _BLOCK.sub("\n", text) if blocks else text
     lines = [line for line in rest.splitlines() if line.strip()]
     if blocks:
         verbs = [match[1].lower() for line in lines if (match := _VERB.match(line))]
         return ToolCall(verbs[-1] if verbs else "test", {"code": blocks[-1]})
     match = _VERB.fullmatch(lines[-1]) if lines else None
-    if match:
+    if match and (match.end(1) < match.start(2) or not match[2]):  # with a bracket at once it is a call
         rest = match[2].rstrip(" \t")
         said = "" if rest == "." else rest.removesuffix(" .").strip()
         return ToolCall(match[1].lower(), {"code": said})
-    parsed = read_calls(text, [one.spec for one in TOOLS])
-    if parsed.calls:
-        return _only(parsed.calls)
-    raise ToolError(
-        parsed.error or "No action found. Put your program in a ```python block, or write: submit"
-    )
-
-
-def _only(calls: tuple[ToolCall, ...] | list[ToolCall]) -> ToolCall:
-    if len(calls) != 1:
-        raise ToolError("One call per turn.")
+    calls = read_action(Message("assistant", text), TOOLS, 1).calls
+    if not calls:
+        raise ToolError("No action found. Put your program in a ```python block, or write: submit")
     return calls[0]
 
 

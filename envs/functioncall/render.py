@@ -11,6 +11,7 @@ from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall
 from turnwise.tools.dialects import pythonic
+from turnwise.tools.notations import positional_names
 
 SYSTEM = (
     "You help a user by calling functions. Do what a request asks for, with several calls at once where you can; then tell "
@@ -92,10 +93,10 @@ def written(talk: Conversation, message: Message) -> Message:
 
 
 def _bracketed(talk: Conversation, call: ToolCall) -> str:
-    """``name[value , value ]`` where the values are the first parameters and plain, else with their names."""
-    names = next(one.spec.argument_names for one in talk.tools if one.spec.name == call.name)
-    values = [call.arguments[name] for name in names if name in call.arguments]
+    """``name[value , value ]`` where the values are plain and the required ones, else with their names."""
+    spec = next(one.spec for one in talk.tools if one.spec.name == call.name)
+    values = list(call.arguments.values())
     plain = all(isinstance(one, (str, int, float)) and "," not in str(one) for one in values)
-    if plain and tuple(names[: len(values)]) == tuple(call.arguments):
+    if plain and positional_names(spec) == list(call.arguments):
         return f"{call.name}[{' , '.join(map(str, values))} ]"
     return f"{call.name}[{json.dumps(dict(call.arguments))}]"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnwise.envs import acting
 from turnwise.envs.messages import Message
-from turnwise.tools.core import Tool, ToolCall, ToolError, tool
-from turnwise.tools.dialects.registry import read_calls
+from turnwise.tools.core import Tool, ToolCall, tool
 
 MOST_CALLS = 16  # in one message
 
@@ -24,15 +24,4 @@ def calls_of(action: Message, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
     Raises:
         ToolError: there is none, or there are too many.
     """
-    calls = action.tool_calls or _read(action.content, tools)
-    if len(calls) > MOST_CALLS:
-        raise ToolError(f"At most {MOST_CALLS} calls in one message.")
-    return calls
-
-
-def _read(text: str, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
-    parsed = read_calls(text, [one.spec for one in tools])
-    if not parsed.calls:
-        names = ", ".join(one.spec.name for one in tools)
-        raise ToolError(parsed.error or f"Call a tool; finish ends the task. Tools: {names}.")
-    return parsed.calls
+    return acting.calls_of(action, tools, MOST_CALLS)

@@ -10,5 +10,6 @@ schema → graph → encyclopedia    the made-up world and its pages
 forms         the forms of questions about it              village    a little world in few words
 corpus, index, embed, library    passages, BM25, search by meaning, all of them in memory or on disk
 remote, server                   Search-R1's protocol
+rivals                           searchers that understand nothing, for the fairness table
 cache, bench                     files that are made once; how fast search is
 """

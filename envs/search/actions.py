@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.messages import Message
 from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.index import words_of
+from turnwise.envs.search.knobs import SearchLayout
 from turnwise.envs.search.render import asked_about, candidates, show_page, show_results
 from turnwise.envs.search.state import SearchState, passage_at, shows_all
-from turnwise.tools.calls import parse_verb
-from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
 
 KEPT = 50
 """How many results a search keeps."""
@@ -75,8 +76,8 @@ class Done(NamedTuple):
     judged: bool | None = None
 
 
-def read_call(action: Message) -> ToolCall:
-    """The one call in a message: a tool call, Search-R1's tags, or ``verb[argument]`` on the last line.
+def read_call(action: Message, tools: Sequence[Tool] = TOOLS) -> ToolCall:
+    """The one call in a message, in Search-R1's tags or any other notation.
 
     As in Search-R1 a message is cut after its first ``</search>``, else after its first ``</answer>``, and the
     first pair of tags in what is left decides. Thoughts between ``<think>`` tags are no action.
@@ -88,10 +89,7 @@ def read_call(action: Message) -> ToolCall:
         ToolError: there is no call, or more than one.
     """
     if action.tool_calls:
-        call, *more = action.tool_calls
-        if more:
-            raise ToolError("One action per turn: make one call.")
-        return call
+        return call_of(action, tools)
     text = action.content
     if len(text) > _LONGEST_TEXT:
         raise ToolError(f"A message has at most {_LONGEST_TEXT} characters.")
@@ -103,7 +101,12 @@ def read_call(action: Message) -> ToolCall:
     if tagged := _tagged(text):
         name, said = tagged
         return ToolCall(name, {"query" if name == "search" else "text": said.strip()})
-    return parse_verb(text.strip().rpartition("\n")[2], TOOLS)
+    return call_of(Message("assistant", text), tools)
+
+
+def offered(layout: SearchLayout) -> tuple[Tool, ...]:
+    """The tools of a task: searching by meaning only where the library can."""
+    return tuple(one for one in TOOLS if layout.semantic or one.spec.name != "semantic_search")
 
 
 def _tagged(text: str) -> tuple[str, str] | None:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar, Literal
 
-from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Snapshot, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.search import actions, answers, solver
 from turnwise.envs.search.knobs import knobs_of
 from turnwise.envs.search.render import system_message
 from turnwise.envs.search.reward import PARTS, check_parts, facts_at_answer, final_rewards, judgement
-from turnwise.envs.search.state import SearchState, entities_named, quest_of
+from turnwise.envs.search.state import Quest, SearchState, entities_named, quest_of
 from turnwise.envs.search.tasks import draw_task
 from turnwise.tasks.core import Json, Split, Task
 
@@ -58,15 +58,25 @@ class SearchEnv(AgentEnv[SearchState]):
         return draw_task(rng, split, knobs_of(knobs))
 
     def initial(self, task: Task) -> tuple[SearchState, Messages]:
-        quest = quest_of(task, self.server)
+        quest = self._take(task)
         system = system_message(quest.layout)
         return SearchState(quest), Messages((Message("system", system), Message("user", task.prompt)))
+
+    def restore(self, snapshot: Snapshot[SearchState]) -> None:
+        self._take(snapshot.task)
+        super().restore(snapshot)
+
+    def _take(self, task: Task) -> Quest:
+        """What a task asks for; from here on the tools are those that its library has."""
+        quest = quest_of(task, self.server)
+        self.tools = actions.offered(quest.layout)
+        return quest
 
     def transition(self, state: SearchState, action: Message) -> Transition[SearchState]:
         named = entities_named(action.content, state.quest.question)
         if named - set(state.named):
             state = state._replace(named=tuple(sorted({*state.named, *named})))
-        call = actions.read_call(action)
+        call = actions.read_call(action, self.tools)
         if call.name == "answer":
             return self._answered(state, actions.answer_text(call))
         done = actions.perform(state, call)

@@ -12,7 +12,7 @@ which options are chosen, so that a page tells its state; what cannot be clicked
     knobs        what a suite may set                     state       pages, what stays the same, states
     actions      tools, what can be clicked, where it leads
     render       what pages say                           solver      gold, an imperfect policy
-    scripts      shoppers without a model: first, scan
+    scripts      shoppers without a model: first, scan    rivals      who is in the fairness table
     reward       goals and their score                    vocabulary  words, the score's colour list
     catalogue    products; catalogues shared by a process  index      BM25 search
     procedural   seeded catalogues of the small language  datasets    the original files

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.messages import Message
 from turnwise.envs.shop.index import words_of
 from turnwise.envs.shop.refine import SORTS
 from turnwise.envs.shop.state import Page, ShopState
-from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolCall, ToolError, tool
 
 
@@ -44,18 +44,12 @@ _SUB_PAGES = {
 
 
 def read(action: Message) -> ToolCall:
-    """The one call in a message: a tool call, or ``verb[argument]``.
+    """The one call in a message.
 
     Raises:
         ToolError: there is none, or more than one.
     """
-    match action.tool_calls:
-        case ():
-            return parse_verb(action.content, TOOLS)
-        case (call,):
-            return call
-        case _:
-            raise ToolError("One action per turn: make one call.")
+    return call_of(action, TOOLS)
 
 
 def do_search(state: ShopState, query: str) -> ShopState:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
@@ -20,7 +21,6 @@ from turnwise.envs.swe.suite import LIMITS
 from turnwise.envs.swe.tasks import draw_task
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
-from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolCall, find_tool
 from turnwise.tools.sandbox.core import MIB, Backend, PathError, Sandbox, SandboxImage
 from turnwise.tools.sandbox.registry import get_backend, get_pool
@@ -87,7 +87,7 @@ class SweEnv(LiveEnv[SweState]):
         return SweState(task.id, self._box.snapshot().digest), told
 
     def transition(self, state: SweState, action: Message) -> Transition[SweState]:
-        call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)
+        call = call_of(action, self.tools)
         given = find_tool(self.tools, call.name).validate(call)
         box, name = self._sandbox(), call.name
         match name:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json, canonical
 from turnwise.tools.browser.session import Session
-from turnwise.tools.calls import parse_hermes, parse_verb
-from turnwise.tools.core import Tool, ToolCall, ToolError, tool
+from turnwise.tools.core import Tool, ToolCall, tool
 
 
 def click(target: str) -> None:
@@ -80,24 +80,12 @@ def perform(session: Session, name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def read_call(action: Message, tools: Sequence[Tool]) -> ToolCall:
-    """The one call of a message: native, as ``<tool_call>`` JSON, or as ``verb[argument]``.
+    """The one call of a message.
 
     Raises:
         ToolError: there is none, or more than one.
     """
-    calls = action.tool_calls
-    if not calls and "<tool_call>" in action.content:
-        parsed = parse_hermes(action.content)
-        if parsed.error is not None:
-            raise ToolError(parsed.error)
-        calls = parsed.calls
-    match calls:
-        case ():
-            return parse_verb(action.content, tools)
-        case (call,):
-            return call
-        case _:
-            raise ToolError("One action per turn: make one call.")
+    return call_of(action, tools)
 
 
 def say(name: str, **arguments: Json) -> str:

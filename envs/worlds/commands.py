@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from turnwise.envs.acting import check_number
 from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Step, Transition
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
+from turnwise.tools.notations import read_written
 
 State = TypeVar("State")
 
@@ -21,6 +23,8 @@ _THOUGHT = re.compile(
     r"<(think|thinking|planning|explore|reflection|monitor)>.*?(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
 _LABEL = re.compile(r"^\W*(?:action|command|act|next|i)\s*[:>]", re.IGNORECASE)
+_LABELLED = re.compile(r"\W{0,9}(?:action|command)\s*:", re.IGNORECASE)
+_FENCE = re.compile(r"```\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _FILLER_TEXT = "the a an my some please then now i will ll should let me to of"
 _FILLERS = frozenset(_FILLER_TEXT.split())
 _LONGEST = 300  # characters of a command
@@ -36,8 +40,8 @@ def act(command: str) -> str:
 def spoken(action: Message, fillers: frozenset[str] = _FILLERS) -> tuple[str, ...]:
     """The words of the command in a message, in lower case and without fillers.
 
-    A command is the argument of the tool ``act``, what stands between ``<action>`` tags, or the last line
-    that is not empty. Thoughts between ``<think>`` tags (or RLVMR's ``<planning>``, ``<explore>``, …) and a
+    A command is the argument of the tool ``act`` in any notation, what stands between ``<action>`` tags, or the last
+    line that is not empty. Thoughts between ``<think>`` tags (or RLVMR's ``<planning>``, ``<explore>``, …) and a
     label such as ``Action:`` are left out.
 
     >>> spoken(Message("assistant", "Where is it? I look.\\nAction: Go to the Fridge1."))
@@ -48,13 +52,8 @@ def spoken(action: Message, fillers: frozenset[str] = _FILLERS) -> tuple[str, ..
     Raises:
         ToolError: there is no command, or more than one.
     """
-    match action.tool_calls:
-        case ():
-            line = _line(action.content)
-        case (call,):
-            line = _argument(call)
-        case _:
-            raise ToolError("One command per turn: make one call.")
+    check_number(len(action.tool_calls), 1)
+    line = _argument(action.tool_calls[0]) if action.tool_calls else _line(action.content)
     if len(line) > _LONGEST:
         raise ToolError(f"A command has at most {_LONGEST} characters.")
     words = _words(line, fillers)
@@ -92,9 +91,19 @@ def without_thoughts(text: str) -> str:
 
 
 def _line(text: str) -> str:
+    """The command in a text: what a call of ``act`` says, or its last line."""
     text = without_thoughts(text)
-    if "\n" in text:
-        text = text.rpartition("\n")[2]
+    if any(sign in text for sign in "([{<`"):
+        text = "\n".join(_FENCE.findall(text)) or text
+        found = read_written(text, TOOLS).calls
+        check_number(len(found), 1)
+        if found:
+            called = found[0]
+            # {"action": "go north"} has the form of a call whose name is the command.
+            return called.name if " " in called.name or not called.arguments else _argument(called)
+    elif "\n" in text:
+        check_number(sum(map(bool, map(_LABELLED.match, text.split("\n")))), 1)
+    text = text.strip().rpartition("\n")[2]
     return _LABEL.sub("", text) if ":" in text or ">" in text else text
 
 

@@ -8,10 +8,10 @@ import time
 from random import Random
 from typing import NamedTuple
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.core import AgentEnv, EndReason, Step, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Split, Task
-from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolError, find_tool, tool
 
 
@@ -44,7 +44,7 @@ class Good(AgentEnv[Spot]):
         return Spot(0, 239, task.options["hidden"]), task.prompt
 
     def transition(self, state: Spot, action: Message) -> Transition[Spot]:
-        call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)
+        call = call_of(action, self.tools)
         number = find_tool(self.tools, call.name).validate(call)["number"]
         if number == state.hidden:
             return Transition(state, "Right.", {"outcome": 1.0}, EndReason.SOLVED)

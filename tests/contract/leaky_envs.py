@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.tasks.core import Split, Task
-from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import find_tool, tool
 
 
@@ -53,7 +53,7 @@ class Desk(AgentEnv[Shelf]):
         return Shelf(task.options["book"]), task.prompt
 
     def transition(self, state, action):
-        call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)
+        call = call_of(action, self.tools)
         arguments = find_tool(self.tools, call.name).validate(call)
         if call.name == "search":
             return Transition(state._replace(seen=True), f"It is {state.book}.")

@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 
 from turnwise import AgentEnv, EndReason, Message, Split, Task, ToolError, Transition, tool
-from turnwise.tools.calls import parse_verb
+from turnwise.envs.acting import call_of
 from turnwise.tools.core import find_tool
 
 
@@ -51,7 +51,7 @@ class LibraryDesk(AgentEnv[Desk]):
         return Desk(0, 239, task.options["book"]), task.prompt
 
     def transition(self, state, action):
-        call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)
+        call = call_of(action, self.tools)
         number = find_tool(self.tools, call.name).validate(call)["number"]
         if number == state.book:
             return Transition(state, "There it is.", {"outcome": 1.0}, EndReason.SOLVED)
@@ -98,9 +98,7 @@ START = '        return Desk(0, 239, task.options["book"]), task.prompt\n'
 FOUND = '            return Transition(state, "There it is.", {"outcome": 1.0}, EndReason.SOLVED)\n'
 ON = '            return Transition(state._replace(low=max(state.low, number + 1)), "Farther on.")\n'
 BACK = '        return Transition(state._replace(high=min(state.high, number - 1)), "Farther back.")\n'
-CALL = (
-    "        call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)\n"
-)
+CALL = "        call = call_of(action, self.tools)\n"
 GOLD = '        return f"guess[{(state.low + state.high) // 2}]"\n'
 TASK = '        return Task("library/Desk-v0", "The books have the numbers 0 to 239.", {"book": book}, gold=f"no. {book}")\n'
 TRANSITION, INITIAL, GENERATE = "    def transition", "    def initial", "    @classmethod"
@@ -357,11 +355,11 @@ MISTAKES = (
     # --- actions ---
     Mistake(
         "The action is taken for a string",
-        ((CALL, "        call = parse_verb(action.strip(), self.tools)\n"),),
+        ((CALL, "        call = call_of(action.strip(), self.tools)\n"),),
         "E1",
         "AttributeError: 'Message' object has no attribute 'strip' (LINE) "
         "→ An action is a Message: its text is action.content, its calls are action.tool_calls.",
-        "        call = parse_verb(action.strip()",
+        "        call = call_of(action.strip()",
     ),
     Mistake(
         "An exception where an action means nothing",

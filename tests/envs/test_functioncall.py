@@ -355,7 +355,7 @@ def test_names_in_every_case_mean_the_same(case):
 
 def test_plain_words_are_no_call():
     assert read(Message("assistant", "I have done it (all of it)."), ()).calls == ()
-    with pytest.raises(ToolError, match="At most"):
+    with pytest.raises(ToolError, match="at most 16"):
         read(Message("assistant", "", tuple(ToolCall("f", {}, str(n)) for n in range(40))), ())
     assert meaning("Done!").name == "REPORTS"
 

@@ -226,7 +226,8 @@ def test_open_find_cite_and_judge(env):
     assert "since the last judgement" in say(env, "judge[yes]")
     assert "judge" in say(env, "judge[perhaps]")
     assert "no passage" in say(env, "open[Nowhere]").lower()
-    assert "use search" in say(env, "semantic_search[river]")
+    assert "no tool" in say(env, "semantic_search[river]")
+    assert "semantic_search" not in {one.spec.name for one in env.tools}
 
 
 def test_filters_by_kind_and_date(env):

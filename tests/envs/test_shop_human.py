@@ -170,7 +170,7 @@ def test_a_prediction_is_read_as_json_or_as_a_call():
 def test_trap_what_cannot_be_read_earns_nothing_and_shows_nothing():
     env, task = make(NAME), tasks(1)[0]
     env.reset(seed=0, options={"task": task})
-    for action in ("click[buy]", "{", '{"action": {"type": "steal"}}', '{"action": {"type": "click"}}', "{}"):
+    for action in ("click buy", "{", '{"action": {"type": "steal"}}', '{"action": {"type": "click"}}', "{}"):
         step = env.step(action)
         assert (step.reward, step.info["bad_action"], env.state.place) == (0.0, True, 0)
         assert "The person did" not in str(step.observation)

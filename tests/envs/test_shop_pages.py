@@ -187,7 +187,7 @@ def test_nothing_found():
         (Message("assistant", "", (ToolCall("click", {"target": 1}, "a"),)), "click: target: "),
         (Message("assistant", "", (ToolCall("click", {}, "a"),)), "click: target: Field required"),
         (Message("assistant", "", (ToolCall("buy", {}, "a"),)), "There is no tool 'buy'."),
-        (Message("assistant", "", (ToolCall("click", {"target": "1"}, "a"),) * 2), "One action per turn"),
+        (Message("assistant", "", (ToolCall("click", {"target": "1"}, "a"),) * 2), "A turn takes one action"),
     ],
 )  # fmt: skip
 def test_a_bad_action_is_answered_and_changes_nothing(action, said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.tasks.core import canonical
-from turnwise.tools.calls import parse_hermes, parse_verb
+from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import ToolCall, ToolError, tool
+from turnwise.tools.notations import read_written
 
 
 def search(query: str, limit: int = 5) -> str:
@@ -93,7 +95,7 @@ def test_what_is_badly_written_is_explained(text: str, why: str) -> None:
     assert parsed.content == text
     assert why in (parsed.error or "")
     with pytest.raises(ToolError, match="tool call"):
-        parse_verb(text, TOOLS)
+        read_written(text, TOOLS)
 
 
 def test_a_literal_escape_is_not_a_nul() -> None:
@@ -121,8 +123,8 @@ DEEP = 100_000
 )  # fmt: skip
 def test_huge_input_is_read_or_refused(text: str) -> None:
     parse_hermes(text)
-    with pytest.raises(ToolError):
-        parse_verb(text, TOOLS)
+    with contextlib.suppress(ToolError):
+        assert read_written(text, TOOLS).calls == ()
 
 
 def test_too_deep_is_said() -> None:
@@ -135,34 +137,3 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert bool(parsed.calls) != bool(parsed.error)
     for call in parsed.calls:
         canonical(dict(call.arguments)).encode()  # what is accepted can be logged
-
-
-# --- verb[argument] -----------------------------------------------------------------------------------
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
-def test_a_verb_takes_its_argument_as_it_stands(argument: str) -> None:
-    assert parse_verb(f" search[{argument}]\n", TOOLS) == ToolCall("search", {"query": argument})
-
-
-def test_a_verb_without_parameters() -> None:
-    assert parse_verb("wait[]", TOOLS) == ToolCall("wait", {})
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "No action found. Write one of: search[query], wait[]."),
-        ("search red", "No action found"),
-        ("search[red", "No action found"),
-        ("I think: search[red]", "No action found"),
-        ("search[re\0d]", "No action found"),
-        ("search[\ud800]", "No action found"),
-        ("serch[red]", "There is no tool 'serch'. Did you mean 'search'?"),
-        ("12[red]", "No action found"),
-    ],
-)
-def test_a_bad_verb_is_explained(text: str, why: str) -> None:
-    with pytest.raises(ToolError) as caught:
-        parse_verb(text, TOOLS)
-    assert why in str(caught.value)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from turnwise.tools import calls, reading
-from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolError, ToolSpec, tool
 from turnwise.tools.dialects import hermes, llama, mistral, pythonic, qwen_xml, tags
 from turnwise.tools.dialects.hostile import REPEATED, UNCLOSED
 from turnwise.tools.dialects.registry import dialects, read_calls
+from turnwise.tools.notations import LONGEST, read_written
 
 MODULES = (reading, calls, hermes, llama, mistral, pythonic, qwen_xml, tags)
 SPECS = (ToolSpec("search", "", {"type": "object", "properties": {"query": {"type": "string"}}}),)
@@ -175,7 +175,8 @@ def test_a_million_hostile_characters_are_read(shape: str) -> None:
     text = UNCLOSED[shape](1_000_000)
     read_calls(text, SPECS)
     with contextlib.suppress(ToolError):
-        parse_verb(text, [tool(search)])
+        read_written(text, [tool(search)])
+        read_written(text[:LONGEST], [tool(search)])
 
 
 @pytest.mark.parametrize("shape", REPEATED)

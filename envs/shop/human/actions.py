@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from turnwise.envs.acting import read_action
 from turnwise.envs.messages import Message
 from turnwise.envs.shop.actions import clickables
 from turnwise.envs.shop.state import ShopState
 from turnwise.tasks.core import Json, canonical
-from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
 from turnwise.tools.reading import load_json, value_end
 
@@ -41,23 +41,22 @@ SEARCH = "search"
 
 
 def read_act(action: Message) -> HumanAct:
-    """A prediction: a tool call, or the JSON of Shop-R1.
+    """A prediction: the JSON of Shop-R1, or a call in any notation.
 
     Raises:
         ToolError: it is neither.
     """
-    calls, text = action.tool_calls, action.content
-    if not calls and "<tool_call>" in text:
-        parsed = parse_hermes(text)
-        if parsed.error is not None:
-            raise ToolError(parsed.error)
-        calls = parsed.calls
+    call = (None if action.tool_calls else _json_call(action.content)) or _other_call(action)
+    found = find_tool(TOOLS, call.name)
+    return HumanAct(found.spec.name, **found.validate(call))  # pyright: ignore[reportArgumentType]
+
+
+def _other_call(action: Message) -> ToolCall:
+    calls = read_action(action, TOOLS, 1).calls
     if not calls:
-        calls = (_json_call(text),)
-    if len(calls) != 1:
-        raise ToolError("Predict one action.")
-    found = find_tool(TOOLS, calls[0].name)
-    return HumanAct(found.spec.name, **found.validate(calls[0]))  # pyright: ignore[reportArgumentType]
+        example = json.dumps({"rationale": "…", "action": {"type": "click", "name": "…"}}, ensure_ascii=False)
+        raise ToolError(f"No prediction found. Answer with JSON such as {example}.")
+    return calls[0]
 
 
 def write_act(act: HumanAct) -> str:
@@ -76,11 +75,13 @@ def possible(shop: ShopState) -> list[HumanAct]:
     return [*(HumanAct("click", name) for name in clickables(shop)), wanted, HumanAct("terminate")]
 
 
-def _json_call(text: str) -> ToolCall:
+def _json_call(text: str) -> ToolCall | None:
+    """The call that Shop-R1's JSON means; None where the text is something else."""
+    if '"action"' not in text or "<tool_call>" in text:
+        return None
     begin = text.find("{")
     said = load_json(text[begin : value_end(text, begin)]) if begin >= 0 else None
     named: Mapping[str, Json] | None = said.get("action") if isinstance(said, dict) else None
     if not isinstance(named, dict) or not isinstance(named.get("type"), str):
-        example = json.dumps({"rationale": "…", "action": {"type": "click", "name": "…"}}, ensure_ascii=False)
-        raise ToolError(f"No prediction found. Answer with JSON such as {example}.")
+        return None
     return ToolCall(named["type"], {name: value for name, value in named.items() if name != "type"})

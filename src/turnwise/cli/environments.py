@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from turnwise.agents.core import Episode
     from turnwise.console import SafeConsole
     from turnwise.envs.check.command import CheckReport
+    from turnwise.envs.check.fairness import Fairness
     from turnwise.envs.check.survey import Survey
     from turnwise.tasks.core import Task
 
@@ -167,6 +168,42 @@ def _show_survey(console: SafeConsole, found: Sequence[Survey]) -> None:
             console.print(f"✗ {row.suite}", style="red")
 
 
+def fairness(*names: str, tasks: int = 60, reworded: Path | None = None) -> VerbResult:
+    """Measure whether suites ask for the skill that they are named after.
+
+    Silence, one word, an agent of key words, a scan without a model, scripts from weak to strong, and gold, on the test
+    split. The exit code is 1 where a suite falls short.
+
+    Args:
+        names: Suites (shop/hard), environments (turnwise/Shop-v0) or families (shop).
+        tasks: How many test tasks each agent plays.
+        reworded: A JSONL file of rewordings ({"gold", "template"}): gold also plays in other words.
+    """
+    from turnwise.envs.check.fairness import fairness as measure
+    from turnwise.envs.check.survey import suites_of
+
+    found = [measure(suite, tasks=tasks, reworded=reworded) for suite in suites_of(names)]
+    ok = not any(row.shortcomings for row in found)
+    return VerbResult(
+        {"ok": ok, "suites": [row.to_json() for row in found]},
+        lambda console: _show_fairness(console, found),
+        code=0 if ok else 1,
+    )
+
+
+def _show_fairness(console: SafeConsole, found: Sequence[Fairness]) -> None:
+    from turnwise.envs.check.fairness import table_row
+
+    rows = [table_row(row) for row in found]
+    ladders = [(row["suite"], row.pop("ladder")) for row in rows]
+    table(rows, [name for name in rows[0] if any(row[name] for row in rows)])(console)
+    for suite, ladder in ladders:
+        console.print(f"{suite}: {ladder}")
+    for row in found:
+        for shortcoming in row.shortcomings:
+            console.print(f"✗ {row.suite}: {shortcoming}", style="red")
+
+
 def play(
     name: str,
     /,
@@ -305,6 +342,7 @@ def new_env(name: str, /, *, out: Path = Path()) -> VerbResult:
 VERBS: dict[str, Callable[..., VerbResult]] = {
     "list": list_,
     "survey": survey,
+    "fairness": fairness,
     "play": play,
     "new-env": new_env,
 }

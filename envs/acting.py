@@ -1,0 +1,62 @@
+"""The calls of an agent's message: its own, or those that its text holds in any notation.
+
+Every environment reads messages here, so that an action said in one notation is understood in all, and a message with
+more calls than a turn takes is answered the same way everywhere: none of them is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnwise.envs.messages import Message
+from turnwise.tools.core import Tool, ToolCall, ToolError
+from turnwise.tools.notations import WrittenCalls, explain, read_written
+
+
+def call_of(action: Message, tools: Sequence[Tool]) -> ToolCall:
+    """The one call of a message, where a turn takes one.
+
+    Raises:
+        ToolError: there is none, or more than one; the text says what to write.
+    """
+    return calls_of(action, tools, 1)[0]
+
+
+def calls_of(action: Message, tools: Sequence[Tool], most: int) -> tuple[ToolCall, ...]:
+    """The calls of a message, at least one and at most ``most``.
+
+    Raises:
+        ToolError: there is none, or there are too many; the text says what to write.
+    """
+    found = read_action(action, tools, most).calls
+    if not found:
+        raise ToolError(explain(action.content, tools))
+    return found
+
+
+def read_action(action: Message, tools: Sequence[Tool], most: int) -> WrittenCalls:
+    """The calls of a message, none where it is words; its own ones have the notation ``native``.
+
+    Raises:
+        ToolError: a call cannot be read, or there are more than ``most``.
+    """
+    if action.malformed:
+        raise ToolError(action.malformed)
+    found = (
+        WrittenCalls(action.tool_calls, "native")
+        if action.tool_calls
+        else read_written(action.content, tools)
+    )
+    check_number(len(found.calls), most)
+    return found
+
+
+def check_number(made: int, most: int) -> None:
+    """Refuse more calls than a turn takes.
+
+    Raises:
+        ToolError: there are more.
+    """
+    if made > most:
+        takes = "one action" if most == 1 else f"at most {most} actions"
+        raise ToolError(f"A turn takes {takes}: this message has {made}, and none was carried out.")

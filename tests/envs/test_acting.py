@@ -1,0 +1,114 @@
+"""One way to act: what is said in any notation does the same in every family, or it is told how to say it."""
+
+import json
+
+import pytest
+
+from turnwise.envs.core import EndReason
+from turnwise.envs.live import LiveEnv
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import env_class, make, suite_task, suites
+from turnwise.tasks.core import Split
+from turnwise.tools.core import ToolCall
+from turnwise.tools.notations import read_written
+
+OTHERS = ("turnwise/Dialogue-v0", "turnwise/ToolWorld-v0")  # they read messages of their own, still
+FAMILIES = sorted(
+    {
+        suite.env: pytest.param(
+            suite, id=suite.name, marks=[pytest.mark.xfail(strict=True)] if suite.env in OTHERS else []
+        )
+        for suite in suites()
+        if suite.env.startswith("turnwise/") and not issubclass(env_class(suite.env), LiveEnv)
+    }.values(),
+    key=lambda one: one.id,
+)
+NOTATIONS = {
+    "hermes": lambda name, given: f"<tool_call>{_json(name, given)}</tool_call>",
+    "json": lambda name, given: _json(name, given),
+    "fenced json": lambda name, given: f"I think that is right.\n```json\n{_json(name, given)}\n```",
+    "fenced verb": lambda name, given: f"```\n{name}[{json.dumps(given)}]\n```",
+    "python": lambda name, given: f"{name}({_python(given)})",
+    "labelled": lambda name, given: f"Thought: this is right.\nAction: {name}({_python(given)})",
+    "verb": lambda name, given: f"{name}[{_plain(given)}]",
+    "labelled verb": lambda name, given: f"I do it.\n**Action:** `{name}[{_plain(given)}]`",
+    "tagged": lambda name, given: f"<think>Now.</think><action>{name}[{_plain(given)}]</action>",
+}  # fmt: skip
+
+
+def _json(name, given):
+    return json.dumps({"name": name, "arguments": given})
+
+
+def _python(given):
+    return ", ".join(f"{key}={value!r}" for key, value in given.items())
+
+
+def _plain(given):
+    return (
+        next(iter(given.values()))
+        if len(given) == 1 and isinstance(next(iter(given.values())), str)
+        else json.dumps(given)
+    )
+
+
+def at_an_action(suite):
+    """The environment where gold calls a tool next, and that call."""
+    env = make(suite.env)
+    env.reset(seed=0, options={"task": suite_task(suite, Split.TRAIN, 0)})
+    while True:
+        said = env.gold(env.state)
+        message = Message("assistant", said) if isinstance(said, str) else said
+        calls = message.tool_calls or read_written(message.content, env.tools).calls
+        if not calls and len(env.tools) == 1:  # words are what its one tool takes
+            (name,) = env.tools[0].spec.argument_names
+            calls = (ToolCall(env.tools[0].spec.name, {name: message.content}),)
+        elif not calls and message.content.partition(" ")[0] in {one.spec.name for one in env.tools}:
+            name, _, rest = message.content.removesuffix(" .").partition(" ")
+            calls = read_written(f"{name}[{rest}]", env.tools).calls
+        if calls:
+            return env, calls[0]
+        assert env.step(message).info["end"] is None
+
+
+def after(env, start, message):
+    env.restore(start)
+    return env.step(message)
+
+
+@pytest.mark.parametrize("suite", FAMILIES)
+def test_an_action_is_the_same_in_every_notation(suite):
+    env, call = at_an_action(suite)
+    start, given = env.snapshot(), dict(call.arguments)
+    native = after(env, start, Message("assistant", "", (ToolCall(call.name, given, "call_0"),)))
+    assert not native.info["bad_action"]
+    for notation, write in NOTATIONS.items():
+        step = after(env, start, Message("assistant", write(call.name, given)))
+        if step.info["bad_action"]:
+            told = str(step.observation)
+            assert f"{call.name}[" in told or f"{call.name}(" in told or "```" in told, (notation, told)
+            continue
+        same = (step.info["state_key"], step.info["end"], step.reward)
+        assert same == (native.info["state_key"], native.info["end"], native.reward), (
+            notation,
+            str(step.observation),
+        )
+
+
+@pytest.mark.parametrize("suite", FAMILIES)
+def test_too_many_actions_in_a_message_are_refused_alike(suite):
+    """Where one is allowed; and many more than any family takes, everywhere."""
+    env, call = at_an_action(suite)
+    start, given = env.snapshot(), dict(call.arguments)
+    key = start and env.state_key(env.state)
+    calls = tuple(ToolCall(call.name, given, f"call_{n}") for n in range(40))
+    step = after(env, start, Message("assistant", "", calls))
+    assert step.info["bad_action"]
+    assert "A turn takes" in str(step.observation)
+    assert step.info["end"] is not EndReason.SOLVED
+    for notation in ("hermes", "json", "python", "verb"):
+        text = "\n".join([NOTATIONS[notation](call.name, given)] * 40)
+        step = after(env, start, Message("assistant", text))
+        assert step.info["bad_action"], notation
+        assert "A turn takes" in str(step.observation), (notation, str(step.observation))
+    assert env.state_key(start.state) == key
