@@ -9,7 +9,7 @@ from turnwise.envs.acting import call_of
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall
 
-_LINE = re.compile(r"\s*+([a-z_]++)\s++(.*)", re.DOTALL)
+_LINE = re.compile(r"\s*+([a-z_]++)\s*+(.*)", re.DOTALL)
 _LONGEST = 20_000
 
 
@@ -32,8 +32,8 @@ def _line(text: str, tools: Sequence[Tool]) -> ToolCall | None:
     """The call that a last line in plain words is: the tool's name and as many values as it takes."""
     match = _LINE.fullmatch(text.strip().rpartition("\n")[2])
     spec = next((tool.spec for tool in tools if match and tool.spec.name == match[1]), None)
-    if match is None or spec is None:
-        return None
+    if match is None or spec is None or match[0][match.end(1) : match.end(1) + 1] in ("(", "[", "{"):
+        return None  # with a bracket at once it is a call
     names, said = spec.argument_names, _unwrapped(match[2].rstrip().removesuffix(".").rstrip())
     values = [said] if len(names) == 1 else re.split(r"\s*,\s*|\s+", said) if said else []
     return ToolCall(spec.name, dict(zip(names, values, strict=False))) if len(values) <= len(names) else None

@@ -17,7 +17,7 @@ from turnwise.envs.code import actions as code_acts
 from turnwise.envs.lab.tasks import _SIGNS
 from turnwise.envs.messages import Message
 from turnwise.envs.search import actions as search_acts
-from turnwise.envs.small.actions import _LINE, read_line
+from turnwise.envs.small.actions import _LINE, read_action
 from turnwise.envs.swe.guidance import without_guidance
 from turnwise.tools.calculator import calculate
 from turnwise.tools.core import ToolError, tool
@@ -40,8 +40,8 @@ def coded(text: str) -> object:
     [
         (calculate, "1" * 1900 + "x"),
         (calculate, "(" * 60 + "1." * 600 + "x"),
-        (lambda text: read_line(text, [tool(swap)]), "swap" + " " * 19_000 + "x"),
-        (lambda text: read_line(text, [tool(swap)]), "a" + " a" * 9_000 + "\x01"),
+        (lambda text: read_action(Message("assistant", text), [tool(swap)]), "swap" + " " * 19_000 + "x"),
+        (lambda text: read_action(Message("assistant", text), [tool(swap)]), "a" + " a" * 9_000 + "\x01"),
         (searched, "<search>" * 2000),
         (searched, "<answer>" + "<search> " * 2000),
         (coded, "submit" + "\t" * 90_000 + "x\x01"),
