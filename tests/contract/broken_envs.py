@@ -2,6 +2,7 @@
 
 They live in a module of their own because the checker starts a second process that imports them.
 """
+# pyright: reportIncompatibleMethodOverride=false
 
 import random
 import time

@@ -1,4 +1,5 @@
 """A library desk that tells nothing, and desks that each give the answer away in one way."""
+# pyright: reportIncompatibleMethodOverride=false
 
 from typing import NamedTuple
 

@@ -1,4 +1,6 @@
 """One way to act: what is said in any notation does the same in every family, or it is told how to say it."""
+# pyright: reportArgumentType=false, reportCallIssue=false
+# pyright: reportTypedDictNotRequiredAccess=false
 
 import json
 

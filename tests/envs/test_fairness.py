@@ -1,4 +1,6 @@
 """Fairness: the measurement sees what is unfair, and what is committed is what is true of the suites."""
+# pyright: reportArgumentType=false, reportOptionalMemberAccess=false
+# pyright: reportOptionalSubscript=false
 
 import importlib.util
 import json

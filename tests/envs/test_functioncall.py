@@ -1,4 +1,5 @@
 """Function calling: worked out by hand, gold on every suite, held-out language, and each way to be paid for nothing is shut."""
+# pyright: reportPossiblyUnboundVariable=false, reportTypedDictNotRequiredAccess=false
 
 import random
 import re

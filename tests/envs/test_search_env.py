@@ -1,4 +1,6 @@
 """The environment: suites, questions that the pages answer, tools, and the traps of released search trainers."""
+# pyright: reportOptionalSubscript=false, reportPossiblyUnboundVariable=false
+# pyright: reportTypedDictNotRequiredAccess=false
 
 import json
 import os

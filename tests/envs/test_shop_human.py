@@ -1,4 +1,5 @@
 """Predicting shoppers: the reward by hand, sessions that are their personas', traps."""
+# pyright: reportTypedDictNotRequiredAccess=false
 
 import json
 

@@ -1,4 +1,5 @@
 """Pages and actions: WebShop's semantics, its defects absent, both forms of text."""
+# pyright: reportPossiblyUnboundVariable=false, reportTypedDictNotRequiredAccess=false
 
 import pytest
 
