@@ -149,6 +149,7 @@ def _measure(rng: random.Random, found: Ragged) -> None:
         found.turns[name] = [[rng.choice([0.0, 0.25, 0.5, 1.0])] * n for n in lengths]
     found.turns["tokens"] = [[float(len(turn)) for turn in row] for row in found.ids]
     found.turns["logp"] = [[-sum(rng.uniform(0, 1.5) for _ in turn) for turn in row] for row in found.ids]
+    found.turns["edge"], found.turns["leaf_weight"] = _grown(found)
     found.whole = {
         "last_value": [rng.uniform(-0.5, 1.2) for _ in lengths],
         **{
@@ -162,6 +163,21 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     found.tokens["token_planning"] = [
         [[float(rng.random() < 0.4) for _ in turn] for turn in row] for row in found.ids
     ]
+
+
+def _grown(found: Ragged) -> tuple[Rows, Rows]:
+    """Some pairs of a group share their first turns: the number of the edge, and the weight of the leaf."""
+    rng = random.Random(f"grown {found.rewards}")
+    edge = [[0.0] * len(row) for row in found.rewards]
+    number = 0
+    for i in range(0, len(found) - 1, 2):
+        j, most = i + 1, min(len(found.rewards[i]), len(found.rewards[i + 1]))
+        if found.group[i] == found.group[j] and rng.random() < 0.7:
+            for k in range(rng.randint(0, most - 1)):
+                number += 1
+                edge[i][k] = edge[j][k] = float(number)
+    weight = [rng.uniform(0.2, 2) for _ in found.rewards]
+    return edge, [[w] * len(row) for w, row in zip(weight, found.rewards, strict=True)]
 
 
 def _of_groups(rng: random.Random, group: list[int], low: float, high: float) -> list[float]:

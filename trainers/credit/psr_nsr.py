@@ -30,5 +30,5 @@ def psr_nsr(
     [[0.1], [-1.0], [-1.0], [0.1]]
     """
     solved_B = batch.return_B >= success - 1e-6
-    advantage_B = positive * solved_B - negative * ~solved_B
-    return over_turns(advantage_B.to(batch.reward_BK.dtype), batch)
+    advantage_B = batch.return_B.new_full(solved_B.shape, -negative).masked_fill(solved_B, positive)
+    return over_turns(advantage_B, batch)

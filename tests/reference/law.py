@@ -1,0 +1,294 @@
+"""Compares a part with its formula on random batches; one function for each kind."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from losses import Batch, Played, Token
+from plain import REFERENCES
+from ragged import Ragged, padded, ragged
+from torch import Tensor
+
+from turnwise.envs.core import EndReason
+from turnwise.errors import RecipeError
+from turnwise.registry import get_component
+from turnwise.trainers.core import TokenCredit
+from turnwise.trainers.kit.reward_edits import with_signals
+from turnwise.trainers.kit.toy_batches import episode, row_mask, token_batch, whole_batch
+
+KINDS = ("reward", "credit", "filter", "shape", "correction", "loss", "reduce")
+BATCHES = range(8)
+CLOSE = 1e-9
+
+
+def options_of(kind: str, name: str) -> dict[str, Any]:
+    return get_component(kind, name).options
+
+
+def variants(kind: str, name: str) -> Iterator[dict[str, Any]]:
+    """The defaults, each option's other values alone, and all first ones together."""
+    yield {}
+    given = REFERENCES[kind, name].options
+    for option, values in given.items():
+        for value in values:
+            yield {option: value}
+    if len(given) > 1:
+        yield {option: values[0] for option, values in given.items()}
+
+
+def check(kind: str, name: str, options: Mapping[str, Any]) -> None:
+    """Raise AssertionError where the part gives something else than its formula."""
+    part, formula = get_component(kind, name).build(options), REFERENCES[kind, name].formula
+    LAWS[kind](name, part, lambda *given: formula(*given, **options))
+
+
+def agree(found: float, expected: float, said: str) -> None:
+    assert math.isclose(found, expected, rel_tol=CLOSE, abs_tol=CLOSE), f"{said}: {found} is not {expected}"
+
+
+# --- rules, filters and shapes ------------------------------------------------------------------------------------
+
+
+def numbers(found: Tensor | TokenCredit, r: Ragged) -> list[float]:
+    """Of every turn, or of every sampled token, trajectory by trajectory."""
+    batch = r.batch()
+    if isinstance(found, Tensor):
+        assert not found[~batch.mask_BK].any()
+        return found[batch.mask_BK].tolist()
+    view, given = batch.tokens, found.advantage_RT
+    assert view is not None
+    assert not given[~view.mask_RT].any()
+    return given[view.mask_RT].tolist()
+
+
+def flat(x: Any) -> list[float]:
+    return [b for a in x for b in flat(a)] if isinstance(x, list) else [x]
+
+
+def compare(found: Tensor | TokenCredit, expected: Any, r: Ragged, said: str) -> None:
+    given, wanted = numbers(found, r), flat(expected)
+    assert len(given) == len(wanted), f"{said}: turns or tokens"
+    for place, (a, b) in enumerate(zip(given, wanted, strict=True)):
+        agree(a, b, f"{said}, place {place}")
+
+
+def credit_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for seed in BATCHES:
+        r = ragged(seed)
+        compare(part(r.batch()), formula(r), r, f"batch {seed}")
+
+
+def units(r: Ragged, seed: int, *, tokens: bool) -> list[list[list[float]]]:
+    """Advantages of both signs, some of them 0 or equal, a whole group of nothing now and then."""
+    rng = random.Random(f"units {seed} {tokens}")
+    quiet = rng.choice([None, 0, 1])
+    size = [rng.choice([0.02, 1.0]) for _ in r.rewards]
+    return [
+        [
+            [
+                0.0 if r.group[i] == quiet else rng.choice([0.0, size[i] * rng.gauss(0, 1)] if rng.random() < 0.3 else [rng.gauss(0, 1)])
+                for _ in (turn if tokens else [0])
+            ]
+            for turn in row
+        ]
+        for i, row in enumerate(r.ids)
+    ]  # fmt: skip
+
+
+def as_credit(r: Ragged, A: list[list[list[float]]], *, tokens: bool) -> Tensor | TokenCredit:
+    if not tokens:
+        return padded([[x for (x,) in row] for row in A])
+    named = dataclasses.replace(r, tokens={"A": A}).batch().tokens
+    assert named is not None
+    return TokenCredit(named.signals["A"])
+
+
+def shape_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    takes = REFERENCES["shape", name].tokens
+    for seed in BATCHES:
+        r = ragged(seed)
+        A = units(r, seed, tokens=False)
+        spread = [
+            [turn * len(said) for turn, said in zip(row, ids, strict=True)]
+            for row, ids in zip(A, r.ids, strict=True)
+        ]
+        given = spread if takes == "tokens" else A
+        compare(part(as_credit(r, A, tokens=False), r.batch()), formula(r, given), r, f"turns, batch {seed}")
+        B = units(r, seed, tokens=True)
+        if takes == "turns":
+            try:
+                part(as_credit(r, B, tokens=True), r.batch())
+            except RecipeError:
+                continue
+            raise AssertionError("It takes advantages that differ within a turn.")
+        compare(part(as_credit(r, B, tokens=True), r.batch()), formula(r, B), r, f"tokens, batch {seed}")
+
+
+def filter_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for seed in BATCHES:
+        r = ragged(seed)
+        for tokens in (False, True):
+            A = units(r, seed, tokens=tokens)
+            credit = as_credit(r, A, tokens=tokens)
+            assert part(r.batch(), credit).tolist() == formula(r, A), f"batch {seed}"
+
+
+# --- losses, corrections and denominators ---------------------------------------------------------------------------
+
+
+def minibatch(seed: int) -> tuple[dict[str, Any], Batch]:
+    """Rows of tokens as the toy batches take them, and the same as plain tokens; four trajectories in five rows."""
+    rng = random.Random(f"losses {seed}")
+    lengths = [rng.randint(1, 6) for _ in range(6)]
+    owner, group = [0, 1, 1, 2, 3, 4], [0, 0, 1, 1, 1]
+
+    def rows(low: float, high: float) -> list[list[float]]:
+        return [[rng.uniform(low, high) for _ in range(n)] for n in lengths]
+
+    old = rows(-4, -0.1)
+    far = rng.choice([0.3, 0.6, 2.0])
+    given: dict[str, Any] = {
+        "logp": [[x + rng.gauss(0, far) for x in row] for row in old],
+        "advantage": rows(-2, 2),
+        "old_logp": old,
+        "behaviour_logp": [[x + rng.gauss(0, 0.5) for x in row] for row in old],
+        "reference_logp": [[x + rng.gauss(0, 2.5) for x in row] for row in old],
+        "entropy": rows(0.1, 3),
+        "turn": [[t // 2 + 3 * (r == 2) for t in range(n)] for r, n in enumerate(lengths)],
+        "trajectory": owner,
+    }
+    batch = Batch(group=group, success=[rng.random() < 0.5 for _ in group], kept=[True] * len(group))
+    for r, n in enumerate(lengths):
+        for t in range(n):
+            x = {name: row[r][t] for name, row in given.items() if name not in ("turn", "trajectory")}
+            batch.tokens[r, t] = Token(
+                x["logp"], x["old_logp"], x["behaviour_logp"], x["reference_logp"], x["entropy"], x["advantage"],
+                1 / sum(lengths), owner[r], given["turn"][r][t],
+            )  # fmt: skip
+    return given, batch
+
+
+STEP = 1e-6
+
+
+def slope(of: Callable[[Token], float], token: Token, name: str) -> float:
+    at = getattr(token, name)
+    up, down = (of(dataclasses.replace(token, **{name: at + step})) for step in (STEP, -STEP))
+    return (up - down) / (2 * STEP)
+
+
+def loss_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    entry = get_component("loss", name)
+    for seed in BATCHES:
+        given, batch = minibatch(seed)
+        group = batch.group if entry.whole else [batch.group[b] for b in given["trajectory"]]
+        if entry.whole:
+            more: dict[str, Any] = {"success": [int(x) for x in batch.success]}
+            rows = whole_batch(**given, **more, group=group)
+            found = part(rows).loss
+            agree(found.item(), formula(batch, batch), f"batch {seed}")
+        else:
+            rows = token_batch(**given, group=group)
+            found = part(rows).loss_RT
+            assert not found[~rows.mask_RT].any()
+            for at, token in batch.tokens.items():
+                agree(found[at].item(), formula(token, token), f"batch {seed}, token {at}")
+        grown = torch.autograd.grad(
+            found.sum(), [rows.logp_RT, rows.entropy_RT], allow_unused=True, materialize_grads=True
+        )
+        for leaf, gradient in zip(("logp", "entropy"), grown, strict=True):
+            for at, token in batch.tokens.items():
+                wanted = slope(_moved(formula, batch, at, whole=entry.whole), token, leaf)
+                assert math.isclose(gradient[at].item(), wanted, rel_tol=1e-4, abs_tol=1e-6), (
+                    f"batch {seed}, token {at}: slope in {leaf} is {gradient[at].item()}, not {wanted}"
+                )
+
+
+def _moved(
+    formula: Callable[..., float], batch: Batch, at: tuple[int, int], *, whole: bool
+) -> Callable[[Token], float]:
+    """The loss as a function of one of its tokens, everything else held fixed."""
+
+    def of(token: Token) -> float:
+        if not whole:
+            return formula(token, batch.tokens[at])
+        return formula(dataclasses.replace(batch, tokens={**batch.tokens, at: token}), batch)
+
+    return of
+
+
+def correction_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for seed in BATCHES:
+        given, batch = minibatch(seed)
+        rows = token_batch(**given, group=[batch.group[b] for b in given["trajectory"]])
+        found = part(rows)
+        assert not found[~rows.mask_RT].any()
+        for at in batch.tokens:
+            agree(found[at].item(), formula(batch, at), f"batch {seed}, token {at}")
+
+
+def reduce_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for seed in BATCHES:
+        rng = random.Random(f"reduce {seed}")
+        owner = [0, 1, 1, 3, 4]
+        turns = [sorted(rng.choice([-1, 0, 1, 2]) for _ in range(rng.randint(1, 6))) for _ in owner]
+        tokens = {(r, t): (owner[r], k) for r, row in enumerate(turns) for t, k in enumerate(row) if k >= 0}
+        found, expected = part(row_mask(turns, owner)), formula(tokens) if tokens else {}
+        for r in range(found.shape[0]):
+            for t in range(found.shape[1]):
+                assert math.isclose(found[r, t].item(), expected.get((r, t), 0.0), rel_tol=1e-6), (seed, r, t)
+
+
+# --- rewards ----------------------------------------------------------------------------------------------------------
+
+ENDS = [EndReason.SOLVED, EndReason.FAILED, EndReason.FAILED, EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT]
+
+
+def plays(seed: int) -> tuple[list[Any], list[Played]]:
+    """Episodes with several reward components, some of which lack one, and the same in plain lists."""
+    rng = random.Random(f"rewards {seed}")
+    episodes: list[Any] = []
+    plain: list[Played] = []
+    for _ in range(rng.randint(1, 6)):
+        n, end = rng.choice([1, 2, 3, 4]), rng.choice(ENDS)
+        solved = end is EndReason.SOLVED
+        paid = {"outcome": [0.0] * (n - 1) + [1.0 if solved else rng.choice([0.0, 0.0, 0.3])]}
+        for name in ("progress", "cost", "entity"):
+            if rng.random() < 0.7:
+                paid[name] = [round(rng.uniform(-0.3, 1), 3) for _ in range(n)]
+        q = [rng.uniform(0, 1) for _ in range(n)]
+        last = {"entities": rng.choice([0.0, 0.25, 0.75]), "named": rng.choice([0.0, 0.5, 1.0])}
+        details: list[dict[str, Any]] = [{} for _ in range(n - 1)] + [
+            {**last, "malformed": rng.random() < 0.2}
+        ]
+        made = episode(
+            paid["outcome"], parts={k: v for k, v in paid.items() if k != "outcome"}, details=details, end=end
+        )
+        episodes.append(with_signals(made, [{"principle": x, "standing": 2 * x} for x in q]))
+        plain.append(Played(paid, q, details, solved))
+    return episodes, plain
+
+
+def reward_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for seed in range(40):
+        episodes, plain = plays(seed)
+        found = [[turn.reward for turn in e.trajectory.turns] for e in part(episodes)]
+        for i, (given, expected) in enumerate(zip(found, formula(plain), strict=True)):
+            for k, (a, b) in enumerate(zip(given, expected, strict=True)):
+                agree(a, b, f"group {seed}, episode {i}, turn {k}")
+
+
+LAWS: dict[str, Callable[[str, Callable[..., Any], Callable[..., Any]], None]] = {
+    "credit": credit_law,
+    "shape": shape_law,
+    "filter": filter_law,
+    "loss": loss_law,
+    "correction": correction_law,
+    "reduce": reduce_law,
+    "reward": reward_law,
+}

@@ -1,0 +1,298 @@
+"""Losses, denominators, corrections, filters and rewards.
+
+A loss is of one token, or of a whole minibatch; its slopes are differences of the formula itself. ``now`` is what is
+varied, ``then`` the same numbers held fixed, for what the formula takes without gradient.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import exp, log
+from typing import Any
+
+from plain import mean, reference
+from ragged import Ragged
+
+
+@dataclass
+class Token:
+    """A sampled token: log-probabilities, its advantage, weight, place and what it belongs to."""
+
+    logp: float
+    old: float
+    behaviour: float
+    reference: float
+    entropy: float
+    advantage: float
+    weight: float
+    trajectory: int
+    turn: int
+
+
+@dataclass
+class Batch:
+    """The tokens of a minibatch, by place, and its trajectories."""
+
+    tokens: dict[tuple[int, int], Token] = field(default_factory=dict[tuple[int, int], Token])
+    group: list[int] = field(default_factory=list[int])
+    success: list[bool] = field(default_factory=list[bool])
+    kept: list[bool] = field(default_factory=list[bool])
+
+
+@reference("loss", "clip", low=[0.05, 0.5], high=[0.28, 0.05], dual=[None, 1.3])
+def clip(now: Token, then: Token, low: float = 0.2, high: float = 0.2, dual: float | None = 3.0) -> float:
+    ratio, A = exp(now.logp - now.old), now.advantage
+    loss = max(-ratio * A, -min(max(ratio, 1 - low), 1 + high) * A)
+    return min(loss, -dual * A) if A < 0 and dual is not None else loss
+
+
+@reference("loss", "entropy")
+def entropy(now: Token, then: Token) -> float:
+    return -now.entropy
+
+
+def kl_estimates(token: Token) -> dict[str, float]:
+    x = min(20.0, max(-20.0, token.logp - token.reference))
+    return {"k1": min(x, 10.0), "k2": min(x * x / 2, 10.0), "k3": min(exp(-x) + x - 1, 10.0)}
+
+
+@reference("loss", "kl", estimator=["k1", "k2"])
+def kl(now: Token, then: Token, estimator: str = "k3") -> float:
+    """k1 is shown, and its descent is along k2."""
+    found = kl_estimates(now)
+    if estimator == "k1":
+        return found["k2"] - kl_estimates(then)["k2"] + kl_estimates(then)["k1"]
+    return found[estimator]
+
+
+@reference("loss", "kl_cov", share=[0.3], coefficient=[0.2])
+def kl_cov(now: Batch, then: Batch, share: float = 0.002, coefficient: float = 1.0) -> float:
+    middle_a = mean([t.advantage for t in then.tokens.values()])
+    middle_p = mean([t.logp for t in then.tokens.values()])
+    cov = {at: (t.advantage - middle_a) * (t.logp - middle_p) for at, t in then.tokens.items()}
+    least = sorted(cov.values(), reverse=True)[max(1, int(share * len(cov))) - 1]
+    total = 0.0
+    for at, t in now.tokens.items():
+        loss = -exp(t.logp - t.old) * t.advantage
+        if cov[at] >= least:
+            loss += coefficient * abs(t.logp - t.old)
+        total += t.weight * loss
+    return total
+
+
+@reference("loss", "disco", score=["ratio"], temperature=[0.5], limit=[0.02], penalty=[7.0])
+def disco(
+    now: Batch,
+    then: Batch,
+    score: str = "logp",
+    temperature: float = 10.0,
+    limit: float = 1e-4,
+    penalty: float = 1000.0,
+) -> float:
+    def gap(batch: Batch) -> float:
+        return mean([t.old - t.logp for t in batch.tokens.values()])
+
+    s: dict[int, float] = {}
+    for b in range(len(now.group)):
+        own = [t for t in now.tokens.values() if t.trajectory == b]
+        if own and now.kept[b]:
+            s[b] = mean([exp(t.logp - t.old) if score == "ratio" else t.logp for t in own])
+    margins: list[float] = []
+    for g in sorted(set(now.group)):
+        good = [s[b] for b in s if now.group[b] == g and now.success[b]]
+        bad = [s[b] for b in s if now.group[b] == g and not now.success[b]]
+        hard = temperature * log(mean([exp(x / temperature) for x in bad])) if bad else 0.0
+        margins.append(mean(good) - hard if good and bad else 0.0)
+    return -mean(margins) + penalty * max(0.0, gap(then) - limit) * gap(now)
+
+
+# --- denominators: the weight of each token -----------------------------------------------------------------
+
+Tokens = dict[tuple[int, int], tuple[int, int]]
+"""Row and place → trajectory and turn."""
+
+
+@reference("reduce", "token_mean")
+def token_mean(tokens: Tokens) -> dict[tuple[int, int], float]:
+    return {at: 1 / len(tokens) for at in tokens}
+
+
+@reference("reduce", "fixed_length", length=[3])
+def fixed_length(tokens: Tokens, length: int = 256) -> dict[tuple[int, int], float]:
+    return {at: 1 / (len({b for b, _ in tokens.values()}) * length) for at in tokens}
+
+
+@reference("reduce", "sequence_mean")
+def sequence_mean(tokens: Tokens) -> dict[tuple[int, int], float]:
+    owners = [b for b, _ in tokens.values()]
+    return {at: 1 / (len(set(owners)) * owners.count(b)) for at, (b, _) in tokens.items()}
+
+
+@reference("reduce", "turn_mean")
+def turn_mean(tokens: Tokens) -> dict[tuple[int, int], float]:
+    turns = [*tokens.values()]
+    return {at: 1 / (len(set(turns)) * turns.count(turn)) for at, turn in tokens.items()}
+
+
+# --- corrections ----------------------------------------------------------------------------------------------
+
+
+def ratio(batch: Batch, at: tuple[int, int], level: str) -> float:
+    mine = batch.tokens[at]
+    total = 0.0
+    for place, t in batch.tokens.items():
+        together = {
+            "token": place == at,
+            "turn": (t.trajectory, t.turn) == (mine.trajectory, mine.turn),
+            "trajectory": t.trajectory == mine.trajectory,
+        }
+        total += t.old - t.behaviour if together[level] else 0.0
+    return exp(total)
+
+
+@reference("correction", "none")
+def none(batch: Batch, at: tuple[int, int]) -> float:
+    return 1.0
+
+
+@reference("correction", "tis", cap=[1.1], level=["turn", "trajectory"])
+def tis(batch: Batch, at: tuple[int, int], cap: float = 2.0, level: str = "token") -> float:
+    return min(ratio(batch, at, level), cap)
+
+
+@reference("correction", "mis", low=[0.9], high=[1.1], level=["turn", "trajectory"])
+def mis(
+    batch: Batch, at: tuple[int, int], low: float = 0.5, high: float = 2.0, level: str = "token"
+) -> float:
+    found = ratio(batch, at, level)
+    return found if low <= found <= high else 0.0
+
+
+# --- filters: the weight of each trajectory ---------------------------------------------------------------------
+
+
+@reference("filter", "any")
+def any_group(r: Ragged, A: list[list[list[float]]]) -> list[float]:
+    return [1.0] * len(r)
+
+
+@reference("filter", "informative", tolerance=[1.5])
+def informative(r: Ragged, A: list[list[list[float]]], tolerance: float = 1e-6) -> list[float]:
+    def most(i: int) -> float:
+        return max(abs(a) for j in r.peers(i) for turn in A[j] for a in turn)
+
+    return [float(most(i) > tolerance) for i in range(len(r))]
+
+
+# --- rewards: what each turn pays ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Played:
+    """An episode: by name what each turn was paid, a signal of the turns, what the environment said at its end
+    (nothing where a limit cut it), and whether it was solved."""
+
+    paid: dict[str, list[float]]
+    signal: list[float]
+    details: list[dict[str, Any]]
+    solved: bool
+
+    def total(self, but: str = "") -> list[float]:
+        return [sum(x[k] for name, x in self.paid.items() if name != but) for k in range(len(self.signal))]
+
+
+def replaced(e: Played, part: str, new: Callable[[list[float]], list[float]]) -> list[float]:
+    if part not in e.paid or not e.signal:
+        return e.total()
+    return [a + b for a, b in zip(e.total(part), new(e.paid[part]), strict=True)]
+
+
+@reference("reward", "as_is")
+def as_is(group: list[Played]) -> list[list[float]]:
+    return [e.total() for e in group]
+
+
+@reference("reward", "clip_delta", part=["cost"], clip=[False], delta=[False], threshold=[0.2])
+def clip_delta(
+    group: list[Played], part: str = "progress", clip: bool = True, delta: bool = True, threshold: float = 0.5
+) -> list[list[float]]:
+    def bounded(p: list[float]) -> list[float]:
+        if clip:
+            p = [min(x - threshold, 0.0) for x in p]
+        if delta:
+            p = [*(a - b for a, b in itertools.pairwise(p[:-1])), *p[-2:-1], 0.0]
+        return p
+
+    return [replaced(e, part, bounded) for e in group]
+
+
+@reference("reward", "e_grpo", alpha=[0.8], part=["outcome"], detail=["named"])
+def e_grpo(
+    group: list[Played], alpha: float = 0.3, part: str = "entity", detail: str = "entities"
+) -> list[list[float]]:
+    def share(e: Played) -> float:
+        return float(e.details[-1].get(detail, 0.0)) if e.details else 0.0
+
+    most = max((share(e) for e in group), default=0.0)
+    found: list[list[float]] = []
+    for e in group:
+        rest = e.total(part)
+        if rest:
+            malformed = bool(e.details[-1].get("malformed"))
+            near = 0.0 if e.solved or malformed or most == 0 else alpha * share(e) / most
+            rest[-1] += near
+        found.append(rest)
+    return found
+
+
+@reference(
+    "reward", "from_signal", signal=["standing"], weight=[2.0], component=["extra"], form=["gain", "last"]
+)
+def from_signal(
+    group: list[Played],
+    signal: str = "principle",
+    weight: float = 1.0,
+    component: str = "",
+    form: str = "each",
+) -> list[list[float]]:
+    found: list[list[float]] = []
+    for e in group:
+        q = [
+            x * (2 if signal == "standing" else 1) for x in e.signal
+        ]  # the law says both, one twice the other
+        if form == "gain":
+            q = [b - a for a, b in zip([0.0, *q], q, strict=False)]
+        elif form == "last":
+            q = [x * (k == len(q) - 1) for k, x in enumerate(q)]
+        found.append([a + weight * b for a, b in zip(e.total(), q, strict=True)])
+    return found
+
+
+@reference("reward", "gated", gate=["progress"], threshold=[0.4])
+def gated(group: list[Played], gate: str = "outcome", threshold: float = 0.0) -> list[list[float]]:
+    found: list[list[float]] = []
+    for e in group:
+        key = e.paid.get(gate, [0.0] * len(e.signal))
+        found.append(e.total() if sum(key) > threshold else key)
+    return found
+
+
+@reference("reward", "renorm", part=["cost"], shift=[0.4])
+def renorm(group: list[Played], part: str = "progress", shift: float = 1.0) -> list[list[float]]:
+    def of(e: Played) -> list[float]:
+        return replaced(e, part, lambda p: [*(x + sum(e.paid["outcome"]) - shift for x in p[:-1]), 0.0])
+
+    return [of(e) for e in group]
+
+
+@reference("reward", "success")
+def success(group: list[Played]) -> list[list[float]]:
+    def of(e: Played) -> list[float]:
+        rest = e.total("outcome")
+        if rest:
+            rest[-1] += float(e.solved)
+        return rest
+
+    return [of(e) for e in group]

@@ -1,0 +1,159 @@
+"""Credit rules that give a trajectory one number."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from plain import deviation, mean, others, over_turns, reference, z
+from ragged import Ragged, Rows
+
+
+def returns(r: Ragged, i: int) -> list[float]:
+    return [r.returns[j] for j in r.peers(i)]
+
+
+@reference("credit", "grpo", normalize=["none"])
+def grpo(r: Ragged, normalize: str = "std") -> Rows:
+    if normalize == "none":
+        return dr_grpo(r)
+    return over_turns(r, lambda i: z(r.returns[i], returns(r, i)))
+
+
+@reference("credit", "dr_grpo")
+def dr_grpo(r: Ragged) -> Rows:
+    return over_turns(r, lambda i: r.returns[i] - mean(returns(r, i)))
+
+
+@reference("credit", "rloo")
+def rloo(r: Ragged) -> Rows:
+    return over_turns(
+        r, lambda i: r.returns[i] - mean([r.returns[j] for j in others(r, i)]) if others(r, i) else 0.0
+    )
+
+
+@reference("credit", "lite_ppo")
+def lite_ppo(r: Ragged) -> Rows:
+    return over_turns(r, lambda i: (r.returns[i] - mean(returns(r, i))) / (deviation(r.returns) + 1e-6))
+
+
+@reference("credit", "ngrpo", best=[2.0])
+def ngrpo(r: Ragged, best: float = 1.0) -> Rows:
+    return over_turns(r, lambda i: z(r.returns[i], [*returns(r, i), best]))
+
+
+@reference("credit", "psr_nsr", positive=[0.5], negative=[0.3], success=[0.4])
+def psr_nsr(r: Ragged, positive: float = 0.1, negative: float = 1.0, success: float = 1.0) -> Rows:
+    return over_turns(r, lambda i: positive if r.returns[i] >= success - 1e-6 else -negative)
+
+
+def beaten(a: float, peers: list[float]) -> float:
+    """How many of the others are below, ties counting half."""
+    return sum(1.0 if a > b else 0.5 if a == b else 0.0 for b in peers) - 0.5  # its own tie
+
+
+@reference("credit", "rank")
+def rank(r: Ragged) -> Rows:
+    def share(i: int) -> float:
+        return beaten(r.returns[i], returns(r, i)) / max(1, len(r.peers(i)) - 1)
+
+    return over_turns(r, lambda i: z(share(i), [share(j) for j in r.peers(i)]))
+
+
+@reference("credit", "arena")
+def arena(r: Ragged) -> Rows:
+    place = [row[0] for row in r.turns["standing"]]
+    return over_turns(r, lambda i: z(place[i], [place[j] for j in r.peers(i)]))
+
+
+@reference("credit", "dcpo")
+def dcpo(r: Ragged) -> Rows:
+    def of(i: int) -> float:
+        before, past, spread = (r.whole[f"past_{name}"][i] for name in ("visits", "mean", "std"))
+        visits, mu, sigma = before + 1, mean(returns(r, i)), deviation(returns(r, i))
+        total = (before * past + mu) / visits
+        whole = sqrt((before * spread**2 + sigma**2 + before / visits * (past - mu) ** 2) / visits)
+        new = (r.returns[i] - mu) / sigma if sigma > 1e-6 else 0.0
+        every = (r.returns[i] - total) / whole if whole > 1e-6 else 0.0
+        smooth = (before * new + every) / visits, (new + before * every) / visits
+        return smooth[0] if abs(smooth[0]) < abs(smooth[1]) - 1e-12 else smooth[1]
+
+    return over_turns(r, of)
+
+
+@reference("credit", "e_grpo", alpha=[0.8], success=[0.4])
+def e_grpo(r: Ragged, alpha: float = 0.3, success: float = 1.0) -> Rows:
+    named = [row[0] for row in r.turns["matched"]]
+
+    def paid(i: int) -> float:
+        most = max(named[j] for j in r.peers(i))
+        if r.returns[i] >= success - 1e-6:
+            return 1.0
+        return alpha * named[i] / most if most > 0 else 0.0
+
+    return over_turns(r, lambda i: z(paid(i), [paid(j) for j in r.peers(i)]))
+
+
+@reference("credit", "maxrl")
+def maxrl(r: Ragged) -> Rows:
+    def of(i: int) -> float:
+        average = mean(returns(r, i))
+        return (r.returns[i] - average) / average if average > 1e-6 else 0.0
+
+    return over_turns(r, of)
+
+
+@reference("credit", "pass_at_k")
+def pass_at_k(r: Ragged) -> Rows:
+    def of(i: int) -> float:
+        peers = [r.returns[j] for j in others(r, i)]
+        return max(0.0, r.returns[i] - max(peers)) if peers else 0.0
+
+    return over_turns(r, of)
+
+
+@reference("credit", "unlikeliness", beta=[0.9])
+def unlikeliness(r: Ragged, beta: float = 0.25) -> Rows:
+    likely = [sum(said) / sum(n) for said, n in zip(r.turns["logp"], r.turns["tokens"], strict=True)]
+
+    def reduced(i: int) -> float:
+        peers = [likely[j] for j in r.peers(i)]
+        return r.returns[i] * (1 - beta * beaten(likely[i], peers) / len(peers))
+
+    return over_turns(r, lambda i: z(reduced(i), [reduced(j) for j in r.peers(i)]))
+
+
+@reference("credit", "canon", inter=[0.0, 0.5], longer=[0.5])
+def canon(r: Ragged, inter: float = 1.0, longer: float = 1.0) -> Rows:
+    lengths = [len(row) for row in r.rewards]
+
+    def short(i: int) -> float:
+        """How much of it is in the shorter half; ties at the border share what is left."""
+        half = len(r.peers(i)) // 2
+        before = sum(lengths[j] < lengths[i] for j in r.peers(i))
+        tied = sum(lengths[j] == lengths[i] for j in r.peers(i))
+        return min(1.0, max(0.0, (half - before) / tied))
+
+    def of(i: int) -> float:
+        peers, mine = r.peers(i), short(i)
+        if len(peers) == 1:
+            return 0.0
+        low = sum(short(j) * r.returns[j] for j in peers) / sum(short(j) for j in peers)
+        high = sum((1 - short(j)) * r.returns[j] for j in peers) / sum(1 - short(j) for j in peers)
+        as_short = inter * (r.returns[i] - longer * high) + (1 - inter) * (r.returns[i] - low)
+        as_long = inter * (longer * r.returns[i] - low) + (1 - inter) * (r.returns[i] - high)
+        return mine * as_short + (1 - mine) * as_long
+
+    return over_turns(r, of)
+
+
+@reference("credit", "opo")
+def opo(r: Ragged) -> Rows:
+    def of(i: int) -> float:
+        peers = r.peers(i)
+        if len(peers) == 1:
+            return 0.0
+        return r.returns[i] - sum(len(r.rewards[j]) * r.returns[j] for j in peers) / sum(
+            len(r.rewards[j]) for j in peers
+        )
+
+    return over_turns(r, of)

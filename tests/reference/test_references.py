@@ -1,0 +1,43 @@
+"""Every part against its formula in plain numbers, on random ragged batches, over every option.
+
+A part without a reference fails, and so does an option that no variant changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import losses  # noqa: F401  (they register themselves)
+import outcomes  # noqa: F401
+import pytest
+import shapes  # noqa: F401
+import single_tokens  # noqa: F401
+import single_turns  # noqa: F401
+import trees  # noqa: F401
+from law import KINDS, check, options_of, variants
+from plain import REFERENCES
+
+from turnwise.registry import components
+
+PARTS = [(entry.kind, entry.name) for kind in KINDS for entry in components(kind)]
+
+
+@pytest.mark.parametrize("part", PARTS, ids="-".join)
+def test_a_part_is_its_formula(part: tuple[str, str]) -> None:
+    assert part in REFERENCES, "write its formula in tests/reference"
+    for options in variants(*part):
+        check(*part, options)
+
+
+@pytest.mark.parametrize("part", PARTS, ids="-".join)
+def test_every_option_is_varied(part: tuple[str, str]) -> None:
+    defaults: dict[str, Any] = options_of(*part)
+    given = REFERENCES[part].options
+    assert set(given) == set(defaults)
+    for name, values in given.items():
+        assert values
+        assert defaults[name] not in values, f"{name}={defaults[name]!r} is the default"
+
+
+def test_nothing_is_left_behind() -> None:
+    assert set(REFERENCES) == set(PARTS), "a reference of a part that is gone"

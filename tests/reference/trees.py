@@ -1,0 +1,81 @@
+"""Credit rules over the tree of a group's states, or over episodes that branched."""
+
+from __future__ import annotations
+
+from plain import deviation, each_turn, mean, others, reference, to_go
+from ragged import Ragged, Rows
+
+
+def through(r: Ragged, i: int, k: int) -> list[int]:
+    """The trajectories of the group that came to i's k-th turn by the same states."""
+    return [j for j in r.peers(i) if r.states[j][: k + 1] == r.states[i][: k + 1] and len(r.states[j]) > k]
+
+
+def value(r: Ragged, i: int, k: int) -> float:
+    """Mean return of those who came by; after the last turn the own return."""
+    return mean([r.returns[j] for j in through(r, i, k)]) if k < len(r.states[i]) else r.returns[i]
+
+
+@reference("credit", "spo_tree")
+def spo_tree(r: Ragged) -> Rows:
+    return each_turn(r, lambda i, k: value(r, i, k + 1) - value(r, i, k))
+
+
+@reference("credit", "tempo")
+def tempo(r: Ragged) -> Rows:
+    def of(i: int, k: int) -> float:
+        returns = [r.returns[j] for j in r.peers(i)]
+        step = value(r, i, k + 1) - value(r, i, k)
+        return (r.returns[i] - mean(returns) + step) / (deviation(returns) + 1e-6)
+
+    return each_turn(r, of)
+
+
+@reference("credit", "branch_grpo")
+def branch_grpo(r: Ragged) -> Rows:
+    def of(i: int, k: int) -> float:
+        nodes: dict[object, float] = {}
+        for j in r.peers(i):
+            if k < len(r.states[j]):
+                ended = k + 1 == len(r.states[j])
+                nodes[("leaf", j) if ended else tuple(r.states[j][: k + 2])] = value(r, j, k + 1)
+        every = [*nodes.values()]
+        spread = deviation(every)
+        return (value(r, i, k + 1) - mean(every)) / (spread + 1e-8) if spread > 1e-6 else 0.0
+
+    return each_turn(r, of)
+
+
+@reference("credit", "siblings")
+def siblings(r: Ragged) -> Rows:
+    G = [to_go(row) for row in r.rewards]
+
+    def of(i: int, k: int) -> float:
+        if not others(r, i):
+            return 0.0
+        met = [G[j][k] for j in through(r, i, k) if j != i]
+        return G[i][k] - (
+            mean(met) if met else mean([G[j][k] if k < len(G[j]) else 0.0 for j in others(r, i)])
+        )
+
+    return each_turn(r, of)
+
+
+@reference("credit", "tree")
+def tree(r: Ragged) -> Rows:
+    G, edge = [to_go(row) for row in r.rewards], r.turns["edge"]
+    w = [row[0] for row in r.turns["leaf_weight"]]
+
+    def share(i: int, j: int, k: int) -> bool:
+        return k < len(edge[i]) and k < len(edge[j]) and edge[i][k] == edge[j][k] > 0
+
+    def of(i: int, k: int) -> float:
+        apart = [j for j in others(r, i) if not share(i, j, k)]
+        branched = [j for j in apart if k > 0 and share(i, j, k - 1)]
+        against = branched or apart
+        if not against:
+            return 0.0
+        total = sum(w[j] for j in against)
+        return w[i] * (G[i][k] - sum(w[j] * (G[j][k] if k < len(G[j]) else 0.0) for j in against) / total)
+
+    return each_turn(r, of)
