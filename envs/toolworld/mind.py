@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Domain
-from turnwise.envs.toolworld.facts import amounts, stated
+from turnwise.envs.toolworld.facts import amounts, dollars, stated
 from turnwise.envs.toolworld.speech.reading import Proposal
 from turnwise.envs.toolworld.speech.values import Value, clash, named
 from turnwise.envs.toolworld.story import Stage
@@ -50,6 +50,8 @@ def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
     told, waiting = set(user.told), False
     for index, fact in enumerate(stage.tells):
         right = stated(fact, text)
+        if right is None and fact.kind == "money":
+            right = stated(fact, _in_digits(text, free=fact.value == "0"))
         if right is None:
             waiting = True
         elif right:
@@ -57,6 +59,12 @@ def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
         else:
             told.discard((user.stage, index))  # the last statement counts
     return (user._replace(told=frozenset(told)) if stage.tells else user), not waiting
+
+
+def _in_digits(text: str, *, free: bool) -> str:
+    """Amounts that are told in words, in digits; that nothing is to be paid counts where this is the answer."""
+    spoken = sorted(named(text, {}).money)
+    return " ".join(dollars(cents) for cents in spoken if cents or free)
 
 
 def unconfirmed(

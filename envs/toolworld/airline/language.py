@@ -38,4 +38,5 @@ PATTERNS = {
     "passenger": r"\b((?:alex|robin|sam|chris) [a-z]+)\b",
     "delay": r"\b(not )?(?:be )?delayed\b",
     "cabin": r"\b(business|economy|basic)\b",
+    "later": r"\b(day|week|month)s? (?:after|later|earlier)\b",
 }

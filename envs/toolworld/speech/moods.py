@@ -83,7 +83,7 @@ _COURTESY = _re(
     rf"^{_SORRY}\b", r"^(?:to hear|about|for) (?:that|this|it|the|your|any)\b", r"^(?:that|this) (?:must|sounds|has to|is) (?:be |really |very |so |quite )*"
     r"(?:frustrating|annoying|upsetting|awful|terrible|difficult|stressful|great|good|perfect|fine|helpful|disappointing|inconvenient|unpleasant)\b",
     r"^(?:i |we )?(?:completely |fully |totally |can |certainly |do )*(?:understand|appreciate|realize|know|hear|get|imagine)\b(?! that you (?:want|would))",
-    r"^(?:how )?(?:frustrating|annoying|awful)\b", r"\bthank", r"^you are (?:very |most )?welcome\b", r"^my pleasure\b",
+    r"^(?:how )?(?:frustrating|annoying|awful|upsetting|terrible)\b", r"\bthank", r"^you are (?:very |most )?welcome\b", r"^my pleasure\b",
     r"^(?:i |we )?(?:can|will|would|am|are|want to)? ?(?:be )?(?:certainly |definitely |gladly |here to |happy to |glad to |going to |love to |able to )*(?:help|assist)(?: you)?"
     r"(?: (?:with|out|resolve|sort|get)\b.*)?$", r"^(?:this is|my name is|you have reached|you are speaking)\b", r"^(?:i |we )?hope\b", r"^i appreciate\b",
     r"^no problem\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b", r"^no worries\b",
@@ -92,8 +92,8 @@ _COURTESY = _re(
 _NOT_YET = _re(
     r"^(?:please |kindly |just |for now |at this point |until then )*(?:do not|never|avoid|refrain from|no need to|leave|keep|wait|hold off|skip|stop)\b",
     r"\b(?:no need|not necessary|not needed|unnecessary) (?:to|for)\b", r"\byou (?:do not|should not|must not|need not|shall not|can not yet|better not|will not)"
-    r"(?: (?:need|have))?(?: to)?\b(?!.*\b(?:eligible|refund|be able|qualif))", r"^(?:i would|i) (?:rather )?(?:ask you |prefer(?: that)? you |advise (?:you )?|recommend )?not\b",
-    r"\bwithout (?:restarting|turning|resetting|touching|removing|changing|paying)\b", r"\bhold off\b", r"\bnot (?:to )?(?:restart|turn|reset|touch|remove|switch|pay|take)\b",
+    r"(?: (?:need|have))?(?: to)?\b(?!.*\b(?:eligible|refund|be able|qualif|owe))", r"^(?:i would|i) (?:rather )?(?:ask you |prefer(?: that)? you |advise (?:you )?|recommend )?not\b",
+    r"\bwithout (?:restarting|turning|resetting|touching|removing|changing|paying)\b", r"\bhold off\b", r"(?<!\bi do )(?<!\bwe do )(?<!\bi can )(?<!\bwe can )\bnot (?:to )?(?:restart|turn|reset|touch|remove|switch|pay|take)\b",
     r"\brather than\b.*\byou\b", r"\bleave .{0,40}\bas (?:it|they|is)\b", r"\bwait for my\b",
 )  # fmt: skip
 _CONFIRM = _re(
@@ -107,7 +107,7 @@ _CONFIRM = _re(
     r"confirm (?:that|this|it|if|whether|you|the (?:change|cancel|upgrade|return|exchange|refund|charge|above|details))\b", r"\b(?:please )?confirm (?:that|this|it|if|whether|you|the (?:change|cancel\w*|upgrade|return|exchange|above))\b",
     r"\blet me know (?:if|whether) (?:you (?:agree|want|would|wish|are|confirm|approve)|that|this|i (?:can|should|may)|it is)\b", r"\bgood to go\b", r"\bgo ahead\?", r"\bproceed\?", r"\bdo i have your\b", r"\bwith your (?:okay|permission|approval|consent|confirmation|go-ahead)\b",
     r"\b(?:may|can|could) i have your (?:okay|permission|approval|consent|confirmation|go-ahead|yes)\b", r"\byour (?:okay|approval|consent|confirmation(?! (?:number|code|email))|go-ahead|permission)\b", r"\bgreen light\b", r"\bi need your (?:yes|okay|confirmation|approval|consent)\b",
-    r"^(?:is|would|will) it (?:be )?(?:okay|alright|all right|fine|acceptable) (?:if|to|that|for)\b", r"\b(?:mind|matter) if i\b", r"^(?:correct|right|agreed|deal|sure|sounds good|confirm(?:ed)?|yes)\??$", r"\bcorrect\?$|\bright\?$|\bagreed\?$|\byes\?$",
+    r"^(?:is|would|will) it (?:be )?(?:okay|alright|all right|fine|acceptable) (?:if|to|that|for)\b", r"\b(?:mind|matter) if i\b", r"^(?:correct|right|agreed|deal|sure|fine|alright|sounds good|confirm(?:ed)?|yes)\??$", r"\bcorrect\?$|\bright\?$|\bagreed\?$|\byes\?$",
     r"(?:^|\b(?:do|would) you )(?:still |really |rather |not )*(?:want|like|take|have) (?:it|that|them|this|one|to (?:have|take|move|go|get))\b(?=.*\?)", r"\by/n\b", r"\bgo-ahead\b", r"\byes,? from you\b", r"\bin case you agree\b", r"\bno objections?\b",
     r"\ball right with you\b", r"\b(?:would|does|do|will) .{0,30}(?:make up for|sound|suit|help)\b.*\?", r"\bhow (?:does|would|about) .*\bsound\b", r"\bokay (?:if|to)\b", r"\bready for me to\b", r"\bis that a yes\b|\bwas that a yes\b|\bdeal\?$",
     r"\bdo you (?:really|still) want\b", r"\byay or nay\b", r"\bwould you (?:agree|accept)\b", r"\bshall i\?$|\bmay i\?$", r"\bwould that (?:be|work|suit|do)\b", r"\bif (?:you agree|that is okay|that works|you are (?:okay|fine|happy))\b", r"\bhow does that sound\b", r"\bwhat do you (?:say|think)\b", r"\bsound good\b", r"\bready to (?:proceed|go ahead)\b",
@@ -179,6 +179,8 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     """The first mood that fits, the more special ones first."""
     if _CLOSING.search(body):
         return Mood.CLOSING
+    if _YOUR_STATE.search(body):
+        return Mood.COURTESY
     if _NOT_YET.search(body) and not asked:
         return Mood.FORBID
     if _ASKS_WHAT.search(body) and (asked or not _CONFIRM.search(body)) and not _SOUNDS.search(body):
@@ -201,6 +203,9 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     return Mood.OFFER if first_person else Mood.STATEMENT
 
 
+_YOUR_STATE = re.compile(
+    r"^are you (?:okay|alright|all right|well|safe)\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
+)
 _WHO = re.compile(
     r"\b(?:need|have|must|like|want|required?) to (?:first |quickly |just )?(?:verify|confirm|authenticate|identify|check) (?:your identity|who|you\b|your (?:account|details))"
 )

@@ -50,10 +50,10 @@ _DONE = re.compile(
     r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
 )
 _TRY = re.compile(
-    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\bworking (?:now|again)\b|\brepaired\b|\bfixed\b|\bresolved\b"
+    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\bworking (?:now|again)\b|\brepaired\b|\bfixed\b|\bresolved\b"
 )
 _STATE = re.compile(
-    r"^(?:is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
+    r"^(?:(?:before|first|let me know|tell me|just)\b[^:,?]*[:,] ?)?(?:is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
 )
 _SHOW = "show|see|display|status|settings say|say on|signal|bars|screen"
 _ABSURD = re.compile(

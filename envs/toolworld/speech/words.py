@@ -152,7 +152,11 @@ def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None
     if not concept.nouns or mentions(concept.nouns, stemmed):
         return Match(True, found.start())
     rest = stemmed[found.end() :].strip()
-    if context and mentions(concept.nouns, context) and (_PRONOUN.search(stemmed) or not rest):
+    if (
+        context
+        and mentions(concept.nouns, context)
+        and (_PRONOUN.search(stemmed) or not rest or rest.startswith("and i "))
+    ):
         return Match(True, found.start())
     if _ID.match(rest):
         return Match(True, found.start())

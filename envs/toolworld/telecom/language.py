@@ -52,10 +52,10 @@ STATUS = Concept(
 AIRPLANE = Concept(
     "turn off|switch off|disable|deactivate|toggle|take off|take out|leave|exit|set off|put off|off|get out|shut off|turn it off|"
     "come out|toggle off|flip off|uncheck|end",
-    "airplane|airplane mode|aeroplane mode|flight mode|plane mode|aeroplane",
+    "airplane|airplane mode|aeroplane mode|flight mode|plane mode|aeroplane|plane symbol|plane icon|little plane",
 )
 DATA = Concept(
-    "turn on|switch on|enable|activate|toggle|set on|put on|turn it on|flip on|reenable|check|get on|toggle on",
+    "turn on|switch on|enable|activate|toggle|set on|put on|turn it on|flip on|reenable|check|get on|toggle on|tap",
     "mobile data|cellular data|cell data|data connection|data switch|mobile internet|data toggle|data setting",
 )
 ROAMING = Concept(
@@ -80,7 +80,8 @@ RESTART = Concept(
     "",
 )
 PAY = Concept(
-    "pay|settle|accept|approve|clear|complete", "bill|payment request|invoice|overdue amount|payment"
+    "pay|settle|accept|approve|clear|complete",
+    "bill|payment request|invoice|overdue amount|payment|amount due",
 )
 SPEED = Concept(
     "run|do|make|perform|start|try|take|test|check|give",

@@ -1,0 +1,244 @@
+"""How well the scripted user understands labelled sentences: what he then *does*, held against what is fair.
+
+    python -m turnwise.envs.toolworld.sentences tests/envs/toolworld_sentences/open.jsonl
+
+A sentence is said in the scene of its context, and what comes of it is seen in the world and in the user's own answer
+(which of his phrases it is, which fact, which deed), never in what a parser made of it. ``understood``: he did one of the
+things that are fair. ``fatal``: he did what must not happen (ended the talk, skipped the request, agreed, touched the
+phone, lost patience). A sealed file is read once, for the figure; the command prints no sentence of a file unless it is
+asked to (``--show``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from turnwise.envs.toolworld.cases import domain_of, world
+from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.domain import Domain
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.mind import UserAnswer, UserState
+from turnwise.envs.toolworld.phrases import PHRASES
+from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.speech.values import Named
+from turnwise.envs.toolworld.story import Stage, Story
+from turnwise.envs.toolworld.users import respond
+from turnwise.tasks.core import Json
+
+VOICE = {act: ways[0] for act, ways in PHRASES.items()}
+FACTS = {
+    "email": "My e-mail is kofi.abel@example.com.", "name": "My name is Kofi Abel.", "zip": "My zip code is 92691.",
+    "user_id": "My user id is wanda_bloom_4711.", "birthday": "I was born on 1971-01-19.",
+    "phone": "My number is 555-123-4567.", "pin": "The PIN is 7239.", "gigabytes": "I would like 7 more gigabytes.",
+    "passenger": "The passenger is Robin Jansen.", "passengers": "It is for me alone.", "payment": "Use card_6662.",
+}  # fmt: skip
+"""What the user of every scene could tell."""
+_BACK = frozenset(
+    ("doubt", "other", "still", "not_yet", "as_said", "vague", "puzzled", "not_that", "and_now", "too_much")
+)
+_CALM = frozenset(("wait", "wont", "and_now", "as_said", "still", "not_yet"))
+_DONE = frozenset(("tell_done", "tell_fact", "ask_else", "goodbye"))
+_MONEY = re.compile(
+    r"how much|what does it cost|to be paid|what .* cost|owed|get back|refund the difference", re.IGNORECASE
+)
+_OTHER = Stage("And then there is another thing that I want to ask you.", ())
+
+
+class SpokenScene(NamedTuple):
+    """Where a sentence is said."""
+
+    domain: Domain
+    story: Story
+    user: UserState
+    db: Database
+
+
+class SentenceScore(NamedTuple):
+    """What came of one sentence."""
+
+    id: str
+    act: str
+    effects: frozenset[str]
+    understood: bool
+    fatal: bool
+    answer: str
+
+
+@functools.cache
+def _customer(domain: str) -> str:
+    base = world(domain, "sentences", 24)
+    table = "customers" if "customers" in base.tables else "users"
+    return min(base.tables[table])
+
+
+def scene_of(line: Mapping[str, Any]) -> SpokenScene:
+    """The scene that a line's context describes."""
+    name = "retail" if line["domain"] == "any" else line["domain"]
+    domain, context, label = domain_of(name), line["context"], line["label"]
+    request: str = context["request"]
+    acts = {label["act"], *label.get("acts", ())}
+    opening = context["last_user"] if _opens(context) else request
+    trouble = "data does not work" in request
+    learnt = str(context.get("learnt", ""))
+    fulfilled = "fulfilled" in request or "settled" in request
+    agreed = context["proposed"] is not None
+    tells: tuple[Fact, ...] = ()
+    if _MONEY.search(request):
+        tells = (Fact("money", str(round(100 * abs(label.get("price") or 1)))),)
+    elif "how many" in request.lower():
+        tells = (Fact("count", "5"),)
+    proposed = context["proposed"] or {}
+    stage = Stage(
+        opening,
+        (),
+        tells=tells,
+        again=request if tells else "",
+        check="works" if trouble else "",
+        wants=_wants(name, request, {**_fair(line), **proposed}),
+        quiet=bool(tells) and not agreed and not (acts & {"tell_done"}),
+    )
+    base = world(name, "sentences", 24)
+    customer = _customer(name)
+    db = base.update("phones", customer, **_phone(learnt)) if name == "telecom" else base
+    if trouble and "repaired" not in learnt and not _phone(learnt) and "airplane mode is off" not in opening:
+        db = db.update("phones", customer, airplane=True)
+    stages = (stage,) if "settled" in request else (stage, _OTHER)
+    story = Story(
+        customer, stages, {slot: FACTS[slot] for slot in domain.slots if slot in FACTS}, voice=VOICE
+    )
+    done = "tell_done" in acts and bool({"thank", "next_request"} & {*line["should"]})
+    served = fulfilled or done or (agreed and bool(acts & _DONE))
+    offer = Proposal(frozenset((str(proposed["action"]),)), named=Named()) if agreed else None
+    user = UserState(served=served, agreed=(offer,) if offer else (), consent=agreed)
+    return SpokenScene(domain, story, user, db)
+
+
+def _opens(context: Mapping[str, Any]) -> bool:
+    """Whether the user's last words were the request itself."""
+    said = {*re.findall(r"\w{3,}", str(context["last_user"]).lower())}
+    asked = {*re.findall(r"\w{3,}", str(context["request"]).lower())}
+    return len(said & asked) >= max(2, len(asked) // 3)
+
+
+def _fair(line: Mapping[str, Any]) -> dict[str, Json]:
+    """The action to which a yes would be fair, so that the user wants it."""
+    label = line["label"]
+    return {"action": label["action"]} if "consent" in line["should"] and "action" in label else {}
+
+
+def _wants(domain: str, request: str, proposed: Mapping[str, Json]) -> tuple[str, ...]:
+    found = [str(proposed["action"])] if "action" in proposed else []
+    if domain == "telecom" and "data does not work" in request:
+        found += ["resume_line", "add_data", "set_roaming"]
+    known = domain_of(domain).lexicon.actions
+    return tuple(name for name in dict.fromkeys(found) if name in known)
+
+
+def _phone(learnt: str) -> dict[str, Json]:
+    """The state of the phone that an agent has found out."""
+    fields: dict[str, Json] = {}
+    if "airplane mode is on" in learnt:
+        fields["airplane"] = True
+    if "APN is wrong" in learnt:
+        fields["apn"] = "wrong"
+    if "SIM is missing" in learnt:
+        fields["sim"] = "missing"
+    if "mobile data is off" in learnt:
+        fields |= {"data": False, "saver": True}
+    return fields
+
+
+def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
+    """What the user did, by the names that the labels use."""
+    before, user, text = scene.user, after.user, after.text
+    said = {act for act, words in VOICE.items() if text.startswith(words)}
+    on = user.stage > before.stage or user.over
+    touched = any(
+        after.db.tables.get(table) != scene.db.tables.get(table) for table in ("phones", "bills", "orders")
+    )
+    found: set[str] = set()
+    if (user.over and not (before.served or before.stage)) or user.patience <= 0:
+        found.add("end_talk")
+    if on and not (before.served or scene.story.stages[0].quiet or _sees(scene)):
+        found.add("skip_request")
+    if user.agreed != before.agreed and user.agreed and not on:
+        found.add("consent")
+    if "yes" in said:
+        found.add("consent")
+    if touched:
+        found.add("touched")
+    if user.patience < before.patience:
+        found.add("lose_patience")
+    if on:
+        found |= {"next_request", "thank"}
+    if user.did - before.did:
+        found |= {"do_deed"} if touched or user.did - before.did else set()
+        found |= set() if touched else {"report"}
+    if "broken" in said or (scene.story.stages[0].check and on):
+        found |= {"report", "do_deed"}
+    if any(fact in text for fact in scene.story.facts.values()) or said & {"unknown", "as_said"}:
+        found.add("answer_fact")
+    if said & {"not_that", "too_much"}:
+        found.add("decline")
+    if said & {"wait", "bye"}:
+        found.add("thank")
+    if said & _BACK or (scene.story.stages[0].again in (text, "") and text.endswith("?")):
+        found.add("ask_back")
+    if said & _CALM and not (found & {"next_request", "consent", "touched", "lose_patience"}):
+        found.add("wait")
+    return frozenset(found)
+
+
+def _sees(scene: SpokenScene) -> bool:
+    """Whether the user can see for himself that his request is settled."""
+    check = scene.story.stages[0].check
+    return bool(check) and scene.domain.checks[check](scene.db, scene.story.customer)
+
+
+def score(line: Mapping[str, Any]) -> SentenceScore:
+    """Say one line in its scene, and see what comes of it."""
+    scene = scene_of(line)
+    after = respond(scene.domain, scene.story, scene.user, scene.db, line["text"])
+    effects = effects_of(scene, after)
+    bad = {"touched" if name == "do_deed" else name for name in line["must_not"]}
+    fatal = bool(effects & bad)
+    understood = bool(effects & {*line["should"]}) and not fatal
+    return SentenceScore(line["id"], line["label"]["act"], effects, understood, fatal, after.text)
+
+
+def score_all(lines: Iterable[Mapping[str, Any]]) -> list[SentenceScore]:
+    """The scores of all lines."""
+    return [score(line) for line in lines]
+
+
+def main() -> None:
+    """Score a file of labelled sentences."""
+    parser = argparse.ArgumentParser(description="Score labelled sentences of agents.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--show", action="store_true", help="print the sentences that were not understood")
+    asked = parser.parse_args()
+    lines = [json.loads(line) for line in asked.file.read_text("utf-8").splitlines()]
+    scores = score_all(lines)
+    if asked.show:
+        for line, found in zip(lines, scores, strict=True):
+            if not found.understood:
+                print(f"{'FATAL ' if found.fatal else ''}{found.act}: {line['text']!r} -> {found.answer!r} "
+                      f"{sorted(found.effects)} should {line['should']}")  # fmt: skip
+    acts = Counter(found.act for found in scores)
+    for act, count in acts.most_common():
+        good = sum(found.understood for found in scores if found.act == act)
+        print(f"{act:16} {good:4} of {count:4}")
+    total = len(scores)
+    understood, fatal = sum(found.understood for found in scores), sum(found.fatal for found in scores)
+    print(f"{total} sentences: understood {understood / total:.3f}, fatal {fatal} ({fatal / total:.4f})")
+
+
+if __name__ == "__main__":
+    main()
