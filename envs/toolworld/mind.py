@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from turnwise.tasks.core import Json
 
 MOST_AMOUNTS = 4
 """Amounts that a proposal may name: who names every price has told none."""
+_SPOKEN = re.compile(r"dollar|buck|cent|free|charge|cost|nothing", re.IGNORECASE)
 _COSTS = ("charged", "refund", "price")
 """Where a tool's result says what a change costs or gives back."""
 
@@ -50,7 +52,7 @@ def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
     told, waiting = set(user.told), False
     for index, fact in enumerate(stage.tells):
         right = stated(fact, text)
-        if right is None and fact.kind == "money":
+        if right is None and fact.kind == "money" and _SPOKEN.search(text):
             right = stated(fact, _in_digits(text, free=fact.value == "0"))
         if right is None:
             waiting = True

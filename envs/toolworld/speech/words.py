@@ -8,15 +8,19 @@ from typing import NamedTuple
 
 from turnwise.envs.worlds.vocabulary import NUMBERS
 
+_SIGNS = str.maketrans(
+    {**dict.fromkeys("\u2018\u2019", "'"), **dict.fromkeys(map(chr, range(0x2010, 0x2016)), "-")}
+)
 _CONTRACTIONS = (
-    (r"[\u2018\u2019]", "'"), (r"[\u2010-\u2015]", "-"), (r"[*_`]{2,}|`", ""), (r"\be-?mail", "email"),
-    (r"\bwo n?'?t\b|\bwon't\b", "will not"), (r"\bcan't\b|\bcannot\b", "can not"), (r"\bshan't\b", "shall not"),
-    (r"\b(\w+)n't\b", r"\1 not"), (r"\b(\w+)'ll\b", r"\1 will"), (r"\b(\w+)'s (?=been\b)", r"\1 has "), (r"\b(\w+)'ve\b", r"\1 have"), (r"\blet's\b", "let us"),
-    (r"\b(\w+)'re\b", r"\1 are"), (r"\bi'm\b", "i am"), (r"\b(i|you|we|they|he|she)'d\b", r"\1 would"),
-    (r"\b(that|it|this|there|here|what|who|where|which|when|how|everything|he|she)'s\b", r"\1 is"),
-    (r"\bpre-paid\b", "prepaid"), (r"\bre-(\w)", r"re\1"), (r"\bok\b|\bo\.k\.", "okay"), (r"\bpls\b|\bplz\b", "please"),
-    (r"\bgonna\b", "going to"), (r"\bwanna\b", "want to"), (r"\bu\b", "you"), (r"\bur\b", "your"),
+    ("*", r"[*_`]{2,}", ""), ("_", r"[*_`]{2,}", ""), ("`", r"`", ""), ("mail", r"\be-?mail", "email"), ("wo", r"\bwo n?'?t\b|\bwon't\b", "will not"),
+    ("can", r"\bcan't\b|\bcannot\b", "can not"), ("shan't", r"\bshan't\b", "shall not"), ("n't", r"\b(\w+)n't\b", r"\1 not"),
+    ("'ll", r"\b(\w+)'ll\b", r"\1 will"), ("'s been", r"\b(\w+)'s (?=been\b)", r"\1 has "), ("'ve", r"\b(\w+)'ve\b", r"\1 have"),
+    ("let's", r"\blet's\b", "let us"), ("'re", r"\b(\w+)'re\b", r"\1 are"), ("i'm", r"\bi'm\b", "i am"), ("'d", r"\b(i|you|we|they|he|she)'d\b", r"\1 would"),
+    ("'s", r"\b(that|it|this|there|here|what|who|where|which|when|how|everything|he|she)'s\b", r"\1 is"),
+    ("pre-paid", r"\bpre-paid\b", "prepaid"), ("re-", r"\bre-(\w)", r"re\1"), ("o", r"\bok\b|\bo\.k\.", "okay"), ("pl", r"\bpls\b|\bplz\b", "please"),
+    ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
+"""What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 _TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 _TENS = dict(
@@ -44,7 +48,7 @@ _TYPOS = {
     "reservaton": "reservation",
 }
 _TYPO = re.compile(rf"\b(?:{'|'.join(_TYPOS)})\b")
-_RULES = tuple((re.compile(pattern), new) for pattern, new in _CONTRACTIONS)
+_RULES = tuple((sign, re.compile(pattern), new) for sign, pattern, new in _CONTRACTIONS)
 _TOKEN = re.compile(r"[a-z0-9]+(?:['@._+-][a-z0-9]+)*")
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
 _IRREGULAR = {
@@ -65,9 +69,10 @@ def normal(text: str) -> str:
     >>> normal("I can't add seven GB, I'm sorry")
     'i can not add 7 gb, i am sorry'
     """
-    text = text.lower()
-    for pattern, new in _RULES:
-        text = pattern.sub(new, text)
+    text = text.lower().translate(_SIGNS)
+    for sign, pattern, new in _RULES:
+        if sign in text:
+            text = pattern.sub(new, text)
     return _NUMBER.sub(_counted, _TYPO.sub(lambda m: _TYPOS[m[0]], text))
 
 
