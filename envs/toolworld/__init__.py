@@ -16,7 +16,8 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     users        the scripted user                      mind       what he keeps in mind, and agreed to
     speech/      what he makes of an agent's words      phrases    how he says what is no request
     small        the user of the small language         facts      typed values in free text
-    spoken       a language model as the user
+    spoken       a language model as the user           proposals  the tool ``propose``
+    sentences    scores labelled sentences by what the user does
     files/       domains given as tau-bench-style files
     desk/ retail/ airline/ telecom/ apps/               the domains
 """

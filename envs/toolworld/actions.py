@@ -12,7 +12,7 @@ from turnwise.envs.toolworld.domain import Domain, as_json
 from turnwise.envs.toolworld.facts import stated
 from turnwise.envs.toolworld.mind import UserState, unconfirmed
 from turnwise.envs.toolworld.reward import worth
-from turnwise.envs.toolworld.speech.reading import LONGEST, understand
+from turnwise.envs.toolworld.speech.reading import LONGEST, Proposal, understand
 from turnwise.envs.toolworld.state import ToolState
 from turnwise.envs.toolworld.users import STOP, respond
 from turnwise.tasks.core import Json, canonical
@@ -33,6 +33,8 @@ _TAKEN_BACK = re.compile(
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+PROPOSED = "I propose:"
+"""How a proposal by tool begins where it is put into words for a user who is played (proposals.py)."""
 MOST_CALLS = 8
 """Calls that one message may make."""
 
@@ -156,7 +158,8 @@ def hear_user(state: ToolState, text: str) -> ToolState:
         return state._replace(current_agent="agent", opened=True)
     case = state.case
     answer = respond(case.domain, case.story, state.user, state.db, state.pending)
-    heard = understand(case.domain.lexicon, state.pending).proposal
+    by_tool = state.pending.startswith(PROPOSED)
+    heard = Proposal() if by_tool else understand(case.domain.lexicon, state.pending).proposal
     offered = heard if heard.actions else state.user.offered
     agreed = state.user.agreed
     verdict = says_yes(text)

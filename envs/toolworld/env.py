@@ -23,6 +23,7 @@ from turnwise.envs.toolworld.actions import (
 )
 from turnwise.envs.toolworld.cases import case_of, domain_of
 from turnwise.envs.toolworld.knobs import knobs_of
+from turnwise.envs.toolworld.proposals import PROPOSE, put, tools_with
 from turnwise.envs.toolworld.speech.reading import Proposal
 from turnwise.envs.toolworld.spoken import GREETING, answer
 from turnwise.envs.toolworld.state import ToolState, ToolWorldCase, begin
@@ -52,7 +53,9 @@ class _DomainTools:
 
     def __get__(self, env: ToolWorldEnv | None, cls: type[ToolWorldEnv]) -> tuple[Tool, ...]:
         now = env._snapshot if env is not None else None
-        return now.state.case.domain.tools if now is not None else domain_of("desk").tools
+        if env is None or now is None:
+            return domain_of("desk").tools
+        return tools_with(now.state.case.domain, proposals=env.propose)
 
 
 class ToolWorldEnv(AgentEnv[ToolState]):
@@ -63,6 +66,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         call_rewards: weight of ToolRL's three parts: a valid call, the right tool, the right arguments; each
             planned call pays once.
         violation_cost: charged for each rule of the policy that a call breaks.
+        propose: offer the tool ``propose(action, arguments, cost)``, which asks the user for a yes bound to just that.
         user: who plays the user, whatever the task says: ``scripted``, ``agent`` (another agent), or a language model
             behind a server, ``openai:MODEL@URL``, ``vllm:MODEL`` or ``recorded:FILE`` (worlds/speaking).
         record: the file in which a language model's answers are kept, so that forks and replays find them; the default is
@@ -90,11 +94,13 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         shaping: float = 0.0,
         call_rewards: float = 0.0,
         violation_cost: float = 0.1,
+        propose: bool = False,
         user: str = "",
         record: str = "",
         render_mode: str | None = None,
     ) -> None:
         super().__init__(shaping=shaping, render_mode=render_mode)
+        self.propose = propose
         self.user = check_player(user, "user")
         self.record = record
         if is_spec(user) or (not user and default_spec()):
@@ -134,7 +140,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
 
     def tools_for(self, agent: str) -> tuple[Tool, ...]:
         domain = self.state.case.domain
-        return user_tools(domain) if agent == "user" else domain.tools
+        return user_tools(domain) if agent == "user" else tools_with(domain, proposals=self.propose)
 
     # --- play ------------------------------------------------------------------------------------
 
@@ -152,10 +158,25 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     def transition(self, state: ToolState, action: Message) -> Transition[ToolState]:
         if state.current_agent == "user":
             return self._user_turn(state, action)
-        calls = calls_of(action, state.case.domain.tools)
+        calls = calls_of(action, self.tools_for("agent"))
+        if self.propose and any(call.name == PROPOSE.spec.name for call in calls):
+            return self._propose(state, calls)
         if calls:
             return self._use(state, calls, told_apart=bool(action.tool_calls))
         after, said = hear(state, words_of(action))
+        return self._to_user(state, after, said)
+
+    def _propose(self, state: ToolState, calls: Sequence[ToolCall]) -> Transition[ToolState]:
+        """Put a proposal to the user, whose words are the tool's result."""
+        if len(calls) > 1:
+            raise ToolError("Propose one thing at a time, and wait for the answer.")
+        made = put(state, calls[0])
+        if not state.case.played:
+            return self._then(state, made.state, made.text)
+        return self._to_user(state, made.state, made.asked)
+
+    def _to_user(self, state: ToolState, after: ToolState, said: str) -> Transition[ToolState]:
+        """What was said reaches a user who is another agent, or the language model answers it."""
         speaker = self._speaker(self.task) if after.current_agent == "user" else None
         if speaker is None:
             return self._then(state, after, said)

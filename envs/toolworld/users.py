@@ -110,6 +110,11 @@ def _no(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnsw
     return _next(domain, story, user, db)
 
 
+def consent_to(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer:
+    """The user's answer to a proposal."""
+    return _consent(domain, story, story.stages[user.stage], user, db, heard)
+
+
 def _consent(
     domain: Domain, story: Story, stage: Stage, user: UserState, db: Database, heard: Heard
 ) -> UserAnswer:

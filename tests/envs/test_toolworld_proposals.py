@@ -1,0 +1,115 @@
+"""The tool ``propose`` binds a yes to an action, its arguments and its price; labelled sentences are scored by deeds."""
+# pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnboundVariable=false
+
+import json
+from pathlib import Path
+
+import pytest
+
+from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import make
+from turnwise.envs.toolworld.sentences import score, score_all
+from turnwise.tasks.core import Split, derive_rng
+from turnwise.tools.core import ToolCall
+
+OPEN = Path(__file__).parent / "toolworld_sentences" / "open.jsonl"
+
+
+def begun(domain, tool, **knobs):
+    """A conversation whose plan has a write of this tool, at the point where it needs a yes."""
+    env = make("turnwise/ToolWorld-v0", propose=True)
+    for index in range(300):
+        task = make("turnwise/ToolWorld-v0").generate(
+            derive_rng("propose", domain, index), Split.TRAIN, domains=[domain], requests=1, traps=0, **knobs
+        )
+        env.reset(seed=0, options={"task": task})
+        if any(step.name == tool for step in env.state.case.planned):
+            break
+    while isinstance(step := env.gold(env.state), Message) or "proceed" not in step:
+        env.step(step)
+    return env
+
+
+def write_of(env, tool):
+    return next(step for step in env.state.case.planned if step.name == tool)
+
+
+def propose(env, action, arguments, cost):
+    call = ToolCall("propose", {"action": action, "arguments": arguments, "cost": cost}, "c")
+    return env.step(Message("assistant", "", (call,)))
+
+
+def call(env, step):
+    return env.step(Message("assistant", "", (ToolCall(step.name, dict(step.arguments), "c"),)))
+
+
+def test_a_yes_to_a_proposal_is_a_yes_to_just_that():
+    env = begun("telecom", "add_data", changes=0)
+    step = write_of(env, "add_data")
+    cost = f"${2.5 * step.arguments['gigabytes']:.2f}"
+    start = env.snapshot()
+    propose(env, "add_data", dict(step.arguments), cost)
+    assert env.state.user.agreed
+    call(env, step)
+    assert env.state.broken == ()
+    while env.now.end is None:
+        ended = env.step(env.gold(env.state))
+    assert ended.info["end"] is EndReason.SOLVED
+    for action, arguments, price, broken in (
+        (
+            "add_data",
+            {**step.arguments, "gigabytes": step.arguments["gigabytes"] + 1},
+            cost,
+            ("unconfirmed",),
+        ),
+        ("add_data", dict(step.arguments), "$0.00", ("cost_untold",)),
+        ("set_roaming", {"line_id": step.arguments["line_id"], "enabled": True}, "$0.00", ("unconfirmed",)),
+    ):
+        env.restore(start)
+        propose(env, action, arguments, price)
+        call(env, step)
+        assert env.state.broken == broken, (action, price)
+
+
+def test_a_proposal_that_cannot_be_read_is_told_and_changes_nothing():
+    env = begun("telecom", "add_data", changes=0)
+    step = write_of(env, "add_data")
+    for action, arguments, cost, why in (
+        ("get_line", {}, "$1", "Propose one of"),
+        ("add_data", {"line_id": "L1"}, "$1", "gigabytes"),
+        ("add_data", dict(step.arguments), "much", "in dollars"),
+    ):
+        told = propose(env, action, arguments, cost)
+        assert told.info["bad_action"]
+        assert why in str(told.observation)
+        assert not env.state.user.agreed
+    assert "propose" not in {made.spec.name for made in make("turnwise/ToolWorld-v0").tools}
+
+
+def test_a_change_of_mind_comes_at_a_proposal_too():
+    env = begun("telecom", "change_plan", changes=1)
+    step = write_of(env, "change_plan")
+    wrong = next(plan for plan in env.state.db.tables["plans"] if plan != step.arguments["plan_id"])
+    propose(env, "change_plan", {**step.arguments, "plan_id": wrong}, "$10.00")
+    assert not env.state.user.agreed
+
+
+def test_open_sentences_are_understood_and_none_is_fatal():
+    lines = [json.loads(line) for line in OPEN.read_text("utf-8").splitlines()]
+    scores = score_all(lines)
+    assert sum(found.understood for found in scores) >= 0.95 * len(lines)
+    assert not [found.id for found in scores if found.fatal]
+
+
+@pytest.mark.parametrize(
+    ("text", "fatal"),
+    [("Goodbye, have a nice day.", False), ("Shall I cancel order W88877, as no longer needed?", True)],
+)
+def test_the_score_sees_deeds_and_not_what_was_meant(text, fatal):
+    line = {
+        "id": "x", "domain": "retail", "text": text, "should": ["wait"], "must_not": ["consent", "end_talk"], "label": {"act": "hold"},
+        "context": {"request": "Cancel order W88877, no longer needed", "last_user": "Please cancel order W88877.", "proposed": None},
+    }  # fmt: skip
+    assert score(line).fatal is fatal
