@@ -10,11 +10,13 @@ import yaml
 
 from turnwise.envs.swe.baseline import baseline_of
 from turnwise.envs.swe.draw import Drawing, Tally
-from turnwise.envs.swe.layout import laid_out, needs_of
+from turnwise.envs.swe.layout import laid_out
+from turnwise.envs.swe.needs import needs_of
 from turnwise.envs.swe.packages import (
     Package,
     added_folder,
     fetch,
+    holds_itself,
     packages,
     read_packages,
     repository,
@@ -23,7 +25,6 @@ from turnwise.envs.swe.packages import (
 from turnwise.envs.swe.sdists import packed, sdists_of, unpack
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.core import Backend
-from turnwise.tools.sandbox.roots import build_root
 
 
 class AddedPackage(NamedTuple):
@@ -107,9 +108,7 @@ def _added(backend: Backend, package: Package, tries: int) -> AddedPackage:
         raise TurnwiseError(
             f"{package.name} has nothing at {package.source}.", "Correct `source` in the YAML."
         )
-    top = package.source.rpartition("/")[2].lower()
-    there = {item.name.lower() for item in build_root(package.root).glob("usr/**/dist-packages/*")}
-    if top in there:
+    if holds_itself(package):
         raise TurnwiseError(
             f"The sandbox holds {package.name} itself, because something else needs it: an agent could read the repair there.",
             "Take another package.",

@@ -1,24 +1,18 @@
-"""Finds out by looking how a repository is laid out, and what its tests need beside what every sandbox has."""
+"""Finds out by looking how a repository is laid out: where the package is, and where its tests."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from email.parser import Parser
 from pathlib import PurePosixPath
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
-from turnwise.envs.swe.packages import ROOT, Package
+from turnwise.envs.swe.packages import Package
 from turnwise.errors import TurnwiseError
 
 _PATTERNS = ("test_*.py", "*_test.py", "tests.py")
-_EXTRAS = ("", "test", "tests", "testing")
-_TOOLS = frozenset(
-    ("pytest", "pytest-cov", "coverage", "tox", "flake8", "mypy", "black", "ruff", "pre-commit", "isort")
+_NO_PACKAGES = frozenset(
+    ("tests", "test", "docs", "doc", "examples", "scripts", "tools", "benchmarks", "build")
 )
-_MISSING = re.compile(r"No module named '([\w.]+)'")
 
 
 def laid_out(name: str, version: str, files: Mapping[str, bytes]) -> Package:
@@ -52,39 +46,6 @@ def laid_out(name: str, version: str, files: Mapping[str, bytes]) -> Package:
     )
 
 
-def needs_of(name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """What a package and its tests require by its metadata, beside what every sandbox has and what only developers use."""
-    there = (
-        {canonicalize_name(one.partition("==")[0]) for one in ROOT.pip} | _TOOLS | {canonicalize_name(name)}
-    )
-    text = next((files[path] for path in ("PKG-INFO",) if path in files), b"").decode("utf-8", "replace")
-    found: dict[str, str] = {}
-    for line in Parser().parsestr(text).get_all("Requires-Dist") or ():
-        try:
-            need = Requirement(str(line))
-        except InvalidRequirement:
-            continue
-        wanted = any(
-            not need.marker or need.marker.evaluate({"extra": extra, "python_version": "3.11"})
-            for extra in _EXTRAS
-        )
-        if wanted and canonicalize_name(need.name) not in there:
-            found[canonicalize_name(need.name)] = f"{need.name}{need.specifier}"
-    return tuple(found[key] for key in sorted(found))
-
-
-def missing_modules(details: Iterable[str], package: Package) -> tuple[str, ...]:
-    """Modules that tests could not import, as names of distributions; not the package itself nor its tests."""
-    own = {
-        PurePosixPath(package.source).name.removesuffix(".py"),
-        package.tests.partition("/")[0],
-        "tests",
-        "test",
-    }
-    names = {match.partition(".")[0] for text in details for match in _MISSING.findall(text)}
-    return tuple(sorted(names - own))
-
-
 def _sources(name: str, files: Mapping[str, bytes]) -> Iterable[str]:
     """Where the package may be: by its name first, then what else is a package at the top."""
     for module in dict.fromkeys((_module(name), _module(name).removeprefix("python_"), *_listed(files))):
@@ -96,10 +57,17 @@ def _sources(name: str, files: Mapping[str, bytes]) -> Iterable[str]:
 
 
 def _listed(files: Mapping[str, bytes]) -> Iterable[str]:
-    """What a source distribution says that it installs."""
+    """What a source distribution says that it installs; else the one folder at the top (or in src) that is a package."""
     for path in sorted(files):
         if path.endswith(".egg-info/top_level.txt"):
             yield from files[path].decode("utf-8", "replace").split()
+    found = {
+        parts[-2]
+        for parts in (PurePosixPath(path.removeprefix("src/")).parts for path in files)
+        if len(parts) == 2 and parts[1] == "__init__.py" and parts[0] not in _NO_PACKAGES
+    }
+    if len(found) == 1:
+        yield from found
 
 
 def _module(name: str) -> str:

@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from turnwise.errors import InfraError, NotFoundError, TurnwiseError
 from turnwise.tools.sandbox.core import Root
+from turnwise.tools.sandbox.roots import build_root
 
 ROOT = Root(
     pip=(
@@ -126,6 +127,17 @@ def _package(name: str, row: Mapping[str, Any], place: str) -> Package:
         raise TurnwiseError(f"{place}: {name} has no {lacking[0]}.", _FORM)
     texts = {key: str(value) for key, value in row.items() if key != "needs"}
     return Package(name, **texts, needs=tuple(str(need) for need in row.get("needs") or ()))
+
+
+def holds_itself(package: Package) -> bool:
+    """Whether the root of a package's sandboxes holds the package, because something else needs it: a repair could be read there.
+
+    Raises:
+        SandboxError: the root cannot be built.
+    """
+    top = PurePosixPath(package.source).name.removesuffix(".py").lower()
+    there = build_root(package.root).glob("usr/**/dist-packages/*")
+    return top in {item.name.lower().removesuffix(".py") for item in there}
 
 
 def get_package(name: str) -> Package:

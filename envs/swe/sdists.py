@@ -12,7 +12,8 @@ from typing import NamedTuple
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import Version
 
-from turnwise.envs.swe.layout import laid_out, needs_of
+from turnwise.envs.swe.layout import laid_out
+from turnwise.envs.swe.needs import needs_of
 from turnwise.envs.swe.packages import Package, cache_folder, fetch, index_links, unpacked
 from turnwise.errors import TurnwiseError
 

@@ -9,7 +9,8 @@ from turnwise.envs.swe import add as adding
 from turnwise.envs.swe.add import add
 from turnwise.envs.swe.history import ReleaseRange, build_releases
 from turnwise.envs.swe.hunks import changes_between, edits_of, fewest, undone
-from turnwise.envs.swe.layout import laid_out, needs_of
+from turnwise.envs.swe.layout import laid_out
+from turnwise.envs.swe.needs import needs_for, needs_of
 from turnwise.envs.swe.packages import Package, packages, read_packages
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.sdists import packed, sdists_of
@@ -105,10 +106,16 @@ def test_what_a_release_repaired_becomes_tasks(cache):
             },
         )
     heard = []
-    history, out = ReleaseRange("mint", folder=cache), cache / "tasks.jsonl"
+    history, out = [ReleaseRange("mint", folder=cache)], cache / "tasks.jsonl"
     (report,) = build_releases(isolated_backend(), history, out, say=heard.append)
     assert heard == [report]
-    assert report.fates == {"missing names": 1, "test functions": 2, "tasks": 2}
+    assert report.fates == {
+        "tests": 4,
+        "tests that lack a name": 1,
+        "tests that fail on older code": 2,
+        "cuts": 2,
+        "tasks": 2,
+    }
     tasks = {one.where: one for one in load_instances(out)}
     assert set(tasks) == {"count", "join"}
     assert "took two spaces for an empty word" in tasks["count"].issue
@@ -173,11 +180,28 @@ def test_needs_come_from_metadata():
     lines = ("Name: mint", "Requires-Dist: rich>=13", "Requires-Dist: pytest-cov; extra == 'test'",
              "Requires-Dist: attrs; extra == 'test'", "Requires-Dist: lxml<6; extra == 'tests'",
              "Requires-Dist: sphinx; extra == 'docs'")  # fmt: skip
-    assert needs_of("mint", {"PKG-INFO": "\n".join(lines).encode()}) == ("lxml<6", "rich>=13")
+    assert needs_of("mint", {"PKG-INFO": "\n".join(lines).encode()}) == ("lxml<6", "rich")
     root = Package("mint", "1", "mint", "tests", needs=("rich",)).root
     assert root.pip[-1] == "rich"
-    assert read_packages("mint: {version: 1, source: mint, tests: t, needs: [rich]}", "x")["mint"].needs == (
-        "rich",
+    row = "mint: {version: 1, source: mint, tests: t, needs: [rich]}"
+    assert read_packages(row, "x")["mint"].needs == ("rich",)
+
+
+def test_what_is_missing_is_looked_up_where_it_is_declared():
+    package = Package("mint", "1", "mint", "tests")
+    files = {
+        "tox.ini": b"[testenv]\ndeps =\n  py311: sniffs>=2,<3\n  pytest\n",
+        "requirements-dev.txt": b"-r other.txt\nrich==13.1  # shows\n",
+        "pyproject.toml": b"[dependency-groups]\ntest = ['beautifulsoup4>4']\n",
+        "mint/__init__.py": b"",
+    }
+    details = [
+        f"ModuleNotFoundError: No module named '{name}'"
+        for name in ("rich.table", "bs4", "tests.a", "mint.b", "attr_x")
+    ]
+    assert needs_for(details, package, files) == ("attr-x", "beautifulsoup4", "rich==13.1")
+    assert needs_for(["fixture 'sniffs' not found", "No module named 'yaml'"], package, files) == (
+        "sniffs<3",
     )
 
 
@@ -188,4 +212,4 @@ def test_a_folder_of_source_distributions_lists_versions_in_order(cache):
     with pytest.raises(TurnwiseError, match="no source distribution"):
         sdists_of("other", folder=cache)
     with pytest.raises(TurnwiseError, match="two are needed"):
-        build_releases(None, ReleaseRange("mint", since="1.10", folder=cache), cache / "out.jsonl")
+        build_releases(None, [ReleaseRange("mint", since="1.10", folder=cache)], cache / "out.jsonl")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from turnwise.cli.answer import VerbResult
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
+    from turnwise.envs.swe.history import Budget, ReleaseRange
     from turnwise.tools.sandbox.core import Backend
 
 
@@ -21,6 +22,7 @@ def swe(
     tasks: int = 0,
     since: str = "",
     until: str = "",
+    pairs: int = 0,
     sdists: Path | None = None,
     out: Path | None = None,
     seed: int = 0,
@@ -33,11 +35,13 @@ def swe(
     Args:
         action: add or build.
         what: add: a YAML file, a folder of a repository, or a name of the package index (NAME or NAME==VERSION). build:
-            names of packages that are listed, all if none is named; with --releases any names of the index.
+            names of packages that are listed, all if none is named; with --releases any names of the index, or those of
+            envs/swe/releases.yaml.
         releases: build: what consecutive releases repaired, instead of bugs that are drawn.
-        tasks: build: how many there shall be (500). add: how many are made to see what a package yields (4).
+        tasks: build: how many there shall be (500; with --releases as many as there are). add: how many are made to see what a package yields (4).
         since: With --releases: the first version.
         until: With --releases: the last version.
+        pairs: With --releases: only the last so many pairs of each package.
         sdists: With --releases: a folder of source distributions, instead of the package index.
         out: build: the file of tasks; the cache's, which suites such as swe/built and swe/releases read, if none is named.
         seed: build: another stream of bugs.
@@ -60,11 +64,12 @@ def swe(
         return _add(sandboxes, what, tasks or 4)
     place = out or tasks_file("releases" if releases else "tasks")
     if releases:
+        from turnwise.envs.swe.history import Budget, ReleaseRange, read_ranges, release_list
+
+        ranges = [ReleaseRange(name, since, until, sdists, pairs) for name in what]
         if not what:
-            raise TurnwiseError(
-                "Releases of which package?", "turnwise swe build --releases tomlkit --since 0.12.5"
-            )
-        return _releases(sandboxes, what, since, until, sdists, place, minutes)
+            ranges = [one._replace(pairs=pairs) for one in read_ranges(release_list())]
+        return _releases(sandboxes, ranges, place, Budget(tasks, minutes))
     options = {"seed": seed, "workers": workers, "minutes": minutes}
     return _build(sandboxes, what, tasks or 500, place, options)
 
@@ -117,30 +122,17 @@ def _build(
     return VerbResult(built.to_json(), show, code=0 if built.total >= tasks else 1)
 
 
-def _releases(
-    backend: Backend,
-    names: tuple[str, ...],
-    since: str,
-    until: str,
-    folder: Path | None,
-    out: Path,
-    minutes: float,
-) -> VerbResult:
+def _releases(backend: Backend, ranges: Sequence[ReleaseRange], out: Path, budget: Budget) -> VerbResult:
     import sys
 
-    from turnwise.envs.swe.history import ReleaseRange, build_releases
+    from turnwise.envs.swe.history import build_releases
 
     def say(report: object) -> None:
         print(f"✓ {report}", file=sys.stderr, flush=True)
 
-    reports = [
-        report
-        for name in names
-        for report in build_releases(
-            backend, ReleaseRange(name, since, until, folder), out, minutes=minutes, say=say
-        )
-    ]
-    made = sum(report.fates.get("tasks", 0) for report in reports)
+    reports = build_releases(backend, ranges, out, budget=budget, say=say)
+    made = sum(report.tasks for report in reports)
+    packages = len({report.package for report in reports if report.tasks})
     rows: list[Any] = [
         {"pair": [report.package, report.older, report.newer], "problem": report.problem, "fates": report.fates,
          "steps": [step._asdict() for step in report.steps]}
@@ -148,9 +140,9 @@ def _releases(
     ]  # fmt: skip
 
     def show(console: SafeConsole) -> None:
-        console.print(f"{made} tasks of {len(reports)} pairs of releases in {out}")
+        console.print(f"{made} tasks of {packages} packages, from {len(reports)} pairs of releases, in {out}")
 
-    return VerbResult({"tasks": made, "pairs": rows}, show, code=0 if made else 1)
+    return VerbResult({"tasks": made, "packages": packages, "pairs": rows}, show, code=0 if made else 1)
 
 
 VERBS: dict[str, Callable[..., VerbResult]] = {"swe": swe}

@@ -1,0 +1,35 @@
+"""What a changelog says anew about a repair, in the words of who ran into it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from turnwise.envs.swe.sdists import Unpacked
+
+_COMMON = frozenset(("test", "tests", "error", "assert", "with"))
+
+
+def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) -> str:
+    """What the newer release's changelog says anew about these words, without marks and numbers; empty where nothing fits.
+
+    Two words must fit; the name of the function counts as one more.
+    """
+    seen = {word for text in words for word in _words(text)}
+    best: tuple[int, str] = (1, "")
+    for path, data in newer.files.items():
+        if "/" in path or not re.match(r"(change|history|news)", path, re.IGNORECASE):
+            continue
+        known = set(older.files.get(path, b"").decode("utf-8", "replace").splitlines())
+        for line in data.decode("utf-8", "replace").splitlines():
+            shared = len(_words(line) & seen) + (len(where) > 3 and where in line)
+            if line not in known and line.lstrip().startswith(("-", "*", "+")) and shared > best[0]:
+                best = shared, line
+    text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", best[1].lstrip("-*+ \t"))
+    return re.sub(
+        r"^(fix(e[sd])?|repair(s|ed)?)\b:?\s*", "", " ".join(text.split()), flags=re.IGNORECASE
+    ).strip(" .:")
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Za-z]{4,}", text)} - _COMMON
