@@ -46,8 +46,8 @@ class Budget(NamedTuple):
 
     tasks: int = 0
     minutes: float = 1e9
-    most: int = 12
-    seconds: float = 240.0
+    most: int = 6
+    seconds: float = 180.0
     package_seconds: float = 1200.0
 
 

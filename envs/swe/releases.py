@@ -36,7 +36,7 @@ class ReleasePair:
     """Two releases that follow each other, and the tasks in between: at most ``most``, within ``seconds`` of wall time."""
 
     def __init__(
-        self, backend: Backend, older: Unpacked, newer: Unpacked, *, most: int = 12, seconds: float = 240.0
+        self, backend: Backend, older: Unpacked, newer: Unpacked, *, most: int = 6, seconds: float = 180.0
     ) -> None:
         self._backend, self._older, self._newer = backend, older, newer
         self._most, self._deadline = most, time.monotonic() + seconds
