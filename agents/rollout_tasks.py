@@ -103,7 +103,7 @@ rollout = blocking(rollout_async)
 def requests_for(
     suite: Suite, split: Split | str, *, episodes: int = 200, k: int = 1, seed: int = 0
 ) -> list[Request]:
-    """The episodes of an evaluation: the first ``ceil(episodes / k)`` tasks of the split, k times each.
+    """The episodes of an evaluation: the first ``ceil(episodes / k)`` tasks of the split, k times each; of a list no more than it has.
 
     Seeds have 53 bits, so that JSON readers with floating-point numbers keep them exactly.
     """
@@ -117,9 +117,12 @@ def requests_for(
         split = Split(split)
     except ValueError:
         raise NotFoundError("split", str(split), (known.value for known in Split)) from None
+    count = math.ceil(episodes / k)
+    if suite.listed and suite.size:
+        count = min(count, suite.size)
     return [
         Request(task, derive_rng("evaluate", suite.name, split.value, seed, index, run).getrandbits(53))
-        for index, task in enumerate(suite_tasks(suite, split, math.ceil(episodes / k)))
+        for index, task in enumerate(suite_tasks(suite, split, count))
         for run in range(k)
     ]
 

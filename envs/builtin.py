@@ -77,6 +77,19 @@ ENVS = {
     ),
 }
 
+FILE_ENVS = {
+    "turnwise/Image-v0": (
+        "turnwise.envs.images.env:ImageEnv",
+        "Working in the image that a task brings: rows of SWE-bench's kind, folders of Harbor and Terminal-Bench.",
+    ),
+}
+"""Environments that have no tasks of their own, only those of files that a user names."""
+
+FORMS = {
+    "swebench": "turnwise.envs.images.tasks:rows_suite",
+    "harbor": "turnwise.envs.images.tasks:folders_suite",
+}
+"""Suites that are named by a form and a path."""
 
 RIVALS = {
     "turnwise/Search-v0": "turnwise.envs.search.rivals:RIVALS",
@@ -89,7 +102,7 @@ def register_gymnasium() -> None:
     """Make our ids known to ``gymnasium.make``."""
     import gymnasium
 
-    for name, (entry_point, _) in ENVS.items():
+    for name, (entry_point, _) in (ENVS | FILE_ENVS).items():
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point=entry_point)
 
@@ -100,11 +113,13 @@ def register_all() -> None:
 
     import yaml
 
-    from turnwise.envs.registry import register, register_suite
+    from turnwise.envs.registry import register, register_form, register_suite
     from turnwise.tasks.core import Suite
 
-    for name, (entry_point, about) in ENVS.items():
+    for name, (entry_point, about) in (ENVS | FILE_ENVS).items():
         register(name, entry_point, about, rivals=RIVALS.get(name, ""))
+    for form, entry_point in FORMS.items():
+        register_form(form, entry_point)
     for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             for name, suite in yaml.safe_load(file.read_text("utf-8")).items():

@@ -54,6 +54,7 @@ class EnvEntry(NamedTuple):
 
 _envs: dict[str, EnvEntry] = {}
 _suites: dict[str, Suite] = {}
+_forms: dict[str, str] = {}
 
 
 def register(name: str, entry_point: str, about: str, *, rivals: str = "") -> None:
@@ -110,6 +111,20 @@ def register_suite(suite: Suite) -> None:
     if _suites.get(suite.name, suite) != suite:
         raise EnvError(f"The suite name {suite.name!r} is taken.", "Choose another name.")
     _suites[suite.name] = suite
+
+
+def register_form(form: str, entry_point: str) -> None:
+    """Register a form of files whose tasks ``FORM:PATH`` names as a suite.
+
+    Args:
+        form: the word before the colon.
+        entry_point: where the function is that makes the suite of a path: ``module:function``.
+
+    Raises:
+        EnvError: the word is taken by another function.
+    """
+    if _forms.setdefault(form, entry_point) != entry_point:
+        raise EnvError(f"The form {form!r} is taken by {_forms[form]}.", "Choose another word.")
 
 
 def env_entries() -> list[EnvEntry]:
@@ -215,7 +230,8 @@ def get_suite(name: str) -> Suite:
     'turnwise/Shop-v0'
 
     Args:
-        name: as `turnwise list suites` has it, or where an environment is written (``path/to/file.py``).
+        name: as `turnwise list suites` has it, where an environment is written (``path/to/file.py``), or the form and the
+            place of published tasks (``humaneval:HumanEval.jsonl``).
 
     Returns:
         The suite: a name for generated tasks, in splits; ``size`` says where they repeat.
@@ -224,6 +240,10 @@ def get_suite(name: str) -> Suite:
         NotFoundError: there is none; the nearest is named.
     """
     _load_everything()
+    form, _, path = name.partition(":")
+    if path and form in _forms:
+        module, _, function = _forms[form].rpartition(":")
+        return getattr(importlib.import_module(module), function)(path)
     if is_source(name):
         return environment_suites(resolve(name))[0]
     if name not in _suites:
@@ -268,10 +288,11 @@ def suite_tasks(suite: Suite, split: Split, n: int, *, start: int = 0) -> Iterat
     """
     cls, what = env_class(suite.env), f"generate() of {suite.env}"
     for index in range(start, start + n):
+        knobs = {**suite.knobs, "index": index % suite.size} if suite.listed and suite.size else suite.knobs
         try:
-            task = limited(what, GENERATE_S, cls.generate, suite.rng(split, index), split, **suite.knobs)
+            task = limited(what, GENERATE_S, cls.generate, suite.rng(split, index), split, **knobs)
         except TypeError:
-            check_generate(cls, suite.knobs)
+            check_generate(cls, knobs)
             raise
         yield check_task(cls, task)
 

@@ -128,6 +128,9 @@ class Suite:
     It can be asked for as many tasks as wanted. ``size`` says where they repeat: how many different ones 2,000
     training tasks are; None where tasks do not run out.
 
+    A ``listed`` suite is a published list: it has ``size`` tasks in a given order, the same in each split, and its generator is
+    told the ``index`` of the one that is wanted.
+
     Task ``index`` of a split is a function of (name, split, index) alone, so two people who evaluate
     on the first 200 test tasks evaluate on the same 200.
     """
@@ -137,6 +140,7 @@ class Suite:
     about: str
     knobs: Mapping[str, Json] = field(default_factory=dict[str, Json])
     size: int | None = None
+    listed: bool = False
 
     def rng(self, split: Split, index: int) -> random.Random:
         """The generator from which task ``index`` of ``split`` is made."""

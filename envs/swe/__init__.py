@@ -12,8 +12,8 @@ are the arguments of ``tasks.draw_task``.
     suite, inside/     running tests in a sandbox, and the programs that do
     packages, small/   repositories that bugs are put into
     build: draw, mutate, operators, source, issue, baseline, warm, verify    making tasks and validating them
-    add, layout, sdists                  packages of users: from an index, a folder, a YAML
-    history: releases, hunks             real bugs: what a release repaired
+    add, layout, needs, sdists           packages of users: from an index, a folder, a YAML
+    history: releases, hunks, cut, changelog, pairs    real bugs: what a release repaired
     adopt: importers, diffs              tasks of others
     attacks, impostors, redteam          agents that attack instead of repairing
 """

@@ -1,7 +1,7 @@
 """Tasks of others: SWE-bench, SWE-Gym and SWE-smith instances (JSONL), Harbor and terminal-bench folders.
 
-What is read here is data; to play it, the machine needs the Docker image that it names. SWE-bench's instances and
-these folders keep their own tests, which run in that image (:func:`judge_script`).
+What is read here is data; to play it, the machine needs the Docker image that it names (:mod:`turnwise.envs.images`). SWE-bench's
+instances and these folders keep their own tests, which run in that image (:func:`judge_script`).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Foreign(pydantic.BaseModel):
     test_patch: str = ""
     image: str = ""
     reverse: bool = False
+    test_command: str = ""
     fail_to_pass: tuple[str, ...] = pydantic.Field(
         validation_alias=pydantic.AliasChoices("FAIL_TO_PASS", "fail_to_pass")
     )
@@ -81,12 +82,17 @@ def _instance(row: Mapping[str, Any]) -> Foreign:
     # Published images: https://hub.docker.com/u/swebench; a "__" may not be in a name there.
     default = f"swebench/sweb.eval.x86_64.{name.replace('__', '_1776_').lower()}:latest"
     image = row.get("image_name") or row.get("docker_image") or default
-    return Foreign.model_validate({**row, "image": image, "reverse": smith})
+    installed = row.get("install_config") or {}
+    command = row.get("test_cmd") or (installed.get("test_cmd", "") if isinstance(installed, dict) else "")
+    return Foreign.model_validate({**row, "image": image, "reverse": smith, "test_command": command})
 
 
 @dataclass(frozen=True)
 class FolderTask:
-    """A task of Harbor or terminal-bench: an instruction, a Dockerfile, a test script that judges, a solution."""
+    """A task of Harbor or terminal-bench: an instruction, a Dockerfile, a test script that judges, a solution.
+
+    ``image`` is one that is ready, where the task names it instead of a Dockerfile.
+    """
 
     name: str
     instruction: str
@@ -96,6 +102,7 @@ class FolderTask:
     solution: str
     seconds: float
     agent_seconds: float
+    image: str = ""
 
 
 def read_folder(folder: Path) -> FolderTask:
@@ -131,15 +138,17 @@ def judge_script(task: FolderTask) -> str:
 
 def _harbor(folder: Path) -> FolderTask:
     about = tomllib.loads(_read(folder / "task.toml"))
+    image = str(about.get("environment", {}).get("docker_image", ""))
     return FolderTask(
         folder.name,
         _read(folder / "instruction.md"),
-        _read(folder / "environment" / "Dockerfile"),
+        _read(folder / "environment" / "Dockerfile", "" if image else None),
         _files(folder / "tests"),
         "test.sh",
         _read(folder / "solution" / "solve.sh", ""),
         float(about.get("verifier", {}).get("timeout_sec", 600)),
         float(about.get("agent", {}).get("timeout_sec", 600)),
+        image,
     )
 
 

@@ -67,24 +67,26 @@ class ReleasePair:
         failing = report.timed("older code", lambda: self._failing(base, older))
         cutter = Cutter(base, after, parts, lambda jobs: self._run(base.image, jobs), self._deadline)
         for cut in self._cuts(cutter, failing):
+            report.count("cuts")
             if report.tasks >= self._most:
                 report.count("cuts left: enough tasks")
-            elif time.monotonic() > self._deadline:
+                break
+            if time.monotonic() > self._deadline:
                 report.count("cuts left for want of time")
-            elif made := report.timed("judges", lambda: self._task(base, after, cut)):  # noqa: B023 (done at once)
+                break
+            if made := report.timed("judges", lambda: self._task(base, after, cut)):  # noqa: B023 (done at once)
                 yield made
         for fate, number in cutter.fates.items():
             report.count(fate, number)
 
-    def _cuts(self, cutter: Cutter, failing: frozenset[str]) -> list[Cut]:
-        """All cuts that are small enough, the smallest first; of some with the same changes one."""
+    def _cuts(self, cutter: Cutter, failing: frozenset[str]) -> Iterator[Cut]:
+        """Cuts that are small enough: of one function each, the smallest first; then those of several that explain the rest."""
         singles = self.report.timed("each function undone", cutter.singles)
-        rest = failing.difference(*(cut.tests for cut in singles))
-        more = self.report.timed("fewest changes", lambda: list(cutter.together(rest)))
-        small = [cutter.small(cut) for cut in (*singles, *more)]
-        found = {cut.changes: cut for cut in small if cut}
-        self.report.count("cuts", len(found))
-        return sorted(found.values(), key=lambda cut: (cut.lines, cut.changes))
+        yield from sorted(filter(None, map(cutter.small, singles)), key=lambda cut: (cut.lines, cut.changes))
+        more = cutter.together(failing.difference(*(cut.tests for cut in singles)))
+        while cut := self.report.timed("fewest changes", lambda: next(more, None)):
+            if small := cutter.small(cut):
+                yield small
 
     def _differ(self, older: Mapping[str, str]) -> bool:
         """Whether any test fails on the older code by behaviour, or cannot be collected: then there may be tasks.

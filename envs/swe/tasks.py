@@ -72,6 +72,10 @@ def _lines(path: Path) -> Iterator[Instance]:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise TurnwiseError(f"There are no tasks at {path}.", "Make them: turnwise swe build.") from None
+    except IsADirectoryError:
+        raise TurnwiseError(
+            f"{path} is a folder, not a file of tasks.", f"Task folders are the suite harbor:{path}"
+        ) from None
     for line in text.splitlines():
         if line.strip():
             yield Instance.from_json(json.loads(line))

@@ -62,12 +62,14 @@ class SandboxLimits:
 class Root:
     """A read-only root file system: Debian's Python and basic tools, and these packages beside them.
 
-    ``reference`` names a Docker image to use instead (docker only); it must have ``python3``.
+    ``reference`` names a Docker image to use instead (docker only); it must have ``python3``. ``workdir`` is where its working
+    folder lies, over what the image has there.
     """
 
     apt: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     reference: str = ""
+    workdir: str = "/work"
 
 
 @dataclass(frozen=True)

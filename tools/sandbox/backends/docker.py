@@ -7,6 +7,7 @@ process is killed; it is labelled with its owner, and what dead owners left is s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -99,17 +100,30 @@ class DockerBackend(Backend):
     def files_of(self, root: Root, folder: str) -> Layer:
         """What an image has in a folder, as a layer for the working folder (``/testbed`` of SWE-bench)."""
         reference, _ = self._reference(root)
-        container = self._connect().containers.create(reference, command=["true"], labels=_labels("files"))
+        with self.container(reference) as container, tempfile.TemporaryDirectory() as temporary:
+            stream, _ = container.get_archive(folder)
+            archive = Path(temporary, "files.tar")
+            with archive.open("wb") as file:
+                file.writelines(stream)
+            with tarfile.open(archive) as opened:
+                return Layer.from_tar(opened)
+
+    def client(self) -> Any:
+        """The connection to the daemon (``docker.DockerClient``).
+
+        Raises:
+            MissingDependencyError, SandboxError: there is none.
+        """
+        return self._connect()
+
+    @contextlib.contextmanager
+    def container(self, reference: str) -> Iterator[Any]:
+        """A container of an image that never runs, to look into it or to add files; removed afterwards."""
+        made = self._connect().containers.create(reference, command=["true"], labels=_labels("files"))
         try:
-            with tempfile.TemporaryDirectory() as temporary:
-                stream, _ = container.get_archive(folder)
-                archive = Path(temporary, "files.tar")
-                with archive.open("wb") as file:
-                    file.writelines(stream)
-                with tarfile.open(archive) as opened:
-                    return Layer.from_tar(opened)
+            yield made
         finally:
-            _remove(container)
+            _remove(made)
 
     def _connect(self) -> Any:
         import docker
@@ -155,12 +169,12 @@ class DockerBackend(Backend):
     def _make(self, image: SandboxImage, limits: SandboxLimits) -> LiveSandbox:
         from docker.errors import DockerException
 
-        uid = take_uid()
+        uid, folders = take_uid(), {**FOLDERS, "work": image.root.workdir}
         try:
             reference, path = self._reference(image.root)
             container = self._connect().api.create_container(
                 reference,
-                **_description(self._connect(), limits, uid.number),
+                **_description(self._connect(), limits, uid.number, folders),
                 name=f"turnwise-{os.getpid()}-{uuid.uuid4().hex[:12]}",
             )
         except DockerException as error:
@@ -178,14 +192,14 @@ class DockerBackend(Backend):
         except BaseException:
             destroy()
             raise
-        environment = environment_of(FOLDERS["tmp"], path=path)
+        environment = environment_of(folders["tmp"], path=path)
         return LiveSandbox(
             self,
             image,
             limits,
             supervisor,
             environment=environment,
-            workdir=FOLDERS["work"],
+            workdir=folders["work"],
             destroy=destroy,
         )
 
@@ -195,7 +209,7 @@ def _sandboxes(client: Any) -> list[Any]:
     return client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
 
 
-def _description(client: Any, limits: SandboxLimits, uid: int) -> dict[str, Any]:
+def _description(client: Any, limits: SandboxLimits, uid: int, folders: dict[str, str]) -> dict[str, Any]:
     """What makes the container a sandbox."""
     memory = limits.memory + limits.disk + 2 * limits.scratch + _OVERHEAD
     how = f"uid={uid},gid={uid},mode=0755,exec,nosuid,nodev"
@@ -207,9 +221,9 @@ def _description(client: Any, limits: SandboxLimits, uid: int) -> dict[str, Any]
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         tmpfs={
-            FOLDERS["work"]: f"size={limits.disk},nr_inodes={limits.inodes},{how}",
-            FOLDERS["tmp"]: small,
-            FOLDERS["shm"]: small,
+            folders["work"]: f"size={limits.disk},nr_inodes={limits.inodes},{how}",
+            folders["tmp"]: small,
+            folders["shm"]: small,
         },
         mem_limit=memory,
         memswap_limit=memory,
@@ -221,7 +235,7 @@ def _description(client: Any, limits: SandboxLimits, uid: int) -> dict[str, Any]
         log_config={"type": "none", "config": {}},
         init=False,
     )
-    told = settings(FOLDERS, limits, isolated=True)
+    told = settings(folders, limits, isolated=True)
     return {
         "command": ["-I", "-S", "-c", BOOT, told],
         "entrypoint": ["python3"],

@@ -1,0 +1,4 @@
+import sys
+
+steps, items = int(sys.argv[1]), sys.argv[2:]
+print(*items[steps:], *items[:steps])

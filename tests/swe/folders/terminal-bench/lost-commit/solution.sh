@@ -1,0 +1,2 @@
+#!/bin/bash
+cd /app/notes && git merge -q "HEAD@{1}"
