@@ -13,7 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from turnwise.envs.swe.baseline import Baseline
-from turnwise.envs.swe.hunks import Change, Part, fewest, parses, undone
+from turnwise.envs.swe.hunks import Change, ChangedPart, all_parse, fewest, undone
 from turnwise.envs.swe.suite import SuiteRun, TestResult
 from turnwise.envs.swe.warm import SuiteJob
 
@@ -27,7 +27,7 @@ _NAMELESS = re.compile(
 Run = Callable[[Sequence[SuiteJob]], list[SuiteRun]]
 
 
-class Cut(NamedTuple):
+class ReleaseCut(NamedTuple):
     """Changes that some tests fail without."""
 
     changes: tuple[Change, ...]
@@ -58,15 +58,20 @@ class Cutter:
     """The cuts of one pair of releases. ``fates`` counts what no cut was made of; ``deadline`` is of ``time.monotonic``."""
 
     def __init__(
-        self, base: Baseline, newer: Mapping[str, str], parts: Sequence[Part], run: Run, deadline: float
+        self,
+        base: Baseline,
+        newer: Mapping[str, str],
+        parts: Sequence[ChangedPart],
+        run: Run,
+        deadline: float,
     ) -> None:
         self._base, self._newer, self._parts, self._run = base, newer, parts, run
         self._deadline = deadline
         self.fates: dict[str, int] = {}
 
-    def singles(self) -> list[Cut]:
+    def singles(self) -> list[ReleaseCut]:
         """Cuts of one part each."""
-        jobs: list[tuple[Part, SuiteJob]] = []
+        jobs: list[tuple[ChangedPart, SuiteJob]] = []
         outside = 0
         for part in self._parts:
             texts = undone(self._newer, part.changes)
@@ -75,12 +80,14 @@ class Cutter:
             if part.where and not tests:
                 self._count("changes that no test reaches")
             elif (
-                not parses(texts) or (not part.where and outside > _MOST_OUTSIDE) or len(tests) > _MOST_TESTS
+                not all_parse(texts)
+                or (not part.where and outside > _MOST_OUTSIDE)
+                or len(tests) > _MOST_TESTS
             ):
                 self._count("changes not tried alone")
             else:
                 jobs.append((part, SuiteJob(texts, tests, cpu=3 + 2 * self._base.cpu)))
-        found: list[Cut] = []
+        found: list[ReleaseCut] = []
         while jobs:
             if time.monotonic() > self._deadline:
                 self._count("changes left for want of time", len(jobs))
@@ -88,10 +95,10 @@ class Cutter:
             batch, jobs = jobs[:16], jobs[16:]
             for (part, _), run in zip(batch, self._run([job for _, job in batch]), strict=True):
                 if failing := self._failing(run):
-                    found.append(Cut(part.changes, failing))
+                    found.append(ReleaseCut(part.changes, failing))
         return found
 
-    def together(self, tests: frozenset[str]) -> Iterator[Cut]:
+    def together(self, tests: frozenset[str]) -> Iterator[ReleaseCut]:
         """Cuts of several parts, which explain tests that fail on the older code."""
         left, searches = set(tests), 0
         while left:
@@ -106,23 +113,23 @@ class Cutter:
             failing = self._failing(run)
             left -= {test} | failing
             if test in failing:
-                yield Cut(changes, failing)
+                yield ReleaseCut(changes, failing)
             else:
                 self._count("tests that no few changes explain")
 
-    def small(self, cut: Cut) -> Cut | None:
+    def small(self, cut: ReleaseCut) -> ReleaseCut | None:
         """A cut of at most 150 lines, or nothing; a larger one is searched for the changes that one test needs."""
         if cut.lines > _MOST_LINES and len(cut.changes) > 1 and time.monotonic() < self._deadline:
             test = min(cut.tests)
             chosen = fewest(cut.changes, lambda choices: self._show_changes(choices, test), 30)
             (run,) = self._run([SuiteJob(undone(self._newer, chosen), cut.tests, cpu=10.0)])
-            cut = Cut(chosen, self._failing(run))
+            cut = ReleaseCut(chosen, self._failing(run))
         if cut.lines > _MOST_LINES or not cut.tests:
             self._count("too large")
             return None
         return cut
 
-    def _show(self, choices: Sequence[Sequence[Part]], test: str) -> list[bool]:
+    def _show(self, choices: Sequence[Sequence[ChangedPart]], test: str) -> list[bool]:
         return self._show_changes(
             [tuple(chain.from_iterable(part.changes for part in choice)) for choice in choices], test
         )
@@ -130,7 +137,7 @@ class Cutter:
     def _show_changes(self, choices: Sequence[Sequence[Change]], test: str) -> list[bool]:
         """Whether a test fails by behaviour without these changes, choice by choice; what does not parse is not run."""
         texts = [undone(self._newer, choice) for choice in choices]
-        good = [number for number, one in enumerate(texts) if parses(one)]
+        good = [number for number, one in enumerate(texts) if all_parse(one)]
         runs = self._run([SuiteJob(texts[number], frozenset((test,)), cpu=5.0) for number in good])
         shown = {number for number, run in zip(good, runs, strict=True) if test in self._failing(run)}
         return [number in shown for number in range(len(choices))]
@@ -140,7 +147,7 @@ class Cutter:
             return frozenset()
         return frozenset(behaving(wrong_in(run, self._base)))
 
-    def _reaching(self, part: Part) -> frozenset[str]:
+    def _reaching(self, part: ChangedPart) -> frozenset[str]:
         rows = self._base.lines.get(part.path, {})
         return frozenset[str]().union(*(rows.get(line, ()) for line in part.lines))
 

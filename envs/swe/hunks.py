@@ -27,7 +27,7 @@ class Change(NamedTuple):
         return self.last - self.first + len(self.older)
 
 
-class Part(NamedTuple):
+class ChangedPart(NamedTuple):
     """Changes of one function (or of what is outside of all): ``where`` is its dotted name, ``lines`` those it is on, from 1."""
 
     path: str
@@ -36,7 +36,7 @@ class Part(NamedTuple):
     changes: tuple[Change, ...]
 
 
-def parts_of(newer: Mapping[str, str], changes: Sequence[Change]) -> tuple[Part, ...]:
+def parts_of(newer: Mapping[str, str], changes: Sequence[Change]) -> tuple[ChangedPart, ...]:
     """Changes by the function of the newer release that they are in; each one outside of functions is a part of its own.
 
     Those that leave the syntax tree as it is (comments, layout, descriptions) are left out.
@@ -48,11 +48,13 @@ def parts_of(newer: Mapping[str, str], changes: Sequence[Change]) -> tuple[Part,
         key = change.path, where, lines.start if where else change.first
         found.setdefault(key, []).append(change)
         spans[key] = lines
-    parts = (Part(path, where, spans[path, where, at], tuple(of)) for (path, where, at), of in found.items())
+    parts = (
+        ChangedPart(path, where, spans[path, where, at], tuple(of)) for (path, where, at), of in found.items()
+    )
     return tuple(part for part in parts if not _is_same(newer, undone(newer, part.changes)))
 
 
-def parses(texts: Mapping[str, str]) -> bool:
+def all_parse(texts: Mapping[str, str]) -> bool:
     """Whether all of these are Python."""
     return all(_dumped(text) is not None for text in texts.values())
 

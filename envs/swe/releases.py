@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from turnwise.envs.swe.baseline import Baseline, baseline_of
 from turnwise.envs.swe.changelog import told_by
-from turnwise.envs.swe.cut import Cut, Cutter, behaving, wrong_in
+from turnwise.envs.swe.cut import ReleaseCut, Cutter, behaving, wrong_in
 from turnwise.envs.swe.hunks import changes_between, edits_of, parts_of, undone
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.issue import leaks, write_issue
@@ -79,7 +79,7 @@ class ReleasePair:
         for fate, number in cutter.fates.items():
             report.count(fate, number)
 
-    def _cuts(self, cutter: Cutter, failing: frozenset[str]) -> Iterator[Cut]:
+    def _cuts(self, cutter: Cutter, failing: frozenset[str]) -> Iterator[ReleaseCut]:
         """Cuts that are small enough: of one function each, the smallest first; then those of several that explain the rest."""
         singles = self.report.timed("each function undone", cutter.singles)
         yield from sorted(filter(None, map(cutter.small, singles)), key=lambda cut: (cut.lines, cut.changes))
@@ -153,7 +153,7 @@ class ReleasePair:
         self.report.count("unstable tests", len(first ^ second))
         return first & second
 
-    def _task(self, base: Baseline, after: Mapping[str, str], cut: Cut) -> Instance | None:
+    def _task(self, base: Baseline, after: Mapping[str, str], cut: ReleaseCut) -> Instance | None:
         """The task of undoing these changes, if it is one."""
         broken, fate = undone(after, cut.changes), self.report.count
         (run,) = self._run(base.image, [SuiteJob(broken, cpu=10 + 3 * base.cpu)])
