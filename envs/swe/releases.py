@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from turnwise.envs.swe.baseline import Baseline, baseline_of
 from turnwise.envs.swe.changelog import told_by
-from turnwise.envs.swe.cut import ReleaseCut, Cutter, behaving, wrong_in
+from turnwise.envs.swe.cut import Cutter, ReleaseCut, behaving, wrong_in
 from turnwise.envs.swe.hunks import changes_between, edits_of, parts_of, undone
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.issue import leaks, write_issue
