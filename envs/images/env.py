@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
+from turnwise.envs.acting import call_of
 from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.images import solver
 from turnwise.envs.images.actions import TOOLS
@@ -19,7 +20,6 @@ from turnwise.envs.swe import actions
 from turnwise.envs.swe.solver import SweCall
 from turnwise.errors import EnvError, InfraError
 from turnwise.tasks.core import Json, Split, Task, digest
-from turnwise.tools.calls import parse_verb
 from turnwise.tools.core import ToolCall, find_tool
 from turnwise.tools.sandbox.backends.docker import DockerBackend
 from turnwise.tools.sandbox.core import Sandbox, SandboxImage
@@ -67,7 +67,7 @@ class ImageEnv(LiveEnv[ImageState]):
         return ImageState(task.id, self._box.snapshot().digest), task.prompt
 
     def transition(self, state: ImageState, action: Message) -> Transition[ImageState]:
-        call = action.tool_calls[0] if action.tool_calls else parse_verb(action.content, self.tools)
+        call = call_of(action, self.tools)
         given = find_tool(self.tools, call.name).validate(call)
         box = self._sandbox()
         match call.name:

@@ -36,7 +36,7 @@ def docker(working):
 
 def tasks_of(name):
     suite = get_suite(name)
-    return list(suite_tasks(suite, Split.TEST, suite.size))
+    return list(suite_tasks(suite, Split.TEST, suite.size or 0))
 
 
 @pytest.mark.parametrize(
