@@ -212,4 +212,6 @@ def test_a_folder_of_source_distributions_lists_versions_in_order(cache):
     with pytest.raises(TurnwiseError, match="no source distribution"):
         sdists_of("other", folder=cache)
     with pytest.raises(TurnwiseError, match="two are needed"):
-        build_releases(isolated_backend(), [ReleaseRange("mint", since="1.10", folder=cache)], cache / "out.jsonl")
+        build_releases(
+            isolated_backend(), [ReleaseRange("mint", since="1.10", folder=cache)], cache / "out.jsonl"
+        )
