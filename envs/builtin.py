@@ -87,6 +87,10 @@ FILE_ENVS = {
 
 FORMS = {
     "swebench": "turnwise.envs.images.tasks:rows_suite",
+    "humaneval": "turnwise.envs.code.published:humaneval_suite",
+    "mbpp": "turnwise.envs.code.published:mbpp_suite",
+    "evalplus": "turnwise.envs.code.published:evalplus_suite",
+    "livecodebench": "turnwise.envs.code.published:livecodebench_suite",
     "harbor": "turnwise.envs.images.tasks:folders_suite",
 }
 """Suites that are named by a form and a path."""

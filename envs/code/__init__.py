@@ -7,7 +7,8 @@ There is no vocabulary: statements are written by the families of exercises.
     actions      tools: how they are read, written        render       what is told
     solver       gold, an imperfect policy                problem      statement, cases, when values are the same
     families/    generated exercises                      quick        tasks in the small language
-    expression   that language                            datasets     published problems
+    expression   that language                            datasets     published problems, as tasks of ours
+    published, official      published benchmarks as they are; their comparisons
     kernel       what runs in the sandbox                 runner       runs programs there
     mutants, quality      wrong programs, and how many of them the tests expose
     battery/, attacks     agents that attack instead of solving

@@ -86,7 +86,7 @@ def _mbpp(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
 
 
 def _livecodebench(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
-    public, private = json.loads(row["public_test_cases"]), _unpacked(row["private_test_cases"])
+    public, private = json.loads(row["public_test_cases"]), unpacked_tests(row["private_test_cases"])
     name = str(row["question_id"])
     start = row.get("starter_code") or ""
     statement = "\n".join(part for part in (row["question_content"].rstrip(), start.rstrip()) if part)
@@ -100,19 +100,19 @@ def _livecodebench(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
     about = row.get("metadata") or "{}"
     entry = (json.loads(about) if isinstance(about, str) else about)["func_name"]
     entry = f"Solution.{entry}" if "class Solution" in start else entry
-    shown = tuple(_json_case(test) for test in public)
-    rest = tuple(_json_case(test) for test in private)
+    shown = tuple(json_case(test) for test in public)
+    rest = tuple(json_case(test) for test in private)
     problem = CodeProblem(statement, entry, shown, rest, "", "calls", "close")
     return name, problem if shown and rest else "no tests"
 
 
-def _json_case(test: Mapping[str, str]) -> CodeCase:
+def json_case(test: Mapping[str, str]) -> CodeCase:
     """Arguments are JSON values, one per line."""
     given = tuple(json.loads(line) for line in test["input"].splitlines() if line.strip())
     return CodeCase(given, json.loads(test["output"]))
 
 
-def _unpacked(packed: str) -> list[Mapping[str, str]]:
+def unpacked_tests(packed: str) -> list[Mapping[str, str]]:
     """Private tests: JSON, or JSON in a pickle in zlib in base64. The pickle may hold a text and nothing else."""
     if packed.lstrip().startswith("["):
         return json.loads(packed)

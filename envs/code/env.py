@@ -13,16 +13,18 @@ from typing import ClassVar
 from turnwise.envs.code import solver
 from turnwise.envs.code.actions import TOOLS, possible, read
 from turnwise.envs.code.expression import ExpressionError, evaluate
+from turnwise.envs.code.official import RULES, agrees
 from turnwise.envs.code.problem import CodeCase, CodeProblem, same
 from turnwise.envs.code.quick import SYSTEM as SHORT_SYSTEM
 from turnwise.envs.code.quick import shown
-from turnwise.envs.code.render import SYSTEM, feedback, opening
+from turnwise.envs.code.render import ONE_TRY, SYSTEM, feedback, opening
 from turnwise.envs.code.runner import Ran, RunAnswer, evaluated, get_runner
 from turnwise.envs.code.state import CodeState
 from turnwise.envs.code.tasks import generate_task, kept_problem
 from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
+from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 
@@ -66,6 +68,8 @@ class CodeEnv(LiveEnv[CodeState]):
         return generate_task(rng, split, knobs)
 
     def system_for(self, agent: str) -> str:
+        if not self._problem().visible:
+            return ONE_TRY
         return SHORT_SYSTEM if self._problem().mode == "expression" else SYSTEM
 
     def initial(self, task: Task) -> tuple[CodeState, str]:
@@ -75,7 +79,7 @@ class CodeEnv(LiveEnv[CodeState]):
         problem, act = self._problem(), read(action)
         if act.name == "run":
             return Transition(state, self._printed(problem, state.draft, act.code))
-        if act.name == "test":
+        if act.name == "test" and problem.visible:
             return self._test(problem, state, act.code)
         code = act.code if act.code.strip() else state.draft
         if not code:
@@ -91,7 +95,7 @@ class CodeEnv(LiveEnv[CodeState]):
 
     def potential(self, state: CodeState) -> float:
         """The share of visible tests that the draft passes."""
-        return state.passed / len(self._problem().visible)
+        return state.passed / max(len(self._problem().visible), 1)
 
     def admissible(self, state: CodeState) -> Sequence[str]:
         """Programs that do too little, for trivial baselines: what an agent without understanding may try."""
@@ -139,10 +143,9 @@ class CodeEnv(LiveEnv[CodeState]):
         return Transition(after, feedback(problem, ran, passed), self._for_compiling(state, ran))
 
     def _submit(self, problem: CodeProblem, state: CodeState, code: str) -> Transition[CodeState]:
-        ran = self._ran(problem, code, problem.hidden)
-        right = sum(
-            _right(problem, case, answer) for case, answer in zip(problem.hidden, ran.answers, strict=False)
-        )
+        ran = self._ran(problem, f"{problem.prefix}{code}{problem.suffix}", problem.hidden)
+        cases = zip(self._expected(problem), ran.answers, strict=False)
+        right = sum(_right(problem, case, answer) for case, answer in cases)
         solved = right == len(problem.hidden)
         after = state._replace(draft=code, submitted=True, compiled=state.compiled or ran.compiled)
         rewards = {"outcome": float(solved), **self._for_compiling(state, ran)}
@@ -151,9 +154,25 @@ class CodeEnv(LiveEnv[CodeState]):
             after, "submitted .", rewards, EndReason.SOLVED if solved else EndReason.FAILED, details
         )
 
+    def _expected(self, problem: CodeProblem) -> Sequence[CodeCase]:
+        """The hidden tests, with what the solution answers where that is what counts."""
+        if not problem.by_reference:
+            return problem.hidden
+        right = self._ran(problem, problem.solution, problem.hidden)
+        if any(answer.error for answer in right.answers):
+            raise EnvError(f"The solution of {self.task.id} fails on its own tests.", "Look at its row.")
+        return [
+            case._replace(expected=answer.value)
+            for case, answer in zip(problem.hidden, right.answers, strict=True)
+        ]
+
     def _for_compiling(self, state: CodeState, ran: Ran) -> dict[str, float]:
         return {"compiles": self.compiles} if self.compiles and ran.compiled and not state.compiled else {}
 
 
 def _right(problem: CodeProblem, case: CodeCase, answer: RunAnswer) -> bool:
-    return not answer.error and same(answer.value, case.expected, problem.compare)
+    if problem.compare in RULES:
+        is_same = agrees(problem.compare, problem.entry, case.given, case.expected, answer.value)
+    else:
+        is_same = same(answer.value, case.expected, problem.compare)
+    return is_same and not answer.error

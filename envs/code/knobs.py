@@ -23,4 +23,8 @@ class CodeKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     hidden: int = pydantic.Field(default=40, ge=4, le=200)  # tests that decide
     dataset: str = ""  # a JSONL file of problems instead of generated ones
     form: Form = "humaneval"  # of that file
+    published: Literal["", "humaneval", "mbpp", "evalplus", "livecodebench"] = (
+        ""  # the file as it was published
+    )
+    index: int = pydantic.Field(default=0, ge=0)  # of that file's problems
     turn_limit: int = pydantic.Field(default=8, ge=1)

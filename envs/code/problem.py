@@ -11,7 +11,7 @@ from turnwise.envs.code.kernel import decode, encode
 from turnwise.tasks.core import Json
 
 Mode: TypeAlias = Literal["calls", "stdin", "expression"]
-Compare: TypeAlias = Literal["exact", "close", "text"]
+Compare: TypeAlias = Literal["exact", "close", "text", "equal", "evalplus", "lines", "list"]
 
 
 class CodeCase(NamedTuple):
@@ -27,6 +27,9 @@ class CodeProblem:
 
     ``mode`` says how programs run: ``calls`` calls the function ``entry``, ``stdin`` runs the whole program,
     ``expression`` evaluates one expression of a small language (:mod:`turnwise.envs.code.expression`).
+
+    ``prefix`` and ``suffix`` stand before and behind the agent's program when it is judged. ``by_reference``: what is expected is
+    what the solution answers.
     """
 
     statement: str
@@ -36,6 +39,9 @@ class CodeProblem:
     solution: str = ""
     mode: Mode = "calls"
     compare: Compare = "exact"
+    prefix: str = ""
+    suffix: str = ""
+    by_reference: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """As JSON, without the solution (a task keeps it as its gold)."""
@@ -46,6 +52,11 @@ class CodeProblem:
             "hidden": [[encode(case.given), encode(case.expected)] for case in self.hidden],
             "mode": self.mode,
             "compare": self.compare,
+            **{
+                name: getattr(self, name)
+                for name in ("prefix", "suffix", "by_reference")
+                if getattr(self, name)
+            },
         }
 
     @staticmethod
@@ -59,6 +70,9 @@ class CodeProblem:
             solution,
             data["mode"],
             data["compare"],
+            data.get("prefix", ""),
+            data.get("suffix", ""),
+            data.get("by_reference", False),
         )
 
 

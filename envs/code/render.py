@@ -14,12 +14,15 @@ You write a program in Python 3 (standard library only). Each turn do one thing:
 - run: a ```python block and a line "run": the block is run behind your draft, and you see what it prints;
 - submit: a line "submit", alone for your draft or with a ```python block. Hidden tests then decide.
 Your program must return values of exactly the types that are asked for."""
+ONE_TRY = "You write programs in Python 3. Answer with your whole program in one ```python block: it is judged at once."
 _FAILURES = 3  # failed tests that are told
 _WIDE = 300  # characters of a value that is told
 
 
 def opening(problem: CodeProblem) -> str:
     """The statement and the visible tests."""
+    if not problem.visible:
+        return problem.statement
     if problem.mode == "expression":
         tests = "\n".join(f"f ( {shown(c.given[0])} ) is {shown(c.expected)} ." for c in problem.visible)  # type: ignore[index]
     else:

@@ -9,6 +9,7 @@ from turnwise.envs.code.datasets import load_problems
 from turnwise.envs.code.families.core import build_problem, templates
 from turnwise.envs.code.knobs import CodeKnobs
 from turnwise.envs.code.problem import CodeProblem
+from turnwise.envs.code.published import published_task
 from turnwise.envs.code.quick import build_expression_problem, draw_wish
 from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
 from turnwise.errors import EnvError
@@ -21,6 +22,8 @@ _VARIANTS = 100  # test suites per exercise
 def generate_task(rng: Random, split: Split, knobs: dict[str, Json]) -> Task:
     """A task of a suite with these knobs."""
     chosen = check_knobs(CodeKnobs, knobs, "code")
+    if chosen.published:
+        return published_task(chosen.published, chosen.dataset, chosen.index)
     if chosen.dataset:
         return _from_dataset(rng, split, chosen)
     draw = _draw_expression if chosen.language == "expression" else _draw_exercise
