@@ -9,11 +9,12 @@ from random import Random
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.speech.reading import Lexicon, SpokenDeed, concept_of
 from turnwise.envs.toolworld.speech.words import Concept
 from turnwise.envs.toolworld.story import PlanStep, Stage
 from turnwise.errors import EnvError
-from turnwise.tasks.core import Json
+from turnwise.tasks.core import Json, Split
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, tool
 
 Item = TypeVar("Item")
@@ -182,7 +183,14 @@ class StoryDraft:
     """A story being drawn: the database so far, the customer, what they know, and what was used already."""
 
     def __init__(
-        self, domain: Domain, rng: Random, db: Database, *, paraphrase: bool, changes: float
+        self,
+        domain: Domain,
+        rng: Random,
+        db: Database,
+        *,
+        paraphrase: bool,
+        changes: float,
+        split: Split = Split.TRAIN,
     ) -> None:
         self.domain, self.rng, self.db, self.base = domain, rng, db, db
         self.customer = ""
@@ -191,7 +199,7 @@ class StoryDraft:
         self.patch: list[
             tuple[str, str, Mapping[str, Any]]
         ] = []  # (table, key, fields) of this task's own world
-        self._paraphrase, self._changes = paraphrase, changes
+        self._paraphrase, self._changes, self._split = paraphrase, changes, split
 
     @property
     def changes_mind(self) -> bool:
@@ -199,8 +207,8 @@ class StoryDraft:
         return self.rng.random() < self._changes
 
     def words(self, *ways: str) -> str:
-        """One of several ways to say the same; the first where users do not paraphrase."""
-        return self.rng.choice(ways) if self._paraphrase else ways[0]
+        """One of several ways to say the same, no two splits the same; the first where users do not paraphrase."""
+        return self.rng.choice(pool(ways, self._split)) if self._paraphrase else ways[0]
 
     def free(self, items: Sequence[Item], key: Callable[[Item], str]) -> Item | None:
         """One of the items whose key no request is about yet; it is marked as used."""

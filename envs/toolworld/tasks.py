@@ -46,6 +46,7 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileDomainKnobs
             world(name, seed, knobs.size),
             paraphrase=knobs.paraphrase,
             changes=knobs.changes,
+            split=split,
         )
         made = _stages(draft, kind, rng, knobs)
         if made is None:

@@ -81,11 +81,13 @@ def _act(domain: Domain, story: Story, user: UserState, db: Database, heard: Hea
         *([domain.deeds[0].name] if heard.looks and domain.deeds[0].name not in heard.deeds else []),
     ]
     said: list[str] = []
+    before = db
     for name in names:
         deed: Deed = deeds[name]
         db, result, _ = deed.does(db, story.customer)
         said.append(str(result))
-    return UserAnswer(user._replace(did=user.did | {*names}), db, " ".join(said))
+    served = user.served or db != before
+    return UserAnswer(user._replace(did=user.did | {*names}, served=served), db, " ".join(said))
 
 
 def _refused(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer | None:

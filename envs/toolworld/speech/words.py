@@ -17,7 +17,7 @@ _CONTRACTIONS = (
     ("'ll", r"\b(\w+)'ll\b", r"\1 will"), ("'s been", r"\b(\w+)'s (?=been\b)", r"\1 has "), ("'ve", r"\b(\w+)'ve\b", r"\1 have"),
     ("let's", r"\blet's\b", "let us"), ("'re", r"\b(\w+)'re\b", r"\1 are"), ("i'm", r"\bi'm\b", "i am"), ("'d", r"\b(i|you|we|they|he|she)'d\b", r"\1 would"),
     ("'s", r"\b(that|it|this|there|here|what|who|where|which|when|how|everything|he|she)'s\b", r"\1 is"),
-    ("pre-paid", r"\bpre-paid\b", "prepaid"), ("re-", r"\bre-(\w)", r"re\1"), ("o", r"\bok\b|\bo\.k\.", "okay"), ("pl", r"\bpls\b|\bplz\b", "please"),
+    ("disturb", r"\bdo not[ -]disturb\b|\bdo-not-disturb\b", "silent mode"), ("pre-paid", r"\bpre-paid\b", "prepaid"), ("re-", r"\bre-(\w)", r"re\1"), ("o", r"\bok\b|\bo\.k\.", "okay"), ("pl", r"\bpls\b|\bplz\b", "please"),
     ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
 """What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""

@@ -1,7 +1,9 @@
 """A mobile operator's support, with dual control: the account is the agent's to change, the phone is the customer's.
 
 state     tables, worlds, when a phone works      actions   what the agent can call
-device    what the customer can do                tasks     requests and traps          rules   the policy
+device    what the customer can do                tasks     requests about the account   rules   what breaks the policy
+troubles  what can be broken                     traps     what is refused              policy  what the agent reads
+parts     what stories are put together from
 language  how people speak of all this
 """
 

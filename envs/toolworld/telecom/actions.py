@@ -7,11 +7,13 @@ from typing import Literal
 from turnwise.envs.toolworld.database import Database, plain
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomNote
+from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomCustomer, TelecomNote
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
 GIGABYTE_PRICE = 250
+TETHERING_PRICE = 500
+PAPER_PRICE = 200
 
 
 def verify_customer(db: Database, phone: str, pin: str) -> Written:
@@ -67,10 +69,7 @@ def add_data(db: Database, line_id: str, gigabytes: int) -> Written:
         raise ToolError("One to fifty gigabytes.")
     cost = gigabytes * GIGABYTE_PRICE
     db = db.update("lines", line_id, limit=line.limit + 1000 * gigabytes)
-    bill_id = f"extra-{line.customer_id}"
-    old: Bill | None = db.find("bills", bill_id)
-    db = db.put("bills", bill_id, Bill(bill_id, line.customer_id, cost + (old.amount if old else 0), "open"))
-    return Written(db, {"line_id": line_id, "charged": dollars(cost)})
+    return Written(_charged(db, line.customer_id, cost), {"line_id": line_id, "charged": dollars(cost)})
 
 
 def change_plan(db: Database, line_id: str, plan_id: str) -> Written:
@@ -88,7 +87,56 @@ def set_roaming(db: Database, line_id: str, enabled: bool) -> Written:
     return Written(db.update("lines", line_id, roaming=enabled), {"line_id": line_id, "roaming": enabled})
 
 
-Reason = Literal["contract_ended", "unpaid", "data_limit", "not_owner", "suspended"]
+def set_call_barring(db: Database, line_id: str, barred: bool) -> Written:
+    """Bar a line's incoming calls, or let them through."""
+    _line(db, line_id)
+    return Written(db.update("lines", line_id, barred=barred), {"line_id": line_id, "barred": barred})
+
+
+def set_tethering(db: Database, line_id: str, enabled: bool) -> Written:
+    """Allow or forbid other devices to use a line's data. To allow it costs $5.00 once."""
+    line = _line(db, line_id)
+    cost = TETHERING_PRICE if enabled and not line.tethering else 0
+    db = db.update("lines", line_id, tethering=enabled)
+    return Written(_charged(db, line.customer_id, cost), {"line_id": line_id, "charged": dollars(cost)})
+
+
+def set_premium_block(db: Database, line_id: str, blocked: bool) -> Written:
+    """Block paid services and numbers on a line, or allow them."""
+    _line(db, line_id)
+    return Written(db.update("lines", line_id, premium=not blocked), {"line_id": line_id, "blocked": blocked})
+
+
+def set_billing(db: Database, customer_id: str, mode: Literal["email", "paper"]) -> Written:
+    """How a customer gets the bills. Paper costs $2.00 per month."""
+    user: TelecomCustomer = db.get("customers", customer_id)
+    if user.billing == mode:
+        raise ToolError(f"The bills come by {mode} already.")
+    cost = PAPER_PRICE if mode == "paper" else 0
+    return Written(
+        db.update("customers", customer_id, billing=mode), {"billing": mode, "price": dollars(cost)}
+    )
+
+
+def _charged(db: Database, customer_id: str, cost: int) -> Database:
+    """With an amount on the bill of what is extra."""
+    if not cost:
+        return db
+    bill_id = f"extra-{customer_id}"
+    old: Bill | None = db.find("bills", bill_id)
+    return db.put("bills", bill_id, Bill(bill_id, customer_id, cost + (old.amount if old else 0), "open"))
+
+
+Reason = Literal[
+    "contract_ended",
+    "unpaid",
+    "data_limit",
+    "not_owner",
+    "suspended",
+    "contract_running",
+    "no_discount",
+    "recent_change",
+]
 
 
 def record_refusal(db: Database, line_id: str, reason: Reason) -> Written:
@@ -116,6 +164,10 @@ def _debtor(db: Database, bill_id: str, **_: object) -> str | None:
     return bill.customer_id if bill else None
 
 
+def _customer(db: Database, customer_id: str, **_: object) -> str | None:
+    return customer_id
+
+
 ACTS = (
     act(verify_customer, "identify"),
     act(get_line),
@@ -126,6 +178,10 @@ ACTS = (
     act(add_data, "write", _owner),
     act(change_plan, "write", _owner),
     act(set_roaming, "write", _owner),
+    act(set_call_barring, "write", _owner),
+    act(set_tethering, "write", _owner),
+    act(set_premium_block, "write", _owner),
+    act(set_billing, "write", _customer),
     act(record_refusal, "note"),
     act(transfer_to_human, "end"),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Deed, Written
 from turnwise.envs.toolworld.telecom import language
-from turnwise.envs.toolworld.telecom.state import Phone, works
+from turnwise.envs.toolworld.telecom.state import Phone, rings, sends, works
 
 
 def _look(db: Database, customer: str) -> Written:
@@ -17,7 +17,29 @@ def _look(db: Database, customer: str) -> Written:
         f"My phone shows: airplane mode {_on(phone.airplane)}, mobile data {_on(phone.data)}, data roaming "
         f"{_on(phone.roaming)}, data saver {_on(phone.saver)}, SIM {phone.sim}, {apn}."
     )
+    odd = [text for text, holds in _odd(phone) if holds]
+    if odd:
+        said += f" And it says: {', '.join(odd)}."
     return Written(db, said)
+
+
+def _odd(phone: Phone) -> tuple[tuple[str, bool], ...]:
+    """What a phone shows only where it is not as usual."""
+    return (
+        ("the data limit of the phone is reached", phone.limit),
+        ("network operator chosen by hand", phone.operator != "automatic"),
+        ("connected to a Wi-Fi without internet", phone.wifi),
+        ("call forwarding on", phone.forwarding),
+        ("do not disturb on", phone.silent),
+        ("numbers on the block list", phone.blocked),
+        ("Wi-Fi calling on", phone.wifi_calling),
+        ("the messaging app has no permission", not phone.messages),
+        ("the address for picture messages is wrong", phone.mms != "right"),
+        ("preferred network: 2G only", phone.network != "automatic"),
+        ("VPN on", phone.vpn),
+        ("power saving on", phone.power_saver),
+        ("hotspot on", phone.hotspot),
+    )
 
 
 def _set(said: str, **fields: object) -> Callable[[Database, str], Written]:
@@ -59,6 +81,14 @@ def _test(db: Database, customer: str) -> Written:
     )
 
 
+def _call(db: Database, customer: str) -> Written:
+    return Written(db, "It rings." if rings(db, customer) else "My friend says that I cannot be reached.")
+
+
+def _picture(db: Database, customer: str) -> Written:
+    return Written(db, "The picture was sent." if sends(db, customer) else "The picture was not sent.")
+
+
 def _on(value: bool) -> str:
     return "on" if value else "off"
 
@@ -78,4 +108,30 @@ DEEDS = (
     Deed("restart", language.RESTART, _restart),
     Deed("pay_bill", language.PAY, _pay),
     Deed("speed_test", language.SPEED, _test),
+    Deed("data_limit_off", language.LIMIT, _set("The data limit is removed.", limit=False)),
+    Deed(
+        "operator_automatic",
+        language.OPERATOR,
+        _set("The operator is chosen automatically now.", operator="automatic"),
+    ),
+    Deed("wifi_off", language.WIFI, _set("Wi-Fi is off now.", wifi=False)),
+    Deed("call_forwarding_off", language.FORWARDING, _set("Call forwarding is off now.", forwarding=False)),
+    Deed("do_not_disturb_off", language.SILENT, _set("Do not disturb is off now.", silent=False)),
+    Deed("unblock_numbers", language.BLOCKED, _set("The block list is empty now.", blocked=False)),
+    Deed("wifi_calling_off", language.WIFI_CALLING, _set("Wi-Fi calling is off now.", wifi_calling=False)),
+    Deed("allow_messages", language.MESSAGES, _set("The messaging app has its permission.", messages=True)),
+    Deed(
+        "reset_message_address", language.MMS, _set("The address for picture messages is reset.", mms="right")
+    ),
+    Deed(
+        "network_mode_automatic",
+        language.NETWORK,
+        _set("The preferred network is automatic now.", network="automatic"),
+    ),
+    Deed("vpn_off", language.VPN, _set("The VPN is off now.", vpn=False)),
+    Deed("power_saving_off", language.POWER, _set("Power saving is off now.", power_saver=False)),
+    Deed("hotspot_on", language.HOTSPOT, _set("The hotspot is on now.", hotspot=True)),
+    Deed("hotspot_off", language.HOTSPOT_OFF, _set("The hotspot is off now.", hotspot=False)),
+    Deed("test_call", language.TEST_CALL, _call),
+    Deed("test_picture", language.TEST_PICTURE, _picture),
 )

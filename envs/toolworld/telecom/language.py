@@ -41,6 +41,16 @@ SENSES = {
         "roaming|abroad use|use abroad",
     ),
 }  # fmt: skip
+SENSES |= {
+    "set_call_barring": Concept("lift|remove|take off|turn off|switch off|cancel|disable|allow|unbar|unblock|end|delete|stop", "barring|bar|incoming call|call block|call barring"),
+    "set_tethering": Concept("allow|enable|activate|turn on|switch on|add|permit|unlock|open|book|set up", "tethering|sharing|share|other device"),
+    "set_premium_block": Concept(
+        "block|bar|stop|disable|forbid|turn off|switch off|set|put|lock|deactivate|prevent", "premium|paid service|paid number|third-party|third party|subscription service|premium service"
+    ),
+    "set_billing": Concept(
+        "change|switch|send|set|move|get|deliver|post|put|mail|email|go", "paper|by post|by email|electronic bill|billing|paper bill|bill by"
+    ),
+}  # fmt: skip
 PATTERNS = {
     "gigabytes": r"\b(\d+) ?(?:more |extra |additional |further )?(?:gb|gigabytes?|gigs?|gbs)\b",
 }
@@ -83,6 +93,47 @@ PAY = Concept(
     "pay|settle|accept|approve|clear|complete",
     "bill|payment request|invoice|overdue amount|payment|amount due",
 )
+_OFF = "turn off|switch off|disable|deactivate|toggle|take off|set off|stop|turn it off|shut off|toggle off|off|flip off|remove|end|leave"
+_ON = "turn on|switch on|enable|activate|set on|put on|turn it on|flip on|start|open"
+LIMIT = Concept(
+    f"{_OFF}|lift|delete|raise|clear|cancel|reset", "data limit|limit on the phone|data warning|data cap"
+)
+OPERATOR = Concept(
+    "set|choose|select|put|change|switch|turn on|let|pick",
+    "operator|carrier|network selection|network operator|network provider",
+)
+WIFI = Concept(f"{_OFF}|disconnect", "wi-fi|wifi|wlan|wireless")
+FORWARDING = Concept(f"{_OFF}|cancel|clear|delete", "forwarding|call forward|diversion|divert|redirection")
+SILENT = Concept(_OFF, "do not disturb|silent mode|dnd|not disturb|quiet mode|focus mode")
+BLOCKED = Concept(
+    f"{_OFF}|clear|empty|unblock|delete|take",
+    "block list|blocklist|blocked number|blacklist|blocked caller|blocked contact",
+)
+WIFI_CALLING = Concept(_OFF, "wi-fi calling|wifi calling|wi-fi call|wifi call|calls over wi-fi")
+MESSAGES = Concept(
+    "give|allow|grant|permit|enable|turn on|switch on|let|activate|restore",
+    "permission|messaging app|message app|messages app",
+)
+MMS = Concept(
+    "reset|restore|correct|set|clear|fix|change|put",
+    "picture message|mms|message address|mmsc|message setting|messaging setting",
+)
+NETWORK = Concept(
+    "set|choose|select|put|change|switch|let|pick",
+    "preferred network|network mode|network type|2g|4g|5g|mobile network mode",
+)
+VPN = Concept(f"{_OFF}|disconnect|close|quit", "vpn")
+POWER = Concept(
+    _OFF,
+    "power saving|power saver|battery saver|battery saving|saving mode for the battery|low power|power save",
+)
+HOTSPOT = Concept(_ON, "hotspot|hot spot|personal hotspot")
+HOTSPOT_OFF = Concept(_OFF, "hotspot|hot spot|personal hotspot")
+TEST_CALL = Concept(
+    "have|ask|let|get|try|make|do|receive",
+    "test call|friend call|somebody call|someone call|call yourself|friend to call|someone to call|somebody to call",
+)
+TEST_PICTURE = Concept("send|try|make|do", "picture|photo|test message|picture message|image")
 SPEED = Concept(
     "run|do|make|perform|start|try|take|test|check|give",
     "speed test|speedtest|speed check|connection|another go",

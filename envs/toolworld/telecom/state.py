@@ -15,6 +15,7 @@ class TelecomCustomer(NamedTuple):
     phone: str
     pin: str
     line_id: str
+    billing: str = "email"  # email, paper
 
 
 class PhonePlan(NamedTuple):
@@ -33,6 +34,9 @@ class PhoneLine(NamedTuple):
     limit: int
     roaming: bool
     abroad: bool  # where the phone is, as the network sees it
+    barred: bool = False  # incoming calls
+    tethering: bool = True  # other devices may use its data
+    premium: bool = True  # paid services and numbers
 
 
 class Bill(NamedTuple):
@@ -49,6 +53,19 @@ class Phone(NamedTuple):
     sim: str = "ready"  # ready, missing, locked
     apn: str = "right"  # right, wrong, reset (right after a restart)
     saver: bool = False
+    limit: bool = False  # a data limit of the phone's own is reached
+    operator: str = "automatic"  # automatic, manual: another network was chosen by hand
+    wifi: bool = False  # in a Wi-Fi network without internet
+    forwarding: bool = False  # of calls
+    silent: bool = False  # do not disturb
+    blocked: bool = False  # callers are on the block list
+    wifi_calling: bool = False
+    messages: bool = True  # the messaging app may use storage and data
+    mms: str = "right"  # the address for picture messages: right, wrong
+    network: str = "automatic"  # automatic, 2G only
+    vpn: bool = False
+    power_saver: bool = False
+    hotspot: bool = False
 
 
 class TelecomNote(NamedTuple):
@@ -63,7 +80,37 @@ def works(db: Database, customer: str) -> bool:
     phone: Phone = db.get("phones", customer)
     network = line.status == "active" and line.used < line.limit and (line.roaming or not line.abroad)
     device = phone.data and not phone.airplane and phone.sim == "ready" and phone.apn == "right"
-    return network and device and not phone.saver and (phone.roaming or not line.abroad)
+    free = not (phone.saver or phone.limit or phone.wifi) and phone.operator == "automatic"
+    return network and device and free and (phone.roaming or not line.abroad)
+
+
+def rings(db: Database, customer: str) -> bool:
+    """Whether the customer can be called."""
+    line, phone = _line_and_phone(db, customer)
+    away = phone.airplane or phone.forwarding or phone.silent or phone.blocked
+    return line.status == "active" and not line.barred and not away
+
+
+def sends(db: Database, customer: str) -> bool:
+    """Whether the customer can send picture messages."""
+    _, phone = _line_and_phone(db, customer)
+    return works(db, customer) and phone.messages and not phone.wifi_calling and phone.mms == "right"
+
+
+def fast(db: Database, customer: str) -> bool:
+    """Whether mobile data is as fast as it should be."""
+    _, phone = _line_and_phone(db, customer)
+    return works(db, customer) and phone.network == "automatic" and not (phone.vpn or phone.power_saver)
+
+
+def shares(db: Database, customer: str) -> bool:
+    """Whether other devices can use the phone's data."""
+    line, phone = _line_and_phone(db, customer)
+    return works(db, customer) and line.tethering and phone.hotspot
+
+
+def _line_and_phone(db: Database, customer: str) -> tuple[PhoneLine, Phone]:
+    return db.get("lines", db.get("customers", customer).line_id), db.get("phones", customer)
 
 
 def build(rng: Random, size: int) -> Database:

@@ -1,135 +1,27 @@
-"""What the operator's customers want, and what is wrong with their phones."""
+"""What the operator's customers want of their account."""
 
 from __future__ import annotations
 
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
-from turnwise.envs.toolworld.telecom import language
-from turnwise.envs.toolworld.telecom.actions import ACTS, GIGABYTE_PRICE
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.telecom import language, traps, troubles
+from turnwise.envs.toolworld.telecom.actions import ACTS, GIGABYTE_PRICE, PAPER_PRICE
 from turnwise.envs.toolworld.telecom.device import DEEDS
-from turnwise.envs.toolworld.telecom.rules import POLICY, rules
-from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, PhonePlan, TelecomCustomer, build, works
-
-ON_PHONE = {  # fault → (fields of the phone, deeds that repair it)
-    "airplane": ({"airplane": True}, ("airplane_mode_off",)),
-    "data": ({"data": False}, ("mobile_data_on",)),
-    "saver": ({"saver": True}, ("data_saver_off",)),
-    "sim": ({"sim": "missing"}, ("reseat_sim",)),
-    "apn": ({"apn": "wrong"}, ("reset_apn", "restart")),
-}
-ON_LINE = ("suspended", "used_up", "abroad")
-WAYS = {
-    "look_at_status": "Please look at the status of your phone: what does it show?",
-    "airplane_mode_off": "Please turn airplane mode off.",
-    "mobile_data_on": "Please turn mobile data on.",
-    "data_roaming_on": "Please turn data roaming on.",
-    "data_saver_off": "Please turn the data saver off.",
-    "reseat_sim": "Please take the SIM card out and put it in again.",
-    "reset_apn": "Please reset the APN settings.",
-    "restart": "Please restart the phone.",
-    "pay_bill": "I have sent you a payment request. Please pay the bill now.",
-}
-
-
-def _enter(draft: StoryDraft) -> bool:
-    user: TelecomCustomer = draft.rng.choice(draft.db.rows("customers"))
-    draft.customer = user.customer_id
-    draft.facts["phone"] = f"My number is {user.phone}."
-    draft.facts["pin"] = f"The PIN is {user.pin}."
-    return True
-
-
-def _user(draft: StoryDraft) -> TelecomCustomer:
-    return draft.db.get("customers", draft.customer)
-
-
-def _line(draft: StoryDraft) -> PhoneLine:
-    return draft.db.get("lines", _user(draft).line_id)
-
-
-def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
-    user = _user(draft)
-    return (
-        ask("What is your phone number?", "phone"),
-        ask("What is your PIN?", "pin"),
-        call("verify_customer", phone=user.phone, pin=user.pin),
-        call("get_line", line_id=user.line_id),
-    )
-
-
-def _guide(deed: str) -> PlanStep:
-    return PlanStep("guide", WAYS[deed], deed)
-
-
-def _confirm(text: str) -> PlanStep:
-    return PlanStep("confirm", f"{text} Shall I proceed?")
-
-
-def _trouble(draft: StoryDraft) -> Stage | None:
-    """Mobile data does not work, for one to four reasons."""
-    if draft.used:
-        return None
-    draft.used.add("trouble")
-    faults = draft.rng.sample((*ON_PHONE, *ON_LINE), draft.rng.randint(1, 4))
-    steps: list[PlanStep] = [*_verify(draft), _guide("look_at_status")]
-    for fault in sorted(faults):
-        steps += _phone_fault(draft, fault) if fault in ON_PHONE else _line_fault(draft, fault)
-    assert not works(draft.db, draft.customer)
-    say = draft.words(
-        "My mobile data does not work.",
-        "I have no internet on my phone.",
-        "Nothing loads when I am not at home.",
-    )
-    return Stage(
-        say,
-        (*steps, tell("It is repaired. Please try it again.")),
-        check="works",
-        wants=("resume_line", "add_data", "set_roaming"),
-    )
-
-
-def _phone_fault(draft: StoryDraft, fault: str) -> list[PlanStep]:
-    fields, deeds = ON_PHONE[fault]
-    draft.override("phones", draft.customer, **fields)
-    return [_guide(deed) for deed in deeds]
-
-
-def _line_fault(draft: StoryDraft, fault: str) -> list[PlanStep]:
-    line = _line(draft)
-    if fault == "abroad":
-        draft.override("lines", line.line_id, abroad=True, roaming=False)
-        enable = call("set_roaming", line_id=line.line_id, enabled=True)
-        return [_confirm("I will allow roaming on your line, at no cost."), enable, _guide("data_roaming_on")]
-    if fault == "used_up":
-        draft.override("lines", line.line_id, used=line.limit)
-        gigabytes = draft.rng.randint(1, 6)
-        draft.facts["gigabytes"] = f"I would like {gigabytes} more gigabytes."
-        add = call("add_data", line_id=line.line_id, gigabytes=gigabytes)
-        return [
-            ask("How many gigabytes do you want?", "gigabytes"),
-            _confirm(f"I will add {gigabytes} GB to your line for {dollars(gigabytes * GIGABYTE_PRICE)}."),
-            add,
-        ]
-    draft.override("lines", line.line_id, status="suspended")
-    resume = [_confirm("I will resume your line."), call("resume_line", line_id=line.line_id)]
-    if draft.rng.random() < 0.6:
-        bill: Bill = draft.rng.choice([b for b in draft.db.rows("bills") if b.customer_id == draft.customer])
-        draft.override("bills", bill.bill_id, status="overdue")
-        request = call("send_payment_request", bill_id=bill.bill_id)
-        look = call("get_bills", customer_id=draft.customer)
-        return [look, request, _guide("pay_bill"), *resume]
-    return [call("get_bills", customer_id=draft.customer), *resume]
+from turnwise.envs.toolworld.telecom.parts import confirm, enter, guide, line, user, verify
+from turnwise.envs.toolworld.telecom.policy import POLICY
+from turnwise.envs.toolworld.telecom.rules import rules
+from turnwise.envs.toolworld.telecom.state import Bill, PhonePlan, build, fast, rings, sends, shares, works
 
 
 def _plan(draft: StoryDraft) -> Stage | None:
     """The cheapest plan with enough data; at times more than that after all."""
-    line = _line(draft)
-    if "plan" in draft.used or line.status != "active":
+    own = line(draft)
+    if "plan" in draft.used or own.status != "active":
         return None
     draft.used.add("plan")
     plans: list[PhonePlan] = sorted(draft.db.rows("plans"), key=lambda plan: plan.price)
-    able = [plan for plan in plans if plan.plan_id != line.plan_id and 1000 * plan.gigabytes > line.used]
+    able = [plan for plan in plans if plan.plan_id != own.plan_id and 1000 * plan.gigabytes > own.used]
     if len(able) < 2:
         return None
     twisted = draft.changes_mind
@@ -139,6 +31,10 @@ def _plan(draft: StoryDraft) -> Stage | None:
     say = draft.words(
         f"I need a plan with {first.gigabytes} GB. Change mine, and tell me what it costs per month.",
         f"Please put me on the plan with {first.gigabytes} GB. What is the price per month?",
+        f"Switch me to the {first.gigabytes} GB plan. What will I pay each month?",
+        f"I would like to move to the plan with {first.gigabytes} GB. Tell me its monthly price.",
+        f"From now on I want the plan of {first.gigabytes} GB. What does that come to per month?",
+        f"Can I have the {first.gigabytes} GB plan, and what is it a month?",
     )
     before = (
         (
@@ -151,11 +47,15 @@ def _plan(draft: StoryDraft) -> Stage | None:
         else ()
     )
     plan = (
-        *_verify(draft), call("list_plans"), *before,
-        _confirm(f"I will change your plan to {new.plan_id}, {dollars(new.price)} per month."),
-        call("change_plan", line_id=line.line_id, plan_id=new.plan_id), tell(f"Done, it costs {dollars(new.price)}."),
+        *verify(draft), call("list_plans"), *before,
+        confirm(f"I will change your plan to {new.plan_id}, {dollars(new.price)} per month."),
+        call("change_plan", line_id=own.line_id, plan_id=new.plan_id), tell(f"Done, it costs {dollars(new.price)}."),
     )  # fmt: skip
-    twist = f"Hm, no: the one with {new.gigabytes} GB, please." if twisted else ""
+    other = draft.words(
+        f"Hm, no: the one with {new.gigabytes} GB, please.", f"I have thought again: make it {new.gigabytes} GB.",
+        f"Wait, rather the plan with {new.gigabytes} GB.", f"Actually, {new.gigabytes} GB would suit me better.",
+    )  # fmt: skip
+    twist = other if twisted else ""
     fact = Fact("money", str(new.price))
     return Stage(say, plan, (fact,), again="What does my new plan cost per month?", twist=twist)
 
@@ -164,16 +64,21 @@ def _data(draft: StoryDraft) -> Stage | None:
     if "data" in draft.used or "trouble" in draft.used:
         return None
     draft.used.add("data")
-    gigabytes, line = draft.rng.randint(1, 10), _line(draft)
+    gigabytes, own = draft.rng.randint(1, 10), line(draft)
     cost = gigabytes * GIGABYTE_PRICE
-    say = draft.words(f"Add {gigabytes} GB to my line.", f"I want {gigabytes} more gigabytes this month.")
-    plan = (
-        *_verify(draft), _confirm(f"I will add {gigabytes} GB for {dollars(cost)}."),
-        call("add_data", line_id=line.line_id, gigabytes=gigabytes), tell(f"Done, it costs {dollars(cost)}."),
-    )  # fmt: skip
-    return Stage(
-        f"{say} What do I pay for that?", plan, (Fact("money", str(cost)),), again="What do I pay for that?"
+    say = draft.words(
+        f"Add {gigabytes} GB to my line. What do I pay for that?",
+        f"I want {gigabytes} more gigabytes this month. What will that cost?",
+        f"My data is nearly gone, put {gigabytes} GB on top. How much is it?",
+        f"Please book {gigabytes} extra GB for me. What's the price?",
+        f"I could use {gigabytes} GB more. What would I owe you for it?",
+        f"Top me up by {gigabytes} GB and tell me the price.",
     )
+    plan = (
+        *verify(draft), confirm(f"I will add {gigabytes} GB for {dollars(cost)}."),
+        call("add_data", line_id=own.line_id, gigabytes=gigabytes), tell(f"Done, it costs {dollars(cost)}."),
+    )  # fmt: skip
+    return Stage(say, plan, (Fact("money", str(cost)),), again="What do I pay for that?")
 
 
 def _owed(draft: StoryDraft) -> Stage | None:
@@ -182,9 +87,16 @@ def _owed(draft: StoryDraft) -> Stage | None:
     draft.used.add("owed")
     own: list[Bill] = [b for b in draft.db.rows("bills") if b.customer_id == draft.customer]
     total = sum(bill.amount for bill in own if bill.status != "paid")
-    say = draft.words("How much do I owe you in total?", "What is the sum of my unpaid bills?")
+    say = draft.words(
+        "How much do I owe you in total?",
+        "What is the sum of my unpaid bills?",
+        "What do all my open bills come to?",
+        "I want to know the total that I still have to pay you.",
+        "Add up what is unpaid on my account, please.",
+        "How much money is outstanding on my account altogether?",
+    )
     plan = (
-        *_verify(draft),
+        *verify(draft),
         call("get_bills", customer_id=draft.customer),
         tell(f"The total is {dollars(total)}."),
     )
@@ -192,72 +104,151 @@ def _owed(draft: StoryDraft) -> Stage | None:
 
 
 def _travel(draft: StoryDraft) -> Stage | None:
-    line = _line(draft)
-    if line.roaming or "travel" in draft.used or "trouble" in draft.used:
+    own = line(draft)
+    if own.roaming or "travel" in draft.used or "trouble" in draft.used:
         return None
     draft.used.add("travel")
     say = draft.words(
-        "I will travel abroad. Allow roaming on my line.", "Please switch roaming on for my trip abroad."
+        "I will travel abroad. Allow roaming on my line.",
+        "Please switch roaming on for my trip abroad.",
+        "I leave the country next week and want to use my line there: enable roaming.",
+        "Make my line work abroad, I need roaming.",
+        "For my holidays I need roaming on my line.",
+        "I am off to another country soon, please set up roaming.",
     )
     plan = (
-        *_verify(draft), _confirm("I will allow roaming on your line, at no cost."),
-        call("set_roaming", line_id=line.line_id, enabled=True), tell("Done, roaming is allowed."),
+        *verify(draft), confirm("I will allow roaming on your line, at no cost."),
+        call("set_roaming", line_id=own.line_id, enabled=True), tell("Done, roaming is allowed."),
     )  # fmt: skip
     return Stage(say, plan)
 
 
-def _refused(draft: StoryDraft, say: str, line_id: str, reason: str, *look: PlanStep) -> Stage:
-    plan = (
-        *_verify(draft), *look, call("record_refusal", line_id=line_id, reason=reason),
-        tell("Sorry, that is not possible."),
+def _home(draft: StoryDraft) -> Stage | None:
+    """Roaming is forbidden again."""
+    own = line(draft)
+    if not own.roaming or draft.used & {"travel", "trouble"}:
+        return None
+    draft.used.add("travel")
+    say = draft.words(
+        "I am back home. Forbid roaming on my line again.", "Please switch roaming off on my line, I do not travel any more.",
+        "Disable roaming for my line, I fear the cost.", "No more roaming for me: turn it off on the line.",
+        "I want my line to be without roaming.", "Take roaming off my line, please.",
     )  # fmt: skip
-    insist = draft.words("But I really need it. Do it anyway.", "Others do that for their customers.")
-    return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "")
+    plan = (
+        *verify(draft), confirm("I will switch roaming off on your line, at no cost."),
+        call("set_roaming", line_id=own.line_id, enabled=False), tell("Done, roaming is off."),
+    )  # fmt: skip
+    return Stage(say, plan)
 
 
-def _ended(draft: StoryDraft) -> Stage | None:
-    if draft.used:
+def _left(draft: StoryDraft) -> Stage | None:
+    own = line(draft)
+    if draft.used & {"left", "trouble", "data", "plan"} or own.used >= own.limit:
         return None
-    draft.used.add("trouble")
-    line_id = _line(draft).line_id
-    draft.override("lines", line_id, status="suspended", contract="ended")
-    return _refused(draft, "My line was suspended. Resume it.", line_id, "contract_ended")
+    draft.used.add("left")
+    left = own.limit - own.used
+    say = draft.words(
+        "How many megabytes do I have left this month?", "What is left of my data this month, in megabytes?",
+        "Tell me how much data remains for me, in MB.", "How many MB can I still use?", "My remaining data, in megabytes, please?",
+        "I wonder how many megabytes there are left for me.",
+    )  # fmt: skip
+    plan = (*verify(draft), tell(f"You have {left} megabytes left."))
+    return Stage(say, plan, (Fact("count", str(left)),), again="How many megabytes are left?")
 
 
-def _suspended(draft: StoryDraft) -> Stage | None:
-    if draft.used:
+def _cheaper(draft: StoryDraft) -> Stage | None:
+    """The cheapest plan that is enough for what was used."""
+    own = line(draft)
+    if draft.used & {"plan", "trouble", "data"} or own.status != "active":
         return None
-    draft.used.add("trouble")
-    line = _line(draft)
-    draft.override("lines", line.line_id, status="suspended")
-    other = draft.rng.choice([plan for plan in draft.db.rows("plans") if plan.plan_id != line.plan_id])
-    return _refused(draft, f"Change my plan to the one with {other.gigabytes} GB.", line.line_id, "suspended")
-
-
-def _too_much(draft: StoryDraft) -> Stage | None:
-    if "data" in draft.used:
+    able = [plan for plan in draft.db.rows("plans") if 1000 * plan.gigabytes > own.used]
+    best: PhonePlan = min(able, key=lambda plan: plan.price)
+    if best.plan_id == own.plan_id or sum(plan.price == best.price for plan in able) > 1:
         return None
-    draft.used.add("data")
-    return _refused(
-        draft, f"Add {draft.rng.randint(11, 50)} GB to my line.", _line(draft).line_id, "data_limit"
+    draft.used.add("plan")
+    say = draft.words(
+        "Put me on the cheapest plan that still covers the data that I have used this month. What will it cost per month?",
+        "My plan is too dear. Find the cheapest one whose data is more than what I used this month, and tell me its price.",
+        "I want to save money: which is the cheapest plan that is enough for my use this month? Move me there and name its price.",
+        "Change me to whatever plan costs least and has more data than I used this month. What do I pay then?",
     )
+    plan = (
+        *verify(draft), call("list_plans"),
+        confirm(f"I will change your plan to {best.plan_id}, {dollars(best.price)} per month."),
+        call("change_plan", line_id=own.line_id, plan_id=best.plan_id), tell(f"Done, it costs {dollars(best.price)}."),
+    )  # fmt: skip
+    fact = Fact("money", str(best.price))
+    return Stage(say, plan, (fact,), again="What does the new plan cost per month?", wants=("change_plan",))
 
 
-def _foreign(draft: StoryDraft) -> Stage | None:
-    other = draft.free([c for c in draft.db.rows("customers") if c != _user(draft)], lambda c: c.customer_id)
-    if other is None:
+def _bill(draft: StoryDraft) -> Stage | None:
+    if draft.used & {"bill", "trouble"}:
         return None
-    say = f"Allow roaming on the line {other.line_id} too. It is my brother's, and he asked me to call you."
-    return _refused(draft, say, other.line_id, "not_owner")
+    draft.used.add("bill")
+    month, name = draft.rng.choice((("03", "March"), ("04", "April")))
+    found: Bill = next(
+        b
+        for b in draft.db.rows("bills")
+        if b.customer_id == draft.customer and b.bill_id.endswith(f"-{month}")
+    )
+    say = draft.words(
+        f"How high was my bill of {name}?", f"What was the amount of the {name} bill?", f"Look my bill of {name} up: how much was it?",
+        f"I cannot find my {name} bill. What did it come to?", f"What did you charge me for {name}?", f"Tell me the sum on the bill for {name}.",
+    )  # fmt: skip
+    look = call("get_bills", customer_id=draft.customer)
+    plan = (*verify(draft), look, tell(f"It was {dollars(found.amount)}."))
+    return Stage(say, plan, (Fact("money", str(found.amount)),), again=f"How much was the bill of {name}?")
 
 
-def _locked(draft: StoryDraft) -> Stage | None:
-    if draft.used:
+def _pay(draft: StoryDraft) -> Stage | None:
+    """An open bill is paid: the agent asks for it, the customer pays on the phone."""
+    own: list[Bill] = [
+        b for b in draft.db.rows("bills") if b.customer_id == draft.customer and b.status == "open"
+    ]
+    if len(own) != 1 or draft.used:
         return None
     draft.used.add("trouble")
-    draft.override("phones", draft.customer, sim="locked")
-    plan = (*_verify(draft), _guide("look_at_status"), call("transfer_to_human", reason="sim_locked"))
-    return Stage(draft.words("I have no internet on my phone.", "My mobile data does not work."), plan)
+    say = draft.words(
+        "I want to pay my open bill. How much is it?", "Let me settle what is open on my account. What is the amount?",
+        "Please let me pay the bill that is still open, and tell me its sum.", "I would like to get my unpaid bill out of the way. How much?",
+    )  # fmt: skip
+    plan = (
+        *verify(draft), call("get_bills", customer_id=draft.customer), call("send_payment_request", bill_id=own[0].bill_id),
+        guide("pay_bill"), tell(f"Done, {dollars(own[0].amount)} are paid."),
+    )  # fmt: skip
+    return Stage(say, plan, (Fact("money", str(own[0].amount)),), again="How much was the bill?")
+
+
+def _premium(draft: StoryDraft) -> Stage | None:
+    own = line(draft)
+    if not own.premium or draft.used & {"premium", "trouble"}:
+        return None
+    draft.used.add("premium")
+    say = draft.words(
+        "Block paid services on my line, please.", "My child calls paid numbers. Bar premium services on my line.",
+        "I do not want any premium services on my line, block them.", "Stop all paid services for my line.",
+    )  # fmt: skip
+    plan = (
+        *verify(draft), confirm("I will block premium services on your line, at no cost."),
+        call("set_premium_block", line_id=own.line_id, blocked=True), tell("Done, they are blocked."),
+    )  # fmt: skip
+    return Stage(say, plan, wants=("set_premium_block",))
+
+
+def _paper(draft: StoryDraft) -> Stage | None:
+    if user(draft).billing != "email" or draft.used & {"paper", "trouble"}:
+        return None
+    draft.used.add("paper")
+    say = draft.words(
+        "Send me my bills on paper. What does that cost per month?", "I want paper bills from now on. How much is it a month?",
+        "Please switch my bills to paper, and tell me the price per month.", "My bills shall come by post. What do I pay for it each month?",
+    )  # fmt: skip
+    plan = (
+        *verify(draft), confirm(f"I will switch your bills to paper, {dollars(PAPER_PRICE)} per month."),
+        call("set_billing", customer_id=draft.customer, mode="paper"), tell(f"Done, it costs {dollars(PAPER_PRICE)} per month."),
+    )  # fmt: skip
+    fact = Fact("money", str(PAPER_PRICE))
+    return Stage(say, plan, (fact,), again="What do paper bills cost per month?", wants=("set_billing",))
 
 
 DOMAIN = Domain(
@@ -265,15 +256,17 @@ DOMAIN = Domain(
     policy=POLICY,
     build=build,
     acts=ACTS,
-    requests={"trouble": _trouble, "plan": _plan, "data": _data, "owed": _owed, "travel": _travel},
-    traps={
-        "ended": _ended,
-        "suspended": _suspended,
-        "data_limit": _too_much,
-        "not_owner": _foreign,
-        "locked": _locked,
+    requests={
+        "trouble": troubles.data, "calls": troubles.calls, "messages": troubles.messages, "speed": troubles.speed,
+        "sharing": troubles.sharing, "plan": _plan, "data": _data, "owed": _owed, "travel": _travel, "home": _home,
+        "left": _left, "cheaper": _cheaper, "bill": _bill, "pay": _pay, "premium": _premium, "paper": _paper,
     },
-    enter=_enter,
+    traps={
+        "ended": traps.ended, "suspended": traps.suspended, "data_limit": traps.too_much, "not_owner": traps.foreign,
+        "locked": traps.locked, "unpaid": traps.unpaid, "ends_contract": traps.ends_contract, "discount": traps.discount,
+        "stolen": traps.stolen,
+    },
+    enter=enter,
     slots=language.SLOTS,
     identity=language.IDENTITY,
     senses=language.SENSES,
@@ -281,5 +274,5 @@ DOMAIN = Domain(
     tells_cost=True,
     rules=rules,
     deeds=DEEDS,
-    checks={"works": works},
-)
+    checks={"works": works, "rings": rings, "sends": sends, "fast": fast, "shares": shares},
+)  # fmt: skip
