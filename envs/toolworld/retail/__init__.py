@@ -1,7 +1,9 @@
 """An online shop's service desk: orders, variants, payments.
 
 state     tables and worlds          actions   what the agent can call
-tasks     requests and traps         rules     the policy, in prose and as checks
+tasks     requests                   rules     what breaks the policy
+questions what is only asked         policy    what the agent reads
+traps     what is refused            parts     what stories are put together from
 language  how people speak of all this
 """
 

@@ -11,6 +11,8 @@ from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem,
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
+WRAP_PRICE = 300
+
 
 def find_user_by_email(db: Database, email: str) -> Written:
     """Find and verify a customer by e-mail address."""
@@ -117,7 +119,64 @@ def exchange_item(db: Database, order_id: str, item_id: str, new_item_id: str, p
     return Written(db, {"order_id": order_id, "status": "exchange requested", "charged": dollars(difference)})
 
 
-Reason = Literal["status", "refund_method", "not_owner", "other_product", "out_of_stock", "changed_before"]
+def change_payment(db: Database, order_id: str, payment_id: str) -> Written:
+    """Pay an order that was not sent with another payment method; a gift card must hold the whole price."""
+    order = _order(db, order_id)
+    user: User = db.get("users", order.user_id)
+    payment = _payment(user, payment_id)
+    total = sum(line.price for line in order.lines)
+    if payment.id == order.payment:
+        raise ToolError("The order is paid with this already.")
+    if payment.kind == "gift" and payment.balance < total:
+        raise ToolError(f"The gift card has only {dollars(payment.balance)}.")
+    changed = {payment.id: -total, order.payment: total}
+    payments = tuple(
+        p._replace(balance=p.balance + changed.get(p.id, 0)) if p.kind == "gift" else p for p in user.payments
+    )
+    db = db.update("users", user.user_id, payments=payments).update("orders", order_id, payment=payment_id)
+    return Written(db, {"order_id": order_id, "payment": payment_id})
+
+
+def remove_item(db: Database, order_id: str, item_id: str) -> Written:
+    """Take an item out of an order that was not sent, and refund its price."""
+    order = _order(db, order_id)
+    found = next((line for line in order.lines if line.item_id == item_id), None)
+    if found is None or len(order.lines) == 1:
+        raise ToolError("It is not in this order, or the only thing in it; cancel the order then.")
+    lines = tuple(line for line in order.lines if line.item_id != item_id)
+    db = db.update("orders", order_id, lines=lines, changed=True, refund=order.refund + found.price)
+    return Written(db, {"order_id": order_id, "refund": dollars(found.price)})
+
+
+def wrap_order(db: Database, order_id: str) -> Written:
+    """Wrap an order that was not sent as a gift, for $3.00 an item."""
+    order = _order(db, order_id)
+    if order.wrapped:
+        raise ToolError("The order is wrapped already.")
+    cost = WRAP_PRICE * len(order.lines)
+    return Written(
+        db.update("orders", order_id, wrapped=True), {"order_id": order_id, "charged": dollars(cost)}
+    )
+
+
+def change_user_address(db: Database, user_id: str, address: str) -> Written:
+    """Change the address of a customer's account; orders keep theirs."""
+    db.get("users", user_id)
+    return Written(
+        db.update("users", user_id, address=address.strip()), {"user_id": user_id, "address": address}
+    )
+
+
+Reason = Literal[
+    "status",
+    "refund_method",
+    "not_owner",
+    "other_product",
+    "out_of_stock",
+    "changed_before",
+    "cancel_reason",
+    "no_discount",
+]
 
 
 def record_refusal(db: Database, order_id: str, reason: Reason) -> Written:
@@ -206,6 +265,10 @@ def _owner(db: Database, order_id: str, **_: object) -> str | None:
     return order.user_id if order else None
 
 
+def _self(db: Database, user_id: str, **_: object) -> str | None:
+    return user_id
+
+
 ACTS = (
     act(find_user_by_email, "identify"),
     act(find_user_by_name_zip, "identify"),
@@ -219,6 +282,10 @@ ACTS = (
     act(change_address, "write", _owner),
     act(return_items, "write", _owner),
     act(exchange_item, "write", _owner),
+    act(change_payment, "write", _owner),
+    act(remove_item, "write", _owner),
+    act(wrap_order, "write", _owner),
+    act(change_user_address, "write", _self),
     act(record_refusal, "note"),
     act(transfer_to_human, "end"),
 )

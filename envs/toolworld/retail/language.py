@@ -31,6 +31,16 @@ SENSES = {
         "exchange|swap|replace|switch|change|trade|substitute|give|send|get|process|take|go", f"{_ITEM}|exchange"
     ),
 }  # fmt: skip
+SENSES |= {
+    "change_payment": Concept(
+        "change|switch|set|use|charge|put|move|pay|update|bill", "payment|payment method|card|gift|paypal|gift card|charge"
+    ),
+    "remove_item": Concept("remove|take out|leave out|delete|drop|cancel|take off|strike", _ITEM),
+    "wrap_order": Concept("wrap|gift-wrap|giftwrap|pack|add|put", "gift|wrapping|wrap|present|gift wrapping|order"),
+    "change_user_address": Concept(
+        "change|update|set|modify|correct|put|replace|switch|save", "address|account|profile|street"
+    ),
+}  # fmt: skip
 PATTERNS = {
     "address": r"\b(\d+ [a-z]+ street)\b",
     "colour": r"\b(red|blue|green|black|white|silver)\b",

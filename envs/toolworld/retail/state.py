@@ -58,6 +58,7 @@ class RetailOrder(NamedTuple):
     refund: int = 0
     reason: str = ""
     changed: bool = False  # items were changed once, which is the most
+    wrapped: bool = False
 
 
 class RetailNote(NamedTuple):
