@@ -1,7 +1,8 @@
 """An airline's service desk: reservations, flights, bags, compensation.
 
 state     tables and worlds          actions   what the agent can call
-tasks     requests                   rules     the policy, in prose and as checks
+tasks     requests                   rules     what breaks the policy
+questions what is only asked         policy    what the agent reads
 traps     what must be refused       parts     what stories are put together from
 language  how people speak of all this
 """

@@ -7,6 +7,8 @@ from typing import Literal
 from turnwise.envs.toolworld.airline.state import (
     BAG_PRICE,
     CABINS,
+    INSURANCE_PRICE,
+    MEAL_PRICE,
     AirlineCustomer,
     AirlineNote,
     Flight,
@@ -132,9 +134,30 @@ def issue_certificate(db: Database, user_id: str, amount_dollars: int) -> Writte
     return Written(db.update("users", user_id, credit=user.credit + 100 * amount_dollars), "issued")
 
 
+def add_meal(
+    db: Database, reservation_id: str, meal: Literal["vegetarian", "vegan", "kosher", "halal"]
+) -> Written:
+    """Order a special meal for all passengers: free in business, $12 per passenger otherwise."""
+    found = _active(db, reservation_id)
+    charge = 0 if found.cabin == "business" else MEAL_PRICE * len(found.passengers)
+    db = db.update("reservations", reservation_id, meal=meal, charged=found.charged + charge)
+    return Written(db, {"reservation_id": reservation_id, "charged": dollars(charge)})
+
+
+def add_insurance(db: Database, reservation_id: str) -> Written:
+    """Insure a reservation, $30 per passenger."""
+    found = _active(db, reservation_id)
+    if found.insured:
+        raise ToolError("The reservation is insured already.")
+    charge = INSURANCE_PRICE * len(found.passengers)
+    db = db.update("reservations", reservation_id, insured=True, charged=found.charged + charge)
+    return Written(db, {"reservation_id": reservation_id, "charged": dollars(charge)})
+
+
 Reason = Literal[
-    "cancellation_rules", "basic_fare", "flown", "no_compensation", "passenger_number", "not_owner"
-]
+    "cancellation_rules", "basic_fare", "flown", "no_compensation", "passenger_number", "not_owner",
+    "route_change", "insurance_late",
+]  # fmt: skip
 
 
 def record_refusal(db: Database, reservation_id: str, reason: Reason) -> Written:
@@ -214,6 +237,8 @@ ACTS = (
     act(add_bags, "write", _owner),
     act(rename_passenger, "write", _owner),
     act(issue_certificate, "write", _customer),
+    act(add_meal, "write", _owner),
+    act(add_insurance, "write", _owner),
     act(record_refusal, "note"),
     act(transfer_to_human, "end"),
 )

@@ -33,10 +33,15 @@ SENSES = {
     ),
     "book_flight": Concept("book|reserve|purchase|buy|issue|booking|secure", "seat|ticket|flight|you|economy|reservation|booking"),
 }  # fmt: skip
+SENSES |= {
+    "add_meal": Concept("order|add|book|put|set|arrange|note|request|get|reserve|change", "meal|food|dish|vegetarian|vegan|kosher|halal"),
+    "add_insurance": Concept("add|insure|take|book|put|include|buy|arrange|get|take out", "insurance|insure|cover|reservation|trip|booking"),
+}  # fmt: skip
 PATTERNS = {
     "bags": r"\b(\d+) (?:more |extra |additional |checked |further |of the )*(?:bags?|suitcases?|pieces?)\b",
     "passenger": r"\b((?:alex|robin|sam|chris) [a-z]+)\b",
     "delay": r"\b(not )?(?:be )?delayed\b",
     "cabin": r"\b(business|economy|basic)\b",
+    "meal": r"\b(vegetarian|vegan|kosher|halal)\b",
     "later": r"\b(day|week|month)s? (?:after|later|earlier)\b",
 }

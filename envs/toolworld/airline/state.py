@@ -15,6 +15,8 @@ CABINS = ("basic", "economy", "business")
 FREE_BAGS = {"regular": (0, 1, 2), "silver": (1, 2, 3), "gold": (2, 3, 4)}
 """Free bags per passenger by membership, one number per cabin."""
 BAG_PRICE = 5000
+MEAL_PRICE = 1200
+INSURANCE_PRICE = 3000
 
 
 class AirlineCustomer(NamedTuple):
@@ -50,6 +52,7 @@ class Reservation(NamedTuple):
     status: str = "active"
     charged: int = 0  # of all changes, on the card
     refunded: int = 0
+    meal: str = ""  # vegetarian, vegan, kosher, halal
 
 
 class AirlineNote(NamedTuple):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.airline import language, traps
+from turnwise.envs.toolworld.airline import language, questions, traps
 from turnwise.envs.toolworld.airline.actions import ACTS
 from turnwise.envs.toolworld.airline.parts import act_on, enter, named, own_trip, verify
-from turnwise.envs.toolworld.airline.rules import POLICY, compensation, may_cancel, paid_bags, rules
+from turnwise.envs.toolworld.airline.policy import POLICY
+from turnwise.envs.toolworld.airline.rules import compensation, may_cancel, paid_bags, rules
 from turnwise.envs.toolworld.airline.state import (
     CABINS,
     DAYS,
+    INSURANCE_PRICE,
+    MEAL_PRICE,
     TODAY,
     AirlineCustomer,
     Flight,
@@ -27,8 +30,11 @@ def _cancel(draft: StoryDraft) -> Stage | None:
         return None
     which, look = named(draft, *pair)
     refund = pair[0].price * len(pair[0].passengers)
-    say = draft.words(f"I want to cancel {which}.", f"Please cancel {which}; my plans have changed.")
-    say += " How much will be refunded?"
+    say = draft.words(
+        f"I want to cancel {which}. How much will be refunded?", f"Please cancel {which}; my plans have changed. What do I get back?",
+        f"Call {which} off. What amount comes back to me?", f"I cannot go: cancel {which}. How much money will I see again?",
+        f"Cancel {which}, please, and tell me the refund.", f"It is about {which}: I want it cancelled. What is the refund?",
+    )  # fmt: skip
     key = pair[0].reservation_id
     return act_on(
         draft,
@@ -67,6 +73,8 @@ def _move(draft: StoryDraft) -> Stage | None:
     say = draft.words(
         f"Move {which} to the cheapest flight on {first} that is not delayed or cancelled.",
         f"I cannot travel as planned. Put {which} on the cheapest scheduled flight of {first}.",
+        f"Rebook {which} to {first}, the cheapest flight that runs on time.",
+        f"Can {which} be moved to {first}? Take the cheapest one that is neither delayed nor cancelled.",
     )
     find = call("search_flights", origin=old.origin, destination=old.destination, date=new.date)
     key = found.reservation_id
@@ -75,6 +83,10 @@ def _move(draft: StoryDraft) -> Stage | None:
         cost = dollars(n * (flight.prices[place] - found.price))
         return f"I will move reservation {key} to flight {flight.flight_id}; the difference is {cost}. Shall I proceed?"
 
+    other = draft.words(
+        f"Hm, wait. Rather the cheapest one on {second}.", f"Actually, make it {second}, the cheapest one.",
+        f"No, {second} suits me better. The cheapest of that day.", f"I have looked again: the cheapest one on {second}, please.",
+    )  # fmt: skip
     before = (PlanStep("propose", confirm(best[first])),) if twisted else ()
     plan = (
         *verify(draft), *look, *before, find,
@@ -82,7 +94,7 @@ def _move(draft: StoryDraft) -> Stage | None:
         call("change_flight", reservation_id=found.reservation_id, new_flight_id=new.flight_id),
         tell("Done, the flight is changed."),
     )  # fmt: skip
-    return Stage(say, plan, twist=f"Hm, wait. Rather the cheapest one on {second}." if twisted else "")
+    return Stage(say, plan, twist=other if twisted else "")
 
 
 def _cabin(draft: StoryDraft) -> Stage | None:
@@ -97,8 +109,11 @@ def _cabin(draft: StoryDraft) -> Stage | None:
     found, flight = pair
     which, look = named(draft, *pair)
     price = (flight.prices[2] - found.price) * len(found.passengers)
-    say = draft.words(f"Upgrade {which} to business.", f"Can {which} be moved to business class?")
-    say += " What does the upgrade cost in total?"
+    say = draft.words(
+        f"Upgrade {which} to business. What does the upgrade cost in total?", f"Can {which} be moved to business class? What is that in all?",
+        f"I want to sit in business on {which}. How much more is it altogether?", f"Put {which} into business class, and tell me the whole price of it.",
+        f"Business class for {which}, please. What do I pay for the change?", f"How much is it to have {which} in business? Do it, please.",
+    )  # fmt: skip
     return act_on(
         draft, say, look, f"upgrade reservation {found.reservation_id} to business", "change_cabin", Fact("money", str(price)),
         reservation_id=found.reservation_id, cabin="business",
@@ -116,8 +131,11 @@ def _bags(draft: StoryDraft) -> Stage | None:
     which, look = named(draft, *pair)
     if look[0].name != "get_customer":
         look = (call("get_customer", user_id=draft.customer), *look)
-    say = draft.words(f"Add {bags} bags to {which}.", f"We have {bags} more bags to check in for {which}.")
-    say += " What do I have to pay for them?"
+    say = draft.words(
+        f"Add {bags} bags to {which}. What do I have to pay for them?", f"We have {bags} more bags to check in for {which}. What is to be paid?",
+        f"Please register {bags} further bags for {which}, and name the price.", f"{which.capitalize()} needs {bags} more bags. What do they cost me?",
+        f"I travel with {bags} extra bags on {which}. How much are they?", f"Put {bags} bags on top for {which}. What will that be?",
+    )  # fmt: skip
     fact = Fact("money", str(5000 * paid))
     return act_on(
         draft, say, look, f"add {bags} bags to {found.reservation_id}, {paid} of them paid", "add_bags", fact,
@@ -132,7 +150,10 @@ def _name(draft: StoryDraft) -> Stage | None:
     found, old = pair[0], pair[0].passengers[1]
     new = f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
     which, look = named(draft, *pair)
-    say = f"In {which}, the passenger {old} has a new name: {new}. Please correct it."
+    say = draft.words(
+        f"In {which}, the passenger {old} has a new name: {new}. Please correct it.", f"{old} in {which} is called {new} now. Change the name.",
+        f"The name {old} in {which} is wrong, it must be {new}.", f"Please write {new} instead of {old} in {which}.",
+    )  # fmt: skip
     return act_on(
         draft, say, look, f"change the name {old} to {new}", "rename_passenger",
         reservation_id=found.reservation_id, old_name=old, new_name=new,
@@ -146,7 +167,11 @@ def _compensate(draft: StoryDraft) -> Stage | None:
         return None
     amount = compensation(user, *pair)
     which, look = named(draft, *pair)
-    say = f"The flight of {which} is {pair[1].status}. I ask for compensation. How much do I get?"
+    state = pair[1].status
+    say = draft.words(
+        f"The flight of {which} is {state}. I ask for compensation. How much do I get?", f"You have {which} {state}. What compensation is there for me?",
+        f"Since the flight of {which} is {state}, I want to be compensated. With how much?", f"I claim compensation: the flight of {which} is {state}. What is the amount?",
+    )  # fmt: skip
     fact = Fact("money", str(100 * amount))
     return act_on(
         draft, say, look, f"issue a certificate of ${amount}", "issue_certificate", fact,
@@ -172,8 +197,16 @@ def _book(draft: StoryDraft) -> Stage | None:
         draft.words(
             f"Book me the cheapest economy seat from {wish.origin} to {wish.destination} on {wish.date}.",
             f"I need to get from {wish.origin} to {wish.destination} on {wish.date}, economy, as cheap as possible. Book it.",
+            f"Find the cheapest economy ticket from {wish.origin} to {wish.destination} for {wish.date} and book it for me.",
+            f"A seat in economy, {wish.origin} to {wish.destination}, {wish.date}, whichever is cheapest: please book it.",
         )
-        + " It must not be delayed. What do I pay?"
+        + " "
+        + draft.words(
+            "It must not be delayed. What do I pay?",
+            "No delayed flight, please. What is the price?",
+            "It has to be on time. How much is it?",
+            "Only one that is not delayed. What will it cost?",
+        )
     )
     find = (
         call("get_customer", user_id=user.user_id),
@@ -185,6 +218,65 @@ def _book(draft: StoryDraft) -> Stage | None:
     )  # fmt: skip
 
 
+def _downgrade(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(
+        draft,
+        lambda r, f: (
+            f.status in ("scheduled", "delayed") and r.cabin == "business" and f.seats[1] >= len(r.passengers)
+        ),
+    )
+    if pair is None:
+        return None
+    found, flight = pair
+    back = (found.price - flight.prices[1]) * len(found.passengers)
+    if back <= 0:
+        return None
+    which, look = named(draft, *pair)
+    say = draft.words(
+        f"Put {which} down to economy. What do I get back?", f"I do not need business for {which}, economy will do. What is refunded?",
+        f"Change {which} to economy, and tell me what comes back to me.", f"Economy is enough for {which}. Change it. How much is the refund?",
+    )  # fmt: skip
+    return act_on(
+        draft, say, look, f"change reservation {found.reservation_id} to economy and refund the difference", "change_cabin",
+        Fact("money", str(back)), reservation_id=found.reservation_id, cabin="economy",
+    )  # fmt: skip
+
+
+def _meal(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.status in ("scheduled", "delayed") and not r.meal)
+    if pair is None:
+        return None
+    found = pair[0]
+    meal = draft.rng.choice(("vegetarian", "vegan", "kosher", "halal"))
+    cost = 0 if found.cabin == "business" else MEAL_PRICE * len(found.passengers)
+    which, look = named(draft, *pair)
+    say = draft.words(
+        f"We eat {meal} food only: order it for {which}. What does it cost?", f"Please note a {meal} meal for {which}. What do I pay for it?",
+        f"I need {meal} meals on {which}. How much is that?", f"Can you arrange {meal} food on {which}? Tell me the price.",
+    )  # fmt: skip
+    return act_on(
+        draft, say, look, f"order a {meal} meal for all passengers of {found.reservation_id}", "add_meal", Fact("money", str(cost)),
+        reservation_id=found.reservation_id, meal=meal,
+    )  # fmt: skip
+
+
+def _insurance(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.status == "scheduled" and not r.insured)
+    if pair is None:
+        return None
+    found = pair[0]
+    cost = INSURANCE_PRICE * len(found.passengers)
+    which, look = named(draft, *pair)
+    say = draft.words(
+        f"Insure {which}, please. What does it cost?", f"I want insurance for {which}. How much is that in all?",
+        f"Add insurance to {which} and tell me the price.", f"Can {which} still be insured? Do it, and say what I pay.",
+    )  # fmt: skip
+    return act_on(
+        draft, say, look, f"add insurance to reservation {found.reservation_id}", "add_insurance", Fact("money", str(cost)),
+        reservation_id=found.reservation_id,
+    )  # fmt: skip
+
+
 DOMAIN = Domain(
     name="airline",
     policy=POLICY,
@@ -192,11 +284,13 @@ DOMAIN = Domain(
     acts=ACTS,
     requests={
         "cancel": _cancel, "move": _move, "cabin": _cabin, "bags": _bags, "name": _name, "compensate": _compensate,
-        "book": _book,
+        "book": _book, "downgrade": _downgrade, "meal": _meal, "insurance": _insurance, "status": questions.status,
+        "departure": questions.departure, "seats": questions.seats, "fare": questions.fare, "credit": questions.credit,
     },
     traps={
         "cancel": traps.no_cancel, "move": traps.no_move, "compensate": traps.no_money, "passengers": traps.no_seat,
         "flown": traps.too_late, "not_owner": traps.foreign, "transfer": traps.transfer,
+        "upgrade_flown": traps.upgrade_flown, "route": traps.other_route, "fewer": traps.fewer, "insurance_late": traps.insurance_late,
     },
     enter=enter,
     slots=language.SLOTS,

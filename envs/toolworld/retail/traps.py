@@ -102,7 +102,11 @@ def transfer(draft: StoryDraft) -> Stage | None:
     reason = draft.rng.choice(sorted(_FOR_PEOPLE))
     say = draft.words(*_FOR_PEOPLE[reason])
     order = draft.rng.choice([o for o in draft.db.rows("orders") if o.user_id == draft.customer])
-    return Stage(f"{say} It is about order {order.order_id}.", (call("transfer_to_human", reason=reason),))
+    key = order.order_id
+    about = draft.words(
+        f"It is about order {key}.", f"I mean order {key}.", f"Look at order {key}.", f"The order was {key}."
+    )
+    return Stage(f"{say} {about}", (call("transfer_to_human", reason=reason),))
 
 
 def changed_before(draft: StoryDraft) -> Stage | None:

@@ -135,7 +135,6 @@ Reason = Literal[
     "suspended",
     "contract_running",
     "no_discount",
-    "recent_change",
 ]
 
 

@@ -76,7 +76,7 @@ where it is about none, the customer's own.
 phone (stolen_phone, at once and without any question), and what is still broken when all of section 8 was tried
 (no_remedy). A transfer ends the conversation; say nothing after it.
 
-# Manual for repairs
+## 8. Manual for repairs
 
 8.1 Always begin in this order: verify the customer, look at the line (get_line), and have the customer look at the phone's
 status. The status names switches that are always shown (airplane mode, mobile data, data roaming, data saver, SIM, APN) and,

@@ -131,5 +131,11 @@ def stolen(draft: StoryDraft) -> Stage | None:
     say = draft.words(
         "My phone was stolen!", "Somebody has taken my phone.", "A thief got my phone on the train.", "My phone was snatched from my hand.",
     )  # fmt: skip
-    number = f"My number is {user(draft).phone}."
+    phone = user(draft).phone
+    number = draft.words(
+        f"My number is {phone}.",
+        f"It has the number {phone}.",
+        f"The number was {phone}.",
+        f"You find me under {phone}.",
+    )
     return Stage(f"{say} {number}", (call("transfer_to_human", reason="stolen_phone"),))

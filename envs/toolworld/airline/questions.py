@@ -1,0 +1,94 @@
+"""What the airline's customers want to know."""
+
+from __future__ import annotations
+
+from turnwise.envs.toolworld.airline.parts import named, own_trip, verify
+from turnwise.envs.toolworld.airline.state import TODAY, Flight
+from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.story import Stage, call, tell
+
+STATUSES = ("scheduled", "flown", "delayed", "cancelled")
+
+
+def status(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.status in ("scheduled", "delayed", "cancelled"))
+    if pair is None:
+        return None
+    which, look = named(draft, *pair)
+    say = draft.words(
+        f"Is the flight of {which} on time? What is its status?", f"I heard of problems. What is the status of the flight of {which}?",
+        f"Tell me the status of the flight of {which}.", f"How does it look for {which}: what status has the flight?",
+    )  # fmt: skip
+    plan = (*verify(draft), *look, tell(f"The flight is {pair[1].status}."))
+    return Stage(
+        say,
+        plan,
+        (Fact("word", pair[1].status, STATUSES),),
+        again=f"What is the status of the flight of {which}?",
+    )
+
+
+def departure(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.date > TODAY)
+    if pair is None:
+        return None
+    which, look = named(draft, *pair)
+    say = draft.words(
+        f"At what time does the flight of {which} leave?", f"When exactly do I take off on {which}? I need the time of day.",
+        f"Tell me the time of departure of {which}.", f"What time does {which} start?",
+    )  # fmt: skip
+    plan = (*verify(draft), *look, tell(f"It leaves at {pair[1].departs}."))
+    return Stage(say, plan, (Fact("time", pair[1].departs),), again=f"At what time does {which} leave?")
+
+
+def _flight(draft: StoryDraft) -> Flight | None:
+    able: list[Flight] = [f for f in draft.db.rows("flights") if f.status == "scheduled" and f.date > TODAY]
+    return draft.free(able, lambda f: f.flight_id)
+
+
+def seats(draft: StoryDraft) -> Stage | None:
+    flight = _flight(draft)
+    if flight is None:
+        return None
+    place, cabin = draft.rng.choice(((0, "basic"), (1, "economy"), (2, "business")))
+    name = flight.flight_id
+    say = draft.words(
+        f"How many seats are left in {cabin} on flight {name}?", f"On flight {name}, how many {cabin} seats are free?",
+        f"Tell me how many {cabin} seats flight {name} still has.", f"Flight {name}: how many places are there in {cabin}?",
+    )  # fmt: skip
+    left = flight.seats[place]
+    plan = (call("get_flight", flight_id=name), tell(f"There are {left} seats left in {cabin}."))
+    return Stage(say, plan, (Fact("count", str(left)),), again=f"How many {cabin} seats are left?")
+
+
+def fare(draft: StoryDraft) -> Stage | None:
+    flight = _flight(draft)
+    if flight is None:
+        return None
+    place, cabin = draft.rng.choice(((0, "basic"), (1, "economy"), (2, "business")))
+    price, name = flight.prices[place], flight.flight_id
+    say = draft.words(
+        f"What does a {cabin} seat on flight {name} cost?", f"How much is {cabin} on flight {name}?",
+        f"I want to know the {cabin} price of flight {name}.", f"Flight {name} in {cabin}: what is the fare?",
+    )  # fmt: skip
+    plan = (call("get_flight", flight_id=name), tell(f"It costs {dollars(price)}."))
+    return Stage(say, plan, (Fact("money", str(price)),), again=f"What does {cabin} cost on that flight?")
+
+
+def credit(draft: StoryDraft) -> Stage | None:
+    if draft.used:
+        return None
+    draft.used.add("credit")
+    amount = 5000 * draft.rng.randint(1, 8)
+    draft.override("users", draft.customer, credit=amount)
+    say = draft.words(
+        "How much credit do I have in certificates?", "What is the worth of the certificates in my account?",
+        "I once got a certificate from you. How much credit is there for me?", "Tell me the credit of my account, please.",
+    )  # fmt: skip
+    plan = (
+        *verify(draft),
+        call("get_customer", user_id=draft.customer),
+        tell(f"You have {dollars(amount)} of credit."),
+    )
+    return Stage(say, plan, (Fact("money", str(amount)),), again="How much credit do I have?")
