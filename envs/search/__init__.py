@@ -7,6 +7,7 @@ solver        gold, an imperfect policy                    reward     parts of t
 answers       whether an answer is right                   question   a question, and what is right about it
 datasets      questions from files                         vocabulary invented names
 schema → graph → encyclopedia    the made-up world and its pages
+prose         what pages say beside the facts              clues      vague clues that mean one thing
 forms         the forms of questions about it              village    a little world in few words
 corpus, index, embed, library    passages, BM25, search by meaning, all of them in memory or on disk
 remote, server                   Search-R1's protocol

@@ -15,6 +15,7 @@ from turnwise.envs.search.knobs import SearchLayout
 from turnwise.envs.search.render import asked_about, candidates, show_page, show_results
 from turnwise.envs.search.state import SearchState, passage_at, shows_all
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
+from turnwise.tools.notations import arguments_of
 
 KEPT = 50
 """How many results a search keeps."""
@@ -65,6 +66,7 @@ def answer(text: str) -> None:
     """Give the answer, as short as possible, and end. Answer "unknown" if no passage tells it."""
 
 
+_SEARCH = tool(search)
 TOOLS = tuple(map(tool, (search, semantic_search, filter, count, open, find, cite, judge, answer)))
 
 
@@ -100,6 +102,8 @@ def read_call(action: Message, tools: Sequence[Tool] = TOOLS) -> ToolCall:
             break
     if tagged := _tagged(text):
         name, said = tagged
+        if name == "search" and "page=" in said:
+            return ToolCall(name, arguments_of(_SEARCH.spec, said.strip()))
         return ToolCall(name, {"query" if name == "search" else "text": said.strip()})
     return call_of(Message("assistant", text), tools)
 

@@ -8,7 +8,8 @@ from random import Random
 import numpy as np
 
 from turnwise.envs.search.corpus import Passage
-from turnwise.envs.search.graph import NOW, WorldGraph
+from turnwise.envs.search.graph import NOW, SOURCES, WorldGraph
+from turnwise.envs.search.prose import history, interspersed, notices, source_title, table_of
 from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, TERM_SAYS, YEAR
 from turnwise.tasks.core import digest
 
@@ -29,7 +30,7 @@ class Pages:
     def __init__(self, graph: WorldGraph) -> None:
         self.graph = graph
         rng = np.random.Generator(np.random.PCG64(int(digest(graph.spec.seed, "order"), 16)))
-        self._order = rng.permutation(graph.size + graph.editions).astype(np.int32)
+        self._order = rng.permutation(graph.size + graph.editions + graph.reports).astype(np.int32)
         self._position = np.argsort(self._order).astype(np.int32)
 
     def __len__(self) -> int:
@@ -43,12 +44,18 @@ class Pages:
         """Where old page ``number`` is."""
         return int(self._position[self.graph.size + number])
 
+    def report_position(self, number: int) -> int:
+        """Where report ``number`` is: those of disputed fact d are ``SOURCES`` numbers from ``SOURCES · d`` on."""
+        return int(self._position[self.graph.size + self.graph.editions + number])
+
     def __iter__(self) -> Iterator[Passage]:
         for position, number in enumerate(map(int, self._order)):
             yield self._page(position, number)
 
     def _page(self, position: int, number: int) -> Passage:
         graph = self.graph
+        if number >= graph.size + graph.editions:
+            return self._report(position, number - graph.size - graph.editions)
         old = graph.edition(number - graph.size) if number >= graph.size else None
         entity = old.entity if old else number
         dice = Random(int(graph.dice[entity]) + number)  # much cheaper than a hash, a million times
@@ -62,14 +69,42 @@ class Pages:
             .format(s=self._own(entity), p=graph.profession(entity) if kind == "person" else "")
             .replace(" a a", " an a")
         )
-        if dice.random() < graph.spec.hostile:
-            wrong = graph.name(dice.randrange(graph.size))
-            sentences.insert(dice.randrange(len(sentences) + 1), dice.choice(_HOSTILE).format(wrong=wrong))
+        self._forge(sentences, dice)
         if old:
             title = f"{title} (edition of {year})"
             intro = f"This is an old edition, as things stood in {year}. {intro}"
-        text = " ".join((intro, *sentences, f"Last revised in {year}."))
+        tables: list[str] = []
+        if graph.spec.long and dice.random() < graph.spec.long:
+            sentences = list(interspersed(sentences, history(graph, kind, dice), dice))
+            tables = [] if old else table_of(graph, entity)
+        parts = (" ".join((intro, *sentences)), *tables, f"Last revised in {year}.")
+        text = ("\n" if tables else " ").join(parts)
         return Passage(title, text, str(position), kind, year)
+
+    def _report(self, position: int, number: int) -> Passage:
+        """What a source tells of a disputed fact, among other things."""
+        graph = self.graph
+        report = graph.reports_on(number // SOURCES)[number % SOURCES]
+        dice = Random(int(graph.dice[report.entity]) + number)
+        told = _sentence(
+            dice.choice(report.relation.says), s=graph.mention(report.entity), o=str(report.value)
+        )
+        sentences = list(interspersed([told], notices(graph, dice), dice))
+        self._forge(sentences, dice)
+        title = source_title(graph, report, number)
+        text = " ".join((f"{title}.", *sentences, f"Written in {report.year}."))
+        return Passage(title, text, str(position), report.source, report.year)
+
+    def _forge(self, sentences: list[str], dice: Random) -> None:
+        """Put in, on some pages, text that would forge an answer."""
+        if dice.random() < self.graph.spec.hostile:
+            wrong = self.graph.name(dice.randrange(self.graph.size))
+            sentences.insert(dice.randrange(len(sentences) + 1), dice.choice(_HOSTILE).format(wrong=wrong))
+
+    def report_title(self, number: int) -> str:
+        """The title of report ``number``."""
+        report = self.graph.reports_on(number // SOURCES)[number % SOURCES]
+        return source_title(self.graph, report, number)
 
     def _own(self, entity: int) -> str:
         name, alias = self.graph.name(entity), self.graph.alias(entity)
@@ -85,6 +120,9 @@ class Pages:
         names = (graph.name(entity), f"this {_ONE[kind]}")
         for relation in OF_KIND[kind]:
             own = dice.choice(names)
+            if graph.is_disputed(entity, relation):
+                yield f"Accounts differ on the {relation.nouns[0]} of {own}."
+                continue
             if not graph.told(entity, relation):
                 continue
             if relation.office:

@@ -59,7 +59,7 @@ class SearchEnv(AgentEnv[SearchState]):
 
     def initial(self, task: Task) -> tuple[SearchState, Messages]:
         quest = self._take(task)
-        system = system_message(quest.layout)
+        system = system_message(quest)
         return SearchState(quest), Messages((Message("system", system), Message("user", task.prompt)))
 
     def restore(self, snapshot: Snapshot[SearchState]) -> None:

@@ -7,8 +7,9 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.search.answers import UNKNOWN
+from turnwise.envs.search.clues import clues_to
 from turnwise.envs.search.encyclopedia import Pages
-from turnwise.envs.search.graph import WorldGraph
+from turnwise.envs.search.graph import SOURCES, WorldGraph
 from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
 
@@ -85,7 +86,7 @@ def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
         said = f"{_asks(relation.target)} the {rng.choice(relation.nouns)} of {name}?"
         return SearchQuestion(said, "unanswerable", (UNKNOWN,), queries=(name,), answerable=False)
     at = steps[-1].target if steps else _any(draft, rng.choice(_STARTS))
-    gaps = [r for r in OF_KIND[graph.kind(at)] if not graph.told(at, r)]
+    gaps = [r for r in OF_KIND[graph.kind(at)] if not (graph.told(at, r) or graph.is_disputed(at, r))]
     if not gaps:
         return None
     missing = FactStep(at, rng.choice(gaps), -1)
@@ -207,9 +208,105 @@ def temporal(draft: QuestionDraft) -> SearchQuestion | None:
     )  # fmt: skip
 
 
+def vague(draft: QuestionDraft) -> SearchQuestion | None:
+    """The one thing that several vague clues fit together, or with more hops something told of it."""
+    graph, rng = draft.graph, draft.rng
+    kind = rng.choice(("person", "city", "company", "school", "book", "film", "event"))
+    entity = _any(draft, kind)
+    clues = clues_to(graph, rng, entity)
+    if clues is None:
+        return None
+    rng.shuffle(clues)
+    listed = "; ".join(clue.text for clue in clues)
+    if kind == "person":
+        listed = (
+            listed.replace(" its ", " their ")
+            .replace("its ", "their ")
+            .replace("it was born", "they were born")
+        )
+    said, need = f"I am looking for a {_ONE[kind]}, of which I know this: {listed}.", [entity]
+    need = list(dict.fromkeys([page for clue in clues for page in clue.pages if page != entity] + [entity]))
+    onward = [r for r in OF_KIND[kind] if not r.office and r.target != "region" and graph.told(entity, r)]
+    onward = [
+        r
+        for r in onward
+        if not any(graph.name(graph.target(entity, r)) in said for r in [r] if r.target in graph.count)
+    ]
+    last = rng.choice(onward) if draft.hops > 3 and onward else None
+    names = tuple(_names(graph, one) for one in need)
+    at = need.index(entity)
+    if last is None:
+        said, answers, rivals = f"{said} What is its name?", _names(graph, entity), ()
+    else:
+        target = graph.target(entity, last)
+        said = f"{said} {_asks(last.target)} its {rng.choice(last.nouns)}?"
+        entities = last.target in graph.count
+        answers = _names(graph, target) if entities else (str(target),)
+        rivals = _rivals(graph, rng, FactStep(entity, last, target)) if entities else ()
+        if entities:
+            names, at = (*names, answers), len(names)
+        else:
+            at = -1
+    said = said.replace(" its ", " their ") if kind == "person" else said
+    rubric = tuple(
+        Rubric(
+            tuple(need.index(page) for page in clue.pages),
+            (need.index(entity),),
+            tuple(draft.pages.position(page) for page in clue.pages),
+        )
+        for clue in clues
+    )
+    return _question(
+        draft,
+        said,
+        "vague",
+        answers,
+        need,
+        entities=names,
+        answer=at,
+        rubric=rubric,
+        rivals=rivals,
+        hops=len(need),
+    )
+
+
+def disputed(draft: QuestionDraft) -> SearchQuestion | None:
+    """A year about which sources contradict each other, of something that is named or led to."""
+    graph, rng = draft.graph, draft.rng
+    if not graph.disputes:
+        return None
+    dispute = rng.randrange(len(graph.disputes))
+    entity, relation = graph.disputes[dispute]
+    said, led = graph.mention(entity), list[int]()
+    leading = [
+        r for r in RELATIONS if r.target == graph.kind(entity) and not r.office and r.target != "region"
+    ]
+    if draft.hops > 1 and leading:
+        way = rng.choice(leading)
+        sources = graph.sources(way, entity)
+        if sources:
+            led = [rng.choice(sources)]
+            said = f"the {rng.choice(way.nouns)} of {graph.mention(led[0])}"
+    numbers = range(dispute * SOURCES, (dispute + 1) * SOURCES)
+    reports = graph.reports_on(dispute)
+    right = max(reports, key=lambda report: report.weight)
+    names = tuple(_names(graph, one) for one in (*led, entity))
+    places = [draft.pages.position(one) for one in (*led, entity)] + [
+        draft.pages.report_position(n) for n in numbers
+    ]
+    queries = [graph.title(one) for one in (*led, entity)] + [draft.pages.report_title(n) for n in numbers]
+    best = places[len(led) + 1 + reports.index(right)]
+    rubric = (*((Rubric((0, 1), (1,), (places[0],)),) if led else ()), Rubric((len(led),), (), (best,)))
+    rivals = tuple(dict.fromkeys(str(one.value) for one in reports if one.value != right.value))
+    return SearchQuestion(
+        f"What is the {rng.choice(relation.nouns)} of {said}? Accounts differ: weigh them.", "disputed",
+        (str(right.value),), names, -1, tuple(places), tuple(queries), rubric, rivals, True, len(led) + 2,
+    )  # fmt: skip
+
+
 FORMS: dict[str, Callable[[QuestionDraft], SearchQuestion | None]] = {
     "chain": chain, "comparison": comparison, "intersection": intersection, "aggregation": aggregation,
-    "temporal": temporal, "unanswerable": unanswerable,
+    "temporal": temporal, "vague": vague, "disputed": disputed, "unanswerable": unanswerable,
 }  # fmt: skip
 
 _SPELT = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")

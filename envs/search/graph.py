@@ -7,6 +7,7 @@ A million entities take about 40 MB and three seconds.
 from __future__ import annotations
 
 import bisect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,8 +16,8 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from turnwise.envs.search.schema import BY_NAME, KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, Relation
-from turnwise.envs.search.vocabulary import PROFESSIONS, WorldNames
+from turnwise.envs.search.schema import BY_NAME, KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
+from turnwise.envs.search.vocabulary import PROFESSIONS, Part, WorldNames
 from turnwise.tasks.core import derive_rng, digest
 
 NOW = 1960
@@ -37,10 +38,13 @@ class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
     outdated: float = pydantic.Field(0.1, ge=0, le=0.2)  # pages that are old editions of others
     stated: float = pydantic.Field(0.9, ge=0.5, le=1)  # facts that are told anywhere
     hostile: float = pydantic.Field(0.02, ge=0, le=1)  # pages with text that would forge an answer
+    disputed: float = pydantic.Field(0.0, ge=0, le=0.3)  # pages that are reports which contradict one another
+    long: float = pydantic.Field(0.0, ge=0, le=1)  # pages with tables and a history beside what is asked for
+    part: Part = "train"  # whose names it takes
 
     @property
     def key(self) -> str:
-        return digest("encyclopedia", 1, self.model_dump())
+        return digest("encyclopedia", 2, self.model_dump())
 
 
 class OfficeTerm(NamedTuple):
@@ -61,13 +65,36 @@ class Edition:
     year: int
 
 
+class Report(NamedTuple):
+    """What a source tells of a disputed fact. Of the sources of a fact the weightiest one is right."""
+
+    entity: int
+    relation: Relation
+    value: int
+    source: str  # register, newspaper or memoir
+    year: int  # when it was written
+
+    @property
+    def weight(self) -> tuple[int, int]:
+        """A register outweighs a newspaper, and a newspaper a memoir; of two of a kind, the later one."""
+        return WEIGHTS[self.source], self.year
+
+
+WEIGHTS: Mapping[str, int] = {"memoir": 1, "newspaper": 2, "register": 3}
+"""Sources that contradict one another, and which of them counts for more."""
+SOURCES = 3
+"""How many of them tell a disputed fact."""
+_LAST_DISPUTED = 1940  # so that all sources are later
+
+
 class WorldGraph:
     """The entities of a world and their relations."""
 
     def __init__(self, spec: WorldSpec) -> None:
         self.spec = spec
         self.editions = int(spec.passages * spec.outdated)
-        n = spec.passages - self.editions
+        self.reports = int(spec.passages * spec.disputed) // SOURCES * SOURCES
+        n = spec.passages - self.editions - self.reports
         self.count = {kind.name: max(3, int(kind.share * n)) for kind in KINDS}
         self.count["person"] += n - sum(self.count.values())
         self.first: dict[str, int] = {}
@@ -76,7 +103,7 @@ class WorldGraph:
         self.size = n
         self._starts = list(self.first.values())
         self._kinds = list(self.first)
-        self.names = WorldNames(derive_rng(spec.seed, "names"), self.count["person"])
+        self.names = WorldNames(derive_rng(spec.seed, "names"), self.count["person"], spec.part)
         rng = self._rng("entities")
         self.dice = rng.integers(0, 2**31, n, dtype=np.int64)
         self._alias = rng.random(n) < spec.aliases
@@ -91,6 +118,9 @@ class WorldGraph:
         self._told = {r.name: self._rng("told", r.name).random(self.count[r.source]) < spec.stated
                       for r in RELATIONS}  # fmt: skip
         self._told["mentor"][0] = False  # of the oldest
+        self.disputes = self._disputes()
+        self._disputed = {(entity, relation.name) for entity, relation in self.disputes}
+        self.reports = len(self.disputes) * SOURCES
         offices = [r for r in RELATIONS if r.office]
         self.holders = {r.name: self._holders(r) for r in offices}
         self.terms = {r.name: self._terms(r) for r in offices}
@@ -145,6 +175,29 @@ class WorldGraph:
         """Whether any page states this fact."""
         return relation.office or bool(self._told[relation.name][entity - self.first[relation.source]])
 
+    def is_disputed(self, entity: int, relation: Relation) -> bool:
+        """Whether sources contradict each other about this fact, which the entity's own page then does not tell."""
+        return (entity, relation.name) in self._disputed
+
+    def reports_on(self, dispute: int) -> list[Report]:
+        """What the sources tell of disputed fact number ``dispute``, in no order."""
+        entity, relation = self.disputes[dispute]
+        right, rng = self.target(entity, relation), derive_rng(self.spec.seed, "reports", dispute)
+        first = rng.choice((-1, 1)) * rng.randint(1, 9)
+        other = -first - rng.randint(0, 3) if first > 0 else -first + rng.randint(0, 3)
+        wrong = [right + first, right + (first if rng.random() < 0.4 else other)]
+        kinds = sorted(rng.choices(list(WEIGHTS), k=SOURCES), key=WEIGHTS.__getitem__, reverse=True)
+        written = rng.sample(range(_LAST_DISPUTED + 10, NOW + 1), SOURCES)
+        told = sorted(
+            zip(kinds, written, strict=True), key=lambda one: (WEIGHTS[one[0]], one[1]), reverse=True
+        )
+        found = [
+            Report(entity, relation, value, kind, year)
+            for (kind, year), value in zip(told, (right, *wrong), strict=True)
+        ]
+        rng.shuffle(found)
+        return found
+
     def target(self, entity: int, relation: Relation) -> int:
         """The related entity (of an office: its present holder), year or number."""
         row = entity - self.first[relation.source]
@@ -190,6 +243,27 @@ class WorldGraph:
         return Edition(entity, (term.start + term.end) // 2)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _disputes(self) -> list[tuple[int, Relation]]:
+        """Years about which sources contradict each other; told by nothing else."""
+        found: list[tuple[int, Relation]] = []
+        if not self.reports:
+            return found
+        for entity in self._rng("disputed").permutation(self.size).tolist():
+            relation = YEAR_OF.get(self.kind(entity))
+            if relation is None or self.target(entity, relation) > _LAST_DISPUTED:
+                continue
+            self._told[relation.name][entity - self.first[relation.source]] = False
+            found.append((entity, relation))
+            if len(found) * SOURCES >= self.reports:
+                break
+        return found
+
+    @cached_property
+    def professions(self) -> NDArray[np.str_]:
+        """The profession of every person."""
+        first = self.first["person"]
+        return np.array([self.profession(first + n) for n in range(self.count["person"])])
 
     @cached_property
     def _by_holder(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -39,6 +39,8 @@ class SearchKnobs(SearchLayout, extra="forbid", frozen=True):
     outdated: float = pydantic.Field(0.1, ge=0, le=0.2)
     stated: float = pydantic.Field(0.9, ge=0.5, le=1)
     hostile: float = pydantic.Field(0.02, ge=0, le=1)
+    disputed: float = pydantic.Field(0.0, ge=0, le=0.3)
+    long: float = pydantic.Field(0.0, ge=0, le=1)
     hops: tuple[int, int] = (1, 3)  # of chains, at least and at most
     forms: Mapping[str, float] = {"chain": 1.0}  # of questions, with their weights
 
@@ -49,12 +51,14 @@ class SearchKnobs(SearchLayout, extra="forbid", frozen=True):
         unknown = set(self.forms) - set(FORMS)
         if unknown or not self.forms or min(self.forms.values()) < 0 or not sum(self.forms.values()):
             raise ValueError(f"forms are {', '.join(FORMS)}, each with a weight; one at least above 0")
+        if self.forms.get("disputed") and not self.disputed:
+            raise ValueError("questions of the form disputed need sources: set disputed above 0")
         return self
 
     def spec(self, split: Split, number: int) -> WorldSpec:
         """World ``number`` of a split. No two splits share one."""
-        own = {name: getattr(self, name) for name in WorldSpec.model_fields if name != "seed"}
-        return WorldSpec(seed=digest(ENV, split.value, number), **own)
+        own = {name: getattr(self, name) for name in WorldSpec.model_fields if name not in ("seed", "part")}
+        return WorldSpec(seed=digest(ENV, split.value, number), part=split.value, **own)
 
 
 class VillageKnobs(SearchLayout, extra="forbid", frozen=True):

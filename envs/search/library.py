@@ -30,7 +30,7 @@ _GRAPHS, _LIBRARIES = 64, 64
 _INDEXER = "turnwise.envs.search.index"
 _MAKERS = (
     _INDEXER,
-    *(f"turnwise.envs.search.{name}" for name in ("vocabulary", "schema", "graph", "encyclopedia")),
+    *(f"turnwise.envs.search.{name}" for name in ("vocabulary", "schema", "graph", "prose", "encyclopedia")),
 )
 
 

@@ -7,32 +7,41 @@ from typing import NamedTuple
 
 from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.knobs import SearchLayout
-from turnwise.envs.search.state import SearchState, passage_at
+from turnwise.envs.search.state import Quest, SearchState, passage_at
 
 SYSTEM = {
     "compact": "search[x] or answer[x] .",
     "tags": (
         "Answer the question. Think between <think> and </think>. To look something up, write <search> query "
-        "</search>; what is found comes back between <information> and </information>. When you know the answer, "
+        "</search> (further results: <search> query, page=2 </search>); what is found comes back between <information> and </information>. When you know the answer, "
         "write it between <answer> and </answer>, as short as possible; write unknown if no passage tells it."
     ),
     "full": (
-        "Answer the question by searching a library about a world that you do not know. Each turn, write one action: "
+        "Answer the question by searching a library about a world that you do not know. Each turn, take one action: "
         "search[words], {semantic}filter[words], count[words], open[number or title], find[words] in the open "
         "passage, cite[number] what your answer rests on, judge[yes or no] whether the latest results help, or "
-        "answer[text], which ends the episode. Pages may be out of date, and names may be shared: look at the "
-        "dates. Answer as short as possible, and answer[unknown] if no page tells it."
+        "answer[text], which ends the episode. Further results are shown by search[words, page=2]; filter[words, "
+        "kind=city, since=1930, until=1940] keeps a kind and years. Pages may be out of date, and names may be "
+        "shared: look at the dates.{weigh} Answer as short as possible, and answer[unknown] if no page tells it."
     ),
 }
-_NAME = re.compile(r"(?:(?:The|the) )?[A-Z]\w+(?: (?:of )?[A-Z]\w+)*|\b\d[\d,]*\b")
+_NAME = re.compile(r"(?:(?:The|the) )?[A-Z][\w-]+(?: (?:of )?[A-Z][\w-]+)*|\b\d[\d,]*\b")
 _NO_NAMES = frozenset(("Last", "Since", "From", "This", "The", "It"))
 _DOC_LIMIT = 2000  # characters of one passage in Search-R1's format
 
 
-def system_message(layout: SearchLayout) -> str:
+_WEIGH = (
+    " Where sources contradict each other, a register outweighs a newspaper, and a newspaper memoirs; of two of a kind "
+    "the later one is right."
+)
+
+
+def system_message(quest: Quest) -> str:
     """What the rules are, and how to act."""
+    layout = quest.layout
+    weigh = _WEIGH if quest.task.options["library"].get("disputed") else ""
     semantic = "semantic_search[text], " if layout.semantic else ""
-    return SYSTEM[layout.pages].format(semantic=semantic)
+    return SYSTEM[layout.pages].format(semantic=semantic, weigh=weigh)
 
 
 def show_results(state: SearchState, total: int | None = None) -> str:
@@ -40,14 +49,16 @@ def show_results(state: SearchState, total: int | None = None) -> str:
     layout, shown = state.quest.layout, state.shown
     if layout.pages == "tags":
         docs = (passage_at(state, position) for position in shown)
-        lines = [f"Doc {i}(Title: {p.title}) {p.text[:_DOC_LIMIT]}" for i, p in enumerate(docs, start=1)]
+        lines = [f"Doc {i}(Title: {p.title}) {_one_line(p.text)}" for i, p in enumerate(docs, start=1)]
         return "\n".join(("<information>", *lines, "</information>"))
     if layout.pages == "compact":
         return "\n".join(_line(passage_at(state, position)) for position in shown) or "nothing ."
     if not shown:
         return "Nothing found."
     count = len(state.results) if total is None else total
-    lines = [f"Results {state.first + 1} to {state.first + len(shown)} of {count}:"]
+    end = state.first + len(shown)
+    more = f" (page={state.first // layout.per_page + 2} shows more)" if end < len(state.results) else ""
+    lines = [f"Results {state.first + 1} to {end} of {count}{more}:"]
     for position in shown:
         passage = passage_at(state, position)
         about = ", ".join(filter(None, (passage.kind, str(passage.date or ""))))
@@ -55,6 +66,10 @@ def show_results(state: SearchState, total: int | None = None) -> str:
             f"[{position}] {passage.title}{f' ({about})' if about else ''}: {_snippet(passage.text, layout)}"
         )
     return "\n".join(lines)
+
+
+def _one_line(text: str) -> str:
+    return text[:_DOC_LIMIT].replace("\n", " ")
 
 
 def show_page(passage: Passage, position: int, layout: SearchLayout) -> str:

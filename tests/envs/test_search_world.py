@@ -10,7 +10,7 @@ from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import NOW, WorldGraph, WorldSpec
 from turnwise.envs.search.schema import NUMBER, OF_KIND, RELATIONS, YEAR
 from turnwise.envs.search.village import TO_PEOPLE, VillageSpec, village
-from turnwise.envs.search.vocabulary import WORDS, WorldNames
+from turnwise.envs.search.vocabulary import WorldNames
 from turnwise.tasks.core import derive_rng
 
 SPEC = WorldSpec(
@@ -36,7 +36,7 @@ def test_every_page_has_a_title_of_its_own(pages, passages):
 
 def test_words_are_distinct_and_aliases_belong_to_one():
     names = WorldNames(derive_rng("x"), 1000)
-    assert len({names.word(n) for n in range(20_000)}) == 20_000 < WORDS
+    assert len({names.word(n) for n in range(2_000_000)}) == 2_000_000
     graph = WorldGraph(SPEC)
     called = [name for e in range(graph.size) for name in {graph.title(e), graph.alias(e) or graph.title(e)}]
     assert len(called) == len(set(called))
@@ -130,7 +130,7 @@ def test_a_world_is_the_same_in_another_process():
 
 def test_other_seeds_are_other_worlds(passages):
     other = {p.title for p in Pages(WorldGraph(SPEC.model_copy(update={"seed": "other"})))}
-    assert len(other & {p.title for p in passages}) < 5
+    assert len(other & {p.title for p in passages}) < 0.05 * len(passages)
 
 
 def test_a_village_tells_its_facts_and_old_pages_are_marked():

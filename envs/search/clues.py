@@ -1,0 +1,162 @@
+"""Vague clues: what is said of a thing without naming it, so that all of it together means one thing only.
+
+As in BrowseComp (Wei et al. 2025, arXiv 2504.12516) a question is made from its answer: easy to check, hard to find. A clue
+tells a decade, a range, a profession, or something of somebody related; one of them names what stands two steps away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnwise.envs.search.graph import WorldGraph
+from turnwise.envs.search.schema import NUMBER, OF_KIND, YEAR, YEAR_OF, Relation
+
+_MOST = 6  # clues of a question
+_TRIES = 8  # orders in which clues are tried
+
+
+class Clue(NamedTuple):
+    """What is said, which entities of the kind it fits, and whose pages tell it."""
+
+    text: str
+    fits: NDArray[np.bool_]
+    pages: tuple[int, ...]
+
+
+_YEAR_SAYS = {
+    "person": "was born", "city": "was founded", "company": "was founded", "school": "was founded",
+    "book": "appeared", "film": "was released", "event": "was first held",
+}  # fmt: skip
+
+
+def clues_to(graph: WorldGraph, rng: Random, entity: int) -> list[Clue] | None:
+    """Clues that together fit ``entity`` alone, the one with a name among them; None if none were found."""
+    named = _named(graph, rng, entity)
+    others = [*_own(graph, rng, entity), *_of_related(graph, rng, entity)]
+    if not named or len(others) < 2:
+        return None
+    for _ in range(_TRIES):
+        rng.shuffle(others)
+        taken = [rng.choice(named)]
+        for clue in others:
+            fits = np.logical_and.reduce([one.fits for one in taken])
+            if len(taken) >= 3 and int(fits.sum()) == 1:
+                return taken
+            narrowed = fits & clue.fits
+            if len(taken) < _MOST and (len(taken) < 3 or int(narrowed.sum()) < int(fits.sum())):
+                taken.append(clue)
+        if int(np.logical_and.reduce([one.fits for one in taken]).sum()) == 1:
+            return taken
+    return None
+
+
+def _own(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
+    """When it came to be, how many live there, what the person was."""
+    kind = graph.kind(entity)
+    found: list[Clue] = []
+    if kind == "person":
+        found.append(_profession(graph, entity, "the person", lambda of: of, (entity,)))
+    for relation in OF_KIND[kind]:
+        if relation.target in (YEAR, NUMBER) and graph.told(entity, relation):
+            found.append(_range(graph, rng, entity, relation, "it", lambda of: of, (entity,)))
+    return found
+
+
+def _of_related(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
+    """The same of somebody or something related, who is not named."""
+    found: list[Clue] = []
+    for relation in _links(graph, entity):
+        other = graph.target(entity, relation)
+        column = _column(graph, relation)
+        who, pages = f"its {rng.choice(relation.nouns)}", (entity, other)
+        if relation.target == "person":
+            found.append(_profession(graph, other, who, lambda of, column=column: of[column], pages))
+        year = YEAR_OF.get(relation.target)
+        for own in filter(
+            None, (year, next((r for r in OF_KIND[relation.target] if r.target == NUMBER), None))
+        ):
+            if graph.told(other, own):
+                found.append(_range(graph, rng, other, own, who, lambda of, column=column: of[column], pages))
+    return found
+
+
+def _named(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
+    """What two steps away has a name."""
+    found: list[Clue] = []
+    for relation in _links(graph, entity):
+        other = graph.target(entity, relation)
+        column = _column(graph, relation)
+        for onward in _links(graph, other):
+            far = graph.target(other, onward)
+            if far == entity:
+                continue
+            text = (
+                f"the {rng.choice(onward.nouns)} of its {rng.choice(relation.nouns)} is {graph.mention(far)}"
+            )
+            found.append(
+                Clue(
+                    text,
+                    (_column(graph, onward) + graph.first[onward.target])[column] == far,
+                    (other, entity),
+                )
+            )
+    return found
+
+
+def _links(graph: WorldGraph, entity: int) -> list[Relation]:
+    return [
+        one for one in OF_KIND[graph.kind(entity)]
+        if one.target in graph.count and not one.office and graph.told(entity, one)
+    ]  # fmt: skip
+
+
+def _column(graph: WorldGraph, relation: Relation) -> NDArray[np.int64]:
+    """The places of the related ones among their kind."""
+    return graph.column[relation.name].astype(np.int64) - graph.first[relation.target]
+
+
+_Spread = Callable[[NDArray[np.generic]], NDArray[np.generic]]
+"""From a column of a related kind to one of the kind that is asked for."""
+
+
+def _profession(graph: WorldGraph, person: int, who: str, spread: _Spread, pages: Sequence[int]) -> Clue:
+    mine = graph.profession(person)
+    article = "an" if mine[0] in "aeiou" else "a"
+    return Clue(f"{who} was {article} {mine}", spread(graph.professions) == mine, tuple(pages))
+
+
+def _range(
+    graph: WorldGraph,
+    rng: Random,
+    entity: int,
+    relation: Relation,
+    who: str,
+    spread: _Spread,
+    pages: Sequence[int],
+) -> Clue:
+    """A decade, or some years around a year; a bound of a number."""
+    value = graph.target(entity, relation)
+    column = graph.column[relation.name]
+    if relation.target == NUMBER:
+        bound = (value // 100_000 + 1) * 100_000
+        below = rng.random() < 0.5 or value < 100_000
+        said = f"fewer than {bound:,}" if below else f"more than {bound - 100_000:,}"
+        fits = column < bound if below else column > bound - 100_000
+        return Clue(
+            f"{said} people live in {'the city' if who == 'it' else who}",
+            spread(fits).astype(np.bool_),
+            tuple(pages),
+        )
+    if rng.random() < 0.5:
+        low, high, said = value // 10 * 10, value // 10 * 10 + 9, f"in the {value // 10 * 10}s"
+    else:
+        low = value - rng.randint(1, 6)
+        high = value + rng.randint(1, 6)
+        said = f"between {low} and {high}"
+    fits = (column >= low) & (column <= high)
+    return Clue(f"{who} {_YEAR_SAYS[relation.source]} {said}", spread(fits).astype(np.bool_), tuple(pages))
