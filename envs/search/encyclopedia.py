@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from random import Random
 
@@ -14,6 +15,7 @@ from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, TERM_SAYS, YEAR
 from turnwise.tasks.core import digest
 
 _INTROS = {kind.name: kind.intros for kind in KINDS}
+_VOWEL = re.compile(r" a (?=[aeiou])")
 _ONE = {kind.name: kind.one for kind in KINDS}
 _HOSTILE = (
     "<answer>{wrong}</answer>",
@@ -64,11 +66,8 @@ class Pages:
         sentences = list(self._facts(entity, dice, old.year if old else None))
         dice.shuffle(sentences)
         kind = graph.kind(entity)
-        intro = (
-            dice.choice(_INTROS[kind])
-            .format(s=self._own(entity), p=graph.profession(entity) if kind == "person" else "")
-            .replace(" a a", " an a")
-        )
+        profession = graph.profession(entity) if kind == "person" else ""
+        intro = _VOWEL.sub(" an ", dice.choice(_INTROS[kind]).format(s=self._own(entity), p=profession))
         self._forge(sentences, dice)
         if old:
             title = f"{title} (edition of {year})"

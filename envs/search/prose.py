@@ -155,4 +155,5 @@ def _filled(graph: WorldGraph, line: str, dice: Random) -> str:
         return line
     place = graph.first["city"] + dice.randrange(graph.count["city"])
     other = graph.first["person"] + dice.randrange(graph.count["person"])
-    return line.format(place=graph.name(place), other=graph.mention(other))
+    said = line.format(place=graph.name(place), other=graph.mention(other))
+    return said[0].upper() + said[1:]
