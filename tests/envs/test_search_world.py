@@ -1,4 +1,5 @@
 """The made-up world: consistent, told truthfully, never twice the same, the same in every process."""
+# pyright: reportCallIssue=false
 
 import hashlib
 import subprocess
