@@ -216,7 +216,9 @@ class SweEnv(LiveEnv[SweState]):
             return Transition(state, feedback(verdict))
         rewards = {"outcome": float(verdict.resolved), **self._steps(state, instance, files, verdict)}
         end = EndReason.SOLVED if verdict.resolved else EndReason.FAILED
-        return Transition(state, "Submitted.", rewards, end, {"verdict": verdict.why})
+        details: dict[str, Json] = {"verdict": verdict.why, "resolved": verdict.resolved}
+        details |= {"failed": list(verdict.failed[:50]), "broken": list(verdict.broken[:50])}
+        return Transition(state, "Submitted.", rewards, end, details)
 
     def _may_be_taken_back(self, state: SweState) -> bool:
         """Whether this is the first ``submit`` with these files, where the suite lets an agent think again."""

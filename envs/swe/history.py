@@ -46,7 +46,7 @@ class Budget(NamedTuple):
 
     tasks: int = 0
     minutes: float = 1e9
-    most: int = 6
+    most: int = 10
     seconds: float = 180.0
     package_seconds: float = 1200.0
 

@@ -29,14 +29,15 @@ from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.core import Backend, SandboxImage
 
-_MOST_PARTS, _MOST_FAILING, _ROUNDS = 300, 0.3, 3
+_MOST_PARTS, _MOST_FAILING = 300, 0.3
+_SLOW = 15.0  # CPU seconds of a suite that is too slow to be run hundreds of times
 
 
 class ReleasePair:
     """Two releases that follow each other, and the tasks in between: at most ``most``, within ``seconds`` of wall time."""
 
     def __init__(
-        self, backend: Backend, older: Unpacked, newer: Unpacked, *, most: int = 6, seconds: float = 180.0
+        self, backend: Backend, older: Unpacked, newer: Unpacked, *, most: int = 10, seconds: float = 180.0
     ) -> None:
         self._backend, self._older, self._newer = backend, older, newer
         self._most, self._deadline = most, time.monotonic() + seconds
@@ -102,7 +103,7 @@ class ReleasePair:
                     f"The sandbox's root holds {self._package.name} itself.", "Take another package."
                 )
             image = SandboxImage.of(dict(repository(self._package)), root=self._package.root)
-            new, old = self._run(image, [SuiteJob(cpu=40.0), SuiteJob(older, cpu=60.0)])
+            new, old = self._run(image, [SuiteJob(cpu=_SLOW), SuiteJob(older, cpu=2 * _SLOW)])
             if not new.complete or not new.passing():
                 why = (
                     "it took too long"
