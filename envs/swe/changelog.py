@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from turnwise.envs.swe.sdists import Unpacked
 
@@ -21,14 +21,27 @@ def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) 
         if "/" in path or not re.match(r"(change|history|news)", path, re.IGNORECASE):
             continue
         known = set(older.files.get(path, b"").decode("utf-8", "replace").splitlines())
-        for line in data.decode("utf-8", "replace").splitlines():
+        for line in _entries(data.decode("utf-8", "replace"), known):
             shared = len(_words(line) & seen) + (len(where) > 3 and where in line)
-            if line not in known and line.lstrip().startswith(("-", "*", "+")) and shared > best[0]:
+            if shared > best[0]:
                 best = shared, line
-    text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", best[1].lstrip("-*+ \t"))
-    return re.sub(
-        r"^(fix(e[sd])?|repair(s|ed)?)\b:?\s*", "", " ".join(text.split()), flags=re.IGNORECASE
-    ).strip(" .:")
+    text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", best[1])
+    text = re.sub(r"\(\s*[,;\s]*\)|(?<=\s)[,;](?=\s|$)", "", " ".join(text.split()))
+    return re.sub(r"^(fix(e[sd])?|repair(s|ed)?)\b:?\s*", "", text, flags=re.IGNORECASE).strip(" .:;,")
+
+
+def _entries(text: str, known: Collection[str]) -> Iterator[str]:
+    """Entries of a list that are new, with the lines that go on with them, without their marks."""
+    entry: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        begins = line.lstrip().startswith(("- ", "* ", "+ "))
+        if (begins or not line.strip()) and entry:
+            yield " ".join(entry)
+            entry = []
+        if begins and line not in known:
+            entry = [line.lstrip("-*+ \t")]
+        elif entry:
+            entry.append(line.strip())
 
 
 def _words(text: str) -> set[str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from turnwise.envs.swe.baseline import Baseline
 from turnwise.envs.swe.hunks import Change, ChangedPart, all_parse, fewest, undone
 from turnwise.envs.swe.suite import SuiteRun, TestResult
+from turnwise.envs.swe.twins import function_of
 from turnwise.envs.swe.warm import SuiteJob
 
 _MOST_TESTS, _MOST_OUTSIDE, _MOST_SEARCHES, _MOST_LINES = 400, 8, 8, 150
@@ -116,6 +117,24 @@ class Cutter:
                 yield ReleaseCut(changes, failing)
             else:
                 self._count("tests that no few changes explain")
+
+    def apart(self, cut: ReleaseCut) -> Iterator[ReleaseCut]:
+        """A cut whose tests need different ones of its changes as several, each with the changes that its tests need."""
+        left = set(cut.tests)
+        if len(cut.changes) == 1 or len({function_of(test) for test in left}) == 1:
+            yield cut
+            return
+        while left and time.monotonic() < self._deadline:
+            test = min(left)
+            chosen = fewest(cut.changes, lambda choices: self._show_changes(choices, test), 20)  # noqa: B023 (done at once)
+            if len(chosen) == len(cut.changes):
+                yield ReleaseCut(cut.changes, frozenset(left))
+                return
+            (run,) = self._run([SuiteJob(undone(self._newer, chosen), frozenset(left), cpu=10.0)])
+            failing = self._failing(run)
+            left -= {test} | failing
+            if failing:
+                yield ReleaseCut(chosen, failing)
 
     def small(self, cut: ReleaseCut) -> ReleaseCut | None:
         """A cut of at most 150 lines, or nothing; a larger one is searched for the changes that one test needs."""

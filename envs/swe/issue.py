@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from turnwise.envs.swe.packages import Package
 from turnwise.envs.swe.suite import TestResult
+from turnwise.envs.swe.twins import function_of
 
 _LINES = 24
 _HIDDEN = re.compile(r"0x[0-9a-f]{6,}|/work/[\w/.-]+")
@@ -26,11 +27,12 @@ def write_issue(
     *,
     removed: str = "",
     told: str | None = None,
+    most: int = 1,
 ) -> str:
     """The text of an issue; empty where no failing test can be shown, for then nobody could say what is wrong.
 
     ``removed`` is the function that was taken out, where it was. ``told``: it never worked, and this is what a changelog
-    says of it, or nothing.
+    says of it, or nothing. ``most``: how many failing test functions are shown.
     """
     names = sorted(failures, key=lambda name: (not failures[name].detail, len(failures[name].detail), name))
     shown = ((name, _example(files, name, failures[name].line)) for name in names)
@@ -47,10 +49,17 @@ def write_issue(
         opening = f"Something that used to work in {package.name} {package.version} does not any more."
     if told is not None:
         opening = f"{package.name} {package.version} does not do here what it should."
-        opening += f" In the words of somebody who ran into it:\n\n> {told}" if told else ""
+        opening += f" What is wanted, in short:\n\n> {told}" if told else ""
     parts = [f"# {title}", opening, "To see it:", f"```python\n{example}\n```"]
     if said:
         parts += ["What happens:", f"```\n{said}\n```"]
+    seen = {function_of(name)}
+    for other in names:
+        if function_of(other) in seen or len(seen) >= most:
+            continue
+        seen.add(function_of(other))
+        if more := _example(files, other, failures[other].line):
+            parts += ["And:", f"```python\n{more}\n```", f"```\n{_said(failures[other].detail)}\n```"]
     again = " again" if told is None else ""
     if len(failures) > 1:
         parts.append(

@@ -30,6 +30,7 @@ from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.core import Backend, SandboxImage
 
 _MOST_PARTS, _MOST_FAILING = 300, 0.3
+_MOST_EXAMPLES = 4  # test functions that an issue shows; a task has no other
 _SLOW = 15.0  # CPU seconds of a suite that is too slow to be run hundreds of times
 
 
@@ -83,7 +84,10 @@ class ReleasePair:
     def _cuts(self, cutter: Cutter, failing: frozenset[str]) -> Iterator[ReleaseCut]:
         """Cuts that are small enough: of one function each, the smallest first; then those of several that explain the rest."""
         singles = self.report.timed("each function undone", cutter.singles)
-        yield from sorted(filter(None, map(cutter.small, singles)), key=lambda cut: (cut.lines, cut.changes))
+        apart = self.report.timed(
+            "changes of a function", lambda: [cut for single in singles for cut in cutter.apart(single)]
+        )
+        yield from sorted(filter(None, map(cutter.small, apart)), key=lambda cut: (cut.lines, cut.changes))
         more = cutter.together(failing.difference(*(cut.tests for cut in singles)))
         while cut := self.report.timed("fewest changes", lambda: next(more, None)):
             if small := cutter.small(cut):
@@ -167,6 +171,8 @@ class ReleasePair:
         shown = {name: result for name, result in shown.items() if name in wrong_in(second, base)}
         if not shown:
             return fate("unstable")
+        if len({function_of(name) for name in shown}) > _MOST_EXAMPLES:
+            return fate("more failing test functions than an issue shows")
         edits = edits_of(after, broken)
         where = _where(after[edits[0].path], edits[0].start)
         issue = self._issue(where, shown, [edit.old for edit in edits])
@@ -197,7 +203,7 @@ class ReleasePair:
         words = [*map(function_of, shown), *(result.detail for result in shown.values())]
         told = told_by(self._older, self._newer, where.rpartition(".")[2], words)
         for said in dict.fromkeys((told, "")):
-            issue = write_issue(older, repository(self._package), shown, told=said)
+            issue = write_issue(older, repository(self._package), shown, told=said, most=_MOST_EXAMPLES)
             if issue and not leaks(issue, repair):
                 return issue
         return ""
