@@ -27,7 +27,7 @@ def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) 
                 best = shared, line
     text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", best[1])
     text = re.sub(r"\(\s*[,;\s]*\)|(?<=\s)[,;](?=\s|$)", "", " ".join(text.split()))
-    return re.sub(r"^(fix(e[sd])?|repair(s|ed)?)\b:?\s*", "", text, flags=re.IGNORECASE).strip(" .:;,")
+    return re.sub(r"^(fix(e[sd])?|repair(s|ed)?)\b:?\s*", "", text, flags=re.IGNORECASE).strip(" .:;,(")
 
 
 def _entries(text: str, known: Collection[str]) -> Iterator[str]:

@@ -186,6 +186,8 @@ class _Alter:
                 yield (self._replaced(first, _RAISES[name]),)
             case ast.Call(args=[*_, _]):
                 yield from self._constants(node.args[-1], calls=True)
+                if len(node.args) > 1:  # a helper such as assert_equal(expected, result)
+                    yield from self._expected(node.args[::-1])
             case _:
                 pass
 
@@ -278,6 +280,7 @@ def _is_equality(test: ast.expr) -> bool:
 def _is_approx(node: ast.Call) -> bool:
     return getattr(node.func, "attr", getattr(node.func, "id", "")) in (
         "approx",
+        "join",
         "dedent",
         "Decimal",
         "set",

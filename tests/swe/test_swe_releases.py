@@ -7,13 +7,18 @@ import pytest
 
 from turnwise.envs.swe import add as adding
 from turnwise.envs.swe.add import add
+from turnwise.envs.swe.baseline import Baseline
+from turnwise.envs.swe.changelog import told_by
+from turnwise.envs.swe.cut import Cutter, ReleaseCut
 from turnwise.envs.swe.history import ReleaseRange, build_releases
-from turnwise.envs.swe.hunks import changes_between, edits_of, fewest, undone
+from turnwise.envs.swe.hunks import changes_between, edits_of, fewest, parts_of, undone
+from turnwise.envs.swe.issue import write_issue
 from turnwise.envs.swe.layout import laid_out
 from turnwise.envs.swe.needs import needs_for, needs_of
 from turnwise.envs.swe.packages import Package, packages, read_packages
 from turnwise.envs.swe.reward import grade
-from turnwise.envs.swe.sdists import packed, sdists_of
+from turnwise.envs.swe.sdists import Unpacked, packed, sdists_of
+from turnwise.envs.swe.suite import SuiteRun, TestResult
 from turnwise.envs.swe.tasks import load_instances
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.registry import isolated_backend
@@ -215,3 +220,68 @@ def test_a_folder_of_source_distributions_lists_versions_in_order(cache):
         build_releases(
             isolated_backend(), [ReleaseRange("mint", since="1.10", folder=cache)], cache / "out.jsonl"
         )
+
+
+def test_changes_are_told_apart_by_the_function_that_they_are_in():
+    older = {
+        "a.py": "class A:\n    def f(self):\n        '''Old words.'''\n        return 1\n\n    def g(self):\n        return 2\n\nX = 1\n"
+    }
+    newer = {
+        "a.py": older["a.py"]
+        .replace("Old", "New")
+        .replace("return 2", "x = 3\n        return x")
+        .replace("X = 1", "X = 2")
+    }
+    parts = parts_of(newer, changes_between(older, newer))
+    assert [(part.where, len(part.changes)) for part in parts] == [("A.g", 1), ("", 1)]
+
+
+def test_a_function_with_two_repairs_is_cut_apart():
+    """Each of its tests needs one of its changes."""
+    older = {"a.py": "def f(x):\n    a = 1\n    b = 1\n    c = 1\n    return a, c\n"}
+    newer = {"a.py": older["a.py"].replace("a = 1", "a = 2").replace("c = 1", "c = 3")}
+    changes = changes_between(older, newer)
+    needs = {"t.py::a": changes[0], "t.py::c": changes[1]}
+
+    def run(jobs):
+        def status(job, line):
+            return TestResult(
+                "pass"
+                if job.changes["a.py"].splitlines()[line] == newer["a.py"].splitlines()[line]
+                else "fail",
+                "assert",
+            )
+
+        return [
+            SuiteRun(True, True, {"t.py::a": status(job, 1), "t.py::c": status(job, 3)}, {}) for job in jobs
+        ]
+
+    base = Baseline(frozenset(needs), {}, frozenset(), 1.0, 1.0, 0.0, None)
+    cutter = Cutter(base, newer, parts_of(newer, changes), run, deadline=float("inf"))
+    both = ReleaseCut(tuple(changes), frozenset(needs))
+    assert {cut.changes: set(cut.tests) for cut in cutter.apart(both)} == {
+        (change,): {name} for name, change in needs.items()
+    }
+
+
+def test_entries_of_a_changelog_go_on_over_lines_and_lose_their_marks():
+    package = Package("mint", "1", "mint", "tests")
+    text = "# 1.1\n\n- Fixed: two spaces are not an empty\n  word any more ([#12](http://x), #13).\n- Other things were done.\n"
+    newer = Unpacked(package, {"CHANGES.md": text.encode()})
+    words = ["test_count spaces empty"]
+    assert (
+        told_by(Unpacked(package, {}), newer, "count", words) == "two spaces are not an empty word any more"
+    )
+    assert told_by(newer, newer, "count", words) == ""
+
+
+def test_an_issue_shows_every_failing_test_function_that_it_may():
+    files = {"t.py": b"def test_a():\n    assert f(1) == 2\n\n\ndef test_b():\n    assert f(2) == 3\n"}
+    failures = {
+        "t.py::test_a": TestResult("fail", "assert 1 == 2"),
+        "t.py::test_b": TestResult("fail", "assert 2 == 3!"),
+    }
+    package = Package("mint", "1", "mint", "tests")
+    assert "f(2)" not in write_issue(package, files, failures, told="")
+    both = write_issue(package, files, failures, told="", most=2)
+    assert both.index("f(1)") < both.index("And:") < both.index("f(2)") < both.index("assert 2 == 3!")
