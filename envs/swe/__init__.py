@@ -14,6 +14,7 @@ are the arguments of ``tasks.draw_task``.
     build: draw, mutate, operators, source, issue, baseline, warm, verify    making tasks and validating them
     add, layout, needs, sdists           packages of users: from an index, a folder, a YAML
     history: releases, hunks, cut, changelog, pairs    real bugs: what a release repaired
+    localise                             scripts that look for a bug: how hard a suite is
     adopt: importers, diffs              tasks of others
     attacks, impostors, redteam          agents that attack instead of repairing
 """

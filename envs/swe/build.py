@@ -70,8 +70,8 @@ class Built(NamedTuple):
 class _Package:
     """The tasks of one package, and their file."""
 
-    def __init__(self, name: str, known: Sequence[Instance], out: Path) -> None:
-        self.name, self.known, self.out = name, list(known), out
+    def __init__(self, name: str, known: Sequence[Instance], out: Path, *, hard: bool) -> None:
+        self.name, self.known, self.out, self.hard = name, list(known), out, hard
         self.drawing: Drawing | None = None
         self.problem = ""
         self.is_done = False
@@ -97,7 +97,9 @@ class _Package:
     def start(self, backend: Backend, seed: int) -> Drawing:
         """Measure the package, if that has not been done."""
         if self.drawing is None:
-            self.drawing = Drawing(backend, get_package(self.name), seed=seed, known=self.known)
+            self.drawing = Drawing(
+                backend, get_package(self.name), seed=seed, known=self.known, hard=self.hard
+            )
         return self.drawing
 
     def cost(self, backend: Backend, seed: int) -> float:
@@ -126,11 +128,12 @@ def build(
     seed: int = 0,
     workers: int = 2,
     minutes: float = 1e9,
+    hard: bool = False,
 ) -> Built:
     """Write tasks of these packages to ``out`` until it has ``tasks`` or the time is up, as many of each as can be.
 
     What ``out`` holds already is kept and counted. Each package gives a quarter of an equal share, if it has so many
-    bugs; the rest comes from the half of them whose suites are quickest.
+    bugs; the rest comes from the half of them whose suites are quickest. ``hard``: only what no scripted localiser finds.
 
     Raises:
         TurnwiseError: another command writes to ``out``.
@@ -138,7 +141,7 @@ def build(
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(f"{out}.lock", timeout=0):
-            return _build(backend, names, tasks, out, seed, workers, minutes)
+            return _build(backend, names, tasks, out, seed, workers, minutes, hard=hard)
     except Timeout:
         raise TurnwiseError(
             f"Another command writes tasks to {out}.", "Wait for it, or name another --out."
@@ -146,12 +149,20 @@ def build(
 
 
 def _build(
-    backend: Backend, names: Sequence[str], tasks: int, out: Path, seed: int, workers: int, minutes: float
+    backend: Backend,
+    names: Sequence[str],
+    tasks: int,
+    out: Path,
+    seed: int,
+    workers: int,
+    minutes: float,
+    *,
+    hard: bool,
 ) -> Built:
     since, spent = time.monotonic(), _cpu()
     deadline = since + 60 * minutes
     known, least = _known(out), -(-tasks // (4 * len(names)))
-    of = [_Package(name, [one for one in known if one.package == name], out) for name in names]
+    of = [_Package(name, [one for one in known if one.package == name], out, hard=hard) for name in names]
     with ThreadPoolExecutor(workers) as pool:
         while (missing := tasks - sum(len(one.known) for one in of)) > 0:
             going = [one for one in of if not one.is_done]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from turnwise.envs.swe.baseline import Baseline, baseline_of
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.issue import leaks, write_issue
+from turnwise.envs.swe.localise import LOCALISERS, look_of
 from turnwise.envs.swe.mutate import Bug, bugs_of
 from turnwise.envs.swe.packages import Package, repository
 from turnwise.envs.swe.prove import prove
@@ -21,6 +22,7 @@ from turnwise.tools.sandbox.core import Backend
 
 _MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
 _PER_FUNCTION = 4
+_LOOKS = 5  # in which a localiser must not find a hard bug
 _BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU seconds of their whole suites
 
 
@@ -29,7 +31,8 @@ class Tally(NamedTuple):
 
     survived: no test fails; dull: too much fails, or it does not run to its end; unstable: not each time the same;
     vague: no failing test can be shown; leaking: the issue would show the repair; unproven: no failing test has a twin, or
-    the true repair does not pass as it is judged; crowded: there are enough tasks of that function.
+    the true repair does not pass as it is judged; crowded: there are enough tasks of that function; found: a script that only
+    reads the issue finds the place in five looks, and hard ones are asked for.
     """
 
     tried: int = 0
@@ -40,6 +43,7 @@ class Tally(NamedTuple):
     leaking: int = 0
     unproven: int = 0
     crowded: int = 0
+    found: int = 0
     kept: int = 0
     cpu: float = 0.0
 
@@ -47,13 +51,20 @@ class Tally(NamedTuple):
 class Drawing:
     """Draws bugs of one package for as long as it is asked to; ``tally`` says what became of them.
 
-    ``known`` are tasks that exist. Where it was interrupted, another stream of bugs begins.
+    ``known`` are tasks that exist. Where it was interrupted, another stream of bugs begins. ``hard``: only bugs that no scripted
+    localiser (:mod:`turnwise.envs.swe.localise`) finds in five looks.
     """
 
     def __init__(
-        self, backend: Backend, package: Package, *, seed: int = 0, known: Sequence[Instance] = ()
+        self,
+        backend: Backend,
+        package: Package,
+        *,
+        seed: int = 0,
+        known: Sequence[Instance] = (),
+        hard: bool = False,
     ) -> None:
-        self._backend, self._package = backend, package
+        self._backend, self._package, self._hard = backend, package, hard
         self._taken = [one.where for one in known]
         self._edits = {one.edit for one in known}
         self.base = baseline_of(backend, package)
@@ -173,6 +184,8 @@ class Drawing:
             probes=(),
             origin=None if package.is_own else package,
         )
+        if self._hard and any(look_of(made, localiser) <= _LOOKS for localiser in LOCALISERS):
+            return None, "found"
         lines = {name: failures[name].line if name in failures else 0 for name in failing}
         proven = prove(self._backend, base.image, made, lines)
         return proven, "kept" if proven else "unproven"

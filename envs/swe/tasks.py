@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -27,7 +28,7 @@ def draw_task(
     review: bool = False,
 ) -> Task:
     """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, ``releases``,
-    ``adopted``, or a path.
+    ``history`` (releases of PyPI packages, comes with Turnwise), ``adopted``, or a path.
 
     ``review``: a ``submit`` is answered with what the tests say that the agent can see, and can be taken back while turns
     are left; the next one with the same files counts. ``failing``: how many tests fail, at least and at most: few are harder to find.
@@ -35,16 +36,9 @@ def draw_task(
     Raises:
         EnvError: none is as it should be.
     """
-    own = {
-        "small": _HERE / "small.jsonl",
-        "sample": _HERE / "sample.jsonl",
-        "built": tasks_file(),
-        "adopted": tasks_file("adopted"),
-        "releases": tasks_file("releases"),
-    }
     found = [
         one
-        for one in in_split(load_instances(own.get(tasks) or Path(tasks)), split)
+        for one in in_split(load_instances(place_of(tasks)), split)
         if (not packages or one.package in packages)
         and (not operators or one.operator in operators)
         and failing[0] <= len(one.fail_to_pass) <= failing[1]
@@ -54,9 +48,22 @@ def draw_task(
     return rng.choice(found).task(review=review)
 
 
+def place_of(tasks: str) -> Path:
+    """The file of tasks that a word or a path means."""
+    own = {
+        "small": _HERE / "small.jsonl",
+        "sample": _HERE / "sample.jsonl",
+        "built": tasks_file(),
+        "adopted": tasks_file("adopted"),
+        "releases": tasks_file("releases"),
+        "history": _HERE / "history.jsonl.gz",
+    }
+    return own.get(tasks) or Path(tasks)
+
+
 @cache
 def load_instances(path: Path) -> tuple[Instance, ...]:
-    """The tasks of a file, one JSON object a line."""
+    """The tasks of a file, one JSON object a line; packed if its name ends in ``.gz``."""
     return tuple(_lines(path))
 
 
@@ -69,13 +76,14 @@ def in_split(instances: tuple[Instance, ...], split: Split) -> list[Instance]:
 
 def _lines(path: Path) -> Iterator[Instance]:
     try:
-        text = path.read_text("utf-8")
+        data = path.read_bytes()
     except FileNotFoundError:
         raise TurnwiseError(f"There are no tasks at {path}.", "Make them: turnwise swe build.") from None
     except IsADirectoryError:
         raise TurnwiseError(
             f"{path} is a folder, not a file of tasks.", f"Task folders are the suite harbor:{path}"
         ) from None
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
     for line in text.splitlines():
         if line.strip():
             yield Instance.from_json(json.loads(line))

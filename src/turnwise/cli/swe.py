@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
 
@@ -25,6 +27,7 @@ def swe(
     pairs: int = 0,
     sdists: Path | None = None,
     out: Path | None = None,
+    hard: Annotated[bool, Parameter(negative=())] = False,
     seed: int = 0,
     workers: int = 2,
     minutes: float = 1e9,
@@ -44,6 +47,7 @@ def swe(
         pairs: With --releases: only the last so many pairs of each package.
         sdists: With --releases: a folder of source distributions, instead of the package index.
         out: build: the file of tasks; the cache's, which suites such as swe/built and swe/releases read, if none is named.
+        hard: build: only bugs whose place no scripted localiser finds by the issue in five looks.
         seed: build: another stream of bugs.
         workers: build: packages at a time.
         minutes: build: stop then; the same command goes on where it stopped.
@@ -70,7 +74,7 @@ def swe(
         if not what:
             ranges = [one._replace(pairs=pairs) for one in read_ranges(release_list())]
         return _releases(sandboxes, ranges, place, Budget(tasks, minutes))
-    options = {"seed": seed, "workers": workers, "minutes": minutes}
+    options = {"seed": seed, "workers": workers, "minutes": minutes, "hard": hard}
     return _build(sandboxes, what, tasks or 500, place, options)
 
 

@@ -1,0 +1,163 @@
+"""Scripted localisers of rising strength: how soon each looks at the function that the bug is in, from the issue alone.
+
+``named`` looks at functions whose names the issue has, ``grep`` at those whose text shares its rare words (BM25), ``calls``
+at what the named ones call, and what these call, by the same words. None runs anything. A task that they find at once is
+easy for anybody; suites are compared with ``python -m turnwise.envs.swe.localise small sample history``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.source import SourceText
+from turnwise.envs.swe.tasks import load_instances, place_of
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
+_MOST = 30  # functions that anybody would look at
+_SATURATION, _LENGTH = 1.2, 0.75  # BM25
+
+
+class CodePlace(NamedTuple):
+    """A function that is in no other (or what a file has outside of all, without a name), and the words in it."""
+
+    path: str
+    name: str
+    words: Counter[str]
+
+
+class Found(NamedTuple):
+    """Of a suite and a localiser: the share of tasks found at the first look and in five, and the median look (from 1)."""
+
+    suite: str
+    localiser: str
+    tasks: int
+    first: float
+    five: float
+    median_look: float
+
+
+def places_of(task: Instance) -> list[CodePlace]:
+    """The functions of the package as the agent finds it."""
+    found: list[CodePlace] = []
+    for path, data in sorted(task.shown().items()):
+        if not (path.endswith(".py") and task.source.is_source(path)):
+            continue
+        try:
+            source = SourceText(data.decode("utf-8", "replace"))
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        rest = source.text
+        for node in source.nodes:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not _is_inside(source, node):
+                text = source.of(node)
+                rest = rest.replace(text, "", 1)
+                found.append(CodePlace(path, source.name_of(node), Counter(_WORD.findall(text))))
+        found.append(CodePlace(path, "", Counter(_WORD.findall(rest))))
+    return found
+
+
+def named(issue: str, places: Sequence[CodePlace]) -> list[CodePlace]:
+    """Those whose names the issue has, rarer names first."""
+    words = set(_WORD.findall(issue))
+    names = Counter(place.name.rpartition(".")[2] for place in places)
+    chosen = [place for place in places if place.name and place.name.rpartition(".")[2] in words]
+    return sorted(chosen, key=lambda place: names[place.name.rpartition(".")[2]])
+
+
+def grep(issue: str, places: Sequence[CodePlace]) -> list[CodePlace]:
+    """All, by BM25 of the issue's words."""
+    scores = _scores(issue, places)
+    return sorted(places, key=lambda place: -scores[place[:2]])
+
+
+def calls(issue: str, places: Sequence[CodePlace]) -> list[CodePlace]:
+    """Named ones, what they call, and what these call, by the words that they share with the issue; then the rest."""
+    scores, by_name = _scores(issue, places), dict[str, list[CodePlace]]()
+    for place in places:
+        by_name.setdefault(place.name.rpartition(".")[2], []).append(place)
+    depth = {place[:2]: 0 for place in named(issue, places)}
+    layer = [place for place in places if place[:2] in depth]
+    for level in (1, 2):
+        reached = [other for place in layer for word in place.words for other in by_name.get(word, ())]
+        layer = [place for place in reached if place[:2] not in depth]
+        depth.update({place[:2]: level for place in layer})
+    return sorted(places, key=lambda place: -scores[place[:2]] / (1 + depth.get(place[:2], 4)))
+
+
+LOCALISERS: Mapping[str, Callable[[str, Sequence[CodePlace]], list[CodePlace]]] = {
+    "named": named, "grep": grep, "calls": calls,
+}  # fmt: skip
+
+
+def look_of(task: Instance, localiser: str) -> int:
+    """The number of the look (from 1) at which a localiser sees a place of the bug; 31 where it does not within 30."""
+    ranked = LOCALISERS[localiser](task.issue, places_of(task))[:_MOST]
+    outer = {(edit.path, "") for edit in task.edits[1:]} | {(task.edit.path, task.where)}
+    for look, place in enumerate(ranked, 1):
+        if any(place.path == path and _fits(place.name, where) for path, where in outer):
+            return look
+    return _MOST + 1
+
+
+def compared(suites: Mapping[str, Sequence[Instance]]) -> list[Found]:
+    """Every localiser on every suite."""
+    rows: list[Found] = []
+    for suite, tasks in suites.items():
+        for localiser in LOCALISERS:
+            looks = [look_of(task, localiser) for task in tasks]
+            first, five = (sum(look <= most for look in looks) / len(looks) for most in (1, 5))
+            rows.append(Found(suite, localiser, len(looks), round(first, 2), round(five, 2), median(looks)))
+    return rows
+
+
+def _scores(issue: str, places: Sequence[CodePlace]) -> dict[tuple[str, str], float]:
+    wanted = set(_WORD.findall(issue))
+    seen = Counter(word for place in places for word in place.words if word in wanted)
+    length = sum(place.words.total() for place in places) / max(len(places), 1)
+    found: dict[tuple[str, str], float] = {}
+    for place in places:
+        norm = _SATURATION * (1 - _LENGTH + _LENGTH * place.words.total() / max(length, 1))
+        score = 0.0
+        for word in wanted & place.words.keys():
+            rarity = math.log(1 + (len(places) - seen[word] + 0.5) / (seen[word] + 0.5))
+            score += rarity * place.words[word] * (_SATURATION + 1) / (place.words[word] + norm)
+        found[place.path, place.name] = score
+    return found
+
+
+def _fits(name: str, where: str) -> bool:
+    """Whether a place is that function, or holds it, or is that of a class."""
+    return name == where or where.startswith(f"{name}.") if name else "." not in where and not where
+
+
+def _is_inside(source: SourceText, node: ast.AST) -> bool:
+    at = source.parents.get(node)
+    while at is not None:
+        if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return True
+        at = source.parents.get(at)
+    return False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser("python -m turnwise.envs.swe.localise", description="Compare suites.")
+    parser.add_argument("tasks", nargs="+", help="small, sample, built, releases, history, or a path")
+    asked = parser.parse_args(arguments)
+    for row in compared({name: load_instances(place_of(name)) for name in asked.tasks}):
+        print(
+            f"| {row.suite} | {row.localiser} | {row.tasks} | {row.first:.2f} | {row.five:.2f} | {row.median_look:g} |"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
