@@ -9,6 +9,8 @@ from turnwise.envs.swe.sdists import Unpacked
 
 _COMMON = frozenset(("test", "tests", "error", "assert", "with"))
 
+_LONGEST = 300  # characters of an entry that is about one thing
+
 
 def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) -> str:
     """What the newer release's changelog says anew about these words, without marks and numbers; empty where nothing fits.
@@ -23,7 +25,7 @@ def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) 
         known = set(older.files.get(path, b"").decode("utf-8", "replace").splitlines())
         for line in _entries(data.decode("utf-8", "replace"), known):
             shared = len(_words(line) & seen) + (len(where) > 3 and where in line)
-            if shared > best[0]:
+            if shared > best[0] and len(line) <= _LONGEST:
                 best = shared, line
     text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", best[1])
     text = re.sub(r"\(\s*[,;\s]*\)|(?<=\s)[,;](?=\s|$)", "", " ".join(text.split()))

@@ -273,6 +273,8 @@ def test_entries_of_a_changelog_go_on_over_lines_and_lose_their_marks():
         told_by(Unpacked(package, {}), newer, "count", words) == "two spaces are not an empty word any more"
     )
     assert told_by(newer, newer, "count", words) == ""
+    long = Unpacked(package, {"CHANGES.md": b"- two spaces of an empty count" + b" and more" * 40})
+    assert told_by(Unpacked(package, {}), long, "count", words) == ""
 
 
 def test_an_issue_shows_every_failing_test_function_that_it_may():
