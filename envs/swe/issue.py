@@ -91,6 +91,8 @@ def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
     path, node = found
     first = node.body[0].lineno
     lines = files[path].decode("utf-8", "replace").splitlines()[first - 1 : node.end_lineno]
+    if len(lines) > _LINES and _is_in_helper(node, line):
+        return ""  # it would not show what was called
     case = test.partition("[")[2].removesuffix("]")
     told = [f"# case: {case}"[:120]] if case else []
     ends = [
@@ -100,6 +102,12 @@ def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
     return "\n".join(
         [*told, *_window(textwrap.dedent("\n".join(lines)).splitlines(), last, _LINES - len(told))]
     )
+
+
+def _is_in_helper(node: ast.FunctionDef, line: int) -> bool:
+    """Whether a line is in a function inside of this one."""
+    inner = (item for item in ast.walk(node) if item is not node and isinstance(item, ast.FunctionDef))
+    return any(item.lineno <= line <= (item.end_lineno or 0) for item in inner)
 
 
 def _window(lines: Sequence[str], last: int, most: int) -> list[str]:

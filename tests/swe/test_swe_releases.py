@@ -285,5 +285,9 @@ def test_an_issue_shows_every_failing_test_function_that_it_may():
     }
     package = Package("mint", "1", "mint", "tests")
     assert "f(2)" not in write_issue(package, files, failures, told="")
+    helper = b"def test_a():\n    def y(x, e):\n        assert f(x) == e\n\n" + b"    y(1, 2)\n" * 30
+    assert (
+        write_issue(package, {"t.py": helper}, {"t.py::test_a": TestResult("fail", "assert 1 == 2", 3)}) == ""
+    )
     both = write_issue(package, files, failures, told="", most=2)
     assert both.index("f(1)") < both.index("And:") < both.index("f(2)") < both.index("assert 2 == 3!")
