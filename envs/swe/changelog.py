@@ -27,7 +27,10 @@ def told_by(older: Unpacked, newer: Unpacked, where: str, words: Sequence[str]) 
             shared = len(_words(line) & seen) + (len(where) > 3 and where in line)
             if shared > best[0] and len(line) <= _LONGEST:
                 best = shared, line
-    text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", best[1])
+    text = re.sub(
+        r":\w+:`~?\.?([^`<]*[A-Za-z][^`<]*?)(\s*<[^>`]*>)?`", r"`\1`", best[1]
+    )  # a role and its name
+    text = re.sub(r"\[?\(?#\d+\)?\]?(\([^)]*\))?|:\w+:`[^`]*`", "", text)
     text = re.sub(r"\(\s*[,;\s]*\)|(?<=\s)[,;](?=\s|$)", "", " ".join(text.split()))
     return re.sub(r"^(fix(e[sd])?|repair(s|ed)?)\b:?\s*", "", text, flags=re.IGNORECASE).strip(" .:;,(")
 

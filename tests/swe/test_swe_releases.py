@@ -1,16 +1,19 @@
 """Packages of users are validated before they are listed; what a release repaired becomes a task, what it added does not."""
 
 import io
+import json
 import tarfile
+from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from turnwise.envs.swe import add as adding
 from turnwise.envs.swe.add import add
 from turnwise.envs.swe.baseline import Baseline
 from turnwise.envs.swe.changelog import told_by
 from turnwise.envs.swe.cut import Cutter, ReleaseCut
-from turnwise.envs.swe.history import ReleaseRange, build_releases
+from turnwise.envs.swe.history import ReleaseRange, build_releases, read_ranges, release_list
 from turnwise.envs.swe.hunks import changes_between, edits_of, fewest, parts_of, undone
 from turnwise.envs.swe.issue import write_issue
 from turnwise.envs.swe.layout import laid_out
@@ -19,10 +22,12 @@ from turnwise.envs.swe.packages import Package, packages, read_packages
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.sdists import Unpacked, packed, sdists_of
 from turnwise.envs.swe.suite import SuiteRun, TestResult
-from turnwise.envs.swe.tasks import load_instances
+from turnwise.envs.swe.tasks import load_instances, place_of
+from turnwise.envs.swe.twins import function_of
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.registry import isolated_backend
 
+ROOT = Path(__file__).resolve().parents[2]
 OLD = """def shorten(text, most):
     return text[:most]
 
@@ -273,6 +278,8 @@ def test_entries_of_a_changelog_go_on_over_lines_and_lose_their_marks():
         told_by(Unpacked(package, {}), newer, "count", words) == "two spaces are not an empty word any more"
     )
     assert told_by(newer, newer, "count", words) == ""
+    roles = Unpacked(package, {"CHANGES.md": b"* :gh:`12`: :meth:`~mint.count` takes empty spaces for two\n"})
+    assert told_by(Unpacked(package, {}), roles, "count", words) == "`mint.count` takes empty spaces for two"
     long = Unpacked(package, {"CHANGES.md": b"- two spaces of an empty count" + b" and more" * 40})
     assert told_by(Unpacked(package, {}), long, "count", words) == ""
 
@@ -291,3 +298,20 @@ def test_an_issue_shows_every_failing_test_function_that_it_may():
     )
     both = write_issue(package, files, failures, told="", most=2)
     assert both.index("f(1)") < both.index("And:") < both.index("f(2)") < both.index("assert 2 == 3!")
+
+
+def test_the_committed_history_is_what_the_page_says():
+    tasks = load_instances(place_of("history"))
+    told = json.loads((ROOT / "benchmarks" / "swe-build.json").read_text("utf-8"))["releases"]
+    assert len(tasks) == told["tasks"] == sum(row["tasks"] for row in told["by_package"].values())
+    assert len({task.package for task in tasks}) == told["packages"] >= 10
+    listed = {history.name: history for history in read_ranges(release_list())}
+    for task in tasks:
+        functions = {function_of(test) for test in task.fail_to_pass}
+        assert len(functions) <= 4
+        assert task.operator == "release"
+        assert any(twin.failing & set(task.fail_to_pass) for twin in task.twins)
+        assert not set(task.fail_to_pass) & set(task.pass_to_pass)
+        assert task.source.file
+        history = listed[task.package]
+        assert Version(history.since) < Version(task.version) <= Version(history.until)
