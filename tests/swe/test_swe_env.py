@@ -297,6 +297,7 @@ def test_episodes_take_their_sandboxes_from_a_warm_pool(backend):
         time.sleep(0.01)  # one more is started in the background
     (waiting,) = [one for ready in pool._ready.values() for one in ready][:1]
     twin = env.fork()
+    assert isinstance(twin, SweEnv)
     assert twin._box is waiting
     twin.close()
     env.close()

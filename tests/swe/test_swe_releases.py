@@ -25,6 +25,7 @@ from turnwise.envs.swe.suite import SuiteRun, TestResult
 from turnwise.envs.swe.tasks import load_instances, place_of
 from turnwise.envs.swe.twins import function_of
 from turnwise.errors import TurnwiseError
+from turnwise.tools.sandbox.core import SandboxImage
 from turnwise.tools.sandbox.registry import isolated_backend
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -261,7 +262,7 @@ def test_a_function_with_two_repairs_is_cut_apart():
             SuiteRun(True, True, {"t.py::a": status(job, 1), "t.py::c": status(job, 3)}, {}) for job in jobs
         ]
 
-    base = Baseline(frozenset(needs), {}, frozenset(), 1.0, 1.0, 0.0, None)
+    base = Baseline(frozenset(needs), {}, frozenset(), 1.0, 1.0, 0.0, SandboxImage())
     cutter = Cutter(base, newer, parts_of(newer, changes), run, deadline=float("inf"))
     both = ReleaseCut(tuple(changes), frozenset(needs))
     assert {cut.changes: set(cut.tests) for cut in cutter.apart(both)} == {
