@@ -37,6 +37,11 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
     known = [slot for slot in heard.asks if slot in story.facts]
     if known:
         return _tell(domain, story, user, db, heard, known)
+    if heard.asks and {*heard.asks} <= {*domain.identity}:
+        return UserAnswer(user, db, phrase(story, "unknown"))  # who has no e-mail address says so
+    tried = stage.check and heard.tries and not heard.deeds and not heard.proposal.actions
+    if tried and domain.checks[stage.check](db, story.customer):
+        return _next(domain, story, user, db)
     if heard.deeds or heard.looks:
         return _act(domain, story, user, db, heard)
     if stage.check and (heard.tries or heard.done or heard.closing) and not heard.proposal.actions:
@@ -257,8 +262,11 @@ _COMMON = frozenset(
 
 
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
-    """The changes that a user would agree to: what he asks for, allowed or not."""
+    """The changes that a user would agree to: the planned ones, or what he asks for where it is not allowed."""
     planned = tuple(step.name for step in stage.plan if step.kind == "call")
+    granted = domain.lexicon.actions.keys() & {*planned}
+    if granted:
+        return frozenset(granted) | (domain.lexicon.actions.keys() & {*stage.wants})
     return _wants(domain, stage.say, stage.twist, (*planned, *stage.wants))
 
 

@@ -35,7 +35,7 @@ SENSES = {
 }  # fmt: skip
 SENSES |= {
     "add_meal": Concept("order|add|book|put|set|arrange|note|request|get|reserve|change", "meal|food|dish|vegetarian|vegan|kosher|halal"),
-    "add_insurance": Concept("add|insure|take|book|put|include|buy|arrange|get|take out", "insurance|insure|cover|reservation|trip|booking"),
+    "add_insurance": Concept("add|insure|take|book|put|include|buy|arrange|get|take out", "insurance|insure|insured|cover"),
 }  # fmt: skip
 PATTERNS = {
     "bags": r"\b(\d+) (?:more |extra |additional |checked |further |of the )*(?:bags?|suitcases?|pieces?)\b",

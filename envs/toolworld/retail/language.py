@@ -33,10 +33,10 @@ SENSES = {
 }  # fmt: skip
 SENSES |= {
     "change_payment": Concept(
-        "change|switch|set|use|charge|put|move|pay|update|bill", "payment|payment method|card|gift|paypal|gift card|charge"
+        "change|switch|set|use|update|replace|alter", "payment|payment method|method of payment|way of paying"
     ),
-    "remove_item": Concept("remove|take out|leave out|delete|drop|cancel|take off|strike", _ITEM),
-    "wrap_order": Concept("wrap|gift-wrap|giftwrap|pack|add|put", "gift|wrapping|wrap|present|gift wrapping|order"),
+    "remove_item": Concept("remove|take out|leave out|delete|drop|strike", _ITEM),
+    "wrap_order": Concept("wrap|gift-wrap|giftwrap|pack|add|put", "wrapping|wrap|wrapped|present|gift wrapping|gift-wrap|giftwrap|as a gift"),
     "change_user_address": Concept(
         "change|update|set|modify|correct|put|replace|switch|save", "address|account|profile|street"
     ),

@@ -131,7 +131,7 @@ HOTSPOT = Concept(_ON, "hotspot|hot spot|personal hotspot")
 HOTSPOT_OFF = Concept(_OFF, "hotspot|hot spot|personal hotspot")
 TEST_CALL = Concept(
     "have|ask|let|get|try|make|do|receive",
-    "test call|friend call|somebody call|someone call|call yourself|friend to call|someone to call|somebody to call",
+    "test call|friend|somebody|someone|call yourself|ring you|another phone",
 )
 TEST_PICTURE = Concept("send|try|make|do", "picture|photo|test message|picture message|image")
 SPEED = Concept(
