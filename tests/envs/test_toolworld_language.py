@@ -1,5 +1,5 @@
 """Requests, traps, wordings and policies: as many as promised, in other words in each split, and right in what they say."""
-# pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false
+# pyright: reportAttributeAccessIssue=false, reportTypedDictNotRequiredAccess=false, reportPossiblyUnboundVariable=false
 
 import inspect
 import re
