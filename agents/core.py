@@ -43,13 +43,20 @@ class Sampling(NamedTuple):
     max_tokens: int = 256
 
 
+class VersionSpan(NamedTuple):
+    """Sampled tokens from ``start`` on, up to the next span, come from this version of the weights."""
+
+    start: int
+    version: int
+
+
 class Completion(NamedTuple):
     """What an engine sampled. ``logprobs`` are of the distribution that was sampled from."""
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     stopped: bool  # True: a stop token ended it (and is the last id); False: max_tokens did
-    version: int = 0  # of the weights
+    versions: tuple[VersionSpan, ...] = (VersionSpan(0, 0),)
 
 
 class Engine(Protocol):
@@ -65,20 +72,36 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
+NO_PARENT = -1
+"""The ``parent`` of a reply whose prompt extends no other turn's tokens."""
+
+
 class Reply(NamedTuple):
     """A policy's choice for one turn, with the exact tokens where there are any (T1).
 
-    ``prompt_ids`` are the tokens that are new since the last reply; with ``fresh`` they are the whole
-    prompt, because the chat template rewrote what stood before and a new branch begins.
+    Attributes:
+        message: what was chosen.
+        prompt_ids: the tokens between those of the parent, its action the last of them, and this action.
+        action_ids: the tokens of the message.
+        logprobs: of these; empty where they are unknown, because nobody sampled them.
+        versions: of the weights that sampled them, by where they begin.
+        parent: the turn that the prompt extends; None: the one before; ``NO_PARENT``: none, so that ``prompt_ids`` are the
+            whole prompt, as where the chat template rewrote what stood before.
+        scored_ids: what stands in place of ``prompt_ids`` where the action is learned under another prompt than it was
+            sampled under; None: the same.
+        source: who chose it, where it was not the policy that is trained, such as ``guide/prefix``.
+        end: set when the policy cannot go on: its context is full.
     """
 
     message: Message
     prompt_ids: tuple[int, ...] = ()
     action_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
-    version: int = 0
-    fresh: bool = False
-    end: EndReason | None = None  # set when the policy cannot go on: its context is full
+    versions: tuple[VersionSpan, ...] = ()
+    parent: int | None = None
+    scored_ids: tuple[int, ...] | None = None
+    source: str = ""
+    end: EndReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +116,7 @@ class Turn:
     bad_action: bool = False
     details: Mapping[str, Json] = field(default_factory=dict[str, Json])
     signals: Mapping[str, float] = field(default_factory=dict[str, float])  # measured in the rollout
+    weight: float = 1.0  # in training; a turn of another source with weight 0 is read like a prompt
 
     @property
     def action(self) -> Message:

@@ -16,7 +16,8 @@ from turnwise.agents.core import Episode
 from turnwise.tasks.core import Json
 
 SEAMS = (
-    "sampler", "strategy", "judge", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
+    "sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape",
+    "correction", "loss", "reduce",
 )  # fmt: skip
 """The kinds of parts that an update is made of, in the order in which a batch passes them."""
 
@@ -81,6 +82,20 @@ class TurnBatch:
         return self.mask_BK.sum(-1)
 
 
+class TeacherTop(NamedTuple):
+    """The likeliest next tokens under a teacher at each sampled token's place. Axis J: from the likeliest on.
+
+    Attributes:
+        token_RTJ: their ids, 0 off the mask.
+        teacher_logp_RTJ: their log-probabilities under the teacher, in nats.
+        logp_RTJ: the same under the weights being trained, with gradient; None where nothing asked for it yet.
+    """
+
+    token_RTJ: Tensor
+    teacher_logp_RTJ: Tensor
+    logp_RTJ: Tensor | None = None
+
+
 @dataclass(frozen=True)
 class TokenBatch:
     """What a loss sees: log-probabilities of sampled tokens and their advantages.
@@ -91,7 +106,7 @@ class TokenBatch:
     Attributes:
         logp_RT: log π(token), of the weights being trained, in nats.
         old_logp_RT: the same, by the trainer, of the weights at the start of this batch.
-        behaviour_logp_RT: the same, as reported by the engine that sampled.
+        behaviour_logp_RT: the same, as reported by the engine that sampled; where it is unknown, ``old_logp_RT``.
         entropy_RT: entropy of the policy at each sampled position, in nats.
         advantage_RT: each token's advantage (that of its turn, perhaps refined).
         mask_RT: True where the policy sampled the token.
@@ -99,6 +114,8 @@ class TokenBatch:
         trajectory_R: whose row it is.
         group_R: the group of that trajectory.
         reference_logp_RT: log-probability under the frozen reference, where a loss needs it.
+        signals: what the run measured of tokens and the losses need, by name, (R, T); constants.
+        top: what the teacher would say instead, where a loss needs it.
     """
 
     logp_RT: Tensor
@@ -111,6 +128,8 @@ class TokenBatch:
     trajectory_R: Tensor
     group_R: Tensor
     reference_logp_RT: Tensor | None = None
+    signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
+    top: TeacherTop | None = None
 
 
 class TokenLoss(NamedTuple):
@@ -205,6 +224,26 @@ class RowMask(NamedTuple):
     trajectory_R: Tensor
 
 
+class ScheduleMoment(NamedTuple):
+    """What a schedule sees before an update.
+
+    Attributes:
+        update: the number of updates that were made, from 0.
+        updates: that the run makes in all.
+        first: the number that the recipe gives.
+        last: the number of the update before; ``first`` before the first one.
+        metrics: of the update before, and the newest value of each that it lacks; empty before the first one.
+    """
+
+    update: int
+    updates: int
+    first: float
+    last: float
+    metrics: Mapping[str, float] = {}
+
+
+Schedule: TypeAlias = Callable[[ScheduleMoment], float]
+"""A number of the recipe as a function of the update, or of the metrics of the one before."""
 Judge: TypeAlias = Callable[[Sequence[Group]], Awaitable[list[Group]]]
 """Writes what someone else says of the turns into ``Turn.signals``."""
 Reward: TypeAlias = Callable[[Group], Group]

@@ -63,7 +63,7 @@ def samples_tokens(entry: Component) -> None:
             require(len(found.logprobs) == len(found.token_ids), "Not every token has a log-probability.")
             require(all(0 <= token < VOCAB for token in found.token_ids), "A token is not of the model.")
             require(all(logp <= 1e-6 for logp in found.logprobs), "A log-probability is above 0.")
-            require(found.version == engine.version, "The version is not that of the weights.")
+            require(found.versions[-1].version == engine.version, "The version is not that of the weights.")
 
 
 def seeds_decide(entry: Component) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.errors import EngineError
 
 
@@ -42,7 +42,7 @@ class RecordedEngine:
         ends = [place for place, token in enumerate(record) if token in stop_ids]
         said = tuple(record[: ends[0] + 1] if ends else record)[: sampling.max_tokens]
         stopped = bool(said) and said[-1] in stop_ids
-        return Completion(said, (0.0,) * len(said), stopped, self.version)
+        return Completion(said, (0.0,) * len(said), stopped, (VersionSpan(0, self.version),))
 
     def close(self) -> None:
         """Nothing is held."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
 from turnwise.agents.engines.vllm_start import start, use_cuda
 from turnwise.errors import EngineError
@@ -263,4 +263,4 @@ def _completion(output: Any, version: int) -> Completion:
     answer = output.outputs[0]
     ids = tuple(answer.token_ids)
     logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
-    return Completion(ids, logprobs, answer.finish_reason == "stop", version)
+    return Completion(ids, logprobs, answer.finish_reason == "stop", (VersionSpan(0, version),))

@@ -145,5 +145,7 @@ def _rows(number: int, record: Record) -> Iterator[dict[str, Any]]:
                 "prompt_ids": turn.reply.prompt_ids,
                 "action_ids": turn.reply.action_ids,
                 "logprobs": turn.reply.logprobs,
-                "version": turn.reply.version,
+                "version": turn.reply.versions[-1].version if turn.reply.versions else None,
+                "source": turn.reply.source,
+                "weight": turn.weight,
             }

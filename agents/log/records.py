@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import turnwise
-from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.tasks.core import Json, Task
 
-FORMAT = 1
+FORMAT = 2
 
 
 class EnvVersion(NamedTuple):
@@ -123,7 +123,7 @@ def to_line(record: Record) -> str:
 
 
 _OF_THE_POLICY = frozenset(
-    {"action", "prompt_ids", "action_ids", "logprobs", "version", "fresh", "policy_end"}
+    {"action", "prompt_ids", "action_ids", "logprobs", "versions", "scored_ids", "policy_end"}
 )
 
 
@@ -235,8 +235,10 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         "prompt_ids": reply.prompt_ids,
         "action_ids": reply.action_ids,
         "logprobs": reply.logprobs,
-        "version": reply.version,
-        "fresh": reply.fresh,
+        "versions": reply.versions,
+        **({"parent": reply.parent} if reply.parent is not None else {}),
+        **({"scored_ids": reply.scored_ids} if reply.scored_ids is not None else {}),
+        **({"source": reply.source} if reply.source else {}),
         "policy_end": reply.end and reply.end.value,
         "reward": turn.reward,
         "rewards": dict(turn.rewards),
@@ -244,6 +246,7 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         "bad_action": turn.bad_action,
         "details": dict(turn.details),
         **({"signals": dict(turn.signals)} if turn.signals else {}),
+        **({"weight": turn.weight} if turn.weight != 1 else {}),
     }
 
 
@@ -266,8 +269,10 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         prompt_ids=tuple(data["prompt_ids"]),
         action_ids=tuple(data["action_ids"]),
         logprobs=tuple(data["logprobs"]),
-        version=data["version"],
-        fresh=data["fresh"],
+        versions=tuple(VersionSpan(*span) for span in data["versions"]),
+        parent=data.get("parent"),
+        scored_ids=None if data.get("scored_ids") is None else tuple(data["scored_ids"]),
+        source=data.get("source", ""),
         end=data["policy_end"] and EndReason(data["policy_end"]),
     )
     return Turn(
@@ -279,6 +284,7 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         bad_action=data["bad_action"],
         details=data["details"],
         signals=data.get("signals", {}),
+        weight=data.get("weight", 1.0),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import Engine, History, Policy, Reply, Sampling
+from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling, VersionSpan
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.template import ToolsFormat
 from turnwise.envs.core import EndReason
@@ -58,20 +59,27 @@ class ModelPolicy:
     async def act(self, history: History) -> Reply:
         new, fresh = prompt_ids(history, self.renderer)
         prompt = [*new] if fresh else [*history.token_ids, *new]
+        reply = await self.reply(history, prompt, prompt)
+        return reply._replace(prompt_ids=new, parent=NO_PARENT if fresh and history.turns else None)
+
+    async def reply(self, history: History, prompt: Sequence[int], kept: Sequence[int]) -> Reply:
+        """Sample an action after ``prompt``; what stands before it in the history from now on is ``kept``.
+
+        The reply lacks the tokens of its prompt. Where there is no room for an action it says that the episode ends.
+        """
         room = self.engine.context_length - len(prompt)
         if room < 1:
-            return Reply(Message("assistant", ""), version=self.version, end=EndReason.TOKEN_LIMIT)
+            spans = (VersionSpan(0, self.version),)
+            return Reply(Message("assistant", ""), versions=spans, end=EndReason.TOKEN_LIMIT)
         done = await self.engine.generate(
             prompt,
             self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room)),
             stop_ids=self.renderer.stop_ids,
             seed=sampling_seed(history),
         )
-        prompt.extend(done.token_ids)
-        history.token_ids = prompt
+        history.token_ids = [*kept, *done.token_ids]
         message = self.renderer.parse(done.token_ids, history.tools)
-        rewritten = fresh and bool(history.turns)
-        return Reply(message, new, done.token_ids, done.logprobs, done.version, rewritten)
+        return Reply(message, (), done.token_ids, done.logprobs, done.versions)
 
     def close(self) -> None:
         self.engine.close()
@@ -98,9 +106,8 @@ class DemonstrationPolicy:
             return reply
         said = self.renderer.reply_ids(reply.message)
         history.token_ids = [*new, *said] if fresh else [*history.token_ids, *new, *said]
-        return reply._replace(
-            prompt_ids=new, action_ids=tuple(said), logprobs=(), fresh=fresh and bool(history.turns)
-        )
+        parent = NO_PARENT if fresh and history.turns else None
+        return reply._replace(prompt_ids=new, action_ids=tuple(said), logprobs=(), parent=parent)
 
     def close(self) -> None:
         self.policy.close()

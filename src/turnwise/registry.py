@@ -60,10 +60,25 @@ KINDS: Mapping[str, ComponentKind] = {
         "turnwise.trainers.strategy",
         "turnwise.trainers.check.groups",
     ),
+    "guide": ComponentKind(
+        "Plays groups again with help.",
+        "turnwise.trainers.guide",
+        "turnwise.trainers.check.guide",
+    ),
     "judge": ComponentKind(
         "Writes what someone else says of the turns into them.",
         "turnwise.trainers.judge",
         "turnwise.trainers.check.groups",
+    ),
+    "source": ComponentKind(
+        "Gives episodes beside those that are played.",
+        "turnwise.trainers.source",
+        "turnwise.trainers.check.source",
+    ),
+    "teacher": ComponentKind(
+        "Says how likely it finds the sampled tokens, and what it would have said.",
+        "turnwise.trainers.teacher",
+        "turnwise.trainers.check.teacher",
     ),
     "signal": ComponentKind(
         "Measures or learns something of turns, tokens or trajectories, for the parts that ask for it.",
@@ -106,6 +121,11 @@ KINDS: Mapping[str, ComponentKind] = {
         "turnwise.trainers.reduce",
         "turnwise.trainers.check.tokens",
         True,
+    ),
+    "schedule": ComponentKind(
+        "Makes a number of the recipe a function of the update or of a metric.",
+        "turnwise.trainers.schedule",
+        "turnwise.trainers.check.schedule",
     ),
     "sink": ComponentKind(
         "Receives the figures of every update of a run.",
@@ -261,7 +281,7 @@ def component(
         bias: credit, reduce: ``unbiased``, ``biased: why`` or ``changes the objective: to what``.
         needs: signal, reward, credit, shape, loss: the signals that a run must measure for it.
         asks: reward, shape: its options whose values are names of signals, needed too.
-        gives: strategy, judge, signal: the signals that it measures.
+        gives: strategy, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`READS`.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.

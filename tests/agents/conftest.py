@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from turnwise.agents.core import Episode, History, Reply
+from turnwise.agents.core import NO_PARENT, Episode, History, Reply, VersionSpan
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message
@@ -91,7 +91,14 @@ class Player:
             message = Message("assistant", "", (ToolCall("guess", {"number": number}, "call_0"),))
         else:
             message = Message("assistant", str(number))
-        return Reply(message, (1, 2, 3), ids, logprobs, self.version, fresh=not history.turns)
+        return Reply(
+            message,
+            (1, 2, 3),
+            ids,
+            logprobs,
+            (VersionSpan(0, self.version),),
+            None if history.turns else NO_PARENT,
+        )
 
     def close(self) -> None:
         pass

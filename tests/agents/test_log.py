@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, read_episodes
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.agents.log.records import EnvVersion, Record, from_line, to_line
@@ -44,11 +44,29 @@ messages = st.builds(
 observations = st.lists(messages, max_size=3).map(Messages)
 ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
 ends = st.none() | st.sampled_from(EndReason)
+spans = st.lists(st.builds(VersionSpan, st.integers(0, 9), st.integers(0)), max_size=2).map(tuple)
 replies = st.builds(
-    Reply, messages, ids, ids, st.lists(finite, max_size=4).map(tuple), st.integers(0), st.booleans(), ends
+    Reply,
+    message=messages,
+    prompt_ids=ids,
+    action_ids=ids,
+    logprobs=st.lists(finite, max_size=4).map(tuple),
+    versions=spans,
+    parent=st.none() | st.integers(-1, 3),
+    scored_ids=st.none() | ids,
+    source=texts,
+    end=ends,
 )
 turns = st.builds(
-    Turn, observations, replies, finite, st.dictionaries(texts, finite), texts, st.booleans(), objects
+    Turn,
+    observation=observations,
+    reply=replies,
+    reward=finite,
+    rewards=st.dictionaries(texts, finite),
+    state_key=texts,
+    bad_action=st.booleans(),
+    details=objects,
+    weight=finite,
 )
 trajectories = st.builds(Trajectory, st.lists(turns, max_size=3).map(tuple), st.just("agent"), observations)
 plain = st.text(st.characters(codec="utf-8"), max_size=20)  # task hashes are made of UTF-8
@@ -291,7 +309,12 @@ def test_a_disk_that_is_really_full(tmp_path, episodes):
 
 def within_64_bits(record: Record) -> Record:
     turns = [
-        replace(turn, reply=turn.reply._replace(version=turn.reply.version % 2**62))
+        replace(
+            turn,
+            reply=turn.reply._replace(
+                versions=tuple(span._replace(version=span.version % 2**62) for span in turn.reply.versions)
+            ),
+        )
         for turn in record.episode.trajectory.turns
     ]
     trajectory = replace(record.episode.trajectory, turns=tuple(turns))

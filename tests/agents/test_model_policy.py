@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.agents.core import Completion, History, Outcome, Reply, Sampling
+from turnwise.agents.core import NO_PARENT, Completion, History, Outcome, Reply, Sampling
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.models.small import train_tokenizer
 from turnwise.agents.policies.model import ModelPolicy, sampling_seed
@@ -50,7 +50,7 @@ def test_an_episode(renderer: Renderer) -> None:
     assert (episode.outcome, episode.end, episode.score) == (Outcome.OK, EndReason.SOLVED, 1.0)
     turns = episode.trajectory.turns
     assert [turn.action for turn in turns] == [Message("assistant", text) for text in ("go", "go", "stop")]
-    assert [turn.reply.version for turn in turns] == [4, 4, 4]
+    assert [turn.reply.versions for turn in turns] == [((0, 4),)] * 3
     assert all(asked.sampling == Sampling(0.5, 0.9, 20) for asked in engine.asked)
     assert all(asked.stop_ids == renderer.stop_ids for asked in engine.asked)
     text = renderer.tokenizer.decode([*engine.asked[-1].prompt_ids])
@@ -116,11 +116,11 @@ def test_turns_of_another_policy_are_read_as_a_prompt(renderer: Renderer) -> Non
     engine = RecordedEngine(said(renderer, "go", "go"))
     policy = ModelPolicy(engine, renderer)
     first = asyncio.run(policy.act(history))
-    assert first.fresh  # these prompt tokens are all there is
+    assert first.parent == NO_PARENT  # these prompt tokens are all there is
     assert engine.asked[0].prompt_ids == renderer.start(history.messages())
     history.add(first, env.step("go"), "")
     second = asyncio.run(policy.act(history))
-    assert not second.fresh
+    assert second.parent is None
     assert engine.asked[1].prompt_ids == (*first.prompt_ids, *first.action_ids, *second.prompt_ids)
     history.add(second, env.step("go"), "")
     history.add(Reply(Message("assistant", "expert")), env.step("expert"), "")

@@ -36,13 +36,17 @@ model: {scratch: {layers: 1, width: 64, heads: 2, init: random, vocab_size: 300,
 engine: {kind: own, max_sequences: 16}
 sampling: {max_tokens: 6, tools: own}
 rollout: {groups: 3, group_size: 4, concurrency: 16, sampler: own, strategy: own}
+guide: [own]
+source: [{name: own, weight: 0.5}]
+teacher: {name: own, top: 2}
 judge: own
 reward: {name: own, cost: 0.02}
 filter: own
 shape: [own]
 credit: capo
 correction: {name: own, cap: 3.0}
-loss: [own]
+loss: [own, {name: distill, weight: 0.01}]
+schedule: {loss.distill.weight: {name: own, every: 1}, reward.cost: {name: towards, metric: distill, target: 0.1}}
 reduce: {name: own, tokens: 100}
 optimizer: {learning_rate: 3.0e-3}
 sinks: [tensorboard, own]

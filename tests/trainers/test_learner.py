@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from signals_by_hand import measured, signals
 from torch import Tensor
 
-from turnwise.agents.core import Episode, Reply
+from turnwise.agents.core import NO_PARENT, Episode, Reply
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
 from turnwise.registry import components, get_component
@@ -56,7 +56,11 @@ def spoken(shape: list[tuple[int, int]], seed: int, *, fresh: frozenset[int] = f
         ids = tuple(rng.randrange(VOCAB) for _ in range(action))
         logps = tuple(-rng.uniform(3, 8) for _ in ids)
         whole = (*said, *new) if k in fresh else tuple(new)
-        replies.append(Reply(Message("assistant", "!"), tuple(whole), ids, logps, fresh=k in fresh))
+        replies.append(
+            Reply(
+                Message("assistant", "!"), tuple(whole), ids, logps, parent=NO_PARENT if k in fresh else None
+            )
+        )
         said += [*new, *ids]
     return with_replies(episode([rng.uniform(-1, 1) for _ in shape]), replies)
 

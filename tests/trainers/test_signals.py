@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from turnwise.agents.core import Episode, Reply
+from turnwise.agents.core import NO_PARENT, Episode, Reply
 from turnwise.envs.messages import Message
 from turnwise.trainers.kit.reward_edits import replace_turns
 from turnwise.trainers.kit.toy_batches import episode
@@ -19,7 +19,11 @@ def spoken(turns: list[list[float]], *, fresh: bool = False) -> Episode:
     def speak(played):
         replies = [
             Reply(
-                Message("assistant", "!"), (1, 2), tuple(range(len(p))), tuple(map(math.log, p)), fresh=fresh
+                Message("assistant", "!"),
+                (1, 2),
+                tuple(range(len(p))),
+                tuple(map(math.log, p)),
+                parent=NO_PARENT if fresh else None,
             )
             for p in turns
         ]

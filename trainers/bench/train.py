@@ -111,7 +111,9 @@ def make_batch(folder: Path, load: TrainWorkload) -> tuple[LearningSetup, Traini
     told = run_episodes(requests, DemonstrationPolicy(scripted(setup.demonstrator), _renderer(folder, setup)))
     batch = collate([told[i : i + load.group] for i in range(0, len(told), load.group)])
     logp_RT = _learner(folder, setup, 1).score(batch.rows)  # what an engine would have reported
-    return setup, batch._replace(rows=batch.rows._replace(behaviour_logp_RT=logp_RT))
+    return setup, batch._replace(
+        rows=batch.rows._replace(behaviour_logp_RT=logp_RT, known_RT=batch.rows.mask_RT)
+    )
 
 
 def make_contenders(

@@ -15,7 +15,7 @@ from turnwise.registry import Component
 from turnwise.requirements import Requirements, require
 from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
 from turnwise.trainers.check.tokens import same, tokens
-from turnwise.trainers.core import TokenBatch, TokenLoss, WholeBatch, WholeLoss
+from turnwise.trainers.core import TeacherTop, TokenBatch, TokenLoss, WholeBatch, WholeLoss
 
 AnyBatch: TypeAlias = TokenBatch | WholeBatch
 AnyLoss: TypeAlias = Callable[[Any], "TokenLoss | WholeLoss"]
@@ -27,7 +27,8 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
     reward_BK = torch.randn(5, 3, generator=g, dtype=torch.float64)
     weight_RT = torch.rand(rows.mask_RT.shape, generator=g, dtype=torch.float64) * rows.mask_RT
     given = {field.name: getattr(rows, field.name) for field in dataclasses.fields(TokenBatch)}
-    del given["group_R"]
+    for name in ("group_R", "signals", "top"):
+        del given[name]
     return WholeBatch(
         **given,
         weight_RT=weight_RT / weight_RT.sum(),
@@ -40,8 +41,22 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
 
 
 def batch_for(entry: Component, seed: int, *, stale: float = 0.0, extreme: bool = False) -> AnyBatch:
-    """What the loss is a function of."""
-    return (whole if entry.whole else tokens)(seed, stale=stale, extreme=extreme)
+    """What the loss is a function of, with the signals of tokens that it needs."""
+    batch = (whole if entry.whole else tokens)(seed, stale=stale, extreme=extreme)
+    g = torch.Generator().manual_seed(seed)
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=g, dtype=torch.float64)
+
+    names = sorted(name for name in entry.needs if name.startswith("token_"))
+    batch = dataclasses.replace(
+        batch, signals={name: -3 * drawn(*batch.mask_RT.shape) * batch.mask_RT for name in names}
+    )
+    if "teacher_top" not in entry.needs or isinstance(batch, WholeBatch):
+        return batch
+    theirs, ours = (drawn(*batch.mask_RT.shape, 4).log_softmax(-1) for _ in range(2))
+    ids = torch.arange(3).expand(*batch.mask_RT.shape, 3)
+    return dataclasses.replace(batch, top=TeacherTop(ids, theirs[..., :3], ours[..., :3]))
 
 
 def made(entry: Component) -> Iterator[tuple[str, AnyLoss]]:
@@ -118,10 +133,11 @@ def rows_do_not_matter(entry: Component) -> None:
         for seed in SEEDS:
             for stale in (0.0, 0.5):
                 at = f"({said}, batch {seed}, stale by {stale})"
-                if entry.whole:
-                    _rows_are_arranged_anyhow(loss, whole(seed, stale=stale), at)
+                batch = batch_for(entry, seed, stale=stale)
+                if isinstance(batch, WholeBatch):
+                    _rows_are_arranged_anyhow(loss, batch, at)
                 else:
-                    _rows_stand_alone(loss, tokens(seed, stale=stale), at)
+                    _rows_stand_alone(loss, batch, at)
 
 
 def _rows_stand_alone(loss: AnyLoss, batch: TokenBatch, at: str) -> None:
@@ -180,7 +196,10 @@ def _changed(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
     }
     for leaf in ("logp_RT", "entropy_RT"):
         rows[leaf].requires_grad_()
-    return dataclasses.replace(batch, **rows)
+    signals = {name: change(x) if name.startswith("token_") else x for name, x in batch.signals.items()}
+    top = getattr(batch, "top", None)
+    kept = {} if top is None else {"top": TeacherTop(*map(change, top))}
+    return dataclasses.replace(batch, **rows, signals=signals, **kept)
 
 
 def goes_on_where_it_was(entry: Component) -> str:

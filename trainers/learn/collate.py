@@ -10,9 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Episode, Trajectory
+from turnwise.agents.core import NO_PARENT, Episode, Reply, Trajectory
 from turnwise.errors import RunError
-from turnwise.trainers.core import Group, TokenView, TurnBatch
+from turnwise.trainers.core import Group, TeacherTop, TokenView, TurnBatch
 
 LARGEST = torch.finfo(torch.float32).max
 """Of rewards and signals: beyond it float32 knows only infinity."""
@@ -23,9 +23,11 @@ class TokenRows(NamedTuple):
 
     Attributes:
         token_RT: exactly the ids that the engine was given and sampled.
-        mask_RT: True where the policy sampled the token.
-        turn_RT: the turn of a sampled token, -1 elsewhere.
-        behaviour_logp_RT: the engine's log-probability of a sampled token, 0 elsewhere.
+        mask_RT: True where the token is one that was chosen, not read: by the policy, or by a source to learn from.
+        turn_RT: the turn of such a token, -1 elsewhere.
+        behaviour_logp_RT: the log-probability with which it was sampled; 0 where it is unknown, and elsewhere.
+        known_RT: True where that is known.
+        source_RT: who chose the token, as 1 + its place in ``TrainingBatch.sources``; 0: the policy.
         length_R: tokens of the row without padding.
         trajectory_R: whose row it is.
         state_row_BK, state_position_BK: where turn k's last prompt token lies: the state before acting.
@@ -35,6 +37,8 @@ class TokenRows(NamedTuple):
     mask_RT: Tensor
     turn_RT: Tensor
     behaviour_logp_RT: Tensor
+    known_RT: Tensor
+    source_RT: Tensor
     length_R: Tensor
     trajectory_R: Tensor
     state_row_BK: Tensor
@@ -43,16 +47,29 @@ class TokenRows(NamedTuple):
     def select(self, row_R: Tensor) -> TokenRows:
         """Some rows, cut to the longest of them (state positions stay those of the whole)."""
         longest = int(self.length_R[row_R].max()) if len(row_R) else 0
-        token, mask, turn, logp = (x[row_R, :longest] for x in self[:4])
-        return TokenRows(token, mask, turn, logp, self.length_R[row_R], self.trajectory_R[row_R], *self[6:])
+        token, mask, turn, logp, known, source = (x_RT[row_R, :longest] for x_RT in self[:6])
+        length_M, owner_M = self.length_R[row_R], self.trajectory_R[row_R]
+        return TokenRows(token, mask, turn, logp, known, source, length_M, owner_M, *self[8:])
 
 
 class TrainingBatch(NamedTuple):
-    """The same episodes twice: turn by turn for credit rules, token by token for losses; and which solved their task."""
+    """The same episodes twice: turn by turn for credit rules, token by token for losses.
+
+    Attributes:
+        turns: what credit rules see.
+        rows: what losses see.
+        success_B: whose task was solved.
+        weight_BK: the weights of the turns (``Turn.weight``), beside those of the filter.
+        sources: who chose turns that the policy did not choose; ``rows.source_RT`` counts them from 1.
+        top: what a teacher would say at each sampled token's place, where a loss needs it.
+    """
 
     turns: TurnBatch
     rows: TokenRows
     success_B: Tensor
+    weight_BK: Tensor
+    sources: tuple[str, ...] = ()
+    top: TeacherTop | None = None
 
 
 class _Row(NamedTuple):
@@ -61,6 +78,17 @@ class _Row(NamedTuple):
     tokens: list[int]
     turns: list[int]
     logps: list[float]
+    known: list[bool]
+    sources: list[int]
+
+    def add(self, tokens: Sequence[int], turn: int, logps: Sequence[float] = (), source: int = 0) -> None:
+        """Add tokens of one turn, or read ones (turn -1)."""
+        n = len(tokens)
+        self.tokens.extend(tokens)
+        self.turns.extend([turn] * n)
+        self.logps.extend(logps or [0.0] * n)
+        self.known.extend([bool(logps)] * n)
+        self.sources.extend([source] * n)
 
 
 def collate(groups: Sequence[Group]) -> TrainingBatch:
@@ -69,10 +97,17 @@ def collate(groups: Sequence[Group]) -> TrainingBatch:
     The episodes' outcomes must count. What several agents did is taken apart before (``perspectives``).
     """
     episodes = [episode for group in groups for episode in group]
-    rows = collate_rows([episode.trajectory for episode in episodes])
+    trajectories = [episode.trajectory for episode in episodes]
+    sources = tuple(sorted({turn.reply.source for one in trajectories for turn in one.turns} - {""}))
+    rows = collate_rows(trajectories, sources)
     view = TokenView(rows.token_RT, rows.mask_RT, rows.turn_RT, rows.trajectory_R)
     success_B = torch.tensor([episode.success for episode in episodes], dtype=torch.bool)
-    return TrainingBatch(dataclasses.replace(collate_turns(groups), tokens=view), rows, success_B)
+    turns = dataclasses.replace(collate_turns(groups), tokens=view)
+    weight_BK = torch.ones(turns.mask_BK.shape, dtype=torch.float64)
+    for b, one in enumerate(trajectories):
+        for k, turn in enumerate(one.turns):
+            weight_BK[b, k] = turn.weight
+    return TrainingBatch(turns, rows, success_B, weight_BK, sources)
 
 
 def collate_turns(groups: Sequence[Group]) -> TurnBatch:
@@ -93,11 +128,15 @@ def collate_turns(groups: Sequence[Group]) -> TurnBatch:
     return _turns(trajectories, group_B, truncated_B)
 
 
-def collate_rows(trajectories: Sequence[Trajectory]) -> TokenRows:
-    """The token side of :func:`collate`. A turn whose prompt is ``fresh`` starts a new row.
+def collate_rows(trajectories: Sequence[Trajectory], sources: Sequence[str] = ()) -> TokenRows:
+    """The token side of :func:`collate`.
+
+    A turn that extends the end of a row goes on with it; one that extends another place, or nothing, begins a row. What
+    a row has in common with an earlier one is read there and not learned again. Turns of another source with weight 0
+    are read, too.
 
     Raises:
-        RunError: a turn was not sampled by a model.
+        RunError: a turn has no tokens, or extends one that is not there.
     """
     n, most = len(trajectories), max((len(t.turns) for t in trajectories), default=0)
     state_row_BK = torch.zeros(n, most, dtype=torch.long)
@@ -105,26 +144,45 @@ def collate_rows(trajectories: Sequence[Trajectory]) -> TokenRows:
     rows: list[_Row] = []
     owner: list[int] = []
     for b, trajectory in enumerate(trajectories):
+        ends: list[tuple[int, int]] = []  # of each turn's action: the row, and the place after it
         for k, turn in enumerate(trajectory.turns):
             reply = turn.reply
-            if k == 0 or reply.fresh:
-                rows.append(_Row([], [], []))
+            prompt = reply.prompt_ids if reply.scored_ids is None else reply.scored_ids
+            r = _row_of(reply, k, ends, rows)
+            if r == len(owner):
                 owner.append(b)
-            row, prompt, action = rows[-1], reply.prompt_ids, reply.action_ids
+            row, action = rows[r], reply.action_ids
             if not action or not (row.tokens or prompt) or len(reply.logprobs) not in (0, len(action)):
                 raise RunError(
                     f"Turn {k + 1} of an episode has {len(row.tokens) + len(prompt)} prompt tokens, "
                     f"{len(action)} sampled ones and {len(reply.logprobs)} log-probabilities.",
                     "Train on episodes that a model played; `DemonstrationPolicy` makes demonstrations such.",
                 )
-            row.tokens.extend(prompt)
-            row.turns.extend([-1] * len(prompt))
-            row.logps.extend([0.0] * len(prompt))
-            state_row_BK[b, k], state_position_BK[b, k] = len(rows) - 1, len(row.tokens) - 1
-            row.tokens.extend(action)
-            row.turns.extend([k] * len(action))
-            row.logps.extend(reply.logprobs or [0.0] * len(action))
+            row.add(prompt, -1)
+            state_row_BK[b, k], state_position_BK[b, k] = r, len(row.tokens) - 1
+            source = sources.index(reply.source) + 1 if reply.source in sources else 0
+            is_read = bool(reply.source) and turn.weight == 0
+            row.add(action, -1 if is_read else k, reply.logprobs, source)
+            ends.append((r, len(row.tokens)))
     return _padded(rows, owner, state_row_BK, state_position_BK)
+
+
+def _row_of(reply: Reply, k: int, ends: Sequence[tuple[int, int]], rows: list[_Row]) -> int:
+    """The row that turn k goes on with; a new one where no row ends where it begins."""
+    parent = k - 1 if reply.parent is None else reply.parent
+    if not NO_PARENT <= parent < k:
+        raise RunError(
+            f"Turn {k + 1} of an episode extends turn {parent + 1}, which is not before it.",
+            "Repair the policy that played it (`Reply.parent` counts turns from 0).",
+        )
+    row = _Row([], [], [], [], [])
+    if parent != NO_PARENT:
+        r, end = ends[parent]
+        if end == len(rows[r].tokens):
+            return r
+        row.add(rows[r].tokens[:end], -1)
+    rows.append(row)
+    return len(rows) - 1
 
 
 def micro_batches(rows: TokenRows, most: int, row_M: Tensor | None = None) -> Iterator[Tensor]:
@@ -154,16 +212,22 @@ def _padded(rows: list[_Row], owner: list[int], state_row_BK: Tensor, state_posi
     token_RT = torch.zeros(len(rows), longest, dtype=torch.long)
     turn_RT = torch.full((len(rows), longest), -1, dtype=torch.long)
     logp_RT = torch.zeros(len(rows), longest)
+    known_RT = torch.zeros(len(rows), longest, dtype=torch.bool)
+    source_RT = torch.zeros(len(rows), longest, dtype=torch.long)
     for r, row in enumerate(rows):
         n = len(row.tokens)
         token_RT[r, :n] = torch.tensor(row.tokens, dtype=torch.long)
         turn_RT[r, :n] = torch.tensor(row.turns, dtype=torch.long)
         logp_RT[r, :n] = torch.tensor(row.logps)
+        known_RT[r, :n] = torch.tensor(row.known, dtype=torch.bool)
+        source_RT[r, :n] = torch.tensor(row.sources, dtype=torch.long)
     length_R = torch.tensor([len(row.tokens) for row in rows], dtype=torch.long)
     owner_R = torch.tensor(owner, dtype=torch.long)
+    mask_RT = turn_RT >= 0
     return TokenRows(
-        token_RT, turn_RT >= 0, turn_RT, logp_RT, length_R, owner_R, state_row_BK, state_position_BK
-    )
+        token_RT, mask_RT, turn_RT, logp_RT * mask_RT, known_RT & mask_RT, source_RT * mask_RT, length_R, owner_R,
+        state_row_BK, state_position_BK,
+    )  # fmt: skip
 
 
 def _refuse_infinite(episode: Episode) -> None:
@@ -220,5 +284,6 @@ def plain_rows(texts: Sequence[Sequence[int]], scored_from: Sequence[int]) -> To
     nowhere = torch.zeros(len(texts), 0, dtype=torch.long)
     turn_RT = torch.where(mask_RT, 0, -1)
     return TokenRows(
-        token_RT, mask_RT, turn_RT, torch.zeros(mask_RT.shape), length_R, torch.arange(len(texts)), nowhere, nowhere
+        token_RT, mask_RT, turn_RT, torch.zeros(mask_RT.shape), torch.zeros_like(mask_RT), torch.zeros_like(token_RT),
+        length_R, torch.arange(len(texts)), nowhere, nowhere,
     )  # fmt: skip

@@ -15,13 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.errors import RunError
-from turnwise.trainers.core import TokenCredit
-from turnwise.trainers.kit.token_credit import on_tokens
+from turnwise.trainers.core import TeacherTop, TokenCredit
+from turnwise.trainers.kit.token_credit import on_tokens, over_tokens
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
 from turnwise.trainers.learn.heads import Head, HeadErrors
 from turnwise.trainers.learn.minibatch import (
     Constants,
     Minibatch,
+    Stream,
     is_cut,
     minibatches,
     reducer_weights,
@@ -109,6 +110,7 @@ class Learner:
         weight_B: Tensor | None = None,
         aims: Tensor | TokenCredit | None = None,
         order: Sequence[int] | None = None,
+        beside: Sequence[Stream] = (),
     ) -> dict[str, float]:
         """Train on a batch: ``epochs`` × ``minibatches`` optimizer steps. Returns metrics, averaged.
 
@@ -122,34 +124,49 @@ class Learner:
             weight_B: multiplies a trajectory's advantages; 1 if None.
             aims: what heads are fitted by: the credit rule's own advantages; ``credit`` if None.
             order: groups in the order in which minibatches take them; as they come if None.
+            beside: what sources show; each step takes its share of them.
 
         Raises:
             RunError: gradients were not finite for too many steps in a row.
         """
-        rows, turns = batch.rows, batch.turns
-        weight_B = torch.ones(len(turns.group_B)) if weight_B is None else weight_B.float()
-        chunks = minibatches(batch, weight_B, order, self.options.minibatches)
-        if not chunks:
-            return {}
-        # The first step's own forward pass is that of the old weights, so its rows need no other.
-        later = [chunk.row_M for chunk in chunks[1:]]
-        kept_M = torch.cat([chunk.row_M for chunk in chunks])
-        constants = Constants(
-            old_RT=self.score(rows, torch.cat(later)) if later else torch.zeros(rows.mask_RT.shape),
-            reference_RT=self.score(rows, kept_M, reference=True) if objective.reference else None,
-            advantage_RT=(on_tokens(credit, turns) * weight_B[rows.trajectory_R][:, None]).float(),
-            group_R=turns.group_B[rows.trajectory_R],
-            weight_B=weight_B,
-            aims=credit if aims is None else aims,
-        )
+        streams = [
+            self._prepared(one) for one in (Stream(batch, credit, objective, weight_B, aims, order), *beside)
+        ]
+        count = max(len(one.chunks) for one in streams)
         metrics, skipped = Means(), 0
-        for step in range(self.options.epochs * len(chunks)):
-            chunk = chunks[step % len(chunks)]
-            metrics.add(self._backward(batch, chunk, constants, objective, first=step == 0))
+        for step in range(self.options.epochs * count):
+            for one in streams:
+                if step % count < len(one.chunks):
+                    found = self._backward(one, one.chunks[step % count], first=step == 0)
+                    metrics.add(
+                        {f"{one.stream.name}/{k}" if one.stream.name else k: v for k, v in found.items()}
+                    )
             norm = self._descend(self._rate())
             skipped += norm is None
             metrics.add({} if norm is None else {"grad_norm": norm})
-        return {**metrics.values(), "skipped_steps": float(skipped)}
+        return {**metrics.values(), "skipped_steps": float(skipped)} if count else {}
+
+    def _prepared(self, stream: Stream) -> _Prepared:
+        """Cut a stream into minibatches, and score what must be known before the first step."""
+        batch, objective = stream.batch, stream.objective
+        rows, turns = batch.rows, batch.turns
+        weight_B = torch.ones(len(turns.group_B)) if stream.weight_B is None else stream.weight_B.float()
+        chunks = minibatches(batch, weight_B, stream.order, self.options.minibatches)
+        # The first step's own forward pass is that of the old weights, so its rows need no other.
+        later = [chunk.row_M for chunk in chunks[1:]]
+        kept_M = torch.cat([chunk.row_M for chunk in chunks]) if chunks else torch.zeros(0, dtype=torch.long)
+        given_RT = on_tokens(stream.credit, turns) * over_tokens(batch.weight_BK, turns)
+        token = turns.tokens.signals if turns.tokens else {}
+        constants = Constants(
+            old_RT=self.score(rows, torch.cat(later)) if later else torch.zeros(rows.mask_RT.shape),
+            reference_RT=self.score(rows, kept_M, reference=True) if objective.reference else None,
+            advantage_RT=(given_RT * weight_B[rows.trajectory_R][:, None]).float(),
+            group_R=turns.group_B[rows.trajectory_R],
+            weight_B=weight_B,
+            aims=stream.credit if stream.aims is None else stream.aims,
+            signals={name: token[name].float() for name in sorted(objective.signals & {*token})},
+        )
+        return _Prepared(stream, chunks, constants)
 
     def supervise(self, rows: TokenRows, observation_weight: float, learning_rate: float) -> dict[str, float]:
         """One step of cross-entropy on actions, and on observations by ``observation_weight``.
@@ -174,16 +191,10 @@ class Learner:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _backward(
-        self,
-        batch: TrainingBatch,
-        chunk: Minibatch,
-        constants: Constants,
-        objective: Objective,
-        *,
-        first: bool,
-    ) -> dict[str, float]:
+    def _backward(self, prepared: _Prepared, chunk: Minibatch, *, first: bool) -> dict[str, float]:
         """Gradients of the objective on a minibatch, one micro-batch after the other."""
+        stream, constants = prepared.stream, prepared.constants
+        batch, objective = stream.batch, stream.objective
         rows, metrics, tokens = batch.rows, Means(), int(batch.rows.mask_RT[chunk.row_M].sum())
         parts = list(micro_batches(rows, self.options.micro_tokens, chunk.row_M))
         counts = {
@@ -191,11 +202,11 @@ class Learner:
             "tokens": tokens,
             "trajectories": len(rows.trajectory_R[chunk.row_M].unique()),
         }
-        ahead = self._look_ahead(batch, chunk, constants, objective, cut=is_cut(rows, parts), first=first)
+        ahead = self._look_ahead(prepared, chunk, cut=is_cut(rows, parts), first=first)
         weight_RT = reducer_weights(rows, chunk, objective.reduce)
         # Without a look ahead the first step's old log-probabilities are known micro-batch by micro-batch only.
         known = not first or ahead.scores is not None
-        correction_RT = self._correction(rows, chunk, constants, objective) if known else None
+        correction_RT = self._correction(prepared, chunk) if known else None
         slopes = None
         if ahead.scores is not None and objective.whole:
             assert correction_RT is not None
@@ -211,33 +222,31 @@ class Learner:
                 longest = part.mask_RT.shape[1]
                 if first:
                     constants.old_RT[index_N, :longest] = scores.logp_RT.detach().cpu()
-                sampled = tokens_of(rows, index_N, scores, constants, self.device)
+                top = _top_of(batch, seen) if objective.reads_top else None
+                sampled = tokens_of(rows, index_N, scores, constants, self.device, top)
+                source_RT = part.source_RT.to(self.device)
                 corrected_RT = (
-                    objective.correction(sampled)
+                    objective.corrected(sampled, source_RT, batch.sources)
                     if correction_RT is None
                     else correction_RT[index_N, :longest].to(self.device)
                 )
                 weights = weight_RT[index_N, :longest].to(self.device)
-                loss, measured = policy_loss(sampled, corrected_RT, weights, objective)
+                shares = objective.shares(source_RT, batch.sources)
+                loss, measured = policy_loss(sampled, corrected_RT, weights, shares)
                 if slopes is not None:
                     loss = loss + slopes.along(index_N, scores)
             metrics.add(measured, int(part.mask_RT.sum()))
-            loss = loss + self._head_loss(seen, batch, constants, ahead.errors, counts, metrics)
+            if not stream.name:
+                loss = loss + self._head_loss(seen, batch, constants, ahead.errors, counts, metrics)
             loss.backward()
         return metrics.values()
 
-    def _look_ahead(
-        self,
-        batch: TrainingBatch,
-        chunk: Minibatch,
-        constants: Constants,
-        objective: Objective,
-        *,
-        cut: bool,
-        first: bool,
-    ) -> _Ahead:
+    def _look_ahead(self, prepared: _Prepared, chunk: Minibatch, *, cut: bool, first: bool) -> _Ahead:
         """A pass without gradient over the minibatch, where something looks at rows of several micro-batches."""
-        rows, heads = batch.rows, [head for head in self.heads if head.sums_over_turns]
+        stream, constants = prepared.stream, prepared.constants
+        batch, objective = stream.batch, stream.objective
+        rows = batch.rows
+        heads = [] if stream.name else [head for head in self.heads if head.sums_over_turns]
         found = Scores(torch.zeros(rows.mask_RT.shape), torch.zeros(rows.mask_RT.shape))
         errors = HeadErrors(len(batch.turns.group_B))
 
@@ -258,16 +267,18 @@ class Learner:
             constants.old_RT[chunk.row_M] = found.logp_RT[chunk.row_M]
         return _Ahead(found if scored else None, errors)
 
-    def _correction(
-        self, rows: TokenRows, chunk: Minibatch, constants: Constants, objective: Objective
-    ) -> Tensor:
+    def _correction(self, prepared: _Prepared, chunk: Minibatch) -> Tensor:
         """The correction of a whole minibatch, from old log-probabilities that are known, (R, T) of the batch."""
+        batch, constants = prepared.stream.batch, prepared.constants
+        rows = batch.rows
         longest = int(rows.length_R[chunk.row_M].max())
         old_RT = constants.old_RT[chunk.row_M, :longest].to(self.device)
         scores = Scores(old_RT, torch.zeros_like(old_RT))
         correction_RT = torch.zeros(rows.mask_RT.shape)
         sampled = tokens_of(rows, chunk.row_M, scores, constants, self.device)
-        correction_RT[chunk.row_M, :longest] = objective.correction(sampled).float().cpu()
+        source_RT = rows.source_RT[chunk.row_M, :longest].to(self.device)
+        found_RT = prepared.stream.objective.corrected(sampled, source_RT, batch.sources)
+        correction_RT[chunk.row_M, :longest] = found_RT.float().cpu()
         return correction_RT
 
     def _head_loss(
@@ -334,6 +345,27 @@ class _Ahead(NamedTuple):
 
     scores: Scores | None
     errors: HeadErrors
+
+
+class _Prepared(NamedTuple):
+    """A stream, cut into minibatches."""
+
+    stream: Stream
+    chunks: Sequence[Minibatch]
+    constants: Constants
+
+
+def _top_of(batch: TrainingBatch, seen: PassPart) -> TeacherTop:
+    """What the teacher would say instead in some rows, and how likely that is to the policy, with gradient."""
+    if batch.top is None:
+        raise RunError(
+            "A loss asks for what a teacher would say, and there is no teacher.",
+            "Set the recipe's `teacher`.",
+        )
+    longest = seen.rows.mask_RT.shape[1]
+    token_RTJ, logp_RTJ = (x[seen.index_N, :longest] for x in batch.top[:2])
+    own_RTJ = seen.of_tokens(token_RTJ)
+    return TeacherTop(token_RTJ.to(own_RTJ.device), logp_RTJ.to(own_RTJ.device), own_RTJ)
 
 
 def make_optimizer(modules: Sequence[nn.Module], options: OptimizerOptions) -> torch.optim.AdamW:

@@ -8,8 +8,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.trainers.core import Reduce, RowMask, TokenBatch, TokenCredit, TurnBatch, WholeBatch
+from turnwise.trainers.core import (
+    Reduce,
+    RowMask,
+    TeacherTop,
+    TokenBatch,
+    TokenCredit,
+    TurnBatch,
+    WholeBatch,
+)
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
+from turnwise.trainers.learn.objective import Objective
 from turnwise.trainers.learn.passes import Scores
 
 
@@ -27,6 +36,28 @@ class Minibatch(NamedTuple):
     row_M: Tensor
 
 
+class Stream(NamedTuple):
+    """A batch on its way to the optimizer: what was played, or what a source shows beside it.
+
+    Attributes:
+        batch: of whole groups.
+        credit: the advantage of each turn, or of each sampled token.
+        objective: the losses.
+        weight_B: multiplies a trajectory's advantages; 1 if None.
+        aims: what heads are fitted by: the credit rule's own advantages; ``credit`` if None.
+        order: groups in the order in which minibatches take them; as they come if None.
+        name: of the source, before the names of its metrics; empty for what was played.
+    """
+
+    batch: TrainingBatch
+    credit: Tensor | TokenCredit
+    objective: Objective
+    weight_B: Tensor | None = None
+    aims: Tensor | TokenCredit | None = None
+    order: Sequence[int] | None = None
+    name: str = ""
+
+
 class Constants(NamedTuple):
     """What stays as it is over the steps on one batch.
 
@@ -37,6 +68,7 @@ class Constants(NamedTuple):
         group_R: each row's group.
         weight_B: the filter's.
         aims: what heads are fitted by.
+        signals: of tokens, those that losses need.
     """
 
     old_RT: Tensor
@@ -45,6 +77,7 @@ class Constants(NamedTuple):
     group_R: Tensor
     weight_B: Tensor
     aims: Tensor | TokenCredit
+    signals: Mapping[str, Tensor] = {}
 
 
 def minibatches(
@@ -81,19 +114,25 @@ def reducer_weights(rows: TokenRows, chunk: Minibatch, reduce: Reduce) -> Tensor
 
 
 def tokens_of(
-    rows: TokenRows, index_N: Tensor, scores: Scores, constants: Constants, device: torch.device
+    rows: TokenRows,
+    index_N: Tensor,
+    scores: Scores,
+    constants: Constants,
+    device: torch.device,
+    top: TeacherTop | None = None,
 ) -> TokenBatch:
     """What token losses and corrections see of some rows, whose log-probabilities and entropies are given."""
     part = rows.select(index_N)
     longest = part.mask_RT.shape[1]
+    old_RT = constants.old_RT[index_N, :longest]
 
     def cut(x_RT: Tensor) -> Tensor:
         return x_RT[index_N, :longest].to(device)
 
     return TokenBatch(
         logp_RT=scores.logp_RT,
-        old_logp_RT=cut(constants.old_RT),
-        behaviour_logp_RT=part.behaviour_logp_RT.to(device),
+        old_logp_RT=old_RT.to(device),
+        behaviour_logp_RT=torch.where(part.known_RT, part.behaviour_logp_RT, old_RT).to(device),
         entropy_RT=scores.entropy_RT,
         advantage_RT=cut(constants.advantage_RT),
         mask_RT=part.mask_RT.to(device),
@@ -101,6 +140,8 @@ def tokens_of(
         trajectory_R=part.trajectory_R.to(device),
         group_R=constants.group_R[index_N].to(device),
         reference_logp_RT=None if constants.reference_RT is None else cut(constants.reference_RT),
+        signals={name: cut(x_RT) for name, x_RT in constants.signals.items()},
+        top=top,
     )
 
 
@@ -127,7 +168,9 @@ def whole_of(
         logp_RT=cut(scores.logp_RT).requires_grad_(),
         entropy_RT=cut(scores.entropy_RT).requires_grad_(),
         old_logp_RT=cut(constants.old_RT),
-        behaviour_logp_RT=part.behaviour_logp_RT.double(),
+        behaviour_logp_RT=torch.where(
+            part.known_RT, part.behaviour_logp_RT, constants.old_RT[chunk.row_M, :longest]
+        ).double(),
         advantage_RT=cut(constants.advantage_RT * correction_RT),
         mask_RT=part.mask_RT,
         turn_RT=part.turn_RT,

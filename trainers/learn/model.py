@@ -149,20 +149,24 @@ def hidden_states(model: nn.Module, token_RT: Tensor) -> Tensor:
     return base_of(model).get_decoder()(input_ids=token_RT, use_cache=False).last_hidden_state
 
 
+def vocabulary_logp(model: nn.Module, hidden_ND: Tensor, temperature: float) -> Tensor:
+    """Log-probability of every token that may follow these hidden states, (N, V)."""
+    head, config = base_of(model).get_output_embeddings(), base_of(model).config
+    logits_NV = head(hidden_ND).float() * _logit_scale(config)
+    cap = getattr(config, "final_logit_softcapping", None)
+    if cap:
+        logits_NV = torch.tanh(logits_NV / cap) * cap
+    return (logits_NV / temperature).log_softmax(-1)
+
+
 def token_stats(model: nn.Module, hidden_ND: Tensor, token_N: Tensor, temperature: float) -> TokenStats:
     """Log-probability and entropy of the tokens that follow these hidden states."""
-    head = base_of(model).get_output_embeddings()
-    config = base_of(model).config
-    scale, cap = _logit_scale(config), getattr(config, "final_logit_softcapping", None)
 
     def stats(hidden_MD: Tensor, token_M: Tensor) -> tuple[Tensor, Tensor]:
-        logits_MV = head(hidden_MD).float() * scale
-        if cap:
-            logits_MV = torch.tanh(logits_MV / cap) * cap
-        logp_MV = (logits_MV / temperature).log_softmax(-1)
+        logp_MV = vocabulary_logp(model, hidden_MD, temperature)
         return logp_MV.gather(-1, token_M[:, None])[:, 0], -(logp_MV.exp() * logp_MV).sum(-1)
 
-    vocabulary = head.weight.shape[0]
+    vocabulary = base_of(model).get_output_embeddings().weight.shape[0]
     if len(token_N) * vocabulary <= LARGE:
         return TokenStats(*stats(hidden_ND, token_N))
     chunk = max(1, LARGE // vocabulary)

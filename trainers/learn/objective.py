@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
@@ -32,6 +32,13 @@ class WholeTerm(NamedTuple):
     weight: float
 
 
+class SourceTerms(NamedTuple):
+    """How tokens that a source chose are learned: by losses and a correction of their own."""
+
+    terms: Sequence[LossTerm]
+    correction: Correction
+
+
 @dataclass(frozen=True)
 class Objective:
     """The objective that is minimised: Σ weight · reduce(loss) + Σ weight · loss of the whole.
@@ -42,7 +49,8 @@ class Objective:
         correction: multiplies advantages.
         reference: whether a loss compares with the frozen reference.
         whole: losses of whole minibatches.
-        signals: what these need of what the run measured, by name.
+        signals: what losses need of what the run measured, by name.
+        by_source: losses and corrections of tokens that others chose, by who; all others take the objective's own.
     """
 
     terms: Sequence[LossTerm]
@@ -51,6 +59,40 @@ class Objective:
     reference: bool = False
     whole: Sequence[WholeTerm] = ()
     signals: frozenset[str] = frozenset()
+    by_source: Mapping[str, SourceTerms] = field(default_factory=dict[str, SourceTerms])
+
+    @property
+    def reads_top(self) -> bool:
+        """Whether a loss looks at what a teacher would say instead."""
+        return "teacher_top" in self.signals
+
+    def corrected(self, batch: TokenBatch, source_RT: Tensor, sources: Sequence[str]) -> Tensor:
+        """The weights on advantages, (R, T), by each token's own correction.
+
+        Args:
+            batch: of some rows.
+            source_RT: who chose each token, counted from 1; 0: the policy.
+            sources: their names.
+        """
+        weight_RT = self.correction(batch)
+        for number, name in enumerate(sources, 1):
+            if name in self.by_source:
+                weight_RT = torch.where(
+                    source_RT == number, self.by_source[name].correction(batch), weight_RT
+                )
+        return weight_RT
+
+    def shares(
+        self, source_RT: Tensor, sources: Sequence[str]
+    ) -> Iterator[tuple[Sequence[LossTerm], Tensor]]:
+        """The losses with the tokens that they apply to, 1 or 0, (R, T)."""
+        own_RT = torch.ones_like(source_RT)
+        for number, name in enumerate(sources, 1):
+            if name in self.by_source:
+                theirs_RT = source_RT == number
+                own_RT = own_RT * ~theirs_RT
+                yield self.by_source[name].terms, theirs_RT
+        yield self.terms, own_RT
 
     @functools.cached_property
     def corrects_by_trajectory(self) -> bool:
@@ -73,7 +115,10 @@ class Slopes(NamedTuple):
 
 
 def policy_loss(
-    batch: TokenBatch, correction_RT: Tensor, weight_RT: Tensor, objective: Objective
+    batch: TokenBatch,
+    correction_RT: Tensor,
+    weight_RT: Tensor,
+    shares: Iterable[tuple[Sequence[LossTerm], Tensor]],
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Σ weight · reduce(loss of tokens) over a micro-batch, and means over its tokens to be shown."""
     batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
@@ -85,10 +130,11 @@ def policy_loss(
         "engine_gap": gap_RT.sum() / n,
         "correction": (correction_RT * mask_RT).sum() / n,
     }
-    for term in objective.terms:
-        found = term.loss(batch)
-        loss = loss + term.weight * (weight_RT * found.loss_RT).sum()
-        metrics |= dict(found.metrics)
+    for terms, share_RT in shares:
+        for term in terms:
+            found = term.loss(batch)
+            loss = loss + term.weight * (weight_RT * share_RT * found.loss_RT).sum()
+            metrics |= dict(found.metrics)
     return loss, metrics
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
-from turnwise.trainers.learn.model import hidden_states, token_stats
+from turnwise.trainers.learn.model import hidden_states, token_stats, vocabulary_logp
 from turnwise.trainers.learn.options import Precision
 
 
@@ -57,6 +57,32 @@ class Reader:
         stats = token_stats(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], token_N, self.temperature)
         zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
         return Scores(*(zero_RT.masked_scatter(wanted_RT, x_N) for x_N in stats))
+
+    def likeliest(self, model: nn.Module, part: TokenRows, count: int) -> tuple[Tensor, Tensor]:
+        """The ``count`` likeliest tokens at each place under the mask and their log-probabilities, (R, T, J), 0 off it.
+
+        All of the vocabulary, if it has no more.
+        """
+        with self.precision():
+            logp_NV = self._vocabulary(model, part, self.hidden(model, part))
+        logp_NJ, token_NJ = logp_NV.topk(min(count, logp_NV.shape[-1]))
+        return _placed(part, token_NJ), _placed(part, logp_NJ)
+
+    def of_tokens(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor, token_RTJ: Tensor) -> Tensor:
+        """Log-probabilities of given tokens at each place under the mask, (R, T, J), 0 off it."""
+        logp_NV = self._vocabulary(model, part, hidden_RTD)
+        return _placed(part, logp_NV.gather(-1, token_RTJ.to(self.device)[part.mask_RT.to(self.device)]))
+
+    def _vocabulary(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Tensor:
+        wanted_RT = part.mask_RT.to(self.device)
+        return vocabulary_logp(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], self.temperature)
+
+
+def _placed(part: TokenRows, x_NJ: Tensor) -> Tensor:
+    """What belongs to the tokens under the mask, put where they are, (R, T, J)."""
+    x_RTJ = x_NJ.new_zeros(*part.mask_RT.shape, x_NJ.shape[-1])
+    wanted_RT = part.mask_RT.to(x_NJ.device)
+    return x_RTJ.masked_scatter(wanted_RT[:, :, None].expand_as(x_RTJ), x_NJ)
 
 
 def states(
@@ -102,6 +128,11 @@ class PassPart:
         self.rows, self.index_N = rows, index_N
         with reader.precision():
             self.hidden_RTD = reader.hidden(model, rows)
+
+    def of_tokens(self, token_RTJ: Tensor) -> Tensor:
+        """Log-probabilities of given tokens at each sampled token's place, (R, T, J)."""
+        with self._reader.precision():
+            return self._reader.of_tokens(self._model, self.rows, self.hidden_RTD, token_RTJ)
 
     @functools.cached_property
     def scores(self) -> Scores:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from turnwise.agents.core import Trajectory
+from turnwise.agents.core import Episode, Trajectory
 from turnwise.agents.evaluation.failures import causes
 from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.scripted import scripted
@@ -38,7 +38,38 @@ async def demonstrations(
     env_workers: int | WorkerPool = 0,
     limits: Limits | None = None,
 ) -> list[Trajectory]:
-    """Play the demonstrator on ``count`` training tasks from index ``start`` on; returns all trajectories.
+    """The trajectories of :func:`demonstrated`, of every agent.
+
+    Raises:
+        RunError: not one of these episodes could be played.
+    """
+    episodes = await demonstrated(
+        mixture,
+        demonstrator,
+        seed,
+        count,
+        start,
+        env_options,
+        renderer,
+        env_workers=env_workers,
+        limits=limits,
+    )
+    return [said for episode in episodes for said in episode.trajectories.values() if said.turns]
+
+
+async def demonstrated(
+    mixture: Mixture,
+    demonstrator: str,
+    seed: int,
+    count: int,
+    start: int,
+    env_options: Mapping[str, Any] | None = None,
+    renderer: Renderer | None = None,
+    *,
+    env_workers: int | WorkerPool = 0,
+    limits: Limits | None = None,
+) -> list[Episode]:
+    """Play the demonstrator on ``count`` training tasks from index ``start`` on; returns the episodes that count.
 
     With a ``renderer`` the replies carry their tokens.
 
@@ -56,8 +87,7 @@ async def demonstrations(
         requests, policy, env_options=env_options, env_workers=env_workers, limits=limits
     )
     counting = [episode for episode in episodes if episode.outcome.counts]
-    shown = [said for episode in counting for said in episode.trajectories.values() if said.turns]
-    if not shown:
+    if not any(said.turns for episode in counting for said in episode.trajectories.values()):
         raise RunError(
             f"scripted:{demonstrator} can demonstrate nothing in {mixture.name}: {episodes[0].error[:200]}",
             "Repair the environment (`turnwise check`), or choose another warm_start.demonstrator.",
@@ -69,7 +99,7 @@ async def demonstrations(
             len(episodes),
             causes(episodes)[0],
         )
-    return shown
+    return counting
 
 
 def texts(trajectories: Sequence[Trajectory]) -> Iterator[str]:

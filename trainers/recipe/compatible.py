@@ -20,13 +20,15 @@ from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
 from turnwise.trainers.recipe.no_effect import toy_turns
+from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
-from turnwise.trainers.recipe.schema import Part, Recipe
+from turnwise.trainers.recipe.schema import GuidePart, LossPart, Part, Recipe
 from turnwise.trainers.recipe.synonyms import PARTS
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.choose import measurable
 from turnwise.trainers.strategy.runner import DryRunner, Strategy
+from turnwise.trainers.teacher.core import GIVES
 
 SINGLE = ("judge", "reward", "filter", "credit", "correction", "reduce")
 """Seams that a recipe fills with one part."""
@@ -62,6 +64,14 @@ def missing(recipe: Recipe, where: Where) -> Iterator[RecipeProblem]:
     for part in recipe.loss:
         unknown = list(_missing_part("loss", part, where("loss")))
         yield from unknown or found_by(lambda p=part: _check_loss(p), where("loss"))
+    for seam in ("guide", "source"):
+        for part in getattr(recipe, seam):
+            yield from _missing_part(seam, part, where(seam))
+            yield from _missing_foreign(part, where(seam))
+    if recipe.teacher is not None:
+        yield from _missing_part("teacher", recipe.teacher, where("teacher"))
+    for part in recipe.schedule.values():
+        yield from _missing_part("schedule", part, where("schedule"))
     for seam, key in (("signal", "signals"), ("shape", "shape"), ("sink", "sinks")):
         for part in getattr(recipe, key):
             yield from _missing_part(seam, part, where(key))
@@ -108,6 +118,22 @@ def _elsewhere(seam: str, name: str) -> str:
     return f"There is a {kinds[0]} of this name (`turnwise list {kinds[0]}`)."
 
 
+def _missing_foreign(part: GuidePart, place: str) -> Iterator[RecipeProblem]:
+    """Problems with the losses and the correction of a guide's or a source's tokens."""
+    for loss in part.loss or ():
+        yield from list(_missing_part("loss", loss, place)) or found_by(lambda p=loss: _no_whole(p), place)
+    if part.correction is not None:
+        yield from _missing_part("correction", part.correction, place)
+
+
+def _no_whole(part: LossPart) -> None:
+    if part.whole:
+        raise RecipeError(
+            f"The loss {part.name!r} is of whole minibatches, and a guide or a source has tokens only.",
+            "Choose a loss of tokens.",
+        )
+
+
 def _check_loss(part: Part) -> None:
     """A loss that remembers sees every token once: micro-batches must not count."""
     entry = part.component("loss")
@@ -150,7 +176,15 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         )
     yield from found_by(lambda: _check_shapes(recipe))
     yield from _misfitting_payments(recipe, strategy)
-    absent = recipe.needs - measurable() - {*strategy.gives, *judge.gives}
+    yield from _misfitting_help(recipe, strategy)
+    absent = recipe.needs - measurable()
+    absent -= {name for part, seam in recipe.givers for name in part.component(seam).gives}
+    if absent and recipe.teacher is None and absent <= {*GIVES}:
+        yield RecipeProblem(
+            f"Parts of this recipe need {', '.join(sorted(absent))}, and there is no teacher.",
+            "Set teacher (`turnwise list teacher`), such as {name: model, path: …}.",
+        )
+        return
     for seam, given, key in (("strategy", strategy, "rollout.strategy"), ("judge", judge, "judge")):
         for other in components(seam):
             if absent & {*other.gives}:
@@ -181,6 +215,33 @@ def _check_shapes(recipe: Recipe) -> None:
         return
     for part in recipe.shape:
         found = part.build("shape")(found, batch)
+
+
+def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
+    """Guides, sources, teachers and schedules that do not fit the rest."""
+    if recipe.guide and (strategy.shared_turns or recipe.needs & {*strategy.gives}):
+        yield RecipeProblem(
+            f"guide {recipe.guide[0].name!r} plays whole episodes, without what rollout.strategy {strategy.name!r} measures "
+            "by forks.",
+            "Set rollout.strategy: chain, or leave the guide out.",
+        )
+    for seam in ("guide", "source"):
+        names = [part.name for part in getattr(recipe, seam)]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield RecipeProblem(f"{seam} {name!r} is named twice.", "Name it once.")
+    teacher, asks = recipe.teacher, recipe.needs & {*GIVES}
+    if teacher is not None and not asks:
+        yield RecipeProblem(
+            f"teacher {teacher.name!r} can have no effect: no part needs {' or '.join(GIVES)}.",
+            "Use a loss that does, such as distill, or remove the teacher.",
+        )
+    if teacher is not None and ("teacher_top" in asks) != bool(teacher.top):
+        yield RecipeProblem(
+            f"teacher.top is {teacher.top}, and {'a' if 'teacher_top' in asks else 'no'} loss asks for likelier tokens.",
+            "Set teacher.top: 16." if not teacher.top else "Remove teacher.top.",
+        )
+    for key in recipe.schedule:
+        yield from found_by(lambda k=key: number_at(recipe, k))
 
 
 def make_sampler(recipe: Recipe) -> Sampler:

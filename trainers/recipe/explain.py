@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from turnwise.trainers.recipe.algorithms import departures, get_algorithm, shown
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
-from turnwise.trainers.recipe.schema import Part, Recipe
+from turnwise.trainers.recipe.numbers import number_at
+from turnwise.trainers.recipe.schema import LossPart, Part, Recipe
 
 WIDTH = 110
 
@@ -59,12 +61,20 @@ def _indented(text: str) -> list[str]:
 
 
 def _formula(recipe: Recipe) -> str:
-    terms = [(part.weight, f"ℓ_{part.name}(t)") for part in recipe.loss]
-    first, *others = (f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g}·'}{x}" for w, x in terms)
-    summed = " ".join([first.removeprefix("+ "), *others])
     weight = f"{recipe.optimizer.value_weight:g}"
     fitted = "".join(f" + {weight}·{term}" for _, term in _told(recipe, "objective"))
-    return f"Σ_t w_t·[{summed}]{fitted}"
+    shown = "".join(
+        f" + {'' if part.weight == 1 else f'{part.weight:g}·'}Σ_s w_s·{_sum(part.loss or [LossPart(name='nll')], 's')}"
+        for part in recipe.source
+    )
+    return f"Σ_t w_t·{_sum(recipe.loss, 't')}{shown}{fitted}"
+
+
+def _sum(losses: Sequence[LossPart], token: str) -> str:
+    """Losses of a token, in brackets."""
+    terms = [(part.weight, f"ℓ_{part.name}({token})") for part in losses]
+    first, *others = (f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g}·'}{x}" for w, x in terms)
+    return f"[{' '.join([first.removeprefix('+ '), *others])}]"
 
 
 def _told(recipe: Recipe, attribute: str) -> list[tuple[str, Any]]:
@@ -93,6 +103,11 @@ def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
         ),
         ("c_t", f"the correction `{recipe.correction.name}` of the gap between engine and trainer"),
     ]
+    symbols += [
+        ("s", f"a token that source `{part.name}` shows; its advantage is 1") for part in recipe.source
+    ]
+    if recipe.teacher:
+        symbols.append(("q", f"the teacher `{recipe.teacher.name}`"))
     if "reference" in recipe.needs:
         symbols.append(("π_ref", f"the model {start}, frozen"))
     symbols += [symbol for _, symbol in _told(recipe, "symbols")]
@@ -104,7 +119,10 @@ def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
     signals = [("signal", Part(name=entry.name, **options)) for entry, options in recipe.sources]
     return [
         *first,
+        *(("guide", part) for part in recipe.guide),
         ("judge", recipe.judge),
+        *(("source", part) for part in recipe.source),
+        *([("teacher", recipe.teacher)] if recipe.teacher else []),
         *signals,
         *((seam, getattr(recipe, seam)) for seam in ("reward", "credit", "filter")),
         *(("shape", part) for part in recipe.shape),
@@ -116,15 +134,19 @@ def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
 
 def _part(seam: str, part: Part) -> list[str]:
     entry = part.component(seam)
-    options = {**entry.options, **part.options}
-    shown = ", ".join(f"{name}={value}" for name, value in options.items())
     paper = f"  [arXiv {entry.paper}]" if re.fullmatch(r"\d{4}\.\d{4,5}", entry.paper) else ""
-    lines = [f"  {seam}: {entry.name}({shown}){paper}"]
+    lines = [f"  {seam}: {_called(seam, part)}{paper}"]
     said = inspect.cleandoc(entry.target.__doc__ or "").partition("Worked by hand")[0].partition(">>>")[0]
     lines += [f"      {line}".rstrip() for line in said.strip().replace("``", "`").splitlines()]
     if entry.bias:
         lines.append(f"      As an estimate of the policy gradient: {entry.bias}.")
     return lines
+
+
+def _called(seam: str, part: Part) -> str:
+    """A part with all its options."""
+    options = {**part.component(seam).options, **part.options}
+    return f"{part.name}({', '.join(f'{name}={value}' for name, value in options.items())})"
 
 
 def _schedule(recipe: Recipe) -> list[str]:
@@ -150,6 +172,10 @@ def _schedule(recipe: Recipe) -> list[str]:
     )
     lines.append(f"then {recipe.updates} updates on {on}, each of {played} and {steps}")
     lines += _sampling(recipe)
+    lines += [
+        f"{key}: {number_at(recipe, key):g} at first, then by {_called('schedule', part)}"
+        for key, part in recipe.schedule.items()
+    ]
     looks, each = recipe.evaluate, " of each suite" if several else ""
     by = ", by the weighted mean" if several else ""
     lines.append(f"every {looks.every} updates {looks.dev} dev tasks{each} choose the checkpoint{by}")

@@ -59,7 +59,7 @@ def load_recipe(source: RecipeLike, overrides: Mapping[str, Any] | None = None) 
         places |= dict.fromkeys(added, f"algorithm: {algorithm.name}")
     for key, value in changes.items():
         try:
-            data, places[key] = _changed(data, key.split("."), value, []), "--set"
+            data, places[key] = changed(data, key, value), "--set"
         except RecipeError as error:
             problems.append(RecipeProblem(error.cause, error.remedy))
     return _checked(data if algorithm is None else settle(data, algorithm), places, problems)
@@ -143,6 +143,19 @@ def _text(source: str | Path) -> str:
     if str(source) not in recipe_names():
         raise NotFoundError("recipe", str(source), recipe_names())
     return (files("turnwise.trainers.recipe") / "presets" / f"{source}.yaml").read_text("utf-8")
+
+
+def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A recipe's keys with what a dotted one leads to replaced.
+
+    Parts are opened by option (``credit.lam``), those of a list by name (``loss.clip.high``). The key of a schedule is
+    dotted itself: what follows ``schedule.`` is one key.
+
+    Raises:
+        RecipeError: it leads nowhere.
+    """
+    first, _, rest = key.partition(".")
+    return _changed(data, [first, rest] if first == "schedule" and rest else key.split("."), value, [])
 
 
 def _changed(old: Any, keys: list[str], value: Any, path: list[str]) -> Any:

@@ -84,6 +84,25 @@ class LossPart(Part):
         return built() if inspect.isclass(entry.target) else built
 
 
+class GuidePart(Part):
+    """A guide, and how the tokens that it had a hand in are learned; as all others, if nothing is said."""
+
+    loss: list[LossPart] | None = None
+    correction: Part | None = None
+
+
+class SourcePart(GuidePart):
+    """A source, how its tokens are learned, and their weight; shown ones by ``nll`` if nothing is said."""
+
+    weight: Annotated[Number, Field(gt=0)] = 1.0
+
+
+class TeacherPart(Part):
+    """A teacher, and how many of its likeliest tokens losses are told."""
+
+    top: Annotated[Whole, Field(ge=0)] = 0
+
+
 class Section(pydantic.BaseModel):
     """A part of the recipe with a fixed set of keys."""
 
@@ -322,6 +341,15 @@ class Recipe(Section):
     algorithm: str | None = None
     """The training algorithm by its name in the field, such as `dapo` (`turnwise list algorithms`). It stands for
     several of the keys of this page; those that the recipe gives beside it win."""
+    guide: list[GuidePart] = []
+    """Who plays groups again with help, one after the other (`turnwise list guide`). `loss` and `correction` are those of
+    the tokens that help had a hand in."""
+    source: list[SourcePart] = []
+    """Episodes beside those that are played (`turnwise list source`), each source with a `weight` in the loss, and with
+    `loss` and `correction` of its own."""
+    teacher: TeacherPart | None = None
+    """Who says how likely it finds the sampled tokens (`turnwise list teacher`), for losses and credit rules that ask for
+    it; `top` is the number of tokens that it would rather have seen, for losses that ask for these."""
     judge: Part = Part(name="none")
     """Who assesses single turns, for credit rules that ask for such process labels (`turnwise list
     judge`)."""
@@ -346,6 +374,9 @@ class Recipe(Section):
     (`turnwise list loss`)."""
     reduce: Part = Part(name="fixed_length")
     """How the losses of tokens are averaged: the denominator of the sum (`turnwise list reduce`)."""
+    schedule: dict[str, Part] = {}
+    """Numbers that change from update to update, by their dotted keys, such as `loss.clip.high: {name: linear, to: 0.1}`
+    (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
     optimizer: Optimizer = Optimizer()
     """How the loss is minimised."""
     updates: Annotated[Whole, Field(ge=0)] = 100
@@ -371,9 +402,8 @@ class Recipe(Section):
     def needs(self) -> frozenset[str]:
         """The signals that the parts ask for."""
         parts = [(self.credit, "credit"), (self.reward, "reward")]
-        parts += [
-            (part, seam) for seam, several in (("loss", self.loss), ("shape", self.shape)) for part in several
-        ]
+        parts += [(part, "shape") for part in self.shape]
+        parts += [(part, "loss") for part in (*self.loss, *self.foreign_losses)]
         asked = {need for part, seam in parts for need in part.needs(seam)}
         return frozenset(
             asked.union(*(entry.needs for entry in components("signal") if asked & {*entry.gives}))
@@ -386,12 +416,19 @@ class Recipe(Section):
         Raises:
             RecipeError: several give what a part needs.
         """
-        given = {name for part, seam in self._givers for name in part.component(seam).gives}
+        given = {name for part, seam in self.givers for name in part.component(seam).gives}
         return sources_of(self.needs, given, {part.name: part.options for part in self.signals})
 
     @property
-    def _givers(self) -> tuple[tuple[Part, str], ...]:
-        return (self.rollout.strategy, "strategy"), (self.judge, "judge")
+    def foreign_losses(self) -> list[LossPart]:
+        """Losses of tokens that guides or sources chose."""
+        return [loss for part in (*self.guide, *self.source) for loss in part.loss or ()]
+
+    @property
+    def givers(self) -> list[tuple[Part, str]]:
+        """The parts that are no signals and give some, each with its kind."""
+        teachers = [(self.teacher, "teacher")] if self.teacher else []
+        return [(self.rollout.strategy, "strategy"), (self.judge, "judge"), *teachers]
 
     @property
     def whole_groups(self) -> bool:
@@ -412,8 +449,13 @@ class Recipe(Section):
 def plain(value: Any) -> Any:
     """A recipe, or a value in it, as plain YAML values; keys whose value is null are left out."""
     if isinstance(value, Part):
-        weight = {"weight": value.weight} if isinstance(value, LossPart) and value.weight != 1 else {}
-        return {"name": value.name, **weight, **value.options} if weight or value.options else value.name
+        own = {key: getattr(value, key) for key in type(value).model_fields if key != "name"}
+        said = {
+            key: plain(x) for key, x in own.items() if x != type(value).model_fields[key].default
+        } | value.options
+        return {"name": value.name, **said} if said else value.name
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Section):
         keys = type(value).model_fields
         return {key: plain(getattr(value, key)) for key in keys if getattr(value, key) is not None}

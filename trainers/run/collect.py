@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from turnwise.agents.rollout import Limits
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
+from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.recipe.schema import Rollout
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.run.update import UpdateResult
@@ -50,6 +52,7 @@ class CollectedGroups(NamedTuple):
         requests: what each group was asked for as.
         weights: of each group's trajectories in the update.
         rounds: in which they were played; 1 without refill.
+        figures: metrics of what was played before guides had a hand in it, and of the time that parts took.
     """
 
     played: Sequence[Group]
@@ -58,6 +61,7 @@ class CollectedGroups(NamedTuple):
     requests: Sequence[GroupRequest] = ()
     weights: Sequence[float] = ()
     rounds: int = 1
+    figures: Mapping[str, float] = {}
 
     @property
     def usable(self) -> list[AgentGroup]:
@@ -118,6 +122,8 @@ async def collect(
     requests: list[GroupRequest] = []
     played: list[Group] = []
     rounds: list[int] = []
+    alone: list[bool] = []
+    figures = {"guide_seconds": 0.0, "judge_seconds": 0.0}
     most = sampler.setup.most
     while not rounds or (len(requests) < most and not _has_enough(options, parts, played)):
         asked = sampler.plan(update, len(requests), min(options.groups, most - len(requests)))
@@ -125,13 +131,24 @@ async def collect(
             plan_group(request.task, request.episodes, seed, update, g)
             for g, request in enumerate(asked, start=len(requests))
         ]
-        played += await _judged(parts, await parts.strategy(runner, plan))
+        groups = await parts.strategy(runner, plan)
+        rolled_out = time.monotonic()
+        alone += [episode.success for group in groups for episode in group if episode.outcome.counts]
+        player = GuidePlayer(runner, policy, opponents or {}, seed, update, first=len(requests))
+        for guide in parts.guides:
+            groups = await guide(player, groups)
+        guided = time.monotonic()
+        played += await _judged(parts, groups)
+        figures["guide_seconds"] += guided - rolled_out
+        figures["judge_seconds"] += time.monotonic() - guided
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
+    if parts.guides:
+        figures["success_unguided"] = mean(alone) if alone else 0.0
     split = split_by_agent(parts, played, runner.cost, opponents or ())
     weights = _weights(options, parts, split, requests, rounds)
-    return split._replace(requests=requests, weights=weights, rounds=len(rounds))
+    return split._replace(requests=requests, weights=weights, rounds=len(rounds), figures=figures)
 
 
 def _refuse_failures(played: Sequence[Group], most: float, update: int) -> None:
@@ -276,8 +293,17 @@ def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, floa
         "groups_dropped": float(len(collected.played) - len(whole)),
         "episodes_failed": float(collected.failed),
         **{name: float(count) for name, count in collected.cost.to_json().items()},
+        **collected.figures,
+        **_foreign(episodes),
         **_sampled(collected),
     }
+
+
+def _foreign(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Of each guide, the share of episodes in which it had a hand."""
+    sources = [{turn.reply.source for turn in episode.trajectory.turns} - {""} for episode in episodes]
+    names = sorted(set[str]().union(*sources))
+    return {f"{name}_share": sum(name in one for one in sources) / len(episodes) for name in names}
 
 
 def _sampled(collected: CollectedGroups) -> dict[str, float]:

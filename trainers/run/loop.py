@@ -49,6 +49,7 @@ from turnwise.trainers.run.directory import RunDirectory, open_run
 from turnwise.trainers.run.parts import build_parts
 from turnwise.trainers.run.progress import CheckpointEvaluation, RunProgress, TrainingResult, update_line
 from turnwise.trainers.run.ready import make_ready
+from turnwise.trainers.run.schedules import Schedules
 from turnwise.trainers.run.session import TrainingSession, imitation, open_session
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.suites import weighted_mean
@@ -179,6 +180,7 @@ class Trainer:
         self.recipe, self.run, self.stop, self.log = recipe, run, stop, log
         self.mixture = Mixture(recipe.suites, recipe.seed)
         self.parts = build_parts(recipe)
+        self.schedules = Schedules(recipe)
         self.opponents = {name: make_policy(spec) for name, spec in recipe.rollout.opponents.items()}
         self.examiners = {name: make_policy(spec) for name, spec in recipe.evaluate.opponents.items()}
         self.progress = RunProgress()
@@ -201,8 +203,13 @@ class Trainer:
     @property
     def stateful(self) -> dict[str, Stateful]:
         """The parts that learn or remember, by KIND/NAME: what checkpoints keep beside the learner."""
-        sampler = {f"sampler/{self.recipe.rollout.sampler.name}": self.session.sampler}
-        return {**sampler, **self.session.signals.stateful, **self.parts.stateful}
+        session, recipe = self.session, self.recipe
+        found: dict[str, Stateful] = {f"sampler/{recipe.rollout.sampler.name}": session.sampler}
+        if recipe.teacher is not None and session.teaching is not None:
+            found[f"teacher/{recipe.teacher.name}"] = session.teaching.teacher
+        if recipe.schedule:
+            found["schedule"] = self.schedules
+        return {**found, **session.signals.stateful, **self.parts.stateful}
 
     def tidy(self, loaded: LoadedCheckpoint | None) -> None:
         """Reset the directory to the state of the checkpoint ``loaded``; without it, to the beginning."""
@@ -296,7 +303,8 @@ class Trainer:
     async def _update(self, episode_log: EpisodeLog) -> None:
         """One update; the loop of the module's first lines."""
         began = time.monotonic()
-        recipe, update = self.recipe, self.progress.update
+        update = self.progress.update
+        recipe = self._recipe_at(update)
         policy = self.session.policy
         played = await collect(
             recipe.rollout,
@@ -309,6 +317,9 @@ class Trainer:
             self.workers,
         )
         rolled_out = time.monotonic()
+        see = self.session.source_context(self.mixture, self.workers)
+        drawn = [await source.draw(see, update) for source in self.parts.sources]
+        sourced = time.monotonic()
         result = update_policy(
             self.session.signal_context(),
             self.session.signals,
@@ -317,11 +328,15 @@ class Trainer:
             seed=recipe.seed,
             update=update,
             weights=played.training_weights,
+            drawn=drawn,
+            teaching=self.session.teaching,
         )
         self.session.sampler.seen(update, visits(played, result))
         metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
         learned = time.monotonic()
-        nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
+        nothing = None
+        if not any(draw.shown or draw.joined for draw in drawn):
+            nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
         log_groups(episode_log, update, played, result)
         self.progress.update = update + 1
         self.progress.tokens += int(metrics["tokens"])
@@ -330,7 +345,13 @@ class Trainer:
         idle = nothing is not None and not nothing.mastered
         self.progress.vacuous = self.progress.vacuous + 1 if idle else 0
         metrics |= self._sync()
-        metrics |= {"rollout_seconds": rolled_out - began, "learn_seconds": learned - rolled_out}
+        metrics |= {
+            "rollout_seconds": rolled_out - began,
+            "source_seconds": sourced - rolled_out,
+            "learn_seconds": learned - sourced,
+            **self.schedules.values,
+        }
+        self.schedules.seen(metrics)
         last = self.progress.update == self.recipe.updates
         if last or self.progress.update % self.recipe.evaluate.every == 0:
             metrics |= await self._validate()
@@ -345,6 +366,15 @@ class Trainer:
         self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
         if nothing is not None and not last:
             refuse_more(nothing, self.progress.vacuous, recipe.rollout.max_vacuous)
+
+    def _recipe_at(self, update: int) -> Recipe:
+        """The recipe with the numbers that it has for this update, which its parts and the session take."""
+        if not self.recipe.schedule:
+            return self.recipe
+        recipe = self.schedules.at(update)
+        self.parts = build_parts(recipe).remembering(self.parts)
+        self.session.take(recipe)
+        return recipe
 
     async def _validate(self) -> dict[str, Any]:
         """The policy on dev; the best checkpoint is chosen by this alone, by the weighted mean where suites are several."""

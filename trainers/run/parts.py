@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.trainers.core import Credit, Filter, Judge, Reward, Shape, Stateful
-from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm
-from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.guide.core import Guide
+from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
+from turnwise.trainers.recipe.schema import GuidePart, LossPart, Part, Recipe, SourcePart
+from turnwise.trainers.source.core import Source
 from turnwise.trainers.strategy.runner import Strategy
+
+
+class RunningSource(NamedTuple):
+    """A source of a recipe.
+
+    Attributes:
+        name: of the source.
+        draw: gives its episodes.
+        weight: of its tokens.
+        objective: of those that are shown.
+    """
+
+    name: str
+    draw: Source
+    weight: float
+    objective: Objective
 
 
 class Parts(NamedTuple):
@@ -26,6 +45,8 @@ class Parts(NamedTuple):
     filter: Filter
     shapes: Sequence[Shape]
     objective: Objective
+    guides: Sequence[Guide] = ()
+    sources: Sequence[RunningSource] = ()
     paid_signals: frozenset[str] = frozenset()
     whole_groups: bool = False
 
@@ -33,7 +54,15 @@ class Parts(NamedTuple):
     def stateful(self) -> dict[str, Stateful]:
         """Those that remember, by KIND/NAME."""
         terms = {f"loss/{term.name}": term.loss for term in self.objective.whole}
-        return {name: part for name, part in terms.items() if isinstance(part, Stateful)}
+        sources = {f"source/{source.name}": source.draw for source in self.sources}
+        return {name: part for name, part in {**terms, **sources}.items() if isinstance(part, Stateful)}
+
+    def remembering(self, before: Parts) -> Parts:
+        """These parts, with what the same ones remembered before."""
+        known = before.stateful
+        for name, part in self.stateful.items():
+            part.restore(known[name].state())
+        return self
 
 
 def build_parts(recipe: Recipe) -> Parts:
@@ -50,18 +79,54 @@ def build_parts(recipe: Recipe) -> Parts:
         filter=recipe.filter.build("filter"),
         shapes=[part.build("shape") for part in recipe.shape],
         objective=_objective(recipe),
+        guides=[part.build("guide") for part in recipe.guide],
+        sources=[_source(recipe, part) for part in recipe.source],
         paid_signals=recipe.reward.needs("reward"),
         whole_groups=recipe.whole_groups,
     )
 
 
+def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
+    draw = part.build("source")
+    made = draw() if inspect.isclass(part.component("source").target) else draw
+    losses = part.loss or [LossPart(name="nll")]
+    shown = Objective(
+        _terms(losses, part.weight),
+        recipe.reduce.build("reduce"),
+        (part.correction or Part(name="none")).build("correction"),
+        reference="reference" in recipe.needs,
+        signals=_needs(losses),
+    )
+    return RunningSource(part.name, made, part.weight, shown)
+
+
+def _terms(losses: Sequence[LossPart], weight: float = 1.0) -> list[LossTerm]:
+    return [LossTerm(part.name, part.make(), part.weight * weight) for part in losses if not part.whole]
+
+
+def _needs(losses: Sequence[LossPart]) -> frozenset[str]:
+    return frozenset[str]().union(*(part.needs("loss") for part in losses))
+
+
+def _foreign(recipe: Recipe, part: GuidePart) -> SourceTerms:
+    """How tokens of a guide or a source are learned that join what was played."""
+    weight = part.weight if isinstance(part, SourcePart) else 1.0
+    correction = part.correction or (Part(name="none") if isinstance(part, SourcePart) else recipe.correction)
+    return SourceTerms(_terms(part.loss or recipe.loss, weight), correction.build("correction"))
+
+
 def _objective(recipe: Recipe) -> Objective:
     whole = [part for part in recipe.loss if part.whole]
     return Objective(
-        [LossTerm(part.name, part.make(), part.weight) for part in recipe.loss if not part.whole],
+        _terms(recipe.loss),
         recipe.reduce.build("reduce"),
         recipe.correction.build("correction"),
         reference="reference" in recipe.needs,
         whole=[WholeTerm(part.name, part.make(), part.weight) for part in whole],
-        signals=frozenset[str]().union(*(part.needs("loss") for part in whole)),
+        signals=_needs([*recipe.loss, *recipe.foreign_losses]),
+        by_source={
+            f"{kind}/{part.name}": _foreign(recipe, part)
+            for kind, several in (("guide", recipe.guide), ("source", recipe.source))
+            for part in several
+        },
     )

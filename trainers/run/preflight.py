@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import Episode, Policy, Trajectory
+from turnwise.agents.core import NO_PARENT, Episode, Policy, Trajectory
 from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, rollout
@@ -131,14 +131,16 @@ def _sides(episode: Episode) -> list[Trajectory]:
 
 def _lengths(renderer: Renderer, side: Trajectory) -> Lengths:
     first = side.turns[0]
-    prompt, total, longest = len(first.reply.prompt_ids), 0, 0
+    prompt, totals = len(first.reply.prompt_ids), list[int]()
     for turn in side.turns:
-        total = len(turn.reply.prompt_ids) + (0 if turn.reply.fresh else total) + len(turn.reply.action_ids)
-        longest = max(longest, total)
+        reply, last = turn.reply, len(totals) - 1
+        parent = last if reply.parent is None else reply.parent
+        before = totals[parent] if parent != NO_PARENT else 0
+        totals.append(before + len(reply.prompt_ids) + len(reply.action_ids))
     return Lengths(
         prompt,
         prompt - len(renderer.start(first.observation)),
-        longest,
+        max(totals),
         max(len(turn.reply.action_ids) for turn in side.turns),
         len(side.turns),
     )

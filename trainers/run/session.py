@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from turnwise.agents.core import Sampling
 from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
 from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer
+from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import MissingDependencyError
 from turnwise.trainers.core import Sink
 from turnwise.trainers.learn.learner import Learner
@@ -28,9 +30,12 @@ from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
+from turnwise.trainers.run.update import Teaching
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.core import SignalContext, SignalSetup
 from turnwise.trainers.signal.measure import Signals
+from turnwise.trainers.source.core import SourceContext
+from turnwise.trainers.teacher.core import TeacherSetup
 
 
 class TrainingSession:
@@ -57,7 +62,7 @@ class TrainingSession:
         with written_aside(self.run.start) as folder:
             save_model(folder, self.learner.model, self.tokenizer, self.chat_format)
         self.source = str(self.run.start)
-        del self.learner, self.signals  # before the next ones need the memory
+        del self.learner, self.signals, self.teaching  # before the next ones need the memory
         self._make_learner()
 
     @property
@@ -74,6 +79,21 @@ class TrainingSession:
         drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
         self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
+
+    def take(self, recipe: Recipe) -> None:
+        """Go on with the numbers that a recipe has for the next update."""
+        self.learner.options = descent(recipe.optimizer)
+        temperature = recipe.sampling.temperature
+        for reader in (self.learner.reader, self.reader):
+            reader.temperature = temperature
+        self.policy.sampling = self.policy.sampling._replace(temperature=temperature)
+
+    def source_context(self, mixture: Mixture, workers: WorkerPool | None) -> SourceContext:
+        """What sources draw from."""
+        rollout = self.recipe.rollout
+        return SourceContext(
+            mixture, self.recipe.seed, self.renderer, rollout.env_options, workers or 0, limits_of(rollout)
+        )
 
     def signal_context(self) -> SignalContext:
         """What signals are read from."""
@@ -117,23 +137,38 @@ class TrainingSession:
             gradient_checkpointing=recipe.model.gradient_checkpointing,
         )
         temperature, options = recipe.sampling.temperature, descent(recipe.optimizer)
+
+        def copy_policy() -> nn.Module:
+            return load_model(self.source, self.device, adapters, seed=recipe.seed)
+
+        self.reader = Reader(self.device, temperature, options.precision)
         setup = SignalSetup(
             needs=recipe.needs,
             width=base_of(model).config.get_text_config().hidden_size,
             device=self.device,
             seed=recipe.seed,
-            reader=Reader(self.device, temperature, options.precision),
+            reader=self.reader,
             micro_tokens=options.micro_tokens,
-            copy_policy=lambda: load_model(self.source, self.device, adapters, seed=recipe.seed),
+            copy_policy=copy_policy,
             critic=recipe.credit.component("credit").critic,
         )
         self.signals = Signals(recipe.sources, setup)
+        self.teaching = self._make_teaching(copy_policy)
         reference = None
         if "reference" in recipe.needs and adapters is None:
             reference = load_model(self.source, self.device, frozen=True)
         self.learner = Learner(
             model, options, heads=self.signals.heads, reference=reference, temperature=temperature
         )
+
+    def _make_teaching(self, copy_policy: Callable[[], nn.Module]) -> Teaching | None:
+        part = self.recipe.teacher
+        if part is None:
+            return None
+        setup = TeacherSetup(
+            lambda path: load_model(path, self.device, frozen=True), copy_policy, self.tokenizer
+        )
+        return Teaching(part.build("teacher")(setup), part.top)
 
 
 def descent(options: Optimizer) -> OptimizerOptions:

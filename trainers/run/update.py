@@ -16,9 +16,12 @@ from turnwise.trainers.core import Group, TurnBatch
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.learn.collate import TrainingBatch, collate, collate_turns
+from turnwise.trainers.learn.minibatch import Stream
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.signal.measure import Signals
+from turnwise.trainers.source.core import SourceDraw, marked
+from turnwise.trainers.teacher.core import Teacher, taught
 
 
 class UpdateResult(NamedTuple):
@@ -43,6 +46,13 @@ class UpdateResult(NamedTuple):
         return [any(next(weights) > 0 for _ in group) for group in self.groups]
 
 
+class Teaching(NamedTuple):
+    """Who teaches, and how many of its likeliest tokens losses are told."""
+
+    teacher: Teacher
+    top: int
+
+
 def update_policy(
     see: SignalContext,
     signals: Signals,
@@ -52,43 +62,85 @@ def update_policy(
     seed: int,
     update: int,
     weights: Sequence[float] = (),
+    drawn: Sequence[SourceDraw] = (),
+    teaching: Teaching | None = None,
 ) -> UpdateResult:
     """Train on all groups that were played; chance comes from (seed, update).
 
-    ``weights`` of the groups' trajectories multiply those of the filter; 1 each if there are none.
+    ``weights`` of the groups' trajectories multiply those of the filter; 1 each if there are none. ``drawn`` is what the
+    sources give, in their order.
     """
-    if not groups:
+    joined = [
+        [marked(episode, f"source/{source.name}") for episode in group]
+        for source, draw in zip(parts.sources, drawn, strict=True)
+        for group in draw.joined
+    ]
+    beside = _shown(see, parts, drawn, teaching)
+    if not groups and not joined and not beside:
         return UpdateResult()
-    batch, paid, metrics = _paid(see, signals, parts, groups)
+    together = [*groups, *joined]
+    batch, paid, metrics = _paid(see, signals, parts, together, teaching)
     batch, measured = signals.measure(see, batch, paid)
     metrics |= measured
     turns, began = batch.turns, time.perf_counter()
     credit = parts.credit(turns)
     weight_B = parts.filter(turns, credit)
     if weights:
-        weight_B = weight_B * torch.tensor(weights, dtype=weight_B.dtype)[turns.group_B]
+        each = torch.tensor([*weights, *[1.0] * len(joined)], dtype=weight_B.dtype)
+        weight_B = weight_B * each[turns.group_B]
     shaped = credit
     for shape in parts.shapes:
         shaped = shape(shaped, turns)
     metrics["credit_seconds"] = time.perf_counter() - began
-    order = list(range(len(groups)))
+    order = list(range(len(together)))
     derive_rng("minibatches", seed, update).shuffle(order)
-    metrics |= see.learner.update(batch, shaped, parts.objective, weight_B=weight_B, aims=credit, order=order)
-    return UpdateResult(
-        paid, weight_B.tolist(), _per_turn(on_turns(shaped, turns) * weight_B[:, None], turns), metrics
+    began = time.perf_counter()
+    metrics |= see.learner.update(
+        batch, shaped, parts.objective, weight_B=weight_B, aims=credit, order=order, beside=beside
     )
+    metrics["descent_seconds"] = time.perf_counter() - began
+    if teaching is not None:
+        teaching.teacher.learned(see.learner.model)
+    n = sum(map(len, groups))
+    advantages = _per_turn(on_turns(shaped, turns) * weight_B[:, None], turns)
+    return UpdateResult(paid[: len(groups)], weight_B.tolist()[:n], advantages[:n], metrics)
+
+
+def _shown(
+    see: SignalContext, parts: Parts, drawn: Sequence[SourceDraw], teaching: Teaching | None
+) -> list[Stream]:
+    """What sources show, each as a batch whose turns have the advantage 1."""
+    found: list[Stream] = []
+    for source, draw in zip(parts.sources, drawn, strict=True):
+        if draw.shown:
+            batch = _taught(see, [[episode] for episode in draw.shown], teaching)
+            ones_BK = batch.turns.mask_BK.double()
+            found.append(Stream(batch, ones_BK, source.objective, name=f"source/{source.name}"))
+    return found
+
+
+def _taught(see: SignalContext, groups: Sequence[Group], teaching: Teaching | None) -> TrainingBatch:
+    """The batch of some groups, read by the teacher if there is one."""
+    batch = collate(groups)
+    return batch if teaching is None else taught(teaching.teacher, see, batch, groups, teaching.top)
 
 
 def _paid(
-    see: SignalContext, signals: Signals, parts: Parts, groups: Sequence[Group]
+    see: SignalContext, signals: Signals, parts: Parts, groups: Sequence[Group], teaching: Teaching | None
 ) -> tuple[TrainingBatch, list[Group], dict[str, float]]:
     """The batch and the groups with the recipe's rewards, which may pay for signals."""
-    batch, metrics = collate(groups), dict[str, float]()
+    began, metrics = time.perf_counter(), dict[str, float]()
+    batch = _taught(see, groups, teaching)
+    if teaching is not None:
+        metrics["teacher_seconds"] = time.perf_counter() - began
     asked = parts.paid_signals - batch.turns.measured
     if asked:
-        batch, metrics = signals.measure(see, batch, groups, only=asked)
+        batch, measured = signals.measure(see, batch, groups, only=asked)
+        metrics |= measured
         groups = _told(groups, {name: batch.turns.signals[name] for name in sorted(asked)})
+    began = time.perf_counter()
     paid = [parts.reward(group) for group in groups]
+    metrics["reward_seconds"] = time.perf_counter() - began
     reward_BK = collate_turns(paid).reward_BK
     return batch._replace(turns=dataclasses.replace(batch.turns, reward_BK=reward_BK)), paid, metrics
 

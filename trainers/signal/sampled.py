@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from turnwise.errors import RunError
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TrainingBatch
@@ -26,10 +27,27 @@ def sampled(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -
     return Measured(logp_and_tokens(batch))
 
 
+def require_known(batch: TrainingBatch) -> None:
+    """Refuse tokens of which nobody knows how likely they were.
+
+    Raises:
+        RunError: a source that samples nothing chose them.
+    """
+    unknown_RT = batch.rows.mask_RT & ~batch.rows.known_RT
+    if bool(unknown_RT.any()):
+        who = sorted({batch.sources[i - 1] for i in batch.rows.source_RT[unknown_RT].tolist() if i})
+        raise RunError(
+            "A signal asks for the log-probabilities with which tokens were sampled, and those of "
+            f"{', '.join(who) or 'some episodes'} are unknown: nobody sampled them.",
+            "Take a credit rule without `logp`, or let this source join no groups.",
+        )
+
+
 def logp_and_tokens(batch: TrainingBatch) -> dict[str, Tensor]:
     """The signals by name, (B, K)."""
     rows, (B, K) = batch.rows, batch.turns.mask_BK.shape
     mask_RT = rows.mask_RT
+    require_known(batch)
     turn_N = (rows.trajectory_R[:, None] * K + rows.turn_RT)[mask_RT]
     logp_N = rows.behaviour_logp_RT[mask_RT]
     logp_BK = logp_N.new_zeros(B * K).index_add_(0, turn_N, logp_N).view(B, K)

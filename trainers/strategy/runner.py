@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -98,6 +99,12 @@ class RolloutRunner:
             for trajectory in episode.trajectories.values():
                 self.cost.add(trajectory.turns[request.played :], forked=request.start is not None)
         return [RunnerResult(e, tuple(found.values())) for e, found in zip(episodes, kept, strict=True)]
+
+    def playing(self, policy: PolicyMap) -> RolloutRunner:
+        """The same with another policy; what it plays is counted here."""
+        other = copy.copy(self)
+        other._policy = policy
+        return other
 
 
 class DryRunner(RolloutRunner):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.decoding.draw import draw
 from turnwise.agents.engines.decoding.slots import SlotCache, SlotWindow, attention_mask
 
@@ -44,7 +44,8 @@ class _Sequence:
         stopped = token in self.request.stop_ids
         if not stopped and len(self.new_ids) < self.request.limit:
             return None
-        return Completion(tuple(self.new_ids), tuple(self.logprobs), stopped, self.request.version)
+        versions = (VersionSpan(0, self.request.version),)
+        return Completion(tuple(self.new_ids), tuple(self.logprobs), stopped, versions)
 
 
 class GenerationBatch:

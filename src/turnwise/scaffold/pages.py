@@ -32,12 +32,32 @@ TEXTS: Mapping[str, PageText] = {
         "rollout: {strategy: mine}",
         "What it measures goes into `Turn.signals` under names that it declares in `gives`. `whole_groups=True` says that a group which lost an episode means nothing.",
     ),
+    "guide": PageText(
+        "An async function from a `GuidePlayer` and the groups of an update to as many groups, some of whose episodes it had played again.",
+        "guide: [mine]   # loss and correction of its tokens: guide: [{name: mine, correction: none}]",
+        "Turns that the policy did not choose itself carry `guide/mine` in `Reply.source`; with `Turn.weight` 0 they are read and not learned. An action that was sampled under one prompt and is learned under another has the other one in `Reply.scored_ids`.",
+    ),
     "judge": PageText(
         "An async function from groups to groups, with signals of each turn.",
         "judge: mine",
         "The signals' names are declared in `gives`. A judge that can have no effect, because no part needs what it gives, is refused.",
     ),
     "reward": PageText("A pure function from a group to a group with other rewards.", "reward: mine"),
+    "source": PageText(
+        "An async function from a `SourceContext` and the number of the update to a `SourceDraw`: episodes that are shown (imitated), and groups that join what is played. A class if it remembers.",
+        "source: [{name: mine, weight: 0.1}]   # loss: [nll] and correction: none unless given",
+        "Chance comes from the run's seed and the update alone. Log-probabilities that nobody knows are left empty.",
+    ),
+    "teacher": PageText(
+        "A subclass of `Teacher`, made with a `TeacherSetup`: a `model` (None: the policy itself), and the rows that it reads.",
+        "teacher: {name: mine, top: 16}\nloss: [distill]",
+        "Losses and credit rules ask for `token_teacher_logp`, losses also for `teacher_top`, the `top` tokens that it finds likeliest. `learned` is called after each update.",
+    ),
+    "schedule": PageText(
+        "A function from a `ScheduleMoment` (the update, the number that the recipe gives, the last value, the metrics of the update before) to a number.",
+        "schedule: {loss.clip.high: {name: mine, every: 20}}",
+        "It begins with the recipe's number. What it returns is in the metrics as `schedule/KEY`.",
+    ),
     "signal": PageText(
         "A function from a `SignalContext`, a `TrainingBatch` and its groups to `Measured`; or, if it learns or remembers, a subclass of `Signal`, made with a `SignalSetup`.",
         "credit: a_rule_that_needs_it   # signals: [{name: mine, …}] sets its options",

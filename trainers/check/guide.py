@@ -1,0 +1,69 @@
+"""What is required of guides, on groups that an untrained model played in a small shop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnwise.agents.core import Turn
+from turnwise.registry import Component
+from turnwise.requirements import Requirements, require
+from turnwise.trainers.check.options import EVERY_PART, variants
+from turnwise.trainers.core import Group
+from turnwise.trainers.guide.toy import played_with
+from turnwise.trainers.learn.collate import collate
+
+SUITE, GROUPS, SIZE = "shop/quick", 2, 2
+
+
+def gives_the_groups_back(entry: Component) -> str:
+    """As many groups as it was given, of the same tasks and no larger or smaller, that a learner can read."""
+    helped = 0
+    for said, guide in variants(entry):
+        plain, guided = played_with(guide, SUITE, groups=GROUPS, size=SIZE)
+        require(
+            [_tasks(g) for g in guided] == [_tasks(g) for g in plain], f"Groups are not as before ({said})."
+        )
+        collate([[e for e in group if e.outcome.counts] for group in guided])
+        helped += sum(
+            a != b for old, new in zip(plain, guided, strict=True) for a, b in zip(old, new, strict=True)
+        )
+    return f"{helped} of {GROUPS * SIZE} episodes were played with help"
+
+
+def says_who_chose(entry: Component) -> None:
+    """A turn whose tokens nobody sampled, or that was sampled under another prompt, carries guide/NAME."""
+    for said, guide in variants(entry):
+        _, guided = played_with(guide, SUITE, groups=GROUPS, size=SIZE)
+        for turn in _turns(guided):
+            foreign = not turn.reply.logprobs or turn.reply.scored_ids is not None
+            require(
+                not foreign or turn.reply.source == f"guide/{entry.name}",
+                f"A turn does not say who chose it ({said}).",
+            )
+
+
+def goes_by_seed_and_update(entry: Component) -> None:
+    """Equal groups from equal seeds."""
+    for said, guide in variants(entry):
+        one, other = ([*_turns(played_with(guide, SUITE, groups=GROUPS, size=SIZE)[1])] for _ in range(2))
+        require(
+            [t.reply for t in one] == [t.reply for t in other], f"Asked twice, it does otherwise ({said})."
+        )
+
+
+def _tasks(group: Group) -> list[str]:
+    return [episode.task.id for episode in group]
+
+
+def _turns(groups: Sequence[Group]) -> list[Turn]:
+    return [turn for group in groups for episode in group for turn in episode.trajectory.turns]
+
+
+REQUIREMENTS: dict[str, Requirements] = {
+    "guide": {
+        **EVERY_PART,
+        "gives the groups back": gives_the_groups_back,
+        "says who chose": says_who_chose,
+        "goes by seed and update": goes_by_seed_and_update,
+    }
+}

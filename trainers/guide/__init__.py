@@ -1,0 +1,1 @@
+"""The guide parts; one file each."""

@@ -1,0 +1,113 @@
+"""What guides work with: groups that were played, and a player that plays more of them with help.
+
+A guide gives every group back, some of their episodes replaced. The turns that help chose carry guide/NAME
+(``Reply.source``), and those that were sampled under another prompt than they are learned under carry both
+(``Reply.scored_ids``). A recipe may give the tokens of a guide losses and a correction of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from turnwise.agents.core import Episode, Policy, Trajectory, Turn
+from turnwise.agents.multi_agent import policy_map
+from turnwise.agents.policies.model import ModelPolicy
+from turnwise.agents.rollout import Request
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.errors import RecipeError
+from turnwise.tasks.core import derive_rng
+from turnwise.trainers.core import Group
+from turnwise.trainers.strategy.runner import RolloutRunner
+
+
+class GuidePlayer:
+    """Plays more episodes of an update, by the policy that is trained or with help.
+
+    Args:
+        runner: of the update; what is played here is counted there.
+        policy: that is trained.
+        opponents: who plays the other agents.
+        seed: the run's.
+        update: its number; chance comes from both.
+        first: the number of the first group within the update.
+    """
+
+    def __init__(
+        self,
+        runner: RolloutRunner,
+        policy: Policy,
+        opponents: Mapping[str, Policy],
+        seed: int,
+        update: int,
+        first: int = 0,
+    ) -> None:
+        self.policy = policy
+        self._first = first
+        self._runner, self._opponents = runner, opponents
+        self._names = seed, update
+        self._asked = 0
+
+    @property
+    def renderer(self) -> Renderer:
+        """Messages ⇄ tokens, of the policy.
+
+        Raises:
+            RecipeError: the policy is no model.
+        """
+        return self.model.renderer
+
+    @property
+    def model(self) -> ModelPolicy:
+        """The policy as a model.
+
+        Raises:
+            RecipeError: it is none.
+        """
+        if not isinstance(self.policy, ModelPolicy):
+            raise RecipeError(
+                f"A guide writes tokens, and {self.policy.name!r} is no model.", "Leave the guide out."
+            )
+        return self.policy
+
+    def rng(self, group: int, *names: int) -> Any:
+        """The chance of a group, a function of (seed, update, group)."""
+        return derive_rng("guide", *self._names, self._first + group, *names)
+
+    async def __call__(self, groups: Mapping[int, Group], policy: Policy) -> dict[int, list[Episode]]:
+        """Play as many episodes of these groups' tasks as each group has, by ``policy``, with seeds of their own."""
+        self._asked += 1
+        requests: list[Request] = []
+        for number, group in groups.items():
+            for i, episode in enumerate(group):
+                names = (*self._names, self._first + number, i, self._asked)
+                rng, key = derive_rng("guided", *names), names
+                requests.append(Request(episode.task, rng.getrandbits(62), key=key))
+        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(requests))
+        return {number: [next(played).episode for _ in group] for number, group in groups.items()}
+
+
+Guide: TypeAlias = Callable[[GuidePlayer, Sequence[Group]], Awaitable[list[Group]]]
+"""Groups → as many groups of the same tasks, some of whose episodes were played again with help."""
+
+
+def is_unsolved(group: Group) -> bool:
+    """Whether a group has episodes that count and none of them solved its task."""
+    counting = [episode for episode in group if episode.outcome.counts]
+    return bool(counting) and not any(episode.success for episode in counting)
+
+
+def only_read(episode: Episode) -> Episode:
+    """The episode in which turns that the policy did not choose are read and not learned."""
+
+    def read(turn: Turn) -> Turn:
+        return replace(turn, weight=0.0) if turn.reply.source else turn
+
+    return replace(
+        episode,
+        trajectories={
+            name: Trajectory(tuple(map(read, one.turns)), one.agent, one.final)
+            for name, one in episode.trajectories.items()
+        },
+    )

@@ -1,0 +1,59 @@
+"""Numbers of a recipe by their dotted keys: which may change during a run, and what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwise.errors import RecipeError
+from turnwise.trainers.recipe.schema import Part, Recipe, Section
+
+LIVE = (
+    "guide", "judge", "source", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
+    "rollout.strategy", "rollout.episode_tokens", "sampling.temperature", "optimizer.learning_rate",
+    "optimizer.max_grad_norm", "optimizer.value_weight", "optimizer.epochs", "optimizer.minibatches",
+)  # fmt: skip
+"""What is looked at anew in every update; all else is made once, when the run begins."""
+_SEAMS = {"sinks": "sink", "signals": "signal"}
+
+
+def number_at(recipe: Recipe, key: str) -> float:
+    """The number that a dotted key leads to; options that are left out have their component's default.
+
+    >>> from turnwise.trainers.recipe.load import load_recipe
+    >>> number_at(load_recipe("shop-quick"), "loss.clip.high")
+    0.2
+
+    Raises:
+        RecipeError: the key leads nowhere, to no number, or to one that is fixed when the run begins.
+    """
+    if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
+        raise RecipeError(
+            f"{key!r} is fixed when a run begins, so it can have no schedule.",
+            f"These can: {', '.join(LIVE)}, and numbers inside of them.",
+        )
+    value: Any = recipe
+    seam = ""
+    for name in key.split("."):
+        found = _inside(value, name, seam)
+        if found is None:
+            raise RecipeError(
+                f"The recipe has no {key!r}, which is given a schedule.", "Check the key (docs/recipes.md)."
+            )
+        value, seam = found[0], _SEAMS.get(name, name) if isinstance(value, Section) else seam
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RecipeError(f"{key!r} is {value!r}, which is no number to schedule.", "Name a number.")
+    return value
+
+
+def _inside(value: Any, name: str, seam: str) -> tuple[Any] | None:
+    """What a key leads to in a section, a list of parts, or a part."""
+    if isinstance(value, Section):
+        return (getattr(value, name),) if name in type(value).model_fields else None
+    if isinstance(value, list):
+        return next(((part,) for part in value if isinstance(part, Part) and part.name == name), None)
+    if not isinstance(value, Part):
+        return None
+    if name in type(value).model_fields:
+        return (getattr(value, name),)
+    options = {**value.component(seam).options, **value.options}
+    return (options[name],) if name in options else None

@@ -1,0 +1,1 @@
+"""The schedule parts; one file each."""

@@ -1,0 +1,19 @@
+"""Half a cosine from the recipe's number to another one."""
+
+import math
+
+from turnwise.registry import component
+from turnwise.trainers.core import ScheduleMoment
+from turnwise.trainers.schedule.linear import share_of
+
+
+@component("schedule", "cosine", paper="1608.03983")
+def cosine(now: ScheduleMoment, *, to: float = 0.0, over: int = 0, after: int = 0) -> float:
+    """to + (first − to)·(1 + cos πx)/2 with x = min(1, (update − after) / over); ``over`` 0: the rest of the run.
+
+    Loshchilov and Hutter 2016, eq. 5, without restarts.
+
+    >>> [round(cosine(ScheduleMoment(update, 9, first=1.0, last=1.0), to=0.0, over=4), 6) for update in (0, 1, 2, 4, 8)]
+    [1.0, 0.853553, 0.5, 0.0, 0.0]
+    """
+    return to + (now.first - to) * (1 + math.cos(math.pi * share_of(now, over, after))) / 2

@@ -1,0 +1,1 @@
+"""The source parts; one file each."""

@@ -1,0 +1,67 @@
+"""Stored episodes: those of an episode log, imitated or learned from beside what is played."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from turnwise.agents.core import Episode
+from turnwise.agents.log.episode_log import LogReader
+from turnwise.errors import RunError
+from turnwise.registry import component
+from turnwise.tasks.core import derive_rng
+from turnwise.trainers.core import Group
+from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent
+
+REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation whose policy had this tokeniser."
+
+
+@component("source", "stored")
+async def stored(
+    see: SourceContext,
+    update: int,
+    *,
+    path: str = "",
+    groups: int = 4,
+    solved: bool = True,
+    join: bool = False,
+) -> SourceDraw:
+    """``groups`` groups of an episode log in every update, drawn anew; each as it was logged, tokens and all.
+
+    Their episodes are imitated, only those that solved their task with ``solved``; or they ``join`` what is played,
+    with rewards and the log-probabilities with which they were sampled, all members of a group (experience replay).
+    Then give the source a correction, for an older policy sampled them.
+
+    >>> import asyncio
+    >>> from turnwise.trainers.source.toy import example_context, example_log
+    >>> drawn = asyncio.run(stored(example_context("shop/quick"), 0, path=str(example_log()), groups=2, join=True))
+    >>> [len(group) for group in drawn.joined]
+    [2, 2]
+
+    Raises:
+        RunError: the log has no episode of a model that could be learned from.
+    """
+    if not path:
+        raise RunError("source 'stored' has no path.", REMEDY)
+    known = _groups(str(Path(path).resolve()), solved and not join)
+    drawn = derive_rng("stored", see.seed, update).sample(known, min(groups, len(known)))
+    if join:
+        return SourceDraw(joined=drawn)
+    return SourceDraw(shown=[one for group in drawn for episode in group for one in by_agent(episode)])
+
+
+@functools.lru_cache(maxsize=4)
+def _groups(path: str, solved: bool) -> list[Group]:
+    """The groups of a log; what was no part of an update is a group by itself."""
+    found: dict[tuple[int | None, int | None, int], list[Episode]] = {}
+    for number, record in enumerate(LogReader(path)):
+        episode, alone = record.episode, record.group is None
+        if not episode.outcome.counts or (solved and not episode.success):
+            continue
+        turns = [turn for one in episode.trajectories.values() for turn in one.turns]
+        if not turns or any(not turn.reply.action_ids for turn in turns):
+            raise RunError(f"Line {number + 1} of {path} has turns without tokens.", REMEDY)
+        found.setdefault((record.update, record.group, number if alone else -1), []).append(episode)
+    if not found:
+        raise RunError(f"{path} has no{' solved' if solved else ''} episode to learn from.", REMEDY)
+    return list(found.values())

@@ -1,0 +1,38 @@
+"""What a source draws from in examples and tests: a suite, a small tokeniser, a log of two groups."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import tempfile
+from pathlib import Path
+
+from turnwise.agents.log.episode_log import EpisodeLog
+from turnwise.agents.rollout import Limits
+from turnwise.trainers.guide.toy import untrained_policy
+from turnwise.trainers.reward.as_is import as_is
+from turnwise.trainers.sampler.mixture import Mixture
+from turnwise.trainers.source.core import SourceContext
+from turnwise.trainers.strategy.chain import chain
+from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
+
+
+def example_context(suite: str = "shop/quick", *, seed: int = 0) -> SourceContext:
+    """A context on one suite."""
+    return SourceContext(Mixture({suite: 1.0}, seed), seed, untrained_policy().renderer, {}, 0, Limits())
+
+
+@functools.cache
+def example_log() -> Path:
+    """The log of two groups of two episodes, played by an untrained model; made once in a process."""
+    path = Path(tempfile.mkdtemp(prefix="turnwise-toy-")) / "episodes.jsonl"
+    runner = RolloutRunner(untrained_policy(), as_is)
+
+    async def run() -> None:
+        with EpisodeLog(path, policy="toy") as log:
+            for number, group in enumerate(await chain(runner, plan_groups("shop/quick", 2, 2))):
+                for episode in group:
+                    log.append(episode, update=0, group=number)
+
+    asyncio.run(run())
+    return path

@@ -1,0 +1,1 @@
+"""The teacher parts; one file each."""

@@ -1,0 +1,152 @@
+"""What a teacher is: a model, or the policy under another context, that says how likely it finds the sampled tokens.
+
+Losses, credit rules and signals ask for ``token_teacher_logp``, the teacher's log-probability of each sampled token; a
+loss may also ask for ``teacher_top``, the tokens that the teacher finds likeliest in its place (the recipe's
+``teacher.top``; all of the vocabulary, if it is as large).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from turnwise.agents.core import NO_PARENT, Episode, History, Trajectory, Turn
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import make
+from turnwise.errors import RunError
+from turnwise.trainers.core import Group, PartState, TeacherTop
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate_rows, micro_batches
+from turnwise.trainers.signal.core import SignalContext
+
+GIVES = ("token_teacher_logp", "teacher_top")
+
+
+@dataclass(frozen=True)
+class TeacherSetup:
+    """What teachers are made with.
+
+    Attributes:
+        load: a frozen model, from its Hugging Face id or folder, on the policy's device.
+        copy_policy: a copy of the policy as it is when reinforcement begins.
+        tokenizer: the policy's.
+    """
+
+    load: Callable[[str], nn.Module]
+    copy_policy: Callable[[], nn.Module]
+    tokenizer: Any
+
+
+class Teacher:
+    """A teacher; subclasses replace what applies to them."""
+
+    model: nn.Module | None = None
+    """Who teaches; None: the policy as it is now."""
+
+    def rows(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> TokenRows:
+        """The rows that the teacher reads, with the same sampled tokens in the same order; the policy's own unless replaced."""
+        return batch.rows
+
+    def learned(self, policy: nn.Module) -> None:
+        """Called after each update, for teachers that follow the policy."""
+
+    def state(self) -> PartState:
+        """What a checkpoint keeps of it."""
+        return PartState()
+
+    def restore(self, state: PartState) -> None:
+        """Go on from :meth:`state`."""
+
+
+def taught(
+    teacher: Teacher, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], top: int
+) -> TrainingBatch:
+    """The batch with the teacher's log-probabilities, and with its ``top`` likeliest tokens if that is above 0.
+
+    Raises:
+        RunError: the teacher reads rows with other tokens than those that were sampled, or longer than it can.
+    """
+    rows, learner = teacher.rows(see, batch, groups), see.learner
+    if not torch.equal(rows.token_RT[rows.mask_RT], batch.rows.token_RT[batch.rows.mask_RT]):
+        raise RunError("The teacher reads other tokens than those that were sampled.", "Repair its `rows`.")
+    if len(rows.length_R) and int(rows.length_R.max()) > see.context:
+        raise RunError(
+            f"A teacher's context of {int(rows.length_R.max())} tokens does not fit the model's {see.context}.",
+            "Shorten what it is told, or raise the model's context.",
+        )
+    model = learner.model if teacher.model is None else teacher.model
+    inside_RT = batch.rows.mask_RT
+
+    def placed(found: Tensor) -> Tensor:
+        x = found.new_zeros(*inside_RT.shape, *found.shape[2:])
+        x[inside_RT] = found[rows.mask_RT]
+        return x
+
+    logp_RT = torch.zeros(rows.mask_RT.shape)
+    tops: list[Tensor] = []
+    with torch.no_grad():
+        for index_N in micro_batches(rows, learner.options.micro_tokens):
+            part = rows.select(index_N)
+            width = part.mask_RT.shape[1]
+            logp_RT[index_N, :width] = learner.reader.scores(model, part).logp_RT.float().cpu()
+            if top:
+                found = [x.cpu() for x in learner.reader.likeliest(model, part, top)]
+                if not tops:
+                    tops = [x.new_zeros(*rows.mask_RT.shape, x.shape[-1]) for x in found]
+                for whole, x in zip(tops, found, strict=True):
+                    whole[index_N, :width] = x
+    view = batch.turns.tokens
+    assert view is not None
+    signals = {**view.signals, GIVES[0]: placed(logp_RT).to(batch.turns.reward_BK.dtype)}
+    turns = dataclasses.replace(batch.turns, tokens=dataclasses.replace(view, signals=signals))
+    return batch._replace(turns=turns, top=TeacherTop(*map(placed, tops)) if tops else None)
+
+
+def told_rows(
+    see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], tell: Callable[[Episode], str]
+) -> TokenRows:
+    """The batch's rows, as they would be had the first message ended in what ``tell`` says of the episode.
+
+    Raises:
+        RunError: an episode's environment cannot be made, of whose tools the prompt speaks.
+    """
+    told = [_told(see, episode, tell(episode)) for group in groups for episode in group]
+    return collate_rows(told, batch.sources)
+
+
+def _told(see: SignalContext, episode: Episode, text: str) -> Trajectory:
+    env = make(episode.task.env, **see.env_options)
+    try:
+        env.reset(seed=episode.seed, options={"task": episode.task})
+        trajectory = episode.trajectory
+        history = (
+            History(env, episode.task, episode.seed, trajectory.turns[0].observation, trajectory.agent)
+            if trajectory.turns
+            else None
+        )
+        return trajectory if history is None else _retold(see.renderer, history, trajectory, text)
+    finally:
+        env.close()
+
+
+def _retold(renderer: Renderer, history: History, trajectory: Trajectory, text: str) -> Trajectory:
+    turns: list[Turn] = []
+    for k, turn in enumerate(trajectory.turns):
+        history.observation = turn.observation
+        reply = turn.reply
+        if k == 0 or reply.parent == NO_PARENT:
+            first, *others = history.messages()
+            whole = [_with(first, text), *others]
+            reply = reply._replace(scored_ids=renderer.start(whole, history.tools))
+        turns.append(replace(turn, reply=reply))
+        history.turns.append(turn)
+    return Trajectory(tuple(turns), trajectory.agent, trajectory.final)
+
+
+def _with(message: Message, text: str) -> Message:
+    return replace(message, content=f"{message.content}\n\n{text}")
