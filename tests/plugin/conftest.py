@@ -13,6 +13,9 @@ import pytest
 
 from turnwise.scaffold import scaffold
 
+sys.path.insert(0, str(Path(__file__).parent))
+collect_ignore = ["open_trainer"]  # a package of its own, whose parts must not be registered here
+
 
 class Plugin(NamedTuple):
     """Where the package's source is, and how to run things on a machine that has it installed."""

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from outside import install, turnwise
 
 pytest.importorskip("torch")
 
 from turnwise.registry import KINDS
 from turnwise.scaffold import part_source
 
-MAIN = "from turnwise.cli import main; main()"
 TEST = """import pytest
 from turnwise.registry import KINDS, get_component
 from turnwise.requirements import requirements
@@ -54,25 +50,6 @@ updates: 2
 evaluate: {every: 1, dev: 4, test: 4}
 checkpoint: {every: 1}
 """
-
-
-def install(folder: Path, name: str, sources: dict[str, str]) -> None:
-    """A package as pip would lay it out, without pip."""
-    package, info = folder / name, folder / f"{name}-1.dist-info"
-    package.mkdir(parents=True)
-    info.mkdir()
-    for file, source in sources.items():
-        (package / file).write_text(source)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[turnwise.plugins]\n{name} = {name}\n")
-
-
-def turnwise(cwd: Path, *arguments: str, program: tuple[str, ...] = ("-c", MAIN)) -> Any:
-    """Run the command line, or another program, where the packages in ``site`` are installed."""
-    path = [str(cwd / "site"), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-    command = [sys.executable, *program, *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -214,12 +214,12 @@ def goes_on_where_it_was(entry: Component) -> str:
         one: Any = build()
         other: Any = build()
         for seed in SEEDS:
-            one(whole(seed, stale=0.5))
+            one(batch_for(entry, seed, stale=0.5))
         keeps = all(hasattr(part, name) for part in (one, other) for name in ("state", "restore"))
         require(keeps, "It has no state() and restore().")
         other.restore(one.state())
         for seed in SEEDS:
-            mine, theirs = (loss(whole(seed, stale=0.3))[0] for loss in (one, other))
+            mine, theirs = (loss(batch_for(entry, seed, stale=0.3))[0] for loss in (one, other))
             require(
                 torch.equal(mine, theirs),
                 f"The next loss differs after its state was put into another one ({said}).",

@@ -2,7 +2,7 @@
 
 The trainer knows no algorithm by name. One update is::
 
-    sample tasks → roll out → judge → signals → reward → credit → filter → shape → Σ weight · reduce(loss) → step → sync
+    sample tasks → roll out → guide → judge → signals → reward → credit → filter → shape → Σ weight · reduce(loss) → step → sync
 
 All chance is derived from (seed, update), so a run resumed from a checkpoint is the run that was never
 interrupted.

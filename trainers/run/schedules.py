@@ -11,6 +11,9 @@ from turnwise.trainers.recipe.load import changed
 from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.schema import Recipe, plain
 
+CLOCK = ("seconds", "tokens_per_second")
+"""What metrics that go by the clock end in: a run that depended on them could not be repeated."""
+
 
 class Schedules:
     """The scheduled numbers of a run. Before each update :meth:`at` gives the recipe with their values.
@@ -47,7 +50,9 @@ class Schedules:
         """Remember the metrics of an update for the next one."""
         if self._first:
             self._metrics |= {
-                name: float(value) for name, value in metrics.items() if isinstance(value, (int, float))
+                name: float(value)
+                for name, value in metrics.items()
+                if isinstance(value, (int, float)) and not name.endswith(CLOCK)
             }
 
     def state(self) -> PartState:
