@@ -17,6 +17,7 @@ print(json.dumps(bench_rollout(repeats=2, workload=small)))
 
 
 @pytest.mark.slow
+@pytest.mark.full  # a benchmark, at its smallest
 @pytest.mark.usefixtures("vllm")
 def test_figures_are_of_the_same_tokens() -> None:
     """In a process of its own: the session's engine is the only one that this one can have."""

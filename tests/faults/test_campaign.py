@@ -63,7 +63,11 @@ def test_an_evaluation_stands_it(faulting: Any, runner: Any, kind: str, fault: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "fault"), [("kill", "SIGKILL × 2"), ("lost fsync", "power failure × 2, content and names")]
+    ("kind", "fault"),
+    [
+        ("kill", "SIGKILL × 2"),
+        pytest.param("lost fsync", "power failure × 2, content and names", marks=pytest.mark.full),
+    ],
 )
 def test_a_training_run_stands_it(faulting: Any, runner: Any, kind: str, fault: str) -> None:
     pytest.importorskip("torch")

@@ -172,6 +172,7 @@ WARM = (
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_killed_and_interrupted_in_the_warm_start_is_the_same_run(recipe: Path, tmp_path: Path) -> None:
     whole = Child(recipe, tmp_path / "whole", *WARM)
     assert whole.end()[0] == 0
@@ -201,6 +202,7 @@ def test_killed_and_interrupted_in_the_warm_start_is_the_same_run(recipe: Path, 
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_flipped_byte_in_the_episodes_does_not_cost_the_checkpoint(child: Any, whole: Path) -> None:
     first = child(pause=0.03)
     first.wait_for(3)

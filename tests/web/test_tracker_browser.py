@@ -146,6 +146,7 @@ def test_it_works_by_keyboard_alone(env):
 
 @pytest.mark.usefixtures("copying")
 @pytest.mark.slow
+@pytest.mark.full  # the shop keeps it in the same browser, by the same code
 def test_it_keeps_the_contract():
     report = check_env(NAME, tasks=1, only=["E1", "E4", "E5", "E8"])  # all requirements: docs/web.md
     assert report.ok, str(report)
