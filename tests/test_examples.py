@@ -21,8 +21,10 @@ SAID = {
 }
 IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (turnwise[\w.]*) import|import (turnwise[\w.]*))", re.MULTILINE)
 EXTENSION_POINTS = {
+    "turnwise.envs.acting",
     "turnwise.envs.games.kuhn",
     "turnwise.envs.games.probe",
+    "turnwise.envs.worlds.speaking.server",
     "turnwise.tools.calls",
     "turnwise.tools.core",
     "turnwise.tools.mcp_client",

@@ -39,8 +39,8 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     ],
     "trainers": [
         "core", "sink", "kit", "credit", "loss", "reduce", "correction", "reward", "filter", "shape",
-        "judge", "strategy", "sampler",
-        "learn", "signal", "recipe", "report", "compare", "run", "lab", "check", "bench",
+        "schedule", "judge", "strategy", "sampler", "guide",
+        "learn", "signal", "source", "teacher", "recipe", "report", "compare", "run", "lab", "check", "bench",
     ],
 }  # fmt: skip
 HEAVY = ("torch", "vllm", "transformers", "scipy", "matplotlib", "pyarrow")

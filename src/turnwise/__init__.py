@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Sampling,
         Trajectory,
         Turn,
+        VersionSpan,
     )
     from turnwise.agents.evaluation.evaluate import Evaluation, TooManyFailedError, evaluate, evaluate_async
     from turnwise.agents.evaluation.failures import Cause
@@ -44,12 +45,17 @@ if TYPE_CHECKING:
     from turnwise.trainers.compare.comparison import Comparison, compare
     from turnwise.trainers.core import (
         Group,
+        PartState,
         RowMask,
+        ScheduleMoment,
+        TeacherTop,
         TokenBatch,
         TokenCredit,
         TokenLoss,
         TokenView,
         TurnBatch,
+        WholeBatch,
+        WholeLoss,
     )
     from turnwise.trainers.recipe.explain import explain
     from turnwise.trainers.recipe.load import RecipeLike, load_recipe
@@ -60,7 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "turnwise.agents.core": (
         "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
-        "Trajectory", "Turn",
+        "Trajectory", "Turn", "VersionSpan",
     ),
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
     "turnwise.agents.evaluation.failures": ("Cause",),
@@ -85,7 +91,8 @@ _HOMES = {
     "turnwise.tools.core": ("Tool", "ToolCall", "ToolError", "ToolSpec", "tool"),
     "turnwise.trainers.compare.comparison": ("Comparison", "compare"),
     "turnwise.trainers.core": (
-        "Group", "RowMask", "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TurnBatch",
+        "Group", "PartState", "RowMask", "ScheduleMoment", "TeacherTop", "TokenBatch", "TokenCredit", "TokenLoss",
+        "TokenView", "TurnBatch", "WholeBatch", "WholeLoss",
     ),
     "turnwise.trainers.recipe.explain": ("explain",),
     "turnwise.trainers.recipe.load": ("RecipeLike", "load_recipe"),
@@ -100,14 +107,14 @@ __all__ = [
     "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
     "Engine", "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "Group",
     "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages", "NotFoundError",
-    "Outcome", "Policy", "PolicyLike", "PolicyOptions", "Recipe", "RecipeError", "RecipeLike", "Record",
-    "ReplayReport", "Reply", "RewardKind", "RowMask", "RunError", "Sampling", "Snapshot", "Split", "Step",
-    "Suite", "Task", "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool",
-    "ToolCall", "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn",
-    "TurnBatch", "TurnwiseError", "WorkerPool", "compare", "component", "evaluate", "evaluate_async",
-    "explain", "get_suite", "load_episodes", "load_recipe", "make", "make_policy", "register",
-    "register_suite", "replay", "replay_async", "rollout", "rollout_async", "suite_task", "suite_tasks",
-    "tool", "train", "train_async",
+    "Outcome", "PartState", "Policy", "PolicyLike", "PolicyOptions", "Recipe", "RecipeError", "RecipeLike",
+    "Record", "ReplayReport", "Reply", "RewardKind", "RowMask", "RunError", "Sampling", "ScheduleMoment",
+    "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop", "TokenBatch", "TokenCredit", "TokenLoss",
+    "TokenView", "TooManyFailedError", "Tool", "ToolCall", "ToolError", "ToolSpec", "TrainingResult",
+    "Trajectory", "Transition", "Turn", "TurnBatch", "TurnwiseError", "VersionSpan", "WholeBatch",
+    "WholeLoss", "WorkerPool", "compare", "component", "evaluate", "evaluate_async", "explain", "get_suite",
+    "load_episodes", "load_recipe", "make", "make_policy", "register", "register_suite", "replay",
+    "replay_async", "rollout", "rollout_async", "suite_task", "suite_tasks", "tool", "train", "train_async",
 ]  # fmt: skip
 
 if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of a second for it

@@ -46,7 +46,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "ReplayReport", "Difference",
     ),
     "Episodes": (
-        "Episode", "Trajectory", "Turn", "Outcome", "EndReason", "History", "Reply", "Record", "EnvVersion",
+        "Episode", "Trajectory", "Turn", "Outcome", "EndReason", "History", "Reply", "VersionSpan", "Record", "EnvVersion",
         "EpisodeLog",
     ),
     "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image"),
@@ -54,6 +54,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "WorkerPool"),
     "Recipes and their parts": (
         "Recipe", "RecipeLike", "Group", "TurnBatch", "TokenView", "TokenBatch", "TokenLoss", "TokenCredit", "RowMask",
+        "TeacherTop", "WholeBatch", "WholeLoss", "ScheduleMoment", "PartState",
     ),
     "Errors": (
         "TurnwiseError", "NotFoundError", "EnvError", "RecipeError", "RunError", "ToolError", "TooManyFailedError",

@@ -198,7 +198,7 @@ def test_memory_of_tasks_is_that_of_the_formula() -> None:
         group = [dataclasses.replace(episode([r]), task=task) for r in returns]
         from turnwise.trainers.learn.collate import collate_turns
 
-        bare: Any = TrainingBatch(collate_turns([group]), None, torch.zeros(4).bool())  # pyright: ignore[reportArgumentType]
+        bare: Any = TrainingBatch(collate_turns([group]), None, torch.zeros(4).bool(), torch.ones(4, 1))  # pyright: ignore[reportArgumentType]
         told = measured(found, None, bare, [group]).turns.signals  # pyright: ignore[reportArgumentType]
         seen.append({name: round(x[0].item(), 4) for name, x in told.items()})
     assert seen[0] == {"past_visits": 0, "past_mean": 0, "past_std": 0}

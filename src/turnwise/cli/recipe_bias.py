@@ -12,6 +12,8 @@ from turnwise.trainers.lab.recipe_bias import Composition, ProcessBias, changes_
 from turnwise.trainers.recipe.schema import Part, Recipe, plain
 from turnwise.trainers.run.parts import build_parts
 
+SEVERAL = ("shape", "loss", "signals", "guide", "source")
+
 
 def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
     """By process what the first step of a recipe does; None where it is not known and not to be computed.
@@ -39,9 +41,11 @@ def composition(recipe: Recipe) -> Composition:
     built = build_parts(recipe)
     strategy = recipe.rollout.strategy.component("strategy")
     hidden = [f"strategy {strategy.name}"] if strategy.gives and not strategy.only_measures else []
+    hidden += [f"guide {part.name}" for part in recipe.guide]
     left_out = [f"loss {term.name}" for term in built.objective.terms if changes_objective(term.loss)]
     if recipe.reward.name != Recipe.model_fields["reward"].default.name:
         left_out.append(f"what reward {recipe.reward.name} does to the environment's")
+    left_out += [f"source {part.name}" for part in recipe.source]
     learned = frozenset(
         name for one in recipe.sources if one.entry.learns for name in one.entry.gives if name in recipe.needs
     )
@@ -61,8 +65,8 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
     """All that the bias depends on."""
     from turnwise import __version__
 
-    single = ("judge", "reward", "credit", "filter", "reduce")
+    single = ("judge", "reward", "credit", "filter", "reduce", "teacher")
     parts: dict[str, Part | list[Any] | int | str] = {seam: plain(getattr(recipe, seam)) for seam in single}
-    parts |= {seam: [plain(part) for part in getattr(recipe, seam)] for seam in ("shape", "loss", "signals")}
+    parts |= {seam: [plain(part) for part in getattr(recipe, seam)] for seam in SEVERAL}
     strategy, size = plain(recipe.rollout.strategy), recipe.rollout.group_size
     return {**parts, "strategy": strategy, "group_size": size, "version": __version__}

@@ -1,0 +1,160 @@
+"""The bias of every credit rule and shape under every filter and strategy that a recipe accepts with it.
+
+``python benchmarks/recipe_bias.py`` computes it (some minutes), writes ``recipe-bias.json`` in benchmarks/ and
+from it docs/recipe-bias.md; ``--page`` writes the page from the figures that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from turnwise.cli.recipe_bias import composition
+from turnwise.errors import RecipeError
+from turnwise.registry import components
+from turnwise.trainers.lab.recipe_bias import ProcessBias, recipe_bias
+from turnwise.trainers.recipe.load import load_recipe
+from turnwise.trainers.recipe.schema import Recipe
+
+FIGURES, PAGE = Path("benchmarks/recipe-bias.json"), Path("docs/recipe-bias.md")
+GROUP = 4
+
+
+class Combination(NamedTuple):
+    """The parts that are varied. ``shape`` is empty, or laid over the credit rule."""
+
+    credit: str
+    shape: str
+    filter: str
+    strategy: str
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        judge = "gold" if self.credit == "capo" else "none"
+        return {
+            "suite": "shop/quick",
+            "model": {"scratch": {}},
+            "credit": self.credit,
+            "shape": [self.shape] if self.shape else [],
+            "filter": self.filter,
+            "judge": judge,
+            "rollout": {"group_size": GROUP, "strategy": self.strategy},
+        }
+
+
+class Found(NamedTuple):
+    """What was found of a combination: the worst process and its angle, why nothing can be said, or why it is refused."""
+
+    degrees: float | None = None
+    process: str = ""
+    perturbed: float | None = None
+    why: str = ""
+    refused: str = ""
+
+
+def combinations() -> Iterator[Combination]:
+    """Every credit rule by itself, and every shape over GRPO, under every filter and strategy."""
+    filters, strategies = ([entry.name for entry in components(kind)] for kind in ("filter", "strategy"))
+    rules = [(entry.name, "") for entry in components("credit")]
+    shapes = [("grpo", entry.name) for entry in components("shape")]
+    for (credit, shape), name, strategy in itertools.product([*rules, *shapes], filters, strategies):
+        yield Combination(credit, shape, name, strategy)
+
+
+def measured(one: Combination) -> Found:
+    """The worst angle of a combination over all processes and two tasks at once."""
+    try:
+        recipe: Recipe = load_recipe(one.recipe)
+    except RecipeError as error:
+        return Found(refused=error.cause)
+    return worst(recipe_bias(composition(recipe), GROUP))
+
+
+def worst(found: Mapping[str, ProcessBias]) -> Found:
+    """The process with the largest angle; nothing where one of them cannot be measured."""
+    blank = next((bias for bias in found.values() if bias.degrees is None), None)
+    if blank is not None:
+        return Found(why=", ".join(blank.not_measurable))
+    name, bias = max(found.items(), key=lambda item: item[1].degrees or 0.0)
+    wrong = [x.perturbed_degrees for x in found.values() if x.perturbed_degrees is not None]
+    return Found(bias.degrees, name, max(wrong, default=None))
+
+
+def page(rows: Sequence[tuple[Combination, Found]]) -> str:
+    """docs/recipe-bias.md."""
+    by: dict[tuple[str, str], dict[tuple[str, str], Found]] = {}
+    for one, found in rows:
+        by.setdefault((one.credit, one.shape), {})[one.filter, one.strategy] = found
+    columns = list(dict.fromkeys((one.filter, one.strategy) for one, _ in rows))
+    head = " | ".join(f"`{name}`, `{strategy}`" for name, strategy in columns)
+    lines = [
+        f"| {_called(*key)} | {' | '.join(_cell(given[column]) for column in columns)} |"
+        for key, given in sorted(by.items())
+    ]
+    accepted = [found for _, found in rows if not found.refused]
+    exact = sum(found.degrees == 0 for found in accepted)
+    told = sum(found.degrees is None for found in accepted)
+    return f"""# Bias of recipes
+
+This page is written by `python benchmarks/recipe_bias.py` from `benchmarks/recipe-bias.json`.
+
+The angle in degrees between a recipe's expected first step and the exact policy gradient, the worst of five small
+processes and of two tasks at once (`turnwise explain RECIPE --bias` shows each): groups of {GROUP}, the denominator
+`fixed_length`, no reward transformation, signals with their exact values, and in brackets with learned ones that are wrong.
+*n.m.*: not measurable there, because a signal is made of text, or the strategy's forks cannot be enumerated. –: the recipe
+refuses the combination. Of {len(accepted)} that are accepted {exact} are at 0°, {len(accepted) - exact - told} are not, and {told} are not
+measurable. What a rule declares is in [credit-bias.md](credit-bias.md); a shape stands over `grpo`.
+
+| credit (+ shape) | {head} |
+|---|{"---|" * len(columns)}
+{chr(10).join(lines)}
+"""
+
+
+def _called(credit: str, shape: str) -> str:
+    return f"`{credit}` + `{shape}`" if shape else f"`{credit}`"
+
+
+def _cell(found: Found) -> str:
+    if found.refused:
+        return "–"
+    if found.degrees is None:
+        return "n.m."
+    wrong = f" ({found.perturbed:.1f})" if found.perturbed is not None else ""
+    return f"{found.degrees:.1f}{wrong}"
+
+
+def read(file: Path = FIGURES) -> list[tuple[Combination, Found]]:
+    """The figures that are committed."""
+    kept: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
+    return [
+        (
+            Combination(*(str(row[name]) for name in Combination._fields)),
+            Found(**{name: row[name] for name in Found._fields}),
+        )
+        for row in kept
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser("recipe_bias.py", description=__doc__)
+    parser.add_argument("--page", action="store_true", help="write the page only")
+    if not parser.parse_args(arguments).page:
+        rows: list[dict[str, Any]] = []
+        for one in combinations():
+            found = measured(one)
+            rows.append({**one._asdict(), **found._asdict()})
+            print(*one, _cell(found), file=sys.stderr)
+        FIGURES.write_text(json.dumps(rows, indent=0) + "\n", "utf-8")
+    PAGE.write_text(page(read()), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
