@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from turnwise.cli.recipe_bias import composition
 from turnwise.errors import RecipeError
-from turnwise.registry import components
+from turnwise.registry import components, get_component
 from turnwise.trainers.lab.recipe_bias import ProcessBias, recipe_bias
 from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.recipe.schema import Recipe
@@ -35,7 +35,8 @@ class Combination(NamedTuple):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        judge = "gold" if self.credit == "capo" else "none"
+        needs = {*get_component("credit", self.credit).needs}
+        judge = next((entry.name for entry in components("judge") if needs & {*entry.gives}), "none")
         return {
             "suite": "shop/quick",
             "model": {"scratch": {}},

@@ -126,7 +126,7 @@ def test_turns_of_another_policy_are_read_as_a_prompt(renderer: Renderer) -> Non
     history.add(Reply(Message("assistant", "expert")), env.step("expert"), "")
     history.token_ids = [1, 2, 3]  # whatever stood, the expert's turn is not in it
     engine = RecordedEngine(said(renderer, "go"))
-    assert asyncio.run(ModelPolicy(engine, renderer).act(history)).fresh
+    assert asyncio.run(ModelPolicy(engine, renderer).act(history)).parent == NO_PARENT
 
 
 def test_seed_is_of_the_history(renderer: Renderer) -> None:

@@ -22,8 +22,9 @@ from turnwise.agents.core import NO_PARENT, Episode
 from turnwise.envs.core import EndReason
 from turnwise.registry import Component, components, get_component
 from turnwise.trainers.check.losses import whole
-from turnwise.trainers.core import PartState, TokenBatch, TokenLoss, WholeBatch, WholeLoss
+from turnwise.trainers.core import PartState, TeacherTop, TokenBatch, TokenLoss, WholeBatch, WholeLoss
 from turnwise.trainers.learn.collate import TrainingBatch, collate, micro_batches
+from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.minibatch import is_cut
 from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm
 from turnwise.trainers.learn.options import OptimizerOptions
@@ -69,7 +70,16 @@ def aim(entry: Component, correction: str = "tis", level: str = "trajectory") ->
         get_component("correction", correction).build({"level": level}),
         reference="reference" in entry.needs,
         whole=[WholeTerm(entry.name, loss, 0.7)] if entry.whole else [],
+        signals=frozenset(entry.needs),
     )
+
+
+def read_by(teacher: Any, batch: TrainingBatch) -> TrainingBatch:
+    """The batch with what another model would say at each token's place."""
+    reader = Learner(teacher, OptimizerOptions()).reader
+    with torch.no_grad():
+        token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, 5)
+    return batch._replace(top=TeacherTop(token_RTJ, logp_RTJ))
 
 
 def steps(
@@ -93,12 +103,13 @@ def test_micro_batches_and_the_order_of_rows_change_nothing(
     random_model: Callable[..., Any], entry: Component
 ) -> None:
     episodes, reference = played(), random_model(seed=5)
-    batch = collate([episodes[:3], episodes[3:]])
+    batch = read_by(reference, collate([episodes[:3], episodes[3:]]))
     given = advantages(batch)
     first = steps(random_model(), batch, given, aim(entry), reference, epochs=2, micro_tokens=10_000)
     assert is_cut(batch.rows, list(micro_batches(batch.rows, 1)))
     each = steps(random_model(), batch, given, aim(entry), reference, epochs=2, micro_tokens=1)
     moved = collate([[episodes[i] for i in ORDER if i >= 3], [episodes[i] for i in ORDER if i < 3]])
+    moved = read_by(reference, moved)
     order = [i for i in ORDER if i >= 3] + [i for i in ORDER if i < 3]
     other = steps(random_model(), moved, given[order], aim(entry), reference, epochs=2, micro_tokens=30)
     assert len(first.seen) == 2
