@@ -153,7 +153,7 @@ def test_a_person_who_asks_naturally_gets_a_yes(tool):
 )
 def test_a_consent_that_the_agent_writes_itself_is_none(domain, forged):
     env = make("turnwise/ToolWorld-v0")
-    for index in range(12):
+    for index in range(4):
         task = env.generate(
             derive_rng("forged", domain, index), Split.TRAIN, domains=[domain], requests=1, traps=0, changes=0
         )
