@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart sandboxes browser test test-fast test-full lint clean
+.PHONY: install quickstart sandboxes browser test test-fast test-full mutants lint clean
 export OMP_WAIT_POLICY ?= passive
 
 install: ## make .venv with everything in it (quick when nothing changed)
@@ -26,6 +26,9 @@ test-fast: install ## what needs no sandbox, browser or vLLM and takes less than
 
 test-full: sandboxes browser ## all tests and the soaks; what it came to is in benchmarks/tests.json, to be committed
 	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m ""
+
+mutants: install ## change every part a little, and see whether its tests notice; benchmarks/mutants.json
+	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write
 
 lint: install
 	.venv/bin/ruff check .

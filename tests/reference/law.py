@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
-from losses import Batch, Played, Token
+from losses import METRICS, Batch, Played, Token
 from plain import REFERENCES
 from ragged import Ragged, padded, ragged
 from torch import Tensor
 
+from turnwise.agents.core import Turn
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import get_component
 from turnwise.trainers.core import TokenCredit
-from turnwise.trainers.kit.reward_edits import with_signals
+from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode, row_mask, token_batch, whole_batch
 
 KINDS = ("reward", "credit", "filter", "shape", "correction", "loss", "reduce")
-BATCHES = range(8)
-CLOSE = 1e-9
+BATCHES = range(11)
+CLOSE = 1e-8
 
 
 def options_of(kind: str, name: str) -> dict[str, Any]:
@@ -41,9 +43,12 @@ def variants(kind: str, name: str) -> Iterator[dict[str, Any]]:
         yield {option: values[0] for option, values in given.items()}
 
 
-def check(kind: str, name: str, options: Mapping[str, Any]) -> None:
-    """Raise AssertionError where the part gives something else than its formula."""
-    part, formula = get_component(kind, name).build(options), REFERENCES[kind, name].formula
+def check(
+    kind: str, name: str, options: Mapping[str, Any], instead: Callable[..., Any] | None = None
+) -> None:
+    """Raise AssertionError where the part, or what is given instead of it, gives something else than its formula."""
+    formula = REFERENCES[kind, name].formula
+    part = functools.partial(instead, **options) if instead else get_component(kind, name).build(options)
     LAWS[kind](name, part, lambda *given: formula(*given, **options))
 
 
@@ -86,12 +91,12 @@ def credit_law(name: str, part: Callable[..., Any], formula: Callable[..., Any])
 def units(r: Ragged, seed: int, *, tokens: bool) -> list[list[list[float]]]:
     """Advantages of both signs, some of them 0 or equal, a whole group of nothing now and then."""
     rng = random.Random(f"units {seed} {tokens}")
-    quiet = rng.choice([None, 0, 1])
+    quiet = rng.choice([None, 0, 1]) if seed < 5 else None
     size = [rng.choice([0.02, 1.0]) for _ in r.rewards]
     return [
         [
             [
-                0.0 if r.group[i] == quiet else rng.choice([0.0, size[i] * rng.gauss(0, 1)] if rng.random() < 0.3 else [rng.gauss(0, 1)])
+                0.0 if r.group[i] == quiet else 0.5 if rng.random() < 0.1 else rng.choice([0.0, size[i] * rng.gauss(0, 1)] if rng.random() < 0.3 else [rng.gauss(0, 1)])
                 for _ in (turn if tokens else [0])
             ]
             for turn in row
@@ -105,7 +110,7 @@ def as_credit(r: Ragged, A: list[list[list[float]]], *, tokens: bool) -> Tensor 
         return padded([[x for (x,) in row] for row in A])
     named = dataclasses.replace(r, tokens={"A": A}).batch().tokens
     assert named is not None
-    return TokenCredit(named.signals["A"])
+    return TokenCredit(named.signals["A"] * named.mask_RT)
 
 
 def shape_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
@@ -138,6 +143,24 @@ def filter_law(name: str, part: Callable[..., Any], formula: Callable[..., Any])
             assert part(r.batch(), credit).tolist() == formula(r, A), f"batch {seed}"
 
 
+def law_of_the_empty(kind: str, name: str, instead: Callable[..., Any] | None = None) -> None:
+    """A trajectory that ended before its first turn changes nothing into NaN, and a batch of such trajectories neither."""
+    part = instead or get_component(kind, name).build({})
+    for empty in ((0, 3), range(100)):
+        r = ragged(1)
+        for rows in (r.rewards, r.states, r.ids, *r.turns.values(), *r.tokens.values()):
+            rows[:] = [[] if i in empty else row for i, row in enumerate(rows)]  # pyright: ignore
+        batch, credit = r.batch(), as_credit(r, units(r, 1, tokens=False), tokens=False)
+        found = (
+            part(batch, credit)
+            if kind == "filter"
+            else part(credit, batch)
+            if kind == "shape"
+            else part(batch)
+        )
+        assert (found.advantage_RT if isinstance(found, TokenCredit) else found).isfinite().all()
+
+
 # --- losses, corrections and denominators ---------------------------------------------------------------------------
 
 
@@ -157,18 +180,22 @@ def minibatch(seed: int) -> tuple[dict[str, Any], Batch]:
         "advantage": rows(-2, 2),
         "old_logp": old,
         "behaviour_logp": [[x + rng.gauss(0, 0.5) for x in row] for row in old],
-        "reference_logp": [[x + rng.gauss(0, 2.5) for x in row] for row in old],
+        "reference_logp": [[x + rng.gauss(0, 15 if seed == 3 else 2.5) for x in row] for row in old],
         "entropy": rows(0.1, 3),
         "turn": [[t // 2 + 3 * (r == 2) for t in range(n)] for r, n in enumerate(lengths)],
         "trajectory": owner,
     }
-    batch = Batch(group=group, success=[rng.random() < 0.5 for _ in group], kept=[True] * len(group))
+    kept = [b != 2 or seed % 2 == 0 for b in range(len(group))]  # one that a filter dropped has no row
+    batch = Batch(group=group, success=[rng.random() < 0.5 for _ in group], kept=kept)
+    of_rows = [r for r, b in enumerate(owner) if kept[b]]
+    given = {name: [rows[r] for r in of_rows] for name, rows in given.items()}
+    lengths = [lengths[r] for r in of_rows]
     for r, n in enumerate(lengths):
         for t in range(n):
             x = {name: row[r][t] for name, row in given.items() if name not in ("turn", "trajectory")}
             batch.tokens[r, t] = Token(
                 x["logp"], x["old_logp"], x["behaviour_logp"], x["reference_logp"], x["entropy"], x["advantage"],
-                1 / sum(lengths), owner[r], given["turn"][r][t],
+                1 / sum(lengths), given["trajectory"][r], given["turn"][r][t],
             )  # fmt: skip
     return given, batch
 
@@ -188,25 +215,36 @@ def loss_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -
         given, batch = minibatch(seed)
         group = batch.group if entry.whole else [batch.group[b] for b in given["trajectory"]]
         if entry.whole:
-            more: dict[str, Any] = {"success": [int(x) for x in batch.success]}
+            more: dict[str, Any] = {
+                "success": [int(x) for x in batch.success],
+                "weight": [float(x) for x in batch.kept],
+            }
             rows = whole_batch(**given, **more, group=group)
-            found = part(rows).loss
+            found, metrics = part(rows)
             agree(found.item(), formula(batch, batch), f"batch {seed}")
         else:
             rows = token_batch(**given, group=group)
-            found = part(rows).loss_RT
+            found, metrics = part(rows)
             assert not found[~rows.mask_RT].any()
             for at, token in batch.tokens.items():
                 agree(found[at].item(), formula(token, token), f"batch {seed}, token {at}")
+        wanted = METRICS[name](batch, **_options(part))
+        assert set(metrics) == set(wanted)
+        for metric, x in metrics.items():
+            assert math.isclose(x.item(), wanted[metric], rel_tol=1e-6, abs_tol=1e-9), (seed, metric)
         grown = torch.autograd.grad(
             found.sum(), [rows.logp_RT, rows.entropy_RT], allow_unused=True, materialize_grads=True
         )
         for leaf, gradient in zip(("logp", "entropy"), grown, strict=True):
             for at, token in batch.tokens.items():
-                wanted = slope(_moved(formula, batch, at, whole=entry.whole), token, leaf)
-                assert math.isclose(gradient[at].item(), wanted, rel_tol=1e-4, abs_tol=1e-6), (
-                    f"batch {seed}, token {at}: slope in {leaf} is {gradient[at].item()}, not {wanted}"
+                steep = slope(_moved(formula, batch, at, whole=entry.whole), token, leaf)
+                assert math.isclose(gradient[at].item(), steep, rel_tol=1e-4, abs_tol=1e-6), (
+                    f"batch {seed}, token {at}: slope in {leaf} is {gradient[at].item()}, not {steep}"
                 )
+
+
+def _options(part: Any) -> Mapping[str, Any]:
+    return part.keywords
 
 
 def _moved(
@@ -237,6 +275,8 @@ def reduce_law(name: str, part: Callable[..., Any], formula: Callable[..., Any])
         rng = random.Random(f"reduce {seed}")
         owner = [0, 1, 1, 3, 4]
         turns = [sorted(rng.choice([-1, 0, 1, 2]) for _ in range(rng.randint(1, 6))) for _ in owner]
+        if seed == 0:  # a single token
+            owner, turns = [2], [[-1, 1]]
         tokens = {(r, t): (owner[r], k) for r, row in enumerate(turns) for t, k in enumerate(row) if k >= 0}
         found, expected = part(row_mask(turns, owner)), formula(tokens) if tokens else {}
         for r in range(found.shape[0]):
@@ -263,21 +303,41 @@ def plays(seed: int) -> tuple[list[Any], list[Played]]:
                 paid[name] = [round(rng.uniform(-0.3, 1), 3) for _ in range(n)]
         q = [rng.uniform(0, 1) for _ in range(n)]
         last = {"entities": rng.choice([0.0, 0.25, 0.75]), "named": rng.choice([0.0, 0.5, 1.0])}
-        details: list[dict[str, Any]] = [{} for _ in range(n - 1)] + [
-            {**last, "malformed": rng.random() < 0.2}
-        ]
+        said: dict[str, Any] = {} if end.truncated else {**last, "malformed": rng.random() < 0.2}
+        details: list[dict[str, Any]] = [*({} for _ in range(n - 1)), said]
         made = episode(
             paid["outcome"], parts={k: v for k, v in paid.items() if k != "outcome"}, details=details, end=end
         )
-        episodes.append(with_signals(made, [{"principle": x, "standing": 2 * x} for x in q]))
+        told = with_signals(made, [{"principle": x, "standing": 2 * x} for x in q])
+        lacking = (
+            {"progress": rng.randrange(n), "cost": rng.randrange(n)} if n > 1 and rng.random() < 0.4 else {}
+        )
+        for name, k in lacking.items():
+            if name in paid:
+                paid[name][k] = 0.0
+        episodes.append(
+            replace_turns(
+                told, lambda turns, gone=lacking: [_without(t, gone, k) for k, t in enumerate(turns)]
+            )
+        )
         plain.append(Played(paid, q, details, solved))
     return episodes, plain
+
+
+def _without(turn: Turn, gone: Mapping[str, int], k: int) -> Turn:
+    """The turn without the reward components that it lacks."""
+    rewards = {name: x for name, x in turn.rewards.items() if gone.get(name) != k}
+    return dataclasses.replace(turn, rewards=rewards, reward=float(sum(rewards.values())))
 
 
 def reward_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
     for seed in range(40):
         episodes, plain = plays(seed)
-        found = [[turn.reward for turn in e.trajectory.turns] for e in part(episodes)]
+        changed = part(episodes)
+        if "component" in _options(part):
+            named = {part_name for e in changed for turn in e.trajectory.turns for part_name in turn.rewards}
+            assert _options(part)["component"] in named
+        found = [[turn.reward for turn in e.trajectory.turns] for e in changed]
         for i, (given, expected) in enumerate(zip(found, formula(plain), strict=True)):
             for k, (a, b) in enumerate(zip(given, expected, strict=True)):
                 agree(a, b, f"group {seed}, episode {i}, turn {k}")

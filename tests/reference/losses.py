@@ -55,7 +55,7 @@ def entropy(now: Token, then: Token) -> float:
 
 def kl_estimates(token: Token) -> dict[str, float]:
     x = min(20.0, max(-20.0, token.logp - token.reference))
-    return {"k1": min(x, 10.0), "k2": min(x * x / 2, 10.0), "k3": min(exp(-x) + x - 1, 10.0)}
+    return {"k1": max(-10.0, min(x, 10.0)), "k2": min(x * x / 2, 10.0), "k3": min(exp(-x) + x - 1, 10.0)}
 
 
 @reference("loss", "kl", estimator=["k1", "k2"])
@@ -106,6 +106,50 @@ def disco(
         hard = temperature * log(mean([exp(x / temperature) for x in bad])) if bad else 0.0
         margins.append(mean(good) - hard if good and bad else 0.0)
     return -mean(margins) + penalty * max(0.0, gap(then) - limit) * gap(now)
+
+
+# --- what losses show ----------------------------------------------------------------------------------------
+
+
+def kl_old(batch: Batch) -> float:
+    return mean([exp(t.logp - t.old) - 1 - (t.logp - t.old) for t in batch.tokens.values()])
+
+
+def clip_metrics(
+    batch: Batch, low: float = 0.2, high: float = 0.2, dual: float | None = 3.0
+) -> dict[str, float]:
+    every = [(exp(t.logp - t.old), t.advantage) for t in batch.tokens.values()]
+    found = {
+        "clip_low": mean([float(A < 0 and ratio < 1 - low) for ratio, A in every]),
+        "clip_high": mean([float(A > 0 and ratio > 1 + high) for ratio, A in every]),
+        "kl_old": kl_old(batch),
+    }
+    if dual is not None:
+        found["clip_dual"] = mean([float(A < 0 and ratio > dual) for ratio, A in every])
+    return found
+
+
+def held(batch: Batch, share: float = 0.002, coefficient: float = 1.0) -> dict[str, float]:
+    count = len(batch.tokens)
+    return {"cov_held": max(1, int(share * count)) / count, "kl_old": kl_old(batch)}
+
+
+def step(batch: Batch, **options: Any) -> dict[str, float]:
+    gap = mean([t.old - t.logp for t in batch.tokens.values()])
+    plain = disco(batch, batch, **{**options, "penalty": 0.0})
+    return {"disco_margin": -plain, "kl_step": gap}
+
+
+METRICS: dict[str, Callable[..., dict[str, float]]] = {
+    "clip": clip_metrics,
+    "kl_cov": held,
+    "disco": step,
+    "entropy": lambda batch: {"entropy": mean([t.entropy for t in batch.tokens.values()])},
+    "kl": lambda batch, estimator="k3": {
+        "kl_reference": mean([kl_estimates(t)["k3"] for t in batch.tokens.values()])
+    },
+}
+"""By loss."""
 
 
 # --- denominators: the weight of each token -----------------------------------------------------------------

@@ -16,6 +16,8 @@ from turnwise.trainers.core import TokenView, TurnBatch
 
 Rows: TypeAlias = list[list[float]]
 
+JUNK = -7.0
+"""What stands where there is no turn and no sampled token: nothing may read it."""
 KINDS = ["outcome"] * 4 + ["dense"] * 4 + ["sparse"] * 3 + ["none", "equal"]
 
 OF_TURNS = {  # name → the least and the most of it
@@ -67,8 +69,8 @@ class Ragged:
             mask_BK=padded([[1.0] * len(row) for row in self.rewards]).bool(),
             group_B=torch.tensor(self.group),
             truncated_B=torch.tensor(self.truncated),
-            state_BK=padded(self.states).long(),
-            signals={name: padded(rows) for name, rows in self.turns.items()}
+            state_BK=padded(self.states, fill=JUNK).long(),
+            signals={name: padded(rows, fill=JUNK) for name, rows in self.turns.items()}
             | {name: torch.tensor(x, dtype=torch.float64) for name, x in self.whole.items()},
             tokens=self._view(),
         )
@@ -92,21 +94,23 @@ class Ragged:
                 rows[-1] += [(b, -1, 0), *((b, k, n) for n in range(len(turn)))]
 
         def of(read: dict[str, list[Rows]], name: str) -> torch.Tensor:
-            return padded([[0.0 if k < 0 else read[name][b][k][n] for b, k, n in row] for row in rows])
+            of_rows = [[JUNK if k < 0 else read[name][b][k][n] for b, k, n in row] for row in rows]
+            return padded(of_rows, fill=JUNK)
 
         turn_RT = padded([[float(k) for _, k, _ in row] for row in rows], fill=-1).long()
         return TokenView(
             token_RT=of({"ids": self.ids}, "ids").long(),  # pyright: ignore[reportArgumentType]
             mask_RT=turn_RT >= 0,
             turn_RT=turn_RT,
-            trajectory_R=torch.tensor([row[0][0] for row in rows]),
+            trajectory_R=torch.tensor([row[0][0] for row in rows], dtype=torch.long),
             signals={name: of(self.tokens, name) for name in self.tokens},
         )
 
 
 def padded(rows: Rows | list[list[int]], fill: float = 0.0) -> torch.Tensor:
-    width = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], dtype=torch.float64)
+    width = max((len(row) for row in rows), default=0)
+    full = [[*row, *[fill] * (width - len(row))] for row in rows]
+    return torch.tensor(full, dtype=torch.float64).reshape(len(rows), width)
 
 
 def ragged(seed: int) -> Ragged:
@@ -124,9 +128,11 @@ def ragged(seed: int) -> Ragged:
             [10 * g, *(10 * g + rng.randint(0, 2) for _ in range(n - 1))]
             for g, n in zip(group, lengths, strict=True)
         ],
-        ids=[[[rng.randint(1, 3) for _ in range(rng.randint(1, 4))] for _ in range(n)] for n in lengths],
+        ids=[[[rng.randint(0, 2) for _ in range(rng.randint(1, 4))] for _ in range(n)] for n in lengths],
     )
     _measure(rng, found)
+    if seed in EDGES:
+        EDGES[seed](found)
     return found
 
 
@@ -183,3 +189,64 @@ def _grown(found: Ragged) -> tuple[Rows, Rows]:
 def _of_groups(rng: random.Random, group: list[int], low: float, high: float) -> list[float]:
     of = {g: rng.uniform(low, high) for g in sorted(set(group))}
     return [of[g] for g in group]
+
+
+def _sure(found: Ragged) -> None:
+    """One group is without any entropy, the others have it unequally."""
+    for i, row in enumerate(found.turns["entropy"]):
+        scale = 0.0 if found.group[i] == 0 else 10.0 if i % 3 == 0 else 0.1
+        found.turns["entropy"][i] = [scale * x for x in row]
+
+
+def _alike(found: Ragged) -> None:
+    """Nothing differs: entropies, returns, what was said."""
+    found.turns["entropy"] = [[0.5] * len(row) for row in found.rewards]
+    found.rewards = [[0.0] * (len(row) - 1) + [0.5 + 3e-8 * i] for i, row in enumerate(found.rewards)]
+    found.states = [
+        [10 * g + k for k in range(len(row))] for g, row in zip(found.group, found.rewards, strict=True)
+    ]
+    found.turns["logp"] = [[-0.125 * n for n in row] for row in found.turns["tokens"]]
+    found.turns["matched"] = [[0.0] * len(row) for row in found.rewards]
+    found.turns["progress"] = found.turns["implicit"] = [[0.0] * len(row) for row in found.rewards]
+    found.whole["past_std"] = [0.0] * len(found)
+    found.tokens["token_implicit"] = [[[0.0] * len(turn) for turn in row] for row in found.ids]
+
+
+def _extreme(found: Ragged) -> None:
+    """Returns far above 1 and below 0, values beyond [0, 1], everyone on the same way but for the start."""
+    found.states = [
+        [10 * g + (9 if k == 0 and i % 3 == 0 else k) for k in range(len(row))]
+        for i, (g, row) in enumerate(zip(found.group, found.rewards, strict=True))
+    ]
+    found.rewards = [
+        [(3.0 if i % 2 else -2.0) * (x + 0.1) for x in row] for i, row in enumerate(found.rewards)
+    ]
+    found.turns["value"] = [[3 * x - 1 for x in row] for row in found.turns["value"]]
+
+
+def _solved(found: Ragged) -> None:
+    """Outcomes of 0 and 1, and of the smallest success that a rule is told, up to rounding."""
+    found.rewards = [
+        [0.0] * (len(row) - 1) + [(0.0, 1.0 - 1e-7, 0.4 - 1e-7)[i % 3]] for i, row in enumerate(found.rewards)
+    ]
+
+
+def _single(found: Ragged) -> None:
+    """Every trajectory is one turn of one token."""
+    for rows in (found.rewards, found.states, found.ids, *found.turns.values(), *found.tokens.values()):
+        rows[:] = [row[:1] for row in rows]  # pyright: ignore
+    found.ids = [[row[0][:1]] for row in found.ids]
+    found.tokens = {name: [[row[0][:1]] for row in rows] for name, rows in found.tokens.items()}
+    found.turns["tokens"] = [[1.0] for _ in found.rewards]
+
+
+def _lonely(found: Ragged) -> None:
+    """One trajectory of one turn of one token is the whole batch."""
+    _single(found)
+    signals = (*found.turns.values(), *found.whole.values(), *found.tokens.values())
+    for each in (found.rewards, found.group, found.truncated, found.states, found.ids, *signals):
+        del each[1:]
+
+
+EDGES = {5: _sure, 6: _alike, 7: _extreme, 8: _solved, 9: _single, 10: _lonely}
+"""Batches in which something is at its edge."""

@@ -45,7 +45,7 @@ def ear(r: Ragged, A: Units, cap: float = 2.0) -> Units:
 
     def of(a: float, i: int, k: int) -> float:
         average = mean([H[j] for j in r.peers(i)])
-        factor = min(2.0, max(0.0, 1 + (average - H[i]) / average))
+        factor = min(2.0, max(0.0, 1 + (average - H[i]) / average)) if average > 0 else 1.0
         return min(cap, max(-cap, a * factor))
 
     return each(A, of)
@@ -55,7 +55,10 @@ def ear(r: Ragged, A: Units, cap: float = 2.0) -> Units:
 def empg(r: Ragged, A: Units, sharpness: float = 1.0, clarity: float = 0.1) -> Units:
     every = [h for row in r.turns["entropy"] for h in row]
     low, high = min(every), max(every)
-    sure = [[exp(-sharpness * (h - low) / (high - low)) for h in row] for row in r.turns["entropy"]]
+    sure = [
+        [exp(-sharpness * (h - low) / (high - low)) if high > low else 1.0 for h in row]
+        for row in r.turns["entropy"]
+    ]
     average = mean([g for row in sure for g in row])
     found = each(
         A,
@@ -186,7 +189,7 @@ def grpo_lambda(r: Ragged, A: Units, lam: float = 0.9, floor: float | None = Non
 @reference("shape", "tempflow", tokens="either")
 def tempflow(r: Ragged, A: Units) -> Units:
     H = r.turns["entropy"]
-    return each(A, lambda a, i, k: a * H[i][k] / mean(H[i]))
+    return each(A, lambda a, i, k: a * H[i][k] / mean(H[i]) if any(H[i]) else a)
 
 
 @reference("shape", "tp_grpo", tokens="either", alpha=[0.3], success=[0.4])

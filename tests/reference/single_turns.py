@@ -47,7 +47,7 @@ def rebn(r: Ragged, discount: float = 0.9, std: str = "population") -> Rows:
     G = [to_go(row, discount) for row in r.rewards]
     every = flat(G)
     squares = sum((x - mean(every)) ** 2 for x in every)
-    spread = sqrt(squares / (len(every) if std == "population" else len(every) - 1))
+    spread = sqrt(squares / (len(every) if std == "population" else max(1, len(every) - 1)))
     return each_turn(r, lambda i, k: (G[i][k] - mean(every)) / (spread + 1e-9))
 
 
@@ -161,7 +161,7 @@ def istar(r: Ragged, weight: float = 1.0) -> Rows:
         peers = [r.returns[j] for j in others(r, i)]
         if not peers:
             return 0.0
-        return r.returns[i] - mean(peers) + weight * (said[i][k] / most - mean(rest))
+        return r.returns[i] - mean(peers) + weight * (said[i][k] / most - (mean(rest) if rest else 0.0))
 
     return each_turn(r, of)
 

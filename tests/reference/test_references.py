@@ -14,7 +14,7 @@ import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401
 import trees  # noqa: F401
-from law import KINDS, check, options_of, variants
+from law import KINDS, check, law_of_the_empty, options_of, variants
 from plain import REFERENCES
 
 from turnwise.registry import components
@@ -41,3 +41,10 @@ def test_every_option_is_varied(part: tuple[str, str]) -> None:
 
 def test_nothing_is_left_behind() -> None:
     assert set(REFERENCES) == set(PARTS), "a reference of a part that is gone"
+
+
+@pytest.mark.parametrize(
+    "part", [part for part in PARTS if part[0] in ("credit", "filter", "shape")], ids="-".join
+)
+def test_a_trajectory_without_turns_breaks_nothing(part: tuple[str, str]) -> None:
+    law_of_the_empty(*part)

@@ -74,7 +74,7 @@ def tree(r: Ragged) -> Rows:
         branched = [j for j in apart if k > 0 and share(i, j, k - 1)]
         against = branched or apart
         if not against:
-            return 0.0
+            return w[i] * G[i][k] if others(r, i) else 0.0
         total = sum(w[j] for j in against)
         return w[i] * (G[i][k] - sum(w[j] * (G[j][k] if k < len(G[j]) else 0.0) for j in against) / total)
 

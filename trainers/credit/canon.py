@@ -38,7 +38,7 @@ def canon(batch: TurnBatch, *, inter: float = 1.0, longer: float = 1.0) -> Tenso
     shorter_B = ((length_B[None, :] < length_B[:, None]) & peers_BB).sum(1)
     equal_B = ((length_B[None, :] == length_B[:, None]) & peers_BB).sum(1)
     half_B = group_size(group_B) // 2
-    low_B = ((half_B - shorter_B) / equal_B).clamp(0, 1).to(R_B.dtype)  # how much of it is in the short half
+    low_B = ((half_B - shorter_B).to(R_B.dtype) / equal_B).clamp(0, 1)  # how much of it is in the short half
     mean_low_B = group_sum(low_B * R_B, group_B) / group_sum(low_B, group_B).clamp(min=1)
     high_B = 1 - low_B
     mean_high_B = group_sum(high_B * R_B, group_B) / group_sum(high_B, group_B).clamp(min=1)

@@ -15,7 +15,8 @@ def tree(batch: TurnBatch) -> Tensor:
     A_{i,k} = w_i·(G_{i,k} − b_{i,k}). Leaves that share turn k carry one sample of it, so none of them may stand
     against another: b is the w-weighted mean of G_{j,k} over the leaves that do not share it; where the
     strategy branched at k, over those of them that share turn k − 1, which are other answers to the very
-    same state. A leaf that has ended counts as G = 0.
+    same state. A leaf that has ended counts as G = 0. Where all others share
+    turn k nothing is subtracted; a group of one gets 0.
 
     Ours, for the strategy ``tree``. Unbiased where the branching turns are fixed: w undoes the branching, so
     that the leaves weigh as the policy would have played them, and b does not depend on the action a_{i,k}.
@@ -31,6 +32,8 @@ def tree(batch: TurnBatch) -> Tensor:
     [[0.5, 1.0], [-0.5, -1.0], [0.0, 0.0]]
     """
     mask_BK, edge_BK = batch.mask_BK, signal(batch, "edge") * batch.mask_BK
+    if not mask_BK.any():
+        return torch.zeros_like(batch.reward_BK)
     weight_BK = signal(batch, "leaf_weight") * mask_BK
     weight_B = weight_BK[:, 0]
     G_BK = returns_to_go(batch)
