@@ -24,7 +24,11 @@ from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode, row_mask, token_batch, whole_batch
 
 KINDS = ("reward", "credit", "filter", "shape", "correction", "loss", "reduce")
-BATCHES = range(11)
+BATCHES = (
+    *range(11),
+    60,
+    81,
+)  # the last two have ends of trajectories whose numbers could be taken for states
 CLOSE = 1e-8
 
 
@@ -92,6 +96,11 @@ def units(r: Ragged, seed: int, *, tokens: bool) -> list[list[list[float]]]:
     """Advantages of both signs, some of them 0 or equal, a whole group of nothing now and then."""
     rng = random.Random(f"units {seed} {tokens}")
     quiet = rng.choice([None, 0, 1]) if seed < 5 else None
+    if seed in (12, 13):  # a success and a failure
+        return [
+            [[1.0 - 2 * (i % 2)] * (len(turn) if tokens else 1) for turn in row]
+            for i, row in enumerate(r.ids)
+        ]
     size = [rng.choice([0.02, 1.0]) for _ in r.rewards]
     return [
         [

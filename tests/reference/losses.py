@@ -163,7 +163,7 @@ def token_mean(tokens: Tokens) -> dict[tuple[int, int], float]:
     return {at: 1 / len(tokens) for at in tokens}
 
 
-@reference("reduce", "fixed_length", length=[3])
+@reference("reduce", "fixed_length", length=[3, 1])
 def fixed_length(tokens: Tokens, length: int = 256) -> dict[tuple[int, int], float]:
     return {at: 1 / (len({b for b, _ in tokens.values()}) * length) for at in tokens}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -93,13 +93,13 @@ class Ragged:
                     rows.append([])
                 rows[-1] += [(b, -1, 0), *((b, k, n) for n in range(len(turn)))]
 
-        def of(read: dict[str, list[Rows]], name: str) -> torch.Tensor:
+        def of(read: dict[str, Any], name: str) -> torch.Tensor:
             of_rows = [[JUNK if k < 0 else read[name][b][k][n] for b, k, n in row] for row in rows]
             return padded(of_rows, fill=JUNK)
 
         turn_RT = padded([[float(k) for _, k, _ in row] for row in rows], fill=-1).long()
         return TokenView(
-            token_RT=of({"ids": self.ids}, "ids").long(),  # pyright: ignore[reportArgumentType]
+            token_RT=of({"ids": self.ids}, "ids").long(),
             mask_RT=turn_RT >= 0,
             turn_RT=turn_RT,
             trajectory_R=torch.tensor([row[0][0] for row in rows], dtype=torch.long),
@@ -191,8 +191,16 @@ def _of_groups(rng: random.Random, group: list[int], low: float, high: float) ->
     return [of[g] for g in group]
 
 
+def _of_turns(found: Ragged) -> list[list[list[Any]]]:
+    """All that has a row for each trajectory and in it something for each turn."""
+    return [found.rewards, found.states, found.ids, *found.turns.values(), *found.tokens.values()]
+
+
 def _sure(found: Ragged) -> None:
-    """One group is without any entropy, the others have it unequally."""
+    """One group is without any entropy, the others have it unequally; one trajectory ends where others go on."""
+    for rows in _of_turns(found):
+        rows[2] = rows[2][:1]
+    found.states[0][:2], found.states[1][:2], found.states[2] = [0, -20], [0, 2], [0]
     for i, row in enumerate(found.turns["entropy"]):
         scale = 0.0 if found.group[i] == 0 else 10.0 if i % 3 == 0 else 0.1
         found.turns["entropy"][i] = [scale * x for x in row]
@@ -203,7 +211,8 @@ def _alike(found: Ragged) -> None:
     found.turns["entropy"] = [[0.5] * len(row) for row in found.rewards]
     found.rewards = [[0.0] * (len(row) - 1) + [0.5 + 3e-8 * i] for i, row in enumerate(found.rewards)]
     found.states = [
-        [10 * g + k for k in range(len(row))] for g, row in zip(found.group, found.rewards, strict=True)
+        [10 * g + (9 if k == 0 and i == 4 else k) for k in range(len(row))]
+        for i, (g, row) in enumerate(zip(found.group, found.rewards, strict=True))
     ]
     found.turns["logp"] = [[-0.125 * n for n in row] for row in found.turns["tokens"]]
     found.turns["matched"] = [[0.0] * len(row) for row in found.rewards]
@@ -225,7 +234,9 @@ def _extreme(found: Ragged) -> None:
 
 
 def _solved(found: Ragged) -> None:
-    """Outcomes of 0 and 1, and of the smallest success that a rule is told, up to rounding."""
+    """Outcomes of 0 and 1, and of the smallest success that a rule is told, up to rounding; two states."""
+    rng = random.Random("solved")
+    found.states = [[rng.randint(0, 1) for _ in row] for row in found.rewards]
     found.rewards = [
         [0.0] * (len(row) - 1) + [(0.0, 1.0 - 1e-7, 0.4 - 1e-7)[i % 3]] for i, row in enumerate(found.rewards)
     ]
@@ -233,20 +244,75 @@ def _solved(found: Ragged) -> None:
 
 def _single(found: Ragged) -> None:
     """Every trajectory is one turn of one token."""
-    for rows in (found.rewards, found.states, found.ids, *found.turns.values(), *found.tokens.values()):
-        rows[:] = [row[:1] for row in rows]  # pyright: ignore
+    for rows in _of_turns(found):
+        rows[:] = [row[:1] for row in rows]
     found.ids = [[row[0][:1]] for row in found.ids]
     found.tokens = {name: [[row[0][:1]] for row in rows] for name, rows in found.tokens.items()}
     found.turns["tokens"] = [[1.0] for _ in found.rewards]
+    found.turns["wrong"] = [[float(i % 2 == 0)] for i in range(len(found))]
 
 
 def _lonely(found: Ragged) -> None:
     """One trajectory of one turn of one token is the whole batch."""
     _single(found)
+    found.rewards[0] = [0.5]
+    _first(found, 1)
+
+
+def _first(found: Ragged, count: int) -> None:
+    """Only so many trajectories."""
     signals = (*found.turns.values(), *found.whole.values(), *found.tokens.values())
     for each in (found.rewards, found.group, found.truncated, found.states, found.ids, *signals):
-        del each[1:]
+        del each[count:]
 
 
-EDGES = {5: _sure, 6: _alike, 7: _extreme, 8: _solved, 9: _single, 10: _lonely}
+def _pair(found: Ragged) -> None:
+    """Two trajectories of one turn of one token."""
+    _single(found)
+    found.rewards[:2], found.group[:2] = [[0.5], [1.0]], [0, 0]
+    _first(found, 2)
+
+
+def _crossing(found: Ragged) -> None:
+    """Two trajectories whose tokens are the same at other places and turns, which must not be taken for conflicts."""
+    _first(found, 2)
+    found.group[:] = [0, 0]
+    found.ids = [[[0, 0, 1, 2], [0, 1]], [[0, 0, 2, 2], [1, 1]]]
+    _resize(found)
+
+
+def _apart(found: Ragged) -> None:
+    """Two tasks of one trajectory each, one of them with many turns, and the same token throughout."""
+    _first(found, 2)
+    found.group[:] = [0, 1]
+    found.ids = [[[1], [1], [1], [1], [1]], [[1], [1]]]
+    _resize(found)
+
+
+def _resize(found: Ragged) -> None:
+    """Everything of turns and tokens as many times as there are turns and tokens; outcomes 1 and 0."""
+    several: list[list[list[Any]]] = [found.rewards, found.states, *found.turns.values()]
+    for rows in several:
+        rows[:] = [
+            [row[k % len(row)] for k in range(len(said))] for row, said in zip(rows, found.ids, strict=True)
+        ]
+    found.rewards = [[0.0] * (len(row) - 1) + [float(i == 0)] for i, row in enumerate(found.rewards)]
+    found.turns["tokens"] = [[float(len(turn)) for turn in row] for row in found.ids]
+    found.tokens = {
+        name: [[[rows[b][0][0]] * len(turn) for turn in row] for b, row in enumerate(found.ids)]
+        for name, rows in found.tokens.items()
+    }
+
+
+EDGES = {
+    5: _sure,
+    6: _alike,
+    7: _extreme,
+    8: _solved,
+    9: _single,
+    10: _lonely,
+    11: _pair,
+    12: _crossing,
+    13: _apart,
+}
 """Batches in which something is at its edge."""
