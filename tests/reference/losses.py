@@ -48,6 +48,11 @@ def clip(now: Token, then: Token, low: float = 0.2, high: float = 0.2, dual: flo
     return min(loss, -dual * A) if A < 0 and dual is not None else loss
 
 
+@reference("loss", "nll")
+def nll(now: Token, then: Token) -> float:
+    return -now.advantage * now.logp
+
+
 @reference("loss", "entropy")
 def entropy(now: Token, then: Token) -> float:
     return -now.entropy
@@ -144,6 +149,7 @@ METRICS: dict[str, Callable[..., dict[str, float]]] = {
     "clip": clip_metrics,
     "kl_cov": held,
     "disco": step,
+    "nll": lambda batch: {"nll": mean([-t.logp for t in batch.tokens.values()])},
     "entropy": lambda batch: {"entropy": mean([t.entropy for t in batch.tokens.values()])},
     "kl": lambda batch, estimator="k3": {
         "kl_reference": mean([kl_estimates(t)["k3"] for t in batch.tokens.values()])

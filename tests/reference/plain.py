@@ -13,6 +13,13 @@ from ragged import Ragged, Rows
 
 References = dict[tuple[str, str], "Reference"]
 REFERENCES: References = {}
+WITHOUT = {
+    (
+        "loss",
+        "distill",
+    ): "it reads a teacher's likeliest tokens, which these batches lack; its example is worked by hand"
+}
+"""Parts that are not compared with a formula, and why."""
 
 
 class Reference(NamedTuple):
