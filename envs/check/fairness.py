@@ -55,7 +55,9 @@ class Fairness(NamedTuple):
 
     suite: str
     tasks: int  # of the test split, that each agent played
-    floor: float  # the most that an agent without understanding may solve, as the environment declares it
+    most_trivial: (
+        float  # the most that an agent without understanding may solve, as the environment declares it
+    )
     silence: AgentResult
     words: Mapping[str, AgentResult]  # agents that say one word
     keyword: AgentResult
@@ -75,8 +77,10 @@ class Fairness(NamedTuple):
         found: list[str] = []
         trivial = {"silence": self.silence, **{repr(w): got for w, got in self.words.items()}}
         for name, got in {**trivial, "the keyword agent": self.keyword}.items():
-            if self._least(got) > self.floor:
-                found.append(f"{name} solves {got.success:.2f}, more than the floor of {self.floor:.2f}")
+            if self._least(got) > self.most_trivial:
+                found.append(
+                    f"{name} solves {got.success:.2f}, more than the floor of {self.most_trivial:.2f}"
+                )
         if self.is_demanding and self._least(self.scan) > SCAN_MOST:
             found.append(
                 f"the scan without a model solves {self.scan.success:.2f}, more than {SCAN_MOST:.2f}"
@@ -154,7 +158,7 @@ def fairness(suite: Suite, *, tasks: int = 60, reworded: Path | None = None) -> 
         return Fairness(
             suite.name,
             tasks=tasks,
-            floor=cls.max_trivial_scores.get(suite.name, cls.max_trivial_score),
+            most_trivial=cls.max_trivial_scores.get(suite.name, cls.max_trivial_score),
             silence=result("null", of_script(baselines.null)),
             words=words,
             keyword=result("keyword", rivals.keyword),
@@ -173,7 +177,7 @@ def table_row(row: Fairness) -> dict[str, str]:
     other = row.reworded
     return {
         "suite": row.suite,
-        "floor": f"{row.floor:.2f}",
+        "floor": f"{row.most_trivial:.2f}",
         "silence": _shown(row.silence),
         "one word": f"{_shown(row.words[best])} {best!r}",
         "keyword": _shown(row.keyword),

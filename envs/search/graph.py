@@ -65,7 +65,7 @@ class Edition:
     year: int
 
 
-class Report(NamedTuple):
+class SourceReport(NamedTuple):
     """What a source tells of a disputed fact. Of the sources of a fact the weightiest one is right."""
 
     entity: int
@@ -179,7 +179,7 @@ class WorldGraph:
         """Whether sources contradict each other about this fact, which the entity's own page then does not tell."""
         return (entity, relation.name) in self._disputed
 
-    def reports_on(self, dispute: int) -> list[Report]:
+    def reports_on(self, dispute: int) -> list[SourceReport]:
         """What the sources tell of disputed fact number ``dispute``, in no order."""
         entity, relation = self.disputes[dispute]
         right, rng = self.target(entity, relation), derive_rng(self.spec.seed, "reports", dispute)
@@ -192,7 +192,7 @@ class WorldGraph:
             zip(kinds, written, strict=True), key=lambda one: (WEIGHTS[one[0]], one[1]), reverse=True
         )
         found = [
-            Report(entity, relation, value, kind, year)
+            SourceReport(entity, relation, value, kind, year)
             for (kind, year), value in zip(told, (right, *wrong), strict=True)
         ]
         rng.shuffle(found)

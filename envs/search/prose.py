@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from turnwise.envs.search.graph import Report, WorldGraph
+from turnwise.envs.search.graph import SourceReport, WorldGraph
 from turnwise.envs.search.schema import BY_NAME, YEAR_OF, Relation
 
 _MOST_ROWS = 12
@@ -84,7 +84,7 @@ def interspersed(facts: Sequence[str], lines: Sequence[str], dice: Random) -> It
         yield (left if dice.random() * (len(left) + len(right)) < len(left) else right).pop(0)
 
 
-def source_title(graph: WorldGraph, report: Report, number: int) -> str:
+def source_title(graph: WorldGraph, report: SourceReport, number: int) -> str:
     """What a source is called.
 
     >>> from turnwise.envs.search.graph import WorldSpec
