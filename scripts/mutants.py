@@ -395,7 +395,8 @@ def main() -> None:
     found = report(chosen)
     if given.write:
         if given.parts and REPORT.is_file():
-            found["parts"] = {**json.loads(REPORT.read_text("utf-8"))["parts"], **found["parts"]}
+            kept = json.loads(REPORT.read_text("utf-8"))  # with the time of the last whole run
+            found = {**kept, "parts": {**kept["parts"], **found["parts"]}}
         REPORT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
         PAGE.write_text(page(found), "utf-8")
     if any(row["unexplained"] for row in found["parts"].values()):
