@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from turnwise.registry import components
 from turnwise.trainers.recipe.explain import WIDTH, explain, explain_recipe
 from turnwise.trainers.recipe.load import load_recipe, recipe_names
-from turnwise.trainers.recipe.schema import LossPart, Part
+from turnwise.trainers.recipe.part import LossPart, Part
 
 SINGLE = ("reward", "filter", "credit", "correction", "reduce")
 

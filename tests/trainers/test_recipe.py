@@ -16,7 +16,8 @@ from turnwise.registry import component, components
 from turnwise.trainers.recipe.docs import recipe_docs
 from turnwise.trainers.recipe.load import check_recipe, load_recipe, recipe_names
 from turnwise.trainers.recipe.no_effect import drops_everything, gives_nothing_alone, idle_options
-from turnwise.trainers.recipe.schema import LossPart, Optimizer, Part
+from turnwise.trainers.recipe.part import LossPart, Part
+from turnwise.trainers.recipe.schema import Optimizer
 from turnwise.trainers.signal.choose import measurable
 
 BASE: dict[str, Any] = {"suite": "shop/quick", "model": {"path": "x"}}

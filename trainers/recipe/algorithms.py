@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, get_args
 
 from turnwise.errors import RecipeError
 from turnwise.trainers.recipe.no_effect import idle_options
-from turnwise.trainers.recipe.schema import Part, Recipe, plain
+from turnwise.trainers.recipe.part import Part
+from turnwise.trainers.recipe.schema import Recipe, plain
 
 
 class Algorithm(NamedTuple):

@@ -21,8 +21,9 @@ from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
+from turnwise.trainers.recipe.part import GuidePart, LossPart, Part
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
-from turnwise.trainers.recipe.schema import GuidePart, LossPart, Part, Recipe
+from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.recipe.synonyms import PARTS
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture

@@ -11,8 +11,9 @@ import pydantic
 import yaml
 
 from turnwise.registry import wanted_kind
+from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
-from turnwise.trainers.recipe.schema import Part, Recipe, Section, plain
+from turnwise.trainers.recipe.schema import Recipe, Section, plain
 from turnwise.trainers.recipe.synonyms import SYNONYMS
 from turnwise.trainers.recipe.text import Places
 

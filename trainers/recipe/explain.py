@@ -11,7 +11,8 @@ from typing import Any
 from turnwise.trainers.recipe.algorithms import departures, get_algorithm, shown
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
 from turnwise.trainers.recipe.numbers import number_at
-from turnwise.trainers.recipe.schema import LossPart, Part, Recipe
+from turnwise.trainers.recipe.part import LossPart, Part
+from turnwise.trainers.recipe.schema import Recipe
 
 WIDTH = 110
 

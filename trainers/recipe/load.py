@@ -21,8 +21,9 @@ from turnwise.trainers.recipe.algorithms import Algorithm, expand, get_algorithm
 from turnwise.trainers.recipe.compatible import misfits, missing
 from turnwise.trainers.recipe.errors import explain_invalid, where, without
 from turnwise.trainers.recipe.no_effect import useless
+from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
-from turnwise.trainers.recipe.schema import Optimizer, Part, Recipe, plain
+from turnwise.trainers.recipe.schema import Optimizer, Recipe, plain
 from turnwise.trainers.recipe.text import Places, read_text
 
 __all__ = ["Optimizer", "Recipe", "check_recipe", "load_recipe", "recipe_names"]

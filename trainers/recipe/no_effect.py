@@ -18,8 +18,9 @@ from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
+from turnwise.trainers.recipe.part import LossPart, Part
 from turnwise.trainers.recipe.problems import RecipeProblem
-from turnwise.trainers.recipe.schema import LossPart, Optimizer, Part, Recipe
+from turnwise.trainers.recipe.schema import Optimizer, Recipe
 
 
 def useless(recipe: Recipe) -> Iterator[RecipeProblem]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from turnwise.errors import RecipeError
-from turnwise.trainers.recipe.schema import Part, Recipe, Section
+from turnwise.trainers.recipe.part import Part
+from turnwise.trainers.recipe.schema import Recipe, Section
 
 LIVE = (
     "guide", "judge", "source", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",

@@ -44,7 +44,7 @@ from turnwise.trainers.run.checkpoint import (
     verify,
 )
 from turnwise.trainers.run.circumstances import note_start
-from turnwise.trainers.run.collect import collect, describe, limits_of, log_groups, visits
+from turnwise.trainers.run.collect import CollectedGroups, collect, describe, limits_of, log_groups, visits
 from turnwise.trainers.run.directory import RunDirectory, open_run
 from turnwise.trainers.run.parts import build_parts
 from turnwise.trainers.run.progress import CheckpointEvaluation, RunProgress, TrainingResult, update_line
@@ -53,8 +53,8 @@ from turnwise.trainers.run.schedules import Schedules
 from turnwise.trainers.run.session import TrainingSession, imitation, open_session
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.suites import weighted_mean
-from turnwise.trainers.run.update import update_policy
-from turnwise.trainers.run.vacuous import refuse_more, refuse_unplayed, vacuous
+from turnwise.trainers.run.update import UpdateResult, update_policy
+from turnwise.trainers.run.vacuous import Vacuous, refuse_more, refuse_unplayed, vacuous
 from turnwise.trainers.sampler.mixture import Mixture
 
 Log = Callable[[str], None]
@@ -168,6 +168,14 @@ def _newest(run: RunDirectory, log: Log) -> LoadedCheckpoint | None:
     except RunError as error:
         log(f"{error.cause} The warm start begins anew.")
         return None
+
+
+class _Lesson(NamedTuple):
+    """What an update came to; why it taught nothing, if so; and how long the sources took."""
+
+    result: UpdateResult
+    nothing: Vacuous | None
+    source_seconds: float
 
 
 class Trainer:
@@ -317,26 +325,10 @@ class Trainer:
             self.workers,
         )
         rolled_out = time.monotonic()
-        see = self.session.source_context(self.mixture, self.workers)
-        drawn = [await source.draw(see, update) for source in self.parts.sources]
-        sourced = time.monotonic()
-        result = update_policy(
-            self.session.signal_context(),
-            self.session.signals,
-            self.parts,
-            played.training,
-            seed=recipe.seed,
-            update=update,
-            weights=played.training_weights,
-            drawn=drawn,
-            teaching=self.session.teaching,
-        )
+        result, nothing, source_seconds = await self._learn(recipe, update, played)
         self.session.sampler.seen(update, visits(played, result))
         metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
         learned = time.monotonic()
-        nothing = None
-        if not any(draw.shown or draw.joined for draw in drawn):
-            nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
         log_groups(episode_log, update, played, result)
         self.progress.update = update + 1
         self.progress.tokens += int(metrics["tokens"])
@@ -347,8 +339,8 @@ class Trainer:
         metrics |= self._sync()
         metrics |= {
             "rollout_seconds": rolled_out - began,
-            "source_seconds": sourced - rolled_out,
-            "learn_seconds": learned - sourced,
+            "source_seconds": source_seconds,
+            "learn_seconds": learned - rolled_out - source_seconds,
             **self.schedules.values,
         }
         self.schedules.seen(metrics)
@@ -366,6 +358,28 @@ class Trainer:
         self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
         if nothing is not None and not last:
             refuse_more(nothing, self.progress.vacuous, recipe.rollout.max_vacuous)
+
+    async def _learn(self, recipe: Recipe, update: int, played: CollectedGroups) -> _Lesson:
+        """Learn from what was played, and from what the sources give beside it."""
+        began, session = time.monotonic(), self.session
+        see = session.source_context(self.mixture, self.workers)
+        drawn = [await source.draw(see, update) for source in self.parts.sources]
+        source_seconds = time.monotonic() - began
+        result = update_policy(
+            session.signal_context(),
+            session.signals,
+            self.parts,
+            played.training,
+            seed=recipe.seed,
+            update=update,
+            weights=played.training_weights,
+            drawn=drawn,
+            teaching=session.teaching,
+        )
+        nothing = None
+        if not any(draw.shown or draw.joined for draw in drawn):
+            nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
+        return _Lesson(result, nothing, source_seconds)
 
     def _recipe_at(self, update: int) -> Recipe:
         """The recipe with the numbers that it has for this update, which its parts and the session take."""

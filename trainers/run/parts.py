@@ -9,7 +9,8 @@ from typing import NamedTuple
 from turnwise.trainers.core import Credit, Filter, Judge, Reward, Shape, Stateful
 from turnwise.trainers.guide.core import Guide
 from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
-from turnwise.trainers.recipe.schema import GuidePart, LossPart, Part, Recipe, SourcePart
+from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
+from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.source.core import Source
 from turnwise.trainers.strategy.runner import Strategy
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.trainers.lab.recipe_bias import Composition, ProcessBias, changes_objective, recipe_bias
-from turnwise.trainers.recipe.schema import Part, Recipe, plain
+from turnwise.trainers.recipe.part import Part
+from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.run.parts import build_parts
 
 SEVERAL = ("shape", "loss", "signals", "guide", "source")

@@ -1,0 +1,89 @@
+"""Parts in a recipe: a component by name, with its options and whatever a kind of part says beside."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from turnwise.registry import Component, get_component
+
+
+def _no_bool(value: Any) -> Any:
+    """To Python true is 1, so `updates: yes` would be a single update."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("float_type", "true and false are no numbers")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Count = Annotated[Whole, Field(gt=0)]
+Rate = Annotated[Number, Field(gt=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+class Part(pydantic.BaseModel):
+    """A component by name, with its options."""
+
+    model_config = pydantic.ConfigDict(extra="allow", frozen=True)
+    name: str
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+    def component(self, seam: str) -> Component:
+        return get_component(seam, self.name)
+
+    def needs(self, seam: str) -> frozenset[str]:
+        """The signals that it asks for."""
+        return self.component(seam).needs_with(self.options)
+
+    def build(self, seam: str) -> Callable[..., Any]:
+        """The function with its options fixed; raises RecipeError where they do not fit."""
+        return self.component(seam).build(self.options)
+
+
+class LossPart(Part):
+    """A loss with its weight in the sum."""
+
+    weight: Number = 1.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a function of whole minibatches."""
+        return self.component("loss").whole
+
+    def make(self) -> Callable[..., Any]:
+        """The loss, which is an object where it remembers; raises RecipeError where options do not fit."""
+        built, entry = self.build("loss"), self.component("loss")
+        return built() if inspect.isclass(entry.target) else built
+
+
+class GuidePart(Part):
+    """A guide, and how the tokens that it had a hand in are learned; as all others, if nothing is said."""
+
+    loss: list[LossPart] | None = None
+    correction: Part | None = None
+
+
+class SourcePart(GuidePart):
+    """A source, how its tokens are learned, and their weight; shown ones by ``nll`` if nothing is said."""
+
+    weight: Annotated[Number, Field(gt=0)] = 1.0
+
+
+class TeacherPart(Part):
+    """A teacher, and how many of its likeliest tokens losses are told."""
+
+    top: Annotated[Whole, Field(ge=0)] = 0
