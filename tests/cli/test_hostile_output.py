@@ -34,6 +34,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["check", "test/Hostile-v0", "--tasks", "2"], True),
     (["check", "test/Host\x1b[2Jile-v0", "--debug"], True),
     (["survey", "test/hostile", "--gold", "3", "--baselines", "3", "--tasks", "5"], True),
+    (["fairness", "test/hostile", "--tasks", "2"], True),
     (["play", "test/hostile", *GOLD], True),
     (["play", "test/hostile"], True),
     (["new-env", "bad\x1b[2Jname"], True),

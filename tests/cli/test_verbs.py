@@ -25,8 +25,8 @@ VERBS = [
     "doctor",
     "swe",
 ]
-KINDS = ["sampler", "strategy", "judge", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
-         "sink", "engine", "policy", "dialect", "sandbox"]  # fmt: skip
+KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal", "reward", "credit", "filter", "shape", "correction", "loss", "reduce",
+         "schedule", "sink", "engine", "policy", "dialect", "sandbox"]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)

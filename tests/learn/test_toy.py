@@ -197,7 +197,7 @@ def rule(credit: str) -> Callable[[TurnBatch], Any]:
 
 def pairs() -> Iterator[Any]:
     """Every rule and every loss of tokens in some pair; all pairs in `make test-full`."""
-    losses = [c.name for c in components("loss") if not c.whole]
+    losses = [c.name for c in components("loss") if not c.whole and "teacher_top" not in c.needs]
     for number, credit in enumerate(CREDITS):
         for place, loss in enumerate(losses):
             later = [] if place == number % len(losses) else [pytest.mark.full]

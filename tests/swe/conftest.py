@@ -2,6 +2,8 @@
 
 import pytest
 
+collect_ignore = ["folders"]  # task folders, whose tests are for the agent's work
+
 
 @pytest.fixture(params=["bubblewrap", "docker"])
 def backend(request, working):

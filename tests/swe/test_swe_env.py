@@ -277,7 +277,8 @@ def test_suites_of_made_tasks_are_there_when_the_tasks_are(tmp_path):
     (tmp_path / "swe").mkdir()
     (tmp_path / "swe" / "tasks.jsonl").touch()
     told.append(subprocess.check_output([sys.executable, "-c", names], env=environment, text=True))
-    assert told == ["['swe/small']\n", "['swe/built', 'swe/hidden', 'swe/reviewed', 'swe/small']\n"]
+    always = "['swe/history', 'swe/small']\n"
+    assert told == [always, "['swe/built', 'swe/hidden', 'swe/history', 'swe/reviewed', 'swe/small']\n"]
 
 
 @pytest.mark.docker

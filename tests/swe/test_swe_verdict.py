@@ -47,7 +47,7 @@ import atexit; atexit.register(lambda: None)
 exec("_made = 1")
 _sum = eval("1 + 1")
 _module = __import__("math")
-_here = globals()["_sum"], vars(os)["name"]
+_here = globals()["__name__"], vars(os)["name"]
 _loaded = __import__("sys").modules["os"]
 class _Amount:\\n    def __eq__(self, other): return type(other) is _Amount\\n    def __hash__(self): return 1
 class _Box:\\n    def __bool__(self): return True\\n    def __contains__(self, item): return False
