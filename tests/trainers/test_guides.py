@@ -134,3 +134,18 @@ def test_a_share_of_the_groups_is_helped() -> None:
     assert abs(helped - mean) < 4 * deviation
     with pytest.raises(RecipeError, match=r"share=1.5 is no part of a whole"):
         played_with(prefix, "shop/quick", groups=1, size=1, share=1.5)
+
+
+def test_what_is_shown_is_the_success_without_help() -> None:
+    from turnwise.trainers.run.progress import update_line
+
+    metrics = {
+        "success": 0.9,
+        "success_unguided": 0.25,
+        "informative": 1.0,
+        "tokens_per_second": 1.0,
+        "seconds": 1.0,
+    }
+    assert "success 0.250" in update_line(1, 2, metrics, "")
+    del metrics["success_unguided"]
+    assert "success 0.900" in update_line(1, 2, metrics, "")

@@ -50,6 +50,7 @@ class Panel(NamedTuple):
 PANELS = {
     "reward": Panel("Reward per episode"),
     "success": Panel("Training success", share=True),
+    "success_unguided": Panel("Training success without help", share=True),
     "entropy": Panel("Entropy, nats per token"),
     "kl": Panel("KL to the reference"),
     "clip_fraction": Panel("Clipped tokens", share=True),
@@ -59,7 +60,7 @@ PANELS = {
     "grad_norm": Panel("Gradient norm"),
     "turns": Panel("Turns per episode"),
 }
-_IN_THE_CURVE = {"dev_success", "success"}
+_IN_THE_CURVE = {"dev_success", "success", "success_unguided"}
 
 
 class ReportFigure(NamedTuple):
@@ -231,9 +232,14 @@ def _curve(run: ReportedRun, rl: Sequence[Metrics]) -> Markup | None:
             [row.values["dev_success"] for row in dev],
             intervals if len(intervals) == len(dev) else (),
         ),
-        Series([row.update for row in training], [row.values["success"] for row in training]),
+        Series([row.update for row in training], [_unguided(row) for row in training]),
         markers,
     )
+
+
+def _unguided(row: Metrics) -> float:
+    """The success of training episodes; before guides had a hand in them, where there are any."""
+    return row.values.get("success_unguided", row.values["success"])
 
 
 def _figures(rows: Sequence[Metrics]) -> list[ReportFigure]:

@@ -85,7 +85,7 @@ def update_line(update: int, updates: int, metrics: Mapping[str, Any], nothing: 
     learned = f"entropy {metrics['entropy']:.3f}" if "entropy" in metrics else "entropy –"
     because = f"  nothing was learned: {nothing}" if nothing else ""
     return (
-        f"  update {update:3d}/{updates}  success {metrics['success']:.3f}"
+        f"  update {update:3d}/{updates}  success {metrics.get('success_unguided', metrics['success']):.3f}"
         f"  {learned}  informative groups {metrics['informative']:.2f}"
         f"  {metrics['tokens_per_second']:5.0f} tok/s  {metrics['seconds']:4.1f} s{dev}{because}"
     )
