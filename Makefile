@@ -21,7 +21,7 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(PYTEST) -m "not full"
 	@$(MAKE) --no-print-directory lint
 
-test-fast: install ## what needs no sandbox, browser or vLLM and takes less than ten seconds each
+test-fast: install ## what needs no sandbox, browser or vLLM and takes less than two seconds each
 	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker)"
 
 test-full: sandboxes browser ## all tests and the soaks; what it came to is in benchmarks/tests.json, to be committed

@@ -51,6 +51,7 @@ def test_every_example_is_run() -> None:
     assert sorted([*SAID, "train_in_two_minutes"]) == EXAMPLES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAID)
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     if name == "own_credit_rule":

@@ -165,6 +165,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = turnwise.Environment
 
 
+@pytest.mark.slow
 def test_importing_has_no_side_effects():
     program = (
         "import os, random, signal, sys, warnings, logging\n"

@@ -39,6 +39,7 @@ def test_the_recipe_is_one():
     assert "return_to_go" in explain_recipe(check_recipe(yaml.safe_load(text)))
 
 
+@pytest.mark.slow
 def test_the_evaluation_runs():
     (_, source) = blocks("python")
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)

@@ -106,6 +106,7 @@ with watchdog.guard(0.5), watchdog.limit("step() of x/Slow-v0", 0.5, fatal=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "returncode"),
     [("time.sleep(1000)", watchdog.EXIT_CODE), ("re.match('^(a+)+$', 'a' * 40 + 'b')", -9)],
@@ -122,6 +123,7 @@ def test_c_code_ends_the_process_and_is_named(code: str, returncode: int) -> Non
     assert "<string>" in done.stderr  # the line
 
 
+@pytest.mark.slow
 def test_a_stopped_process_is_not_taken_for_a_hung_one() -> None:
     program = PROGRAM.format("print('on', flush=True); input(); print('done')")
     program = program.replace("0.5, fatal", "1000, fatal")  # the beat alone is tested
@@ -138,6 +140,7 @@ def test_a_stopped_process_is_not_taken_for_a_hung_one() -> None:
     assert (process.returncode, out) == (0, "done\n")
 
 
+@pytest.mark.slow
 def test_interrupts_leave_no_lock_held_and_no_limit_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "POLL_S", 0.0005)
     lock, ended = threading.Lock(), 0
@@ -166,6 +169,7 @@ def test_interrupts_leave_no_lock_held_and_no_limit_behind(monkeypatch: pytest.M
     assert threading.get_ident() not in watchdog._active
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_behind", [False, True], ids=["settled", "in C code"])
 def test_interrupts_do_not_hang_whoever_is_profiled(left_behind: bool) -> None:
     """CPython 3.11 repeats one instruction of a traced thread for as long as an interrupt is pending anywhere."""

@@ -322,6 +322,7 @@ def within_64_bits(record: Record) -> Record:
     return replace(record, episode=episode, update=1, group=None)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(records.map(within_64_bits), max_size=3))
 def test_parquet_takes_any_text(tmp_path_factory, given_records):

@@ -169,6 +169,7 @@ def look(query: str) -> None:
 # --- E8: only the template writes control tokens ------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_family
 @several
 @given(st.data())
@@ -183,6 +184,7 @@ def test_ids_without_forgery_are_those_of_the_template(name: str, data: st.DataO
     assert text_of(name, ids).lstrip(" ") == whole.lstrip(" ")
 
 
+@pytest.mark.slow
 @every_family
 @pytest.mark.parametrize("tools_format", ["auto", "text", "none"])
 @several
@@ -275,6 +277,7 @@ def reply_ids(name: str) -> st.SearchStrategy[tuple[int, ...]]:
     return st.one_of(anything, said, thought, called, cut)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UnicodeWarning")  # the environment says halves of surrogate pairs
 @every_family
 @several

@@ -66,6 +66,7 @@ def as_it_was(path: Path, episodes: list[Episode]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_a_frame_loses_anything_in_silence(tmp_path, episodes):
     """Bits of the header too: a frame that seems to be longer than the file is damage, no torn end."""
     path = written(tmp_path / "e.jsonl.zst", episodes[:3], every=1)

@@ -144,6 +144,7 @@ def test_a_vocabulary_without_room_is_refused() -> None:
         train_tokenizer(TEXTS, vocab_size=200)
 
 
+@pytest.mark.slow
 def test_head_sizes_are_those_of_vllm() -> None:
     attention = pytest.importorskip("vllm.v1.attention.backends.cpu_attn", exc_type=ImportError)
     assert set(HEAD_DIMS) <= set(attention.CPUAttentionBackend.get_supported_head_sizes())

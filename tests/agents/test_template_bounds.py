@@ -46,6 +46,7 @@ def tokenizer(
 
 
 # An interrupt that strikes in a callback of the garbage collector is lost, and is repeated a second later.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_bombs_end_in_time_with_the_templates_name(bomb, monkeypatch):

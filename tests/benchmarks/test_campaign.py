@@ -227,6 +227,7 @@ def test_a_common_start_replaces_the_model_and_the_warm_start(part, plan_file):
     assert (start["updates"], start["seed"], "scratch" in start["model"]) == (0, 0, True)
 
 
+@pytest.mark.slow
 def test_a_plan_whose_recipe_is_refused_stops_and_commits_nothing(plan_file):
     wrong = yaml.safe_load(plan_file.read_text())
     wrong["methods"]["grpo"]["credit"] = "grop"

@@ -241,6 +241,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WRONG)
 def test_what_cannot_be_compared_is_one_clear_error(turnwise, tmp_path, what):
     sources, words = WRONG[what]
@@ -256,6 +257,7 @@ def test_what_cannot_be_compared_is_one_clear_error(turnwise, tmp_path, what):
     assert re.search(words, done.err), done.err
 
 
+@pytest.mark.slow
 def test_page_and_pictures_hold_everything(turnwise, tmp_path):
     run_folder(tmp_path / "a", WEAK)
     run_folder(tmp_path / "b<i>", STRONG, (0.3, 0.6))

@@ -87,6 +87,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_an_environment_that_raises_is_told_with_its_line_and_ends_with_1(flaky):
     done = run(flaky, *EVAL, "--episodes", "20")
     assert done.returncode == 1, done.stderr
@@ -252,6 +253,7 @@ def test_the_weights_of_a_model_are_part_of_its_fingerprint(tmp_path):
     assert fingerprint(f"torch:{tmp_path}") != before
 
 
+@pytest.mark.slow
 def test_an_environment_that_was_changed_is_another_one(flaky):
     first = [*EVAL, "--episodes", "4", "--max-failed", "1", "--out", "out"]
     assert run(flaky, *first).returncode == 0
@@ -306,6 +308,7 @@ def test_what_failed_is_played_again_and_more_can_be_asked_for(flaky):
     assert logged(flaky / "out") == logged(flaky / "whole")
 
 
+@pytest.mark.slow
 def test_deadlines_and_retries_reach_the_rollout(flaky):
     late = ["--env-option", "seconds=0.5", "every=0", "--step-s", "0.05", "--retries", "0"]
     done = run(flaky, *EVAL, "--episodes", "2", *late)

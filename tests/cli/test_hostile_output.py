@@ -118,6 +118,7 @@ def check_clean(said: str, foreign: bool) -> None:
     assert "😃" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "foreign"), CASES)
 def test_no_verb_lets_foreign_text_act_on_the_terminal(tmp_path, arguments, foreign):
     if arguments[0] in ("train", "report"):
@@ -130,6 +131,7 @@ def test_every_verb_is_tried():
     assert {line[0] for line, _ in LINES} == set(VERBS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["eval", "eval --env-workers 1", "play"])
 def test_errors_of_environments(tmp_path, verb):
     name, *flags = verb.split()

@@ -45,6 +45,7 @@ def test_the_second_time_does_nothing(checkout):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_no_network_is_said_with_a_remedy(checkout):
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_FIND_LINKS": "", "PIP_RETRIES": "0"}
     done = run(checkout, **nowhere, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL="")

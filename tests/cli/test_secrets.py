@@ -76,6 +76,7 @@ def search(folder: Path, *texts: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--json"], ["--debug"]])
 @pytest.mark.parametrize("status", [200, 401, 500])
 def test_a_policy_servers_password_and_key(tmp_path, status, flags):
@@ -95,6 +96,7 @@ def test_a_policy_servers_password_and_key(tmp_path, status, flags):
     assert HIDDEN in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", ["infra", "bug"])
 def test_options_of_environments_in_errors_and_logs(tmp_path, fails):
     code = (
@@ -117,6 +119,7 @@ def test_options_of_environments_in_errors_and_logs(tmp_path, fails):
     assert search(tmp_path, done.stdout, done.stderr) == []  # though errors quote the key by itself
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", ["", "infra", "bug"])
 @pytest.mark.parametrize("flags", [[], ["--json"], ["--env-workers", "1"]])
 def test_keys_on_the_command_line(tmp_path, fails, flags):

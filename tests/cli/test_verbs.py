@@ -29,6 +29,7 @@ KINDS = ["sampler", "strategy", "guide", "judge", "source", "teacher", "signal",
          "schedule", "sink", "engine", "policy", "dialect", "sandbox"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(turnwise, verb):
     done = turnwise(verb, "--help")
@@ -61,6 +62,7 @@ def test_list_knows_its_kinds(turnwise):
     assert kinds == ["envs", "suites", "recipes", "algorithms", *KINDS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "member"),
     [
@@ -147,6 +149,7 @@ def test_eval_then_replay(turnwise, tmp_path):
     assert turnwise("replay", "first", "--json").json["episodes"] == 12
 
 
+@pytest.mark.slow
 def test_eval_is_repeatable_and_gold_wins(turnwise):
     flags = ["--policy", "scripted:gold", "--episodes", "5", "--json"]
     one, two = (turnwise("eval", "shop/standard", *flags).json for _ in range(2))

@@ -114,6 +114,7 @@ def test_when_copying_is_a_leak(own, other, n, bound, leaks):
     assert Leak("s", own, other, n, "").above(bound) is leaks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["turnwise/Sort-v0", "turnwise/Craft-v0", "turnwise/Calc-v0"])
 def test_our_own_give_nothing_away(name):
     result = check_env(name, only=["E8"]).requirements["E8"]

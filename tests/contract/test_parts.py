@@ -18,6 +18,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("entry", "test"), EVERY)
 def test_what_is_required_of_its_kind(entry: Component, test) -> None:
     try:

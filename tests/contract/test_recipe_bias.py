@@ -55,6 +55,7 @@ def test_grpo_is_exact_on_each_task_of_two_outcomes_and_not_on_two_tasks() -> No
     assert given["two tasks"] > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [

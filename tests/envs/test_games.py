@@ -53,6 +53,7 @@ def test_the_contract_is_kept():
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", environment_suites(ENV), ids=lambda suite: suite.name)
 def test_gold_solves_and_splits_are_disjoint(suite):
     env, seen = GamesEnv(), {}

@@ -173,6 +173,7 @@ def pixels(data):
 # --- levels --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "each"), [(name, 2 if name == "sokoban-hard" else 8) for name in SUITES])
 def test_gold_solves_in_the_fewest_moves_and_the_imperfect_agent_sometimes_does(name, each):
     env, suite = GridEnv(), get_suite(f"grid/{name}")
@@ -201,6 +202,7 @@ def test_levels_of_the_search_backwards_are_as_long_as_it_says():
             found += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_random_moves_seldom_succeed(name):
     env, suite = GridEnv(), get_suite(f"grid/{name}")

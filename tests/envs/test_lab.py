@@ -333,6 +333,7 @@ def test_every_lesson_is_solved_in_every_split(name):
             assert len(walked.steps) == task.gold["turns"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_gold_solves_and_the_imperfect_agent_sometimes_does(name):
     env, suite = LabEnv(), get_suite(f"lab/{name}")

@@ -67,6 +67,7 @@ def test_a_commit_of_everything_is_not_what_was_asked(env):
     assert (step.reward, step.info["end"]) == (0.0, EndReason.FAILED)
 
 
+@pytest.mark.slow
 def test_forks_have_worlds_of_their_own(env):
     plan = [(call.name, dict(call.arguments)) for call in env.plan(env.task)]
     say(env, *plan[:3])

@@ -83,6 +83,7 @@ def test_gold_is_1_and_baselines_hold_on_many_tasks(name, n):
     assert max(solved.values()) <= n * SearchEnv.max_trivial_score, solved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_splits_share_nothing_on_thousands_of_tasks(name):
     suite, n = get_suite(name), 3400 if name == "search/quick" else 800

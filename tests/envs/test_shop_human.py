@@ -141,6 +141,7 @@ def test_gold_is_exact_and_the_layers_are_paid_at_each_turn():
     assert walked.steps[-1].info["details"]["exact"] == 1.0
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract_with_and_without_the_layers():
     report = check_env(NAME, tasks=3, only=["E1", "E2", "E4", "E5", "E6", "E7", "E8"])
     assert report.ok, str(report)

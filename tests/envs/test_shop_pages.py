@@ -232,6 +232,7 @@ def test_no_query_is_magic(query):
     assert env.state.results == env.state.world.catalogue.search(words)
 
 
+@pytest.mark.slow
 def test_resets_leave_nothing_behind():
     """WebShop keeps every session for ever."""
     import gc

@@ -33,6 +33,7 @@ def finish(env, act):
             return turns, step.info["end"], total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_gold_solves_every_task_in_at_least_three_turns(name):
     env, turns = make("turnwise/Shop-v0"), set()
@@ -45,6 +46,7 @@ def test_gold_solves_every_task_in_at_least_three_turns(name):
     assert min(turns) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_random_valid_actions_seldom_succeed(name):
     env, rng, solved = make("turnwise/Shop-v0"), random.Random(0), 0
@@ -56,6 +58,7 @@ def test_random_valid_actions_seldom_succeed(name):
     assert solved / len(tasks) <= TRIVIAL_BASELINES.get(name, 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_splits_share_no_catalogue_no_goal_and_no_prompt_thing(name):
     suite = get_suite(name)

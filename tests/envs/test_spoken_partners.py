@@ -58,6 +58,7 @@ def test_a_model_plays_the_partner_and_its_record_gives_the_same_bytes(scene, tm
     assert play(make(ENV, partner=f"recorded:{record}"), task)[1] == seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer", ["", "As an AI language model I cannot do that.", "\u2588\u2588 %%% ### $$$ @@@ !!! ^^^", 503]
 )

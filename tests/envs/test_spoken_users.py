@@ -114,6 +114,7 @@ def test_a_fork_hears_the_same(record):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [

@@ -17,6 +17,7 @@ WORLDS = ["household", "grid", "craft", "lab"]
 COMMITTED = Path(__file__).parents[2] / "benchmarks" / "suites.json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", suites_of(WORLDS), ids=lambda suite: suite.name)
 def test_gold_solves_and_splits_share_nothing(suite):
     found = survey(suite, gold=15, baselines=6, tasks=60)
@@ -93,6 +94,7 @@ def test_what_is_refused():
     assert len(Split) == 3
 
 
+@pytest.mark.slow
 def test_a_suite_that_says_its_size_repeats_there():
     assert {suite.env for suite in suites() if suite.size} >= {"turnwise/Games-v0", "turnwise/Grid-v0"}
     suite = get_suite("games/wordle")

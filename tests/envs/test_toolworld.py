@@ -42,6 +42,7 @@ def play_gold(env):
             return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_splits_share_no_task(name):
     suite = get_suite(name)
@@ -51,6 +52,7 @@ def test_splits_share_no_task(name):
     assert not ids[Split.DEV] & (ids[Split.TRAIN] | ids[Split.TEST])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [400, pytest.param(3400, marks=[pytest.mark.slow, pytest.mark.full])])
 @pytest.mark.parametrize("name", ["toolworld/quick"])
 def test_thousands_of_tasks_and_no_overlap(name, n):
@@ -60,6 +62,7 @@ def test_thousands_of_tasks_and_no_overlap(name, n):
     assert not (ids[0] | ids[1]) & ids[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_every_request_and_every_trap_occurs_and_is_solved_by_its_plan(domain):
     env = make(ENV)

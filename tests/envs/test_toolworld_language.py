@@ -44,6 +44,7 @@ def sentences(domain, split, count):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_no_sentence_of_test_is_said_in_train(domain):
     said = {split: sentences(domain, split, 120) for split in (Split.TRAIN, Split.TEST)}

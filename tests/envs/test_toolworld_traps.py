@@ -36,6 +36,7 @@ def calls(state):
     return [step.name for step in state.case.planned]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_politely_doing_nothing_solves_no_task(name):
     """tau-bench: 23 of 50 airline tasks are solved by doing nothing."""

@@ -20,6 +20,8 @@ from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.records import to_line
 from turnwise.trainers.run.checkpoint import load_newest, verify
 
+pytestmark = pytest.mark.slow
+
 LETTERS = Path(__file__).parent.parent / "letters.py"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 CLOCK = ("seconds", "tokens_per_second")

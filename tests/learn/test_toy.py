@@ -204,12 +204,14 @@ def pairs() -> Iterator[Any]:
             yield pytest.param(credit, loss, marks=later, id=f"{credit}-{loss}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("credit", "loss"), pairs())
 def test_learns(credit: str, loss: str) -> None:
     success = learn(rule(credit), losses_with(loss), seed=7, leaving_ends=False)
     assert best_of(credit, success) > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("credit", CREDITS)
 def test_learns_where_leaving_ends_the_episode(credit: str) -> None:
     success = learn(rule(credit), losses_with("clip"), seed=7, leaving_ends=True)

@@ -14,6 +14,8 @@ pytest.importorskip("torch")
 from turnwise.registry import KINDS
 from turnwise.scaffold import part_source
 
+pytestmark = pytest.mark.slow
+
 TEST = """import pytest
 from turnwise.registry import KINDS, get_component
 from turnwise.requirements import requirements

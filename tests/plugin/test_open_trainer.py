@@ -17,6 +17,8 @@ pytest.importorskip("torch")
 from safetensors.torch import load_file
 from torch import equal
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parent / "open_trainer"
 RECIPE = """
 suite: test/letters

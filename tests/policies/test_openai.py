@@ -230,6 +230,7 @@ def test_what_stands_in_the_message_is_the_models_fault(case):
     json.dumps(first.action.to_json()).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SERVERS_FAULT)
 def test_what_is_no_completion_is_the_servers_fault(case):
     """It is asked again; at last the episode is an infrastructure error and scores nothing."""

@@ -23,6 +23,7 @@ EVERY = [(entry.kind, entry.name) for kind in KINDS for entry in components(kind
 PARTS = [part for part in EVERY if part not in WITHOUT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS, ids="-".join)
 def test_a_part_is_its_formula(part: tuple[str, str]) -> None:
     assert part in REFERENCES, "write its formula in tests/reference"

@@ -13,6 +13,7 @@ from turnwise.tools.sandbox.registry import backend_names, get_backend
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CHECKS))
 def test_conformance(lab: Lab, name: str) -> None:
     outcome = run_check(lab, CHECKS[name])

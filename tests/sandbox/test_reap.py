@@ -141,6 +141,7 @@ def test_a_killed_workers_browser_ends(worker: subprocess.Popen[str]) -> None:
     assert not used & profiles()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worker", [(APPLICATION,), (SERVER,)], indirect=True, ids=["web", "mcp"])
 def test_a_killed_workers_servers_and_folders_go(worker: subprocess.Popen[str]) -> None:
     pytest.importorskip("mcp")

@@ -57,6 +57,7 @@ def act(sandbox: Sandbox, steps: list[tuple[str, str]]) -> tuple[list[int], str]
     return codes, sandbox.snapshot().digest
 
 
+@pytest.mark.slow
 @given(before=st.lists(STEPS, max_size=6), after=st.lists(STEPS, max_size=4))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_restore_then_act_equals_act(backend: Backend, before: list, after: list) -> None:

@@ -52,6 +52,7 @@ def plain(found: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
     return [(call.name, canonical(dict(call.arguments))) for call in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", dialect_names())
 @settings(max_examples=60, deadline=None)
 @given(given=st.lists(calls, min_size=1, max_size=3))

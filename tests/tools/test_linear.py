@@ -169,6 +169,7 @@ def test_the_meter_sees_a_copy_of_the_rest_for_every_call() -> None:
     assert work(2000) > 3.5 * work(1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", UNCLOSED)
 def test_a_million_hostile_characters_are_read(shape: str) -> None:
     """What tries all ways of dividing the text would take hours here, and hang the test."""
@@ -179,6 +180,7 @@ def test_a_million_hostile_characters_are_read(shape: str) -> None:
         read_written(text[:LONGEST], [tool(search)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", REPEATED)
 def test_thousands_of_calls_are_read(shape: str) -> None:
     read_calls(REPEATED[shape](20_000), SPECS)

@@ -82,6 +82,7 @@ serve_stdio(PlainToolbox("odd", [tool(die), tool(sleep), tool(add)]))
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_or_hangs_is_a_fault_of_the_world() -> None:
     with McpConnection(StdioServer((sys.executable, "-c", DYING)), timeout=120) as connection:
         assert connection.call(ToolCall("add", {"a": 2})).text == "3"
@@ -176,6 +177,7 @@ def _heeds(pid: int, number: signal.Signals) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", [[], ["--http", "0"]])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_stopped_has_a_result(

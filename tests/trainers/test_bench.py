@@ -57,6 +57,7 @@ def step_of(model: nn.Module, folder: Path) -> Tensor:
     return torch.cat([(a - b).detach().flatten() for a, b in pairs])
 
 
+@pytest.mark.slow
 def test_the_figures_say_what_was_asked() -> None:
     figures = bench_train(repeats=2, workload=SMALL)
     assert {"learner", "bare", "lean", "share_of_bare", "share_of_lean", "share_of_bare_2_steps"} <= set(

@@ -34,6 +34,8 @@ from turnwise.trainers.lab.truth import TrueAdvantageBatch, process_batches, sui
 from turnwise.trainers.learn.collate import collate_turns
 from turnwise.trainers.strategy.runner import plan_groups
 
+pytestmark = pytest.mark.slow
+
 TINY = Scale(groups=3, size=3, forks=4, vine_forks=2, process_groups=6)
 
 

@@ -92,6 +92,7 @@ def test_a_tournament_asks_in_both_orders(groups) -> None:
     assert 2 * 3 * 2 >= len(server.requests) - 6 > 0
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_down_stops_the_update(groups) -> None:
     with serve(lambda asked: said("x")) as server:
         url = server.url

@@ -70,6 +70,7 @@ def test_token_values_begin_with_the_value_of_the_state(learner: Learner, batch:
     assert beyond[1] == pytest.approx(value_BK[b, 0].item(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_values_of_tokens_are_learned(learner: Learner, batch: TrainingBatch) -> None:
     """V of each token comes to the return of its trajectory, which is what A + V is with λ = 1."""
     signal = signals("value", "token_value")
@@ -83,6 +84,7 @@ def test_values_of_tokens_are_learned(learner: Learner, batch: TrainingBatch) ->
     assert (value_RT - return_RT)[batch.rows.mask_RT].abs().mean() < 0.15
 
 
+@pytest.mark.slow
 def test_progress_sums_to_the_return(learner: Learner, batch: TrainingBatch) -> None:
     signal = signals("progress")
     found = Learner(learner.model, learner.options, heads=signal.heads)

@@ -313,6 +313,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         close()
 
 
+@pytest.mark.slow
 def test_a_hub_that_does_not_answer_costs_seconds(look: Any, answers: Any) -> None:
     answers(None)
     began = time.monotonic()

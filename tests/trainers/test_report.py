@@ -204,6 +204,7 @@ def test_chromium_runs_nothing_of_a_hostile_page(hostile_dir, tmp_path):
     assert "<script" not in dom
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ALL)
 def test_a_part_that_is_missing_is_left_out_and_named(run_dir, tmp_path, missing):
     target = copied(run_dir, tmp_path, *(name for name in ALL if name != missing))

@@ -239,6 +239,7 @@ FIGURES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rollout",
     [

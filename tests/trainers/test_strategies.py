@@ -197,6 +197,7 @@ def moments(
     return stacked.mean(0), stacked.std(0) / len(updates) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", [CHAIN, STOPPING, CHANCE], ids=lambda p: p.name)
 def test_the_tree_rule_is_unbiased_on_trees(process: Process) -> None:
     """Also where episodes end before they branch; within 4 standard errors of the exact gradient."""
@@ -240,6 +241,7 @@ def test_entropy_branches_where_the_policy_was_least_sure() -> None:
             assert forked == ([True, False] if logps[1] < logps[0] else [False, False])
 
 
+@pytest.mark.slow
 def test_uncertainty_branches_where_returns_differ_the_most() -> None:
     """On a puzzle of 0 or 1 the spread from a state of value v is √(v(1 − v)), so the choice is known."""
     p = paths(PUZZLE, lopsided(PUZZLE))

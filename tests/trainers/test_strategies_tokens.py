@@ -96,6 +96,7 @@ def test_shared_turns_are_sampled_once(policy: ModelPolicy) -> None:
     assert runner.cost.steps < sum(len(e.trajectory.turns) for group in groups for e in group)
 
 
+@pytest.mark.slow
 def test_vine_leaves_the_models_episodes_as_they_are(policy: ModelPolicy) -> None:
     plain = run_episodes([r for group in PLAN for r in group], policy)
     runner = RolloutRunner(policy, as_is)

@@ -63,6 +63,7 @@ def runs(tmp_path: Path, letters: dict[str, Any]) -> Runs:
     return Runs(tmp_path, letters)
 
 
+@pytest.mark.slow
 def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
     changes = {
         "credit": {"name": "gae", "lam": 0.95},
@@ -86,6 +87,7 @@ def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
     assert all(row["value_error"] > 0 for row in runs.rows())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora", [None, {"rank": 4}], ids=["full", "lora"])
 def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any) -> None:
     loss = ["clip", {"name": "kl", "weight": 0.01}]
@@ -154,6 +156,7 @@ def test_a_warm_start_alone(runs: Runs) -> None:
     assert len(nll) == 2
 
 
+@pytest.mark.slow
 def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([0.5, 0.9, 0.9, 0.2])
     played = loop.evaluate_async
@@ -183,6 +186,7 @@ def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch:
     assert any(not torch.equal(best[name], last[name]) for name in best)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run(runs: Runs) -> None:
     for out in ("a", "b"):
         runs(out=out, model__lora={"rank": 2}, credit="gae", filter="any")
@@ -278,6 +282,7 @@ def test_updates_that_teach_nothing_stop_the_run(runs: Runs, monkeypatch: pytest
     assert "nothing was learned: all 12 episodes were solved" in runs.said[-6]
 
 
+@pytest.mark.slow
 def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_mended(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +306,7 @@ def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_mended(
     assert len(result.evaluations) == 4
 
 
+@pytest.mark.slow
 def test_failed_episodes_are_counted_and_logged_without_advantages(
     runs: Runs, tmp_path: Path, letters: dict[str, Any]
 ) -> None:

@@ -19,6 +19,8 @@ from turnwise.trainers.lab.true_turns import true_group
 from turnwise.trainers.lab.truth import TrueAdvantageBatch, suite_batch
 from turnwise.trainers.report.turns import TRUE_TURNS, TrueGroup, load_groups, save_groups, section
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>document.title='taken'</script>{{ 7 * 7 }}"
 RULES = ["rloo", "grpo", "return_to_go", "vine"]
 

@@ -39,6 +39,7 @@ def told(episodes):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", IN_MEMORY, ids=lambda suite: suite.env)
 @pytest.mark.parametrize("script", ["gold", "random"])
 def test_episodes_are_the_same_in_a_worker(pool: WorkerPool, suite, script: str) -> None:
