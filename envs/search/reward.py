@@ -12,7 +12,7 @@
 
 Nothing here reads observations for answers: only what the agent itself answered counts, so a page that says
 ``<answer>`` pays nothing. E-GRPO's division by the group's best needs the group and is a reward part of the trainer's
-(`trainers/reward/e_grpo.py`). Left out: ReSeek's reranker (the gold passages are known here), MARAG's pay for using many tools (a trap).
+(`trainers/reward/near_miss.py`). Left out: ReSeek's reranker (the gold passages are known here), MARAG's pay for using many tools (a trap).
 """
 
 from __future__ import annotations

@@ -278,8 +278,8 @@ def clip_delta(
     return [replaced(e, part, bounded) for e in group]
 
 
-@reference("reward", "e_grpo", alpha=[0.8], part=["outcome"], detail=["named"])
-def e_grpo(
+@reference("reward", "near_miss", alpha=[0.8], part=["outcome"], detail=["named"])
+def near_miss(
     group: list[Played], alpha: float = 0.3, part: str = "entity", detail: str = "entities"
 ) -> list[list[float]]:
     def share(e: Played) -> float:

@@ -20,9 +20,10 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import Split
-from turnwise.trainers.guide.hint import HintedPolicy, hinted
+from turnwise.trainers.guide.hint import HintedPolicy
 from turnwise.trainers.guide.prefix import prefix
 from turnwise.trainers.guide.toy import played_with
+from turnwise.trainers.kit.telling import told_below
 from turnwise.trainers.learn.collate import collate
 
 FORGETS = """\
@@ -72,8 +73,7 @@ def test_a_hinted_action_is_sampled_with_the_hint_and_learned_without_it(
         said = [*turn.reply.prompt_ids] if alone else [*said, *turn.reply.prompt_ids]
         assert tuple(said) == prompt, "what is logged is what the engine was given"
         if alone:
-            first, *others = conversation
-            assert prompt == model.renderer.start([hinted(first, "buy nothing"), *others])
+            assert prompt == model.renderer.start(told_below(conversation, "Hint: buy nothing"))
             assert turn.reply.scored_ids == model.renderer.start(conversation)
         said += turn.reply.action_ids
         conversation.append(turn.action)

@@ -108,6 +108,8 @@ def test_an_unknown_schedule_names_the_nearest() -> None:
         ({"source": [{"name": "demonstrations", "loss": ["disco"]}]}, "'disco' is of whole minibatches"),
         ({"source": [{"name": "demonstrations", "correction": "tos"}]}, "Did you mean 'tis'"),
         ({"source": ["demonstration"]}, "Did you mean 'demonstrations'"),
+        ({"source": ["stored"]}, "source 'stored' has no path"),
+        ({"reward": "e_grpo"}, "The reward is called near_miss"),
     ],
 )
 def test_help_that_fits_nothing_is_refused(change: dict[str, Any], said: str) -> None:

@@ -19,7 +19,8 @@ def unlikeliness(batch: TurnBatch, *, beta: float = 0.25) -> Tensor:
 
     R′_i = R_i·(1 − β·rank_i/n), rank 0 for the least likely trajectory of the group (mean log-probability per
     token), n − 1 for the likeliest;  A = (R′ − mean R′)/(std R′ + 1e-6). He et al. 2025. Equal ones share
-    their mean rank (ours).
+    their mean rank (ours). It is no shape: R′ enters the mean and the deviation that GRPO takes, which advantages that are
+    already there no longer have in them.
 
     Worked by hand: log-probabilities −10, −30, −20, −40 give ranks 3, 1, 2, 0, so
     R = [1, 1, 0, 1] becomes [0.8125, 0.9375, 0, 1].

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from turnwise.agents.core import NO_PARENT, History, Reply
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy, prompt_ids
 from turnwise.agents.policies.scripted import scripted
-from turnwise.envs.messages import Message
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, is_unsolved
+from turnwise.trainers.kit.telling import told_below
 
 
 @dataclass
@@ -32,12 +32,10 @@ class HintedPolicy:
     async def act(self, history: History) -> Reply:
         renderer = self.model.renderer
         new, is_whole = prompt_ids(history, renderer)
-        first, *others = history.messages()
+        opening = ()
         if is_whole:
-            told = hinted(first, self.hints[history.task.id])
-            opening = renderer.start([told, *others], history.tools)
-        else:
-            opening = ()
+            told = told_below(history.messages(), f"Hint: {self.hints[history.task.id]}")
+            opening = renderer.start(told, history.tools)
         context = self._context(history, opening, new)
         reply = await self.model.reply(history, context, new if is_whole else (*history.token_ids, *new))
         parent = NO_PARENT if is_whole and history.turns else None
@@ -58,15 +56,6 @@ class HintedPolicy:
 
     def close(self) -> None:
         """Whoever made the model closes it."""
-
-
-def hinted(message: Message, hint: str) -> Message:
-    """The message with a hint below it.
-
-    >>> hinted(Message("user", "Buy a mug."), "search mug").content
-    'Buy a mug.\\n\\nHint: search mug'
-    """
-    return replace(message, content=f"{message.content}\n\nHint: {hint}")
 
 
 @component("guide", "hint")

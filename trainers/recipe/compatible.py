@@ -21,7 +21,7 @@ from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
-from turnwise.trainers.recipe.part import GuidePart, LossPart, Part
+from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.recipe.synonyms import PARTS
@@ -67,7 +67,10 @@ def missing(recipe: Recipe, where: Where) -> Iterator[RecipeProblem]:
         yield from unknown or found_by(lambda p=part: _check_loss(p), where("loss"))
     for seam in ("guide", "source"):
         for part in getattr(recipe, seam):
-            yield from _missing_part(seam, part, where(seam))
+            unknown = list(_missing_part(seam, part, where(seam)))
+            yield from unknown
+            if isinstance(part, SourcePart) and not unknown:
+                yield from found_by(part.make, where(seam))
             yield from _missing_foreign(part, where(seam))
     if recipe.teacher is not None:
         yield from _missing_part("teacher", recipe.teacher, where("teacher"))

@@ -54,6 +54,11 @@ class Part(pydantic.BaseModel):
         return self.component(seam).build(self.options)
 
 
+def _made(part: Part, seam: str) -> Callable[..., Any]:
+    built = part.build(seam)
+    return built() if inspect.isclass(part.component(seam).target) else built
+
+
 class LossPart(Part):
     """A loss with its weight in the sum."""
 
@@ -66,8 +71,7 @@ class LossPart(Part):
 
     def make(self) -> Callable[..., Any]:
         """The loss, which is an object where it remembers; raises RecipeError where options do not fit."""
-        built, entry = self.build("loss"), self.component("loss")
-        return built() if inspect.isclass(entry.target) else built
+        return _made(self, "loss")
 
 
 class GuidePart(Part):
@@ -81,6 +85,10 @@ class SourcePart(GuidePart):
     """A source, how its tokens are learned, and their weight; shown ones by ``nll`` if nothing is said."""
 
     weight: Annotated[Number, Field(gt=0)] = 1.0
+
+    def make(self) -> Callable[..., Any]:
+        """The source, which is an object where it remembers; raises RecipeError where options do not fit."""
+        return _made(self, "source")
 
 
 class TeacherPart(Part):

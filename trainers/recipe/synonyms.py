@@ -207,6 +207,10 @@ PARTS: Mapping[tuple[str, str], str] = {
         "loss",
         "policy_gradient",
     ): "It is called clip; with one optimizer step per batch it is the policy gradient.",
+    (
+        "reward",
+        "e_grpo",
+    ): "The reward is called near_miss; e_grpo is the credit rule, which pays for what gold names.",
     ("loss", "kl_penalty"): "It is called kl: loss: [clip, {name: kl, weight: 0.01}].",
 }
 """A part that there is not, as others call it → what to write."""

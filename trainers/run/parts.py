@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -88,8 +87,6 @@ def build_parts(recipe: Recipe) -> Parts:
 
 
 def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
-    draw = part.build("source")
-    made = draw() if inspect.isclass(part.component("source").target) else draw
     losses = part.loss or [LossPart(name="nll")]
     shown = Objective(
         _terms(losses, part.weight),
@@ -98,7 +95,7 @@ def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
         reference="reference" in recipe.needs,
         signals=_needs(losses),
     )
-    return RunningSource(part.name, made, part.weight, shown)
+    return RunningSource(part.name, part.make(), part.weight, shown)
 
 
 def _terms(losses: Sequence[LossPart], weight: float = 1.0) -> list[LossTerm]:

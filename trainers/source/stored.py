@@ -7,7 +7,7 @@ from pathlib import Path
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
-from turnwise.errors import RunError
+from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
@@ -17,15 +17,7 @@ REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation whose policy had
 
 
 @component("source", "stored")
-async def stored(
-    see: SourceContext,
-    update: int,
-    *,
-    path: str = "",
-    groups: int = 4,
-    solved: bool = True,
-    join: bool = False,
-) -> SourceDraw:
+class Stored:
     """``groups`` groups of an episode log in every update, drawn anew; each as it was logged, tokens and all.
 
     Their episodes are imitated, only those that solved their task with ``solved``; or they ``join`` what is played,
@@ -34,20 +26,27 @@ async def stored(
 
     >>> import asyncio
     >>> from turnwise.trainers.source.toy import example_context, example_log
-    >>> drawn = asyncio.run(stored(example_context("shop/quick"), 0, path=str(example_log()), groups=2, join=True))
+    >>> stored = Stored(path=str(example_log()), groups=2, join=True)
+    >>> drawn = asyncio.run(stored(example_context("shop/quick"), 0))
     >>> [len(group) for group in drawn.joined]
     [2, 2]
 
     Raises:
-        RunError: the log has no episode of a model that could be learned from.
+        RecipeError: there is no path.
+        RunError: when it is asked: the log has no episode of a model that could be learned from.
     """
-    if not path:
-        raise RunError("source 'stored' has no path.", REMEDY)
-    known = _groups(str(Path(path).resolve()), solved and not join)
-    drawn = derive_rng("stored", see.seed, update).sample(known, min(groups, len(known)))
-    if join:
-        return SourceDraw(joined=drawn)
-    return SourceDraw(shown=[one for group in drawn for episode in group for one in by_agent(episode)])
+
+    def __init__(self, *, path: str = "", groups: int = 4, solved: bool = True, join: bool = False) -> None:
+        if not path:
+            raise RecipeError("source 'stored' has no path.", REMEDY)
+        self.path, self.groups, self.solved, self.join = path, groups, solved and not join, join
+
+    async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
+        known = _groups(str(Path(self.path).resolve()), self.solved)
+        drawn = derive_rng("stored", see.seed, update).sample(known, min(self.groups, len(known)))
+        if self.join:
+            return SourceDraw(joined=drawn)
+        return SourceDraw(shown=[one for group in drawn for episode in group for one in by_agent(episode)])
 
 
 @functools.lru_cache(maxsize=4)

@@ -15,12 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from turnwise.agents.core import NO_PARENT, Episode, History, Trajectory, Turn
+from turnwise.agents.core import NO_PARENT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.errors import RunError
+from turnwise.tools.core import Tool
 from turnwise.trainers.core import Group, PartState, TeacherTop
+from turnwise.trainers.kit.telling import told_below
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate_rows, micro_batches
 from turnwise.trainers.signal.core import SignalContext
 
@@ -115,38 +117,33 @@ def told_rows(
     Raises:
         RunError: an episode's environment cannot be made, of whose tools the prompt speaks.
     """
-    told = [_told(see, episode, tell(episode)) for group in groups for episode in group]
+    tools: dict[tuple[str, str], Sequence[Tool]] = {}
+    told: list[Trajectory] = []
+    for episode in (episode for group in groups for episode in group):
+        place = episode.task.id, episode.trajectory.agent
+        if place not in tools:  # those of a task, which its episodes share
+            tools[place] = _tools_of(see, episode)
+        told.append(_retold(see.renderer, tools[place], episode.trajectory, tell(episode)))
     return collate_rows(told, batch.sources)
 
 
-def _told(see: SignalContext, episode: Episode, text: str) -> Trajectory:
+def _tools_of(see: SignalContext, episode: Episode) -> Sequence[Tool]:
     env = make(episode.task.env, **see.env_options)
     try:
         env.reset(seed=episode.seed, options={"task": episode.task})
-        trajectory = episode.trajectory
-        history = (
-            History(env, episode.task, episode.seed, trajectory.turns[0].observation, trajectory.agent)
-            if trajectory.turns
-            else None
-        )
-        return trajectory if history is None else _retold(see.renderer, history, trajectory, text)
+        return env.tools_for(episode.trajectory.agent)
     finally:
         env.close()
 
 
-def _retold(renderer: Renderer, history: History, trajectory: Trajectory, text: str) -> Trajectory:
+def _retold(renderer: Renderer, tools: Sequence[Tool], trajectory: Trajectory, text: str) -> Trajectory:
     turns: list[Turn] = []
+    said: list[Message] = []
     for k, turn in enumerate(trajectory.turns):
-        history.observation = turn.observation
+        said.extend(turn.observation)
         reply = turn.reply
         if k == 0 or reply.parent == NO_PARENT:
-            first, *others = history.messages()
-            whole = [_with(first, text), *others]
-            reply = reply._replace(scored_ids=renderer.start(whole, history.tools))
+            reply = reply._replace(scored_ids=renderer.start(told_below(said, text), tools))
         turns.append(replace(turn, reply=reply))
-        history.turns.append(turn)
+        said.append(turn.action)
     return Trajectory(tuple(turns), trajectory.agent, trajectory.final)
-
-
-def _with(message: Message, text: str) -> Message:
-    return replace(message, content=f"{message.content}\n\n{text}")

@@ -1,4 +1,4 @@
-"""E-GRPO: a failed episode that named gold entities is a near miss, relative to the group's best."""
+"""Near misses: a failed episode that named gold entities is paid for it, relative to the group's best (E-GRPO)."""
 
 from turnwise.agents.core import Episode
 from turnwise.registry import component
@@ -6,8 +6,8 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import Turns, part_total, replace_turns, with_part
 
 
-@component("reward", "e_grpo", paper="2510.24694")
-def e_grpo(group: Group, *, alpha: float = 0.3, part: str = "entity", detail: str = "entities") -> Group:
+@component("reward", "near_miss", paper="2510.24694")
+def near_miss(group: Group, *, alpha: float = 0.3, part: str = "entity", detail: str = "entities") -> Group:
     """A failure is paid α·γ/max_g γ on its last turn, where γ is its share of the question's gold entities.
 
     R = 1 if right; α·γ̂ if wrong; 0 if malformed, or if a limit came before the answer (Zhao et al. 2025, eq. 4
@@ -20,10 +20,10 @@ def e_grpo(group: Group, *, alpha: float = 0.3, part: str = "entity", detail: st
     >>> from turnwise.trainers.kit.toy_batches import episode
     >>> named = [{"entities": n / 4} for n in (3, 1, 2, 0)]
     >>> group = [episode([0, int(n == 0)], details=[{}, said]) for n, said in enumerate(named)]
-    >>> [round(e.trajectory.total_reward, 6) for e in e_grpo(group)]
+    >>> [round(e.trajectory.total_reward, 6) for e in near_miss(group)]
     [1.0, 0.1, 0.2, 0.0]
     >>> group[1] = episode([0, 0], details=[{}, {"entities": 0.25, "malformed": True}])
-    >>> [round(e.trajectory.total_reward, 6) for e in e_grpo(group)]
+    >>> [round(e.trajectory.total_reward, 6) for e in near_miss(group)]
     [1.0, 0.0, 0.2, 0.0]
     """
     best = max((_share(episode.trajectory.turns, detail) for episode in group), default=0.0)

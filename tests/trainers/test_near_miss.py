@@ -43,7 +43,7 @@ def test_near_misses_are_paid_by_the_best_of_the_group(task):
         played(task, "?!", f"{' and '.join(names)}.\nanswer[nobody]"),  # malformed
         played(task, f"answer[{task.gold['answers'][0]}]"),
     ]
-    reward = get_component("reward", "e_grpo").build({"alpha": 0.3})
+    reward = get_component("reward", "near_miss").build({"alpha": 0.3})
     paid = [episode.trajectory.total_reward for episode in reward(group)]
     assert paid == pytest.approx([0.3 / len(names), 0.3, 0.0, 0.0, 1.0])
     assert [episode.trajectory.total_reward for episode in group] == [0, 0, 0, 0, 1.0]  # it is pure
@@ -56,5 +56,5 @@ def test_what_the_environment_paid_itself_is_not_paid_twice(task):
         played(task, "answer[nobody]"),
     ]
     assert group[0].trajectory.total_reward == pytest.approx(0.5 / len(names))
-    reward = get_component("reward", "e_grpo").build({})
+    reward = get_component("reward", "near_miss").build({})
     assert [e.trajectory.total_reward for e in reward(group)] == pytest.approx([0.3, 0.0])
