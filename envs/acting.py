@@ -6,11 +6,22 @@ more calls than a turn takes is answered the same way everywhere: none of them i
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall, ToolError
 from turnwise.tools.notations import WrittenCalls, explain, read_written
+
+MOST_CALLS = 16
+"""Calls that one message may make where a turn takes several."""
+UNREADABLE = (
+    'That looks like a call but cannot be read. Make a tool call, or write only calls, one a line: name(argument="value", '
+    'other=3), or {"name": "name", "arguments": {"argument": "value"}}. Words to the user stand alone.'
+)
+_SIGNS = re.compile(r"[(\[{<`:]")
+_JSON_CALL = re.compile(r"[\"'](?:name|function|tool|arguments|parameters)[\"']\s*:|<tool_call|```")
 
 
 def call_of(action: Message, tools: Sequence[Tool]) -> ToolCall:
@@ -49,6 +60,35 @@ def read_action(action: Message, tools: Sequence[Tool], most: int) -> WrittenCal
     )
     check_number(len(found.calls), most)
     return found
+
+
+def calls_or_words(action: Message, tools: Sequence[Tool], most: int) -> WrittenCalls:
+    """The calls of a message, none where it is words to somebody; words that look like a call are never taken for words.
+
+    Raises:
+        ToolError: it is a call that cannot be read, or there are more than ``most``.
+    """
+    if action.tool_calls or action.malformed:
+        return read_action(action, tools, most)
+    text = action.content
+    if not _SIGNS.search(text):
+        return WrittenCalls(())
+    try:
+        found = read_written(text, tools)
+    except ToolError as error:
+        raise ToolError(f"{error}\n{UNREADABLE}") from None
+    check_number(len(found.calls), most)
+    if not found.calls and tools:
+        called = _called(tuple(one.spec.name for one in tools))
+        if _JSON_CALL.search(text) or called.search(text):
+            raise ToolError(UNREADABLE)
+    return found
+
+
+@functools.lru_cache(maxsize=512)
+def _called(names: tuple[str, ...]) -> re.Pattern[str]:
+    """A known name followed by a bracket."""
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\s*[(\[{{]")
 
 
 def check_number(made: int, most: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from turnwise.envs.acting import calls_or_words
 from turnwise.envs.dialogue.vocabulary import AGREE, REFUSE
 from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import without_thoughts
@@ -24,7 +25,7 @@ SAY = tool(say)
 
 
 def read_message(action: Message, tools: Sequence[Tool]) -> SpokenMessage:
-    """What is said in a message, in its text or in the one call of ``say``.
+    """What is said in a message, in its text or in the one call of ``say``, in any notation.
 
     Raises:
         ToolError: there is nothing in it, or too much.
@@ -40,13 +41,12 @@ def read_message(action: Message, tools: Sequence[Tool]) -> SpokenMessage:
 
 
 def _text(action: Message, tools: Sequence[Tool]) -> str:
-    match action.tool_calls:
-        case ():
-            return without_thoughts(action.content)
-        case (call,):
-            return find_tool(tools, call.name).validate(call)["text"]
-        case _:
-            raise ToolError("Say one thing per turn: make one call.")
+    found = calls_or_words(action, tools, 1).calls
+    return (
+        find_tool(tools, found[0].name).validate(found[0])["text"]
+        if found
+        else without_thoughts(action.content)
+    )
 
 
 def has(words: Sequence[str], family: Collection[str]) -> bool:

@@ -8,8 +8,6 @@ from turnwise.envs import acting
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall, tool
 
-MOST_CALLS = 16  # in one message
-
 
 def finish(answer: str = "") -> None:
     """Say that the task is done, with an answer where one was asked for. Ends the episode."""
@@ -24,4 +22,4 @@ def calls_of(action: Message, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
     Raises:
         ToolError: there is none, or there are too many.
     """
-    return acting.calls_of(action, tools, MOST_CALLS)
+    return acting.calls_of(action, tools, acting.MOST_CALLS)

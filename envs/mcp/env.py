@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from turnwise.envs.acting import MOST_CALLS
 from turnwise.envs.core import AgentEnv, EndReason, Transition
-from turnwise.envs.mcp.actions import FINISH, MOST_CALLS, calls_of
+from turnwise.envs.mcp.actions import FINISH, calls_of
 from turnwise.envs.mcp.live import LiveServer, ServerPool
 from turnwise.envs.mcp.state import McpState
 from turnwise.envs.messages import Message, Messages

@@ -1,11 +1,11 @@
-"""Reading an agent's message: tool calls, or words to the user."""
+"""What an agent's message does: its tool calls, or its words to the user."""
 
 from __future__ import annotations
 
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from turnwise.envs.messages import Message
 from turnwise.envs.toolworld.domain import Domain, as_json
@@ -16,10 +16,9 @@ from turnwise.envs.toolworld.speech.reading import LONGEST, Proposal, understand
 from turnwise.envs.toolworld.state import ToolState
 from turnwise.envs.toolworld.users import STOP, respond
 from turnwise.tasks.core import Json, canonical
-from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
+from turnwise.tools.notations import without_thoughts
 
-_VERB = re.compile(r"\s*([A-Za-z_]\w*)\[(.*)\]\s*", re.DOTALL)
 _YES = re.compile(
     r"\b(agreed?|do it|do that|exactly|works for me|that works|fine|sounds? (?:right|good|great|perfect|fine)|yes|yeah|yep|yup|sure|ok|okay|"
     r"go ahead|please (?:do|proceed|go)|proceed|correct|confirm(?:ed)?|absolutely|definitely|of course|perfect|by all means|go for it)\b",
@@ -31,37 +30,9 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 PROPOSED = "I propose:"
 """How a proposal by tool begins where it is put into words for a user who is played (proposals.py)."""
-MOST_CALLS = 8
-"""Calls that one message may make."""
-
-
-def calls_of(action: Message, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
-    """The calls in a message; none where it is said to the user.
-
-    Calls are the message's own, hermes-JSON in its text, or one ``tool[first, second]`` on its last line, with
-    arguments in the order of the schema, which has no commas inside of arguments. Text beside a call is a thought.
-
-    Raises:
-        ToolError: the message is a call that cannot be read, or too many of them.
-    """
-    if action.malformed:
-        raise ToolError(action.malformed)
-    calls = action.tool_calls
-    if not calls and "<tool_call>" in action.content:
-        parsed = parse_hermes(action.content)
-        if parsed.error is not None:
-            raise ToolError(parsed.error)
-        calls = parsed.calls
-    if not calls and (match := _VERB.fullmatch(action.content.strip().rpartition("\n")[2])):
-        found = find_tool(tools, match[1])
-        return (ToolCall(match[1], _positional(found, match[2])),)
-    if len(calls) > MOST_CALLS:
-        raise ToolError(f"At most {MOST_CALLS} calls per message.")
-    return calls
 
 
 def words_of(action: Message) -> str:
@@ -70,7 +41,7 @@ def words_of(action: Message) -> str:
     Raises:
         ToolError: nothing that can be said.
     """
-    text = _THOUGHT.sub("", action.content).strip() if "<think>" in action.content else action.content.strip()
+    text = without_thoughts(action.content)
     if not text:
         raise ToolError("Say something to the user, or call a tool.")
     if len(text) > LONGEST or _UNSAYABLE.search(text):
@@ -222,13 +193,3 @@ def _all_told(state: ToolState, text: str) -> UserState:
             elif right is False and number == state.user.stage:
                 told.discard((number, index))
     return state.user._replace(told=frozenset(told))
-
-
-def _positional(found: Tool, text: str) -> dict[str, Json]:
-    names = found.spec.argument_names
-    if not text.strip():
-        return {}
-    parts = [part.strip() for part in text.split(",", maxsplit=max(0, len(names) - 1))]
-    if not names or len(parts) > len(names):
-        raise ToolError(f"Usage: {found.spec.name}[{', '.join(names)}].")
-    return dict(zip(names, parts, strict=False))

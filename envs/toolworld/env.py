@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
+from turnwise.envs.acting import MOST_CALLS, calls_or_words
 from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.toolworld import reward, solver
 from turnwise.envs.toolworld.actions import (
     as_text,
-    calls_of,
     hear,
     hear_user,
     use,
@@ -158,7 +158,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     def transition(self, state: ToolState, action: Message) -> Transition[ToolState]:
         if state.current_agent == "user":
             return self._user_turn(state, action)
-        calls = calls_of(action, self.tools_for("agent"))
+        calls = calls_or_words(action, self.tools_for("agent"), MOST_CALLS).calls
         if self.propose and any(call.name == PROPOSE.spec.name for call in calls):
             return self._propose(state, calls)
         if calls:
@@ -209,10 +209,8 @@ class ToolWorldEnv(AgentEnv[ToolState]):
     def _user_turn(self, state: ToolState, action: Message) -> Transition[ToolState]:
         """A user who is another agent says something, or does something with his device."""
         domain = state.case.domain
-        if action.tool_calls:
-            call, *more = action.tool_calls
-            if more:
-                raise ToolError("One action per turn.")
+        if calls := calls_or_words(action, user_tools(domain), 1).calls:
+            (call,) = calls
             find_tool(user_tools(domain), call.name).validate(call)
             deed = next(deed for deed in domain.deeds if deed.name == call.name)
             done = deed.does(state.db, state.case.story.customer)

@@ -14,12 +14,9 @@ from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolCall
 from turnwise.tools.notations import read_written
 
-OTHERS = ("turnwise/Dialogue-v0", "turnwise/ToolWorld-v0")  # they read messages of their own, still
 FAMILIES = sorted(
     {
-        suite.env: pytest.param(
-            suite, id=suite.name, marks=[pytest.mark.xfail(strict=True)] if suite.env in OTHERS else []
-        )
+        suite.env: pytest.param(suite, id=suite.name)
         for suite in suites()
         if suite.env.startswith("turnwise/") and not issubclass(env_class(suite.env), LiveEnv)
     }.values(),
@@ -114,3 +111,18 @@ def test_too_many_actions_in_a_message_are_refused_alike(suite):
         assert step.info["bad_action"], notation
         assert "A turn takes" in str(step.observation), (notation, str(step.observation))
     assert env.state_key(start.state) == key
+
+
+@pytest.mark.parametrize("name", ["toolworld/retail", "dialogue/social", "functioncall/single"])
+def test_words_to_somebody_stay_words_and_a_call_that_cannot_be_read_does_not(name):
+    (suite,) = (one for one in suites() if one.name == name)
+    env = make(suite.env)
+    env.reset(seed=0, options={"task": suite_task(suite, Split.TRAIN, 0)})
+    start = env.snapshot()
+    for text in ("Sure: one moment (or two), please.", "<think>Kind words.</think>Hello, how are you?"):
+        assert not after(env, start, Message("assistant", text)).info["bad_action"], text
+    (first, *_) = env.tools
+    for text in (f"I do it now: {first.spec.name}(", '{"name": "nothing of ours", "arguments": {'):
+        step = after(env, start, Message("assistant", text))
+        assert step.info["bad_action"], text
+        assert "cannot be read" in str(step.observation), (text, str(step.observation))
