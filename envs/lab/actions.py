@@ -50,6 +50,9 @@ def read(state: LabState, words: Sequence[str]) -> LabAct:
         thing = _named(state, word, called, pours=verb == "pour")
         if thing != NOTHING and thing not in found:
             found.append(thing)
+    instrument = next((thing for thing in found if lab.props[thing].instrument), NOTHING)
+    if verb == "test" or (verb == "measure" and len(found) > 1 and instrument != NOTHING):  # "use scale on X"
+        return LabAct("test", instrument, next((thing for thing in found if thing != instrument), NOTHING))
     if verb == "measure" and len(found) > 1:  # "use thermometer on X"
         found = [thing for thing in found if lab.kinds[thing] != "thermometer"]
     if words[0] == "use" and found and lab.props[found[0]].device:
@@ -191,6 +194,16 @@ def _measure(state: LabState, act: LabAct) -> Done:
     return state._replace(noted=noted), f"{state.temperature[thing]} degrees{state_of} ."
 
 
+def _test(state: LabState, act: LabAct) -> Done:
+    if act.a == NOTHING:
+        raise ToolError("test it with what ? say test X with an instrument .")
+    lab, instrument, thing = state.lab, _held(state, act.a), _here(state, act.b, "test")
+    for number, reading in enumerate(lab.readings):
+        if (reading.instrument, reading.thing) == (lab.kinds[instrument], thing):
+            return state._replace(used=state.used | 1 << number), reading.says
+    raise ToolError(f"{lab.names[instrument]} says nothing of {lab.names[thing]} .")
+
+
 def _connect(state: LabState, act: LabAct) -> Done:
     lab, a, b = state.lab, _here(state, act.a, "connect"), _here(state, act.b, "connect it with")
     if not lab.props[a].part or not lab.props[b].part:
@@ -253,7 +266,7 @@ def _nothing(state: LabState, act: LabAct) -> Done:
 
 _DO: Mapping[str, Callable[[LabState, LabAct], Done]] = {
     "go": _go, "open": _turn, "close": _turn, "activate": _switch, "deactivate": _switch, "take": _take,
-    "put": _put, "drop": _put, "pour": _pour, "mix": _mix, "empty": _empty, "measure": _measure,
+    "put": _put, "drop": _put, "pour": _pour, "mix": _mix, "empty": _empty, "measure": _measure, "test": _test,
     "connect": _connect, "disconnect": _disconnect, "cross": _cross, "focus": _focus,
     "wait": _nothing, "look": _nothing, "examine": _nothing,
 }  # fmt: skip
@@ -294,6 +307,9 @@ def possible(state: LabState) -> list[LabAct]:
     for thing in held:
         acts += (LabAct("put", thing, place) for place in reach if _takes(state, place, thing))
         acts.append(LabAct("drop", thing))
+        if lab.props[thing].instrument:
+            told = [one.thing for one in lab.readings if one.instrument == lab.kinds[thing]]
+            acts += (LabAct("test", thing, other) for other in told if other in reach)
         if lab.props[thing].source:
             acts += (LabAct("pour", thing, vessel) for vessel in reach if _fills(state, thing, vessel))
     acts += _circuits(state, reach)
@@ -368,12 +384,14 @@ def _crossings(state: LabState, reach: list[int], held: list[int]) -> Iterator[L
 _FULL = {
     "put": "put {a} in/on {b}", "pour": "pour {a} into {b}", "connect": "connect {a} to {b}",
     "cross": "cross {a} with {b}", "focus": "focus on {a}", "measure": "measure {a}",
+    "test": "test {b} with {a}",
 }  # fmt: skip
 _COMPACT = {
     "put": "put {a} {b}",
     "pour": "pour {a} {b}",
     "connect": "connect {a} {b}",
     "cross": "cross {a} {b}",
+    "test": "test {b} {a}",
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from turnwise.envs.lab.matter import ASH, ROOM_TEMPERATURE, SOIL, WATER
-from turnwise.envs.lab.state import AGES, FLOWER, NOTHING, LabState
+from turnwise.envs.lab.matter import ASH, LEFT, ROOM_TEMPERATURE, SOIL, WATER
+from turnwise.envs.lab.state import AGES, FLOWER, NOTHING, Laboratory, LabState
 
 _DRIFT = 10  # degrees a turn
 
@@ -24,14 +24,23 @@ def _warm(state: LabState) -> LabState:
             temperature = temperature or list(state.temperature)
             temperature[vessel] = now
             inside = state.content[vessel]
-            if inside and now >= lab.points(inside)[2]:
+            after = _boiled(lab, inside, now) if inside else 0
+            if after != inside:
                 content = content or list(state.content)
-                content[vessel] = ASH
+                content[vessel] = after
     if temperature is None:
         return state
     return state._replace(
         temperature=tuple(temperature), content=state.content if content is None else tuple(content)
     )
+
+
+def _boiled(lab: Laboratory, inside: int, degrees: int) -> int:
+    """What is in a vessel that has become so warm."""
+    _, boils, burns = lab.points(inside)
+    if degrees >= burns:
+        return ASH
+    return LEFT.get(inside, inside) if degrees >= boils else inside
 
 
 def _next(state: LabState, vessel: int, now: int) -> int:

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
-from turnwise.envs.core import EndReason
+from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.lab import render, solver
 from turnwise.envs.lab.actions import Wrong, do, possible, read, write
 from turnwise.envs.lab.clock import tick
-from turnwise.envs.lab.goals import advance, solved
+from turnwise.envs.lab.goals import advance, points, score, solved
 from turnwise.envs.lab.knobs import LabKnobs
 from turnwise.envs.lab.state import Laboratory, LabState, begin
 from turnwise.envs.lab.tasks import draw_task
+from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, Task
@@ -24,13 +25,30 @@ _lab = WorldCache(Laboratory)
 
 
 class LabEnv(CommandEnv[LabState]):
-    """Boil, mix, measure, connect, grow, classify: ScienceWorld's kinds of tasks in procedural laboratories."""
+    """Boil, mix, measure, connect, grow, classify: ScienceWorld's kinds of tasks in procedural laboratories.
+
+    ``score`` weighs a part of the reward of that name: ScienceWorld's points, of which a solved task has 100. A sub-goal
+    pays its points once; a failure takes them back (there the score falls to -100, which papers read as 0).
+    """
 
     turn_limit = 60
     max_trivial_score: ClassVar[float] = 0.1
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "standard": {"rooms": 6, "distractors": 10, "turn_limit": 100},
     }
+
+    def __init__(
+        self,
+        *,
+        score: float = 0.0,
+        shaping: float = 0.0,
+        grounding: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__(shaping=shaping, grounding=grounding, render_mode=render_mode)
+        self.score = score
+        if score:
+            self.reward_components = {**self.reward_components, "score": RewardKind.STEP}
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -41,6 +59,17 @@ class LabEnv(CommandEnv[LabState]):
 
     def opening(self, state: LabState) -> tuple[str, str]:
         return render.SYSTEM["full" if state.lab.full else "compact"], render.opening(state)
+
+    def transition(self, state: LabState, action: Message) -> Transition[LabState]:
+        """A command carried out, with the score of 100 in ``details``, and in the ledger if it is weighed."""
+        made = super().transition(state, action)
+        failed = made.end is EndReason.FAILED
+        now = 0 if failed else score(made.state)
+        rewards = {**made.rewards, "score": self.score * (now - score(state))} if self.score else made.rewards
+        goals, done = state.lab.goals, 0 if failed else made.state.done
+        reached = [[goal.kind, worth] for goal, worth in zip(goals[:done], points(goals), strict=False)]
+        details = {**made.details, "score": now, "reached": reached}
+        return made._replace(rewards=rewards, details=details)
 
     def obey(self, state: LabState, words: Sequence[str]) -> CommandAnswer[LabState]:
         lab = state.lab

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Sequence
+
 from turnwise.envs.lab import circuit
 from turnwise.envs.lab.matter import LIQUID, PARTS, SOIL, WATER
 from turnwise.envs.lab.state import NOTHING, LabGoal, LabState
+from turnwise.envs.lab.vocabulary import ThingKind
 
-CLASSES = ("animal", "plant", "living", "lifeless")
+KINDS_OF_ANIMALS = ("mammal", "bird", "reptile", "amphibian", "insect")
+EATERS = ("plants", "animals")
+CLASSES = ("animal", "plant", "living", "lifeless", *KINDS_OF_ANIMALS, *EATERS)
 """What ``find`` may ask for, by number."""
 FOCUSED = ("focus", "find", "show")
 """Kinds of goals that are reached by a command to focus."""
@@ -26,13 +33,21 @@ def suits(state: LabState, goal: LabGoal, thing: int) -> bool:
 
 
 def belongs(state: LabState, thing: int, group: str) -> bool:
-    """Whether a thing is an animal, a plant, living or lifeless."""
-    living = state.lab.props[thing].living
+    """Whether a thing belongs to one of the ``CLASSES``."""
+    return belongs_to(state.lab.props[thing], group)
+
+
+def belongs_to(kind: ThingKind, group: str) -> bool:
+    """Whether things of a kind are animals, plants, living or lifeless, animals of an order, or such as eat so."""
+    if group in KINDS_OF_ANIMALS:
+        return kind.order == group
+    if group in EATERS:
+        return kind.eats == group
     if group == "living":
-        return bool(living)
+        return bool(kind.living)
     if group == "lifeless":
-        return not living and not state.lab.props[thing].fixed and not state.lab.props[thing].seed
-    return living == group
+        return not kind.living and not kind.fixed and not kind.seed
+    return kind.living == group
 
 
 def holds(state: LabState, goal: LabGoal) -> bool:
@@ -48,8 +63,12 @@ def holds(state: LabState, goal: LabGoal) -> bool:
             return device != NOTHING and bool(state.running >> device & 1)
         case "phase":
             return bool(state.content[a]) and state.phase(a) == b
-        case "noted":
+        case "noted" | "warmed":
             return bool(state.noted >> a & 1)
+        case "used":
+            return bool(state.used >> a & 1)
+        case "dried":
+            return state.content[a] == b
         case "poured":
             return any(content & PARTS[a] == PARTS[a] for content in state.content) or _made(state, a)
         case "made":
@@ -99,12 +118,45 @@ def advance(state: LabState) -> LabState:
     return state if done == state.done else state._replace(done=done)
 
 
+_WEIGHTS = {
+    "phase": 3,
+    "made": 3,
+    "shining": 4,
+    "stage": 2,
+    "crossed": 3,
+    "delivered": 3,
+    "dried": 3,
+    "warmed": 3,
+}
+
+
+@functools.cache
+def points(goals: Sequence[LabGoal]) -> Sequence[int]:
+    """What each sub-goal is worth, of 100 in all: what is brought about more than what prepares it, the last one most.
+
+    >>> points((LabGoal("focus", 1), LabGoal("placed", 1, 1), LabGoal("running", 1), LabGoal("phase", 1, 1)))
+    (10, 10, 10, 70)
+    """
+    weights = [_WEIGHTS.get(goal.kind, 1) for goal in goals]
+    weights[-1] += len(goals)
+    ends = [round(100 * end / sum(weights)) for end in itertools.accumulate(weights)]
+    return tuple([end - start for start, end in itertools.pairwise((0, *ends))])
+
+
+def score(state: LabState) -> int:
+    """The points of the sub-goals that are reached, 0 to 100."""
+    return sum(points(state.lab.goals)[: state.done])
+
+
 def solved(state: LabState) -> bool:
     return state.done == len(state.lab.goals)
 
 
 def notes(state: LabState, thing: int) -> bool:
-    """Whether measuring a thing now is what its task asks for: of a melting point, while it melts."""
+    """Whether measuring a thing now is what its task asks for: at a melting point, or at the degrees it asks for."""
+    for goal in state.lab.goals:
+        if goal.kind == "warmed" and goal.a == thing:
+            return goal.b <= state.temperature[thing] <= goal.c
     melting = LabGoal("noted", thing, LIQUID) in state.lab.goals
     if not melting:
         return True

@@ -7,11 +7,10 @@ variations of their own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, NamedTuple, TypeAlias
 
+from turnwise.envs.lab.experiments import EXPERIMENTS
 from turnwise.envs.lab.goals import CLASSES
 from turnwise.envs.lab.matter import (
     BOILING,
@@ -25,6 +24,7 @@ from turnwise.envs.lab.matter import (
     SUBSTANCES,
     mask,
 )
+from turnwise.envs.lab.plan import ANYWHERE, Lesson, LessonItem, LessonPlan, Make, Variation, answers
 from turnwise.envs.lab.state import AGES, FLOWER, FRUIT, GROWN, SEEDLING
 from turnwise.envs.lab.vocabulary import (
     ANIMALS,
@@ -38,42 +38,7 @@ from turnwise.envs.lab.vocabulary import (
     VESSELS,
 )
 
-Variation: TypeAlias = tuple[str, ...]
-ANYWHERE = ""
 _DEGREES = (30, 40, 50, 60, 70, 80)
-
-
-class LessonItem(NamedTuple):
-    """A thing that a lesson needs: its kind, its room ("" for any), what is in it, how warm, how old."""
-
-    kind: str
-    room: str = ANYWHERE
-    content: tuple[str, ...] = ()
-    warm: int = 20
-    age: int = 0
-    inside: int = -1  # the number of the item that it is in
-    nowhere: bool = False  # it does not exist yet
-
-
-@dataclass
-class LessonPlan:
-    """A lesson made ready. Items are numbered in order; sub-goals name them by these numbers."""
-
-    items: list[LessonItem]
-    goals: list[tuple[Any, ...]]
-    ask: str  # with {n} for the name of item n
-    rooms: tuple[str, ...] = ()  # that must be there
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-Make: TypeAlias = Callable[[Random, Variation], LessonPlan]
-
-
-class Lesson(NamedTuple):
-    """A kind of task."""
-
-    variations: Sequence[Variation]
-    make: Make
 
 
 def _change(phase: int, verb: str) -> Make:
@@ -87,20 +52,13 @@ def _change(phase: int, verb: str) -> Make:
     return make
 
 
-def _answers(items: list[LessonItem], first: str, second: str) -> str:
-    """Adds the two things by which an answer is given."""
-    items += [LessonItem("crate"), LessonItem("basket")]
-    n = len(items)
-    return f"If {first}, focus on {{{n - 2}}}; if {second}, focus on {{{n - 1}}}."
-
-
 def _temperature(rng: Random, variation: Variation) -> LessonPlan:
     name, degrees = variation
     border = int(degrees)
     hot = rng.random() < 0.5
     warm = rng.randint(border + 5, 95) if hot else rng.randint(3, border - 5)
     items = [LessonItem("thermometer"), LessonItem("thermos", content=(name,), warm=warm)]
-    told = _answers(items, f"it is warmer than {border} degrees", "it is colder")
+    told = answers(items, f"it is warmer than {border} degrees", "it is colder")
     ask = f"Measure the temperature of the {name} in {{1}}. {told}"
     return LessonPlan(items, [("noted", 1, 0), ("focus", 2 if hot else 3)], ask)
 
@@ -111,7 +69,7 @@ def _melting(rng: Random, variation: Variation) -> LessonPlan:
     high = rng.random() < 0.5
     point = rng.randint(border + 10, border + 120) if high else rng.randint(35, border - 10)
     items = [LessonItem("thermometer"), LessonItem(rng.choice(VESSELS), content=(name,))]
-    told = _answers(items, f"that is above {border} degrees", "it is below")
+    told = answers(items, f"that is above {border} degrees", "it is below")
     ask = f"Focus on the {name}. Measure its temperature at the moment when it melts. {told}"
     goals = [
         ("focus", 1),
@@ -133,7 +91,7 @@ def _conduct(rng: Random, variation: Variation) -> LessonPlan:
         LessonItem("wire"),
         LessonItem("wire"),
     ]
-    told = _answers(items, "it conducts electricity", "it does not")
+    told = answers(items, "it conducts electricity", "it does not")
     ask = f"Test {{0}} in a circuit with {{1}} and {{2}}. {told}"
     goals = [("wired", 0), ("noted", 0), ("focus", 6 if name in CONDUCTORS else 7)]
     return LessonPlan(items, goals, ask, ("workshop",))
@@ -273,7 +231,7 @@ def _trait(rng: Random, variation: Variation) -> LessonPlan:
         LessonItem("brush"),
         LessonItem("bottle", content=("water",)),
     ]
-    told = _answers(items, f"it is {one}", f"it is {other}")
+    told = answers(items, f"it is {one}", f"it is {other}")
     ask = f"Cross {{0}} with {{1}}, plant and grow what you get, and see which trait is dominant. {told}"
     goals = [("crossed", 5), ("planted", 5), ("watered", 5), ("stage", 5, SEEDLING), ("stage", 5, GROWN)]
     goals.append(("focus", 8 if dominant == one else 9))
@@ -310,4 +268,5 @@ LESSONS: Mapping[str, Lesson] = {
         [(w, a, b) for w in ("most", "least") for a, b in itertools.permutations(INDOORS, 2)], _slope
     ),
     "genetics": Lesson([(name, *pair) for name in SEEDS[:4] for pair in _TRAITS], _trait),
+    **EXPERIMENTS,
 }

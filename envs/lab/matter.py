@@ -58,6 +58,8 @@ SUBSTANCES: Mapping[str, Substance] = {
     **_fluids("amber vermilion chartreuse teal magenta indigo"),
     "ash": Substance(800),
     "sludge": Substance(-5),
+    **_fluids("seawater nectar bittern broth whey leachate"),
+    **_powders("magnesia gelatine lactose potash"),
 }
 NUMBER: Mapping[str, int] = {name: number for number, name in enumerate(SUBSTANCES)}
 NAMES: tuple[str, ...] = tuple(SUBSTANCES)
@@ -99,6 +101,17 @@ FLUIDS = (
     "brine",
     "syrup",
 )  # between freezing and boiling from 3 to 95 degrees
+
+RESIDUES: Mapping[str, str] = {
+    "brine": "salt",
+    "seawater": "salt",
+    "syrup": "sugar",
+    "nectar": "sugar",
+    "bittern": "magnesia",
+    "broth": "gelatine",
+    "whey": "lactose",
+    "leachate": "potash",
+}  # what is left of a solution that has boiled away
 
 CHEMISTRY: Mapping[str, tuple[str, ...]] = {
     "brine": ("salt", "water"),
@@ -151,6 +164,8 @@ RECIPES: Mapping[int, int] = {
 }
 """What each mixture becomes."""
 PARTS: Mapping[int, int] = {product: parts for parts, product in RECIPES.items()}
+LEFT: Mapping[int, int] = {mask(solution): mask(rest) for solution, rest in RESIDUES.items()}
+"""What is left of each solution."""
 WATER, SOIL, ASH, SLUDGE = mask("water"), mask("soil"), mask("ash"), mask("sludge")
 
 

@@ -11,13 +11,13 @@ from turnwise.envs.lab.state import GROWN, HELD, STAGES, Laboratory, LabState
 
 SYSTEM = {
     "compact": (
-        "lab : go , open , close , take , put , drop , pour , mix , empty , activate , deactivate , measure , "
+        "lab : go , open , close , take , put , drop , pour , mix , empty , activate , deactivate , measure , test , "
         "connect , disconnect , cross , focus , examine , wait ."
     ),
     "full": (
         "You are in a laboratory for science at school. Do what you are asked to do, one command per turn: go to "
         "ROOM, open X, close X, take X, put X in/on Y, drop X, pour X into Y, mix X, empty X, activate X, "
-        "deactivate X, measure X (with a thermometer), connect X to Y, disconnect X, cross X with Y (with a "
+        "deactivate X, measure X (with a thermometer), test X with Y (an instrument such as a scale), connect X to Y, disconnect X, cross X with Y (with a "
         "brush), examine X, look, wait, focus on X. Focus only on what the task names, when it is time: a wrong "
         "focus cannot be taken back."
     ),

@@ -92,6 +92,41 @@ def _treated(state: LabState, goal: LabGoal) -> LabAct | None:
     return put(state, goal.a, device) or _run(state, device)
 
 
+def _phased(state: LabState, goal: LabGoal) -> LabAct | None:
+    """A vessel brought to a phase; what has boiled becomes liquid again by itself."""
+    content = state.content[goal.a]
+    if (
+        goal.b == LIQUID
+        and content
+        and state.temperature[goal.a] >= state.lab.points(content)[1] > ROOM_TEMPERATURE
+    ):
+        return take_up(state, goal.a)
+    return _treated(state, goal)
+
+
+def _dried(state: LabState, goal: LabGoal) -> LabAct | None:
+    return _treated(state, LabGoal("phase", goal.a, GAS))
+
+
+def _warmed(state: LabState, goal: LabGoal) -> LabAct | None:
+    """A vessel measured while it is between ``b`` and ``c`` degrees."""
+    step, now = take_up(state, tool(state, "thermometer")), state.temperature[goal.a]
+    if step or goal.b <= now <= goal.c:
+        return step or reach(state, goal.a) or LabAct("measure", goal.a)
+    if not state.content[goal.a]:
+        raise Stuck
+    hotter = now < goal.b
+    if (now < ROOM_TEMPERATURE) == hotter and now != ROOM_TEMPERATURE:
+        return take_up(state, goal.a)
+    return _treated(state, LabGoal("phase", goal.a, LIQUID if hotter else SOLID))
+
+
+def _used(state: LabState, goal: LabGoal) -> LabAct | None:
+    kind, thing, _ = state.lab.readings[goal.a]
+    instrument = tool(state, kind)
+    return take_up(state, instrument) or reach(state, thing) or LabAct("test", instrument, thing)
+
+
 def _run(state: LabState, device: int) -> LabAct | None:
     return None if state.running >> device & 1 else reach(state, device) or LabAct("activate", device)
 
@@ -245,7 +280,8 @@ def _delivered(state: LabState, goal: LabGoal) -> LabAct | None:
 
 
 _ACHIEVE: Mapping[str, Callable[[LabState, LabGoal], LabAct | None]] = {
-    "focus": _focus, "find": _focus, "show": _focus, "placed": _treated, "running": _treated, "phase": _treated,
+    "focus": _focus, "find": _focus, "show": _focus, "placed": _treated, "running": _treated, "phase": _phased,
+    "warmed": _warmed, "dried": _dried, "used": _used,
     "noted": _noted, "poured": _made, "made": _made, "wired": _wired, "shining": _shining, "planted": _planted,
     "watered": _watered, "stage": _stage, "crossed": _crossed, "delivered": _delivered,
 }  # fmt: skip

@@ -23,11 +23,20 @@ AGES = (0, 3, 6, 9, 12)  # at which each stage begins, in turns
 
 
 class LabGoal(NamedTuple):
-    """A sub-goal; ``a`` and ``b`` are things, a substance (as bits), a phase or a stage."""
+    """A sub-goal; ``a``, ``b`` and ``c`` are things, a substance (as bits), a phase, a stage, degrees or a reading."""
 
     kind: str
     a: int = NOTHING
     b: int = NOTHING
+    c: int = NOTHING
+
+
+class LabReading(NamedTuple):
+    """What an instrument of a kind says of a thing."""
+
+    instrument: str
+    thing: int
+    says: str
 
 
 class Laboratory:
@@ -47,6 +56,7 @@ class Laboratory:
             self.melts: Mapping[str, int] = dict(options["melts"])
             self.seconds: Mapping[int, int] = {int(plane): n for plane, n in options["seconds"]}
             self.traits: Mapping[int, str] = {int(thing): trait for thing, trait in options["traits"]}
+            self.readings = tuple([LabReading(*reading) for reading in options["readings"]])
             self.notes: str = options["notes"]
             self.broken = frozenset(options["broken"])
             self.full, self.known = options["text"] == "full", bool(options["known"])
@@ -120,6 +130,7 @@ class LabState(NamedTuple):
     running: int = 0  # a bit per device
     wires: tuple[tuple[int, int], ...] = ()  # what is connected, sorted
     noted: int = 0  # a bit per thing that was measured, tested or tried as its task asks
+    used: int = 0  # a bit per reading that was taken
     focus: int = NOTHING
     done: int = 0  # how many sub-goals are reached
 

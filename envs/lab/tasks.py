@@ -9,7 +9,8 @@ from random import Random
 from typing import Any, TypeAlias
 
 from turnwise.envs.lab.knobs import LabKnobs
-from turnwise.envs.lab.lessons import LESSONS, LessonItem, LessonPlan, Variation
+from turnwise.envs.lab.lessons import LESSONS
+from turnwise.envs.lab.plan import LessonItem, LessonPlan, Variation
 from turnwise.envs.lab.solver import distance
 from turnwise.envs.lab.state import NOWHERE, Laboratory, begin
 from turnwise.envs.lab.vocabulary import ANIMALS, CONDUCTORS, INSULATORS, KINDS, LIFELESS, PLANTS, ROOMS
@@ -17,8 +18,24 @@ from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task, digest
 
 ENV = "turnwise/Lab-v0"
-_MASKS = ("poured", "made", "show", "find")  # sub-goals whose first number names no thing
+_MASKS = ("poured", "made", "show", "find", "used")  # sub-goals whose first number names no thing
 _SIGNS = re.compile(r"(?:(?<!\s)\s++)?+([.,;:()])\s*+")  # blanks are looked at from their beginning only
+_OTHERWISE = (  # how the same is said in train, and in dev and test
+    ("Focus on the", "Put your focus on the"),
+    (", then ", "; once that is done, "),
+    ("Find out", "Establish"),
+    ("Find ", "Look for "),
+    ("Measure ", "Determine "),
+    ("Test ", "Try out "),
+    ("Say how", "Work out how"),
+    ("How fast", "At what speed"),
+    ("Weigh ", "Put on the scale "),
+    ("Make ", "Your task: make "),
+    ("Grow ", "Raise "),
+    ("Cross ", "Pollinate "),
+    ("Of all animals here", "Among the animals of these rooms"),
+    ("If it", "Should it be that it"),
+)
 _SHARE = 8  # one variation in so many is dev's, and one test's
 Thing: TypeAlias = list[Any]  # kind, place, content, degrees, age
 
@@ -40,7 +57,7 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
         lesson = order[next(tried) // 100 % len(order)]  # drawn first, given up only where nothing fits
         known = variations(lesson, split) if knobs.unseen else LESSONS[lesson].variations
         variation = rng.choice(known)
-        task = _task(rng, lesson, variation, knobs)
+        task = _task(rng, split, lesson, variation, knobs)
         if not knobs.unseen and not in_split(split, ENV, task.options["things"], task.options["goals"]):
             return None
         length = distance(begin(Laboratory(task)))
@@ -53,7 +70,7 @@ def draw_task(rng: Random, split: Split, knobs: LabKnobs) -> Task:
     return first_drawn(draw, rng, split, "laboratory")
 
 
-def _task(rng: Random, lesson: str, variation: Variation, knobs: LabKnobs) -> Task:
+def _task(rng: Random, split: Split, lesson: str, variation: Variation, knobs: LabKnobs) -> Task:
     plan = LESSONS[lesson].make(rng, variation)
     rooms = _rooms(rng, plan, knobs)
     things: list[Thing] = [
@@ -73,13 +90,14 @@ def _task(rng: Random, lesson: str, variation: Variation, knobs: LabKnobs) -> Ta
         "melts": plan.extra.get("melts", {}),
         "seconds": [[fixed + n, seconds] for n, seconds in plan.extra.get("seconds", {}).items()],
         "traits": [[fixed + n, trait] for n, trait in plan.extra.get("traits", {}).items()],
+        "readings": [[kind, fixed + n, says] for kind, n, says in plan.extra.get("readings", [])],
         "notes": plan.extra.get("notes", ""),
         "broken": [],
         **{name: getattr(knobs, name) for name in ("text", "commands", "turn_limit", "irreversible", "slip")},
         "known": knobs.view == "known",
     }
     prompt = plan.ask.format(*_names(things)[fixed:])
-    return Task(ENV, prompt if knobs.text == "full" else compact(prompt), options)
+    return Task(ENV, worded(prompt, split) if knobs.text == "full" else compact(prompt), options)
 
 
 def _rooms(rng: Random, plan: LessonPlan, knobs: LabKnobs) -> list[str]:
@@ -144,6 +162,19 @@ def _broken(rng: Random, task: Task, knobs: LabKnobs) -> list[int]:
         ):
             broken = sorted((*broken, device))
     return broken
+
+
+def worded(ask: str, split: Split) -> str:
+    """What is asked, in the words of a split: dev and test say it in ways that train never does.
+
+    >>> worded("Find a plant and focus on it, then put it on crate 1.", Split.TEST)
+    'Look for a plant and focus on it; once that is done, put it on crate 1.'
+    """
+    if split is Split.TRAIN:
+        return ask
+    for usual, otherwise in _OTHERWISE:
+        ask = ask.replace(usual, otherwise)
+    return ask
 
 
 def compact(text: str) -> str:

@@ -29,6 +29,9 @@ class ThingKind(NamedTuple):
     conducts: bool = False
     seed: bool = False
     pot: bool = False
+    instrument: bool = False  # what it shows of other things is the task's secret
+    order: str = ""  # of animals: mammal, bird, …
+    eats: str = ""  # plants or animals; empty for both
 
 
 _SHELF, _CUPBOARD = ThingKind(fixed=True, holds=True), ThingKind(fixed=True, holds=True, openable=True)
@@ -56,6 +59,9 @@ KINDS: Mapping[str, ThingKind] = {
     "thermos": ThingKind(vessel=True, insulated=True),
     "pot": ThingKind(fixed=True, vessel=True, holds=True, pot=True),
     "thermometer": ThingKind(),
+    **dict.fromkeys(("scale", "magnet", "litmus", "meter", "rasp", "tile"), ThingKind(instrument=True)),
+    **dict.fromkeys(("cube", "stone", "cart"), ThingKind()),
+    **dict.fromkeys(("pendulum", "track"), ThingKind(fixed=True)),
     "brush": ThingKind(),
     "block": ThingKind(),
     "note": ThingKind(),
@@ -69,14 +75,24 @@ KINDS: Mapping[str, ThingKind] = {
     **{name: ThingKind(part="piece", conducts=True) for name in ["nail", "spoon", "coin", "foil", "needle", "key", "chain", "bolt"]},
     **{name: ThingKind(part="piece") for name in ["cork", "button", "eraser", "pebble", "feather", "shell", "candle", "straw"]},
     **{
-        name: ThingKind(living="animal", span=years)
-        for name, years in (
-            ("mouse", 2), ("hamster", 3), ("rabbit", 9), ("hedgehog", 6), ("frog", 12), ("cat", 16),
-            ("parrot", 60), ("tortoise", 120), ("butterfly", 0.1), ("snail", 5), ("toad", 11), ("newt", 14),
+        name: ThingKind(living="animal", span=years, order=order, eats=eats)
+        for name, years, order, eats in (
+            ("mouse", 2, "mammal", ""), ("hamster", 3, "mammal", ""), ("rabbit", 9, "mammal", "plants"),
+            ("hedgehog", 6, "mammal", "animals"), ("cat", 16, "mammal", "animals"), ("goat", 17, "mammal", "plants"),
+            ("frog", 12, "amphibian", "animals"), ("toad", 11, "amphibian", "animals"), ("newt", 14, "amphibian", "animals"),
+            ("parrot", 60, "bird", "plants"), ("owl", 20, "bird", "animals"), ("finch", 5.5, "bird", "plants"),
+            ("tortoise", 120, "reptile", "plants"), ("viper", 15, "reptile", "animals"), ("gecko", 10, "reptile", "animals"),
+            ("butterfly", 0.1, "insect", "plants"), ("locust", 0.3, "insect", "plants"), ("mantis", 0.8, "insect", "animals"),
+            ("snail", 5, "", "plants"),
         )
     },
+    **{  # young ones; no age is asked of them
+        name: ThingKind(living="animal")
+        for name in ("egg", "caterpillar", "pupa", "spawn", "tadpole", "froglet", "larva", "mosquito", "chick", "hen")
+    },
     **{name: ThingKind(living="plant") for name in ["fern", "moss", "ivy", "cactus", "clover", "orchid", "thistle", "lily"]},
-    **dict.fromkeys(["hammer", "book", "brick", "mirror", "ladder", "bucket", "rope", "scarf", "clock", "ball", "globe", "ruler"], ThingKind()),
+    **dict.fromkeys(["hammer", "book", "brick", "mirror", "ladder", "bucket", "rope", "scarf", "ball", "globe"], ThingKind()),
+    **dict.fromkeys(["clock", "ruler"], ThingKind(instrument=True)),
 }  # fmt: skip
 
 ROOMS: Mapping[str, tuple[str, ...]] = {  # room → what always stands there
@@ -94,7 +110,7 @@ INDOORS = tuple(room for room in ROOMS if room != OUTDOORS)
 
 CONDUCTORS = tuple(name for name, kind in KINDS.items() if kind.part == "piece" and kind.conducts)
 INSULATORS = tuple(name for name, kind in KINDS.items() if kind.part == "piece" and not kind.conducts)
-ANIMALS = tuple(name for name, kind in KINDS.items() if kind.living == "animal")
+ANIMALS = tuple(name for name, kind in KINDS.items() if kind.living == "animal" and kind.span)
 PLANTS = tuple(name for name, kind in KINDS.items() if kind.living == "plant" and not kind.seed)
 LIFELESS = (
     "hammer",
@@ -126,6 +142,7 @@ VERBS: dict[str, str] = {  # what may be said → the verb
     **dict.fromkeys(("activate", "start", "turn", "switch"), "activate"),
     **dict.fromkeys(("deactivate", "stop"), "deactivate"),
     **dict.fromkeys(("measure", "use"), "measure"),
+    **dict.fromkeys(("test", "try", "weigh"), "test"),
     **dict.fromkeys(("connect", "attach", "wire"), "connect"),
     **dict.fromkeys(("disconnect", "detach"), "disconnect"),
     **dict.fromkeys(("cross", "pollinate", "breed"), "cross"),

@@ -16,7 +16,7 @@ from turnwise.envs.lab.env import LabEnv
 from turnwise.envs.lab.goals import solved
 from turnwise.envs.lab.lessons import LESSONS
 from turnwise.envs.lab.matter import NAMES, RECIPES, SUBSTANCES, mask, names
-from turnwise.envs.lab.tasks import variations
+from turnwise.envs.lab.tasks import _OTHERWISE, variations
 from turnwise.envs.lab.vocabulary import KINDS, ROOMS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
@@ -25,10 +25,11 @@ from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 
 ENV = "turnwise/Lab-v0"
+
 SUITES = ["easy", "standard", "long"]
 OPTIONS = {
     "rooms": ["kitchen", "garden"], "doors": [[0, 1]], "melts": {}, "seconds": [], "traits": [],
-    "notes": "orange : red and yellow .", "broken": [], "known": False, "slip": 0.0, "irreversible": True,
+    "readings": [], "notes": "orange : red and yellow .", "broken": [], "known": False, "slip": 0.0, "irreversible": True,
     "text": "compact", "commands": "hidden", "turn_limit": 100,
 }  # fmt: skip
 
@@ -217,6 +218,81 @@ def test_a_melting_point_counts_only_if_measured_while_it_melts():
     assert solver.distance(env.state) < 30  # let it cool until it melts again
 
 
+def test_a_reading_is_the_secret_of_what_was_tested_with_the_right_instrument_in_hand():
+    things = [thing("cube"), thing("cube"), thing("scale"), thing("ruler")]
+    readings = [["scale", 0, "the scale shows 340 grams ."], ["scale", 1, "the scale shows 90 grams ."]]
+    env = start(things, [["used", 0], ["used", 1], ["focus", 0]], readings=readings)
+    told = [
+        ("weigh cube 1", "test it with what ? say test X with an instrument ."),
+        ("test cube 1 with scale", "you do not hold scale 1 ."),
+        ("take scale", "scale 1 ."),
+        ("use scale on cube 2", "the scale shows 90 grams ."),
+    ]
+    for command, answer in told:
+        assert say(env, command) == answer
+    assert env.state.done == 0  # the second was tested, the first is asked for first
+    say(env, "take ruler")
+    assert say(env, "test cube 1 with ruler") == "ruler 1 says nothing of cube 1 ."
+    assert say(env, "weigh cube 1 with the scale") == "the scale shows 340 grams ."
+    assert env.state.done == 2
+    assert env.step("focus on cube 1").info["end"] is EndReason.SOLVED
+
+
+def test_brine_boils_dry_and_a_gas_becomes_liquid_again():
+    things = [thing("stove"), thing("pan", 0, "brine"), thing("cup", 0, "water")]
+    salt = mask("salt")
+    env = start(things, [["dried", 1, salt], ["show", salt]])
+    say(env, "take pan", "put pan stove", "turn on stove", "wait")
+    assert names(env.state.content[1]) == ["brine"]  # 100 degrees: it boils at 102
+    say(env, "wait")
+    assert (names(env.state.content[1]), env.state.done) == (["salt"], 1)
+    assert env.step("focus on the salt").info["end"] is EndReason.SOLVED
+    env = start(things, [["phase", 2, 2], ["phase", 2, 1], ["focus", 0]])
+    say(env, "take cup", "put cup stove", "turn on stove", "wait")
+    assert env.state.done == 1
+    say(env, "take cup")
+    assert env.state.done == 2
+
+
+def test_chilled_is_what_was_measured_between_the_two_degrees():
+    things = [thing("fridge"), thing("cup", 0, "milk"), thing("thermometer")]
+    env = start(things, [["warmed", 1, 3, 10], ["focus", 0]])
+    say(env, "take thermometer", "measure milk", "take cup", "open fridge", "put cup fridge", "measure milk")
+    assert (env.state.temperature[1], env.state.done) == (8, 0)  # fourteen degrees when it was measured
+    say(env, "measure milk")
+    assert env.state.done == 1
+
+
+@pytest.mark.parametrize("name", ["boil", "mineral", "genetics", "density", "stages"])
+def test_the_score_is_a_hundred_points_and_a_mistake_takes_them_back(name):
+    env = LabEnv(score=0.01)
+    walked = walk(env, lesson(name), "gold")
+    scores = [step.info["details"]["score"] for step in walked.steps]
+    assert scores == sorted(scores)
+    assert scores[-1] == 100 == sum(worth for _, worth in walked.steps[-1].info["details"]["reached"])
+    assert sum(step.info["rewards"]["score"] for step in walked.steps) == pytest.approx(1.0)
+    env.reset(seed=0, options={"task": lesson(name)})
+    for _ in range(len(walked.steps) - 1):
+        env.step(env.gold(env.state))
+    before = env.now.state.done
+    wrong = next(n for n in env.state.reach() if n != env.state.lab.goals[-1].a and n != env.state.focus)
+    done = [goal.a for goal in env.state.lab.goals[:before] if goal.kind == "focus"]
+    if wrong in done or env.state.lab.goals[-1].kind != "focus":
+        return
+    step = env.step(f"focus on {env.state.lab.names[wrong]}")
+    assert (step.info["end"], step.info["details"]["score"]) == (EndReason.FAILED, 0)
+    assert step.info["rewards"]["score"] == pytest.approx(-scores[-2] / 100)
+
+
+def test_test_asks_in_words_that_train_never_has():
+    for name in LESSONS:
+        train = {lesson(name, index).prompt.split()[0] for index in range(3)}
+        test = lesson(name, 0, Split.TEST).prompt
+        shared = [said for said, _ in _OTHERWISE if said in test]
+        assert not shared, (name, test, train)
+        assert any(otherwise in test for _, otherwise in _OTHERWISE), (name, test)
+
+
 # --- focus: what a guess is worth ----------------------------------------------------------------
 
 
@@ -364,6 +440,7 @@ def test_gold_from_any_state_or_none(name, index, seed, turns):
 
 
 def test_splits_share_no_variation_and_each_has_every_lesson():
+    assert len(LESSONS) >= 30
     for name in LESSONS:
         parts = [set(variations(name, split)) for split in Split]
         assert all(parts)
