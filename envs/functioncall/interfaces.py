@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from random import Random
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import yaml
@@ -20,6 +21,7 @@ from turnwise.tools.schema import tool_of_schema
 
 Case: TypeAlias = Literal["snake", "camel", "pascal"]
 CASES: tuple[Case, ...] = get_args(Case)
+ORDERS = 6  # in which the parameters of a function may stand
 Verb: TypeAlias = Literal["find", "get", "add", "set", "append", "remove"]
 
 
@@ -150,10 +152,13 @@ def written(words: str, case: Case) -> str:
 
 
 @functools.cache
-def as_tool(words: str, case: Case) -> Tool:
-    """A function as a tool, its names in a case."""
+def as_tool(words: str, case: Case, order: int = 0) -> Tool:
+    """A function as a tool, its names in a case; its parameters in one of the ``ORDERS``, 0 being the declared one."""
     one = functions()[words]
-    parameters = _object(one.parameters, case)
+    declared = list(one.parameters)
+    if order:
+        Random(f"{words} {order}").shuffle(declared)
+    parameters = _object(declared, case)
     return tool_of_schema(ToolSpec(written(words, case), one.about, parameters), _nothing, own=True)
 
 

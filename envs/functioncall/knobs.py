@@ -35,6 +35,9 @@ class FunctionCallKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     )
     offered: int = pydantic.Field(2, ge=1, le=9)  # of these interfaces, that a conversation is about
     memory: bool = False  # whether what was said in earlier sessions is needed and can be looked up
+    recalled: float = pydantic.Field(
+        0.0, ge=0, le=1
+    )  # share of values that stand in a note of an earlier session
     distractors: int = pydantic.Field(0, ge=0, le=70)  # functions of other interfaces that are offered beside
     rows: int = pydantic.Field(8, ge=2, le=12)  # of each table
     irrelevant: float = pydantic.Field(0.0, ge=0, le=0.9)  # share of requests whose function is not offered
@@ -43,5 +46,6 @@ class FunctionCallKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     spoken: bool = False  # dates, times and small numbers in words
     cases: tuple[Case, ...] = CASES  # of the names of functions and parameters
     dialects: tuple[Dialect, ...] = ("native",)  # how calls are to be written
+    shuffled: bool = False  # the parameters of functions stand in an order of their own in each conversation
     patience: int = pydantic.Field(3, ge=1)  # needless questions that the user bears
     turn_limit: int = pydantic.Field(30, ge=3)

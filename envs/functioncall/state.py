@@ -80,7 +80,7 @@ def _conversation(task: Task) -> Conversation:
     options = task.options
     try:
         case: Case = options["case"]
-        tools = tuple(as_tool(words, case) for words in options["functions"])
+        tools = tuple(as_tool(words, case, options["order"]) for words in options["functions"])
         data, rounds = CallData(options["tables"]), list[Round]()
         now = data
         for one in options["rounds"]:

@@ -7,14 +7,12 @@ from random import Random
 
 from turnwise.envs.functioncall import phrases
 from turnwise.envs.functioncall.data import CallData, draw_tables
-from turnwise.envs.functioncall.interfaces import DataFunction, functions, tables
+from turnwise.envs.functioncall.drafting import ImpossibleRequest, RequestDraft, RequestLanguage
+from turnwise.envs.functioncall.interfaces import ORDERS, DataFunction, functions, tables
 from turnwise.envs.functioncall.knobs import FunctionCallKnobs
 from turnwise.envs.functioncall.requests import (
     DEEDS,
     QUESTIONS,
-    ImpossibleRequest,
-    RequestDraft,
-    RequestLanguage,
     UserRequest,
     ask_for,
     offered_of,
@@ -30,7 +28,7 @@ _MOST_CALLS = 14  # of one request
 
 def draw_task(rng: Random, split: Split, knobs: FunctionCallKnobs) -> Task:
     """A conversation that no other split can draw: its names and its wording belong to the split."""
-    language = RequestLanguage(split, knobs.spoken, knobs.text == "compact")
+    language = RequestLanguage(split, knobs.spoken, knobs.text == "compact", knobs.recalled)
 
     def draw(rng: Random) -> Task | None:
         names = rng.sample(knobs.apis, min(knobs.offered, len(knobs.apis)))
@@ -50,6 +48,9 @@ def draw_task(rng: Random, split: Split, knobs: FunctionCallKnobs) -> Task:
             data = made.data
         if not any(one.plan for one in rounds):
             return None
+        used = {functions()[call.words].api for one in rounds for call in one.plan}
+        if knobs.recalled and "memory" not in used:
+            return None
         others = [one for one in functions().values() if one.api not in names]
         shown = [*offered, *rng.sample(others, min(knobs.distractors, len(others)))]
         said = [_worded(rng, language, one, place) for place, one in enumerate(rounds)]
@@ -57,6 +58,7 @@ def draw_task(rng: Random, split: Split, knobs: FunctionCallKnobs) -> Task:
             "text": knobs.text,
             "case": rng.choice(knobs.cases),
             "dialect": rng.choice(knobs.dialects),
+            "order": rng.randrange(1, ORDERS) if knobs.shuffled else 0,
             "functions": [one.words for one in rng.sample(shown, len(shown))],
             "tables": drawn,
             "rounds": [_data(rng, one, text, knobs) for one, text in zip(rounds, said, strict=True)],

@@ -18,28 +18,27 @@ from turnwise.envs.functioncall.reward import Nearness, nearness, same
 from turnwise.envs.functioncall.vocabulary import of_split
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.tasks.core import Split, Task, derive_rng
+from turnwise.tasks.core import Split, Task
 from turnwise.tools.core import ToolCall, ToolError
 
 ENV = "turnwise/FunctionCall-v0"
-SUITES = ["single", "parallel", "irrelevant", "missing", "failing", "multi"]
-KNOBS = {
-    "quick": {
-        "text": "compact", "apis": ["tickets"], "offered": 1, "rows": 3, "shapes": ["plain"], "cases": ["snake"], "turn_limit": 8,
-    },
-    "memory": {"rounds": [2, 3], "memory": True},
-    "long-list": {"distractors": 70},
-    "formats": {"dialects": ["native", "python", "json"], "spoken": True},
-}  # fmt: skip
+SUITES = [
+    "quick",
+    "memory",
+    "long-list",
+    "formats",
+    "single",
+    "parallel",
+    "irrelevant",
+    "missing",
+    "failing",
+    "multi",
+]
 
 
 def drawn(name, split, n):
-    """Tasks of a suite, or of knobs."""
-    if name in SUITES:
-        return list(suite_tasks(get_suite(f"functioncall/{name}"), split, n))
-    return [
-        FunctionCallEnv.generate(derive_rng(name, split, index), split, **KNOBS[name]) for index in range(n)
-    ]
+    """Tasks of a suite."""
+    return list(suite_tasks(get_suite(f"functioncall/{name}"), split, n))
 
 
 ADA, BEN = "Ada Finch", "Ben Osei"
@@ -69,12 +68,12 @@ def wants(*plan, ask=None, answer=None, declines=False, fails=None):
     }
 
 
-def start(*rounds, case="snake", dialect="native", text="full", **options):
+def start(*rounds, case="snake", dialect="native", text="full", order=0, **options):
     env = FunctionCallEnv(**options)
     known = [one.words for name in ("calendar", "tickets") for one in apis()[name]]
     data = {"tickets": TICKETS, "events": EVENTS}
     given = {
-        "text": text, "case": case, "dialect": dialect, "functions": known, "tables": data, "rounds": [*rounds],
+        "text": text, "case": case, "dialect": dialect, "order": order, "functions": known, "tables": data, "rounds": [*rounds],
         "patience": 2, "turn_limit": 20,
     }  # fmt: skip
     env.reset(seed=0, options={"task": Task(ENV, "please", given)})
@@ -412,7 +411,7 @@ def test_interfaces_have_state_many_functions_and_real_descriptions():
         assert fields - {"reason"} <= set(tables()[one.table].fields), one.words
 
 
-@pytest.mark.parametrize("name", [*SUITES, *KNOBS])
+@pytest.mark.parametrize("name", SUITES)
 def test_gold_solves_with_the_wanted_calls_and_demonstrations_do_not_always(name):
     env = FunctionCallEnv(equivalence=1.0)
     tasks = [task for split in Split for task in drawn(name, split, 6)]
@@ -430,7 +429,7 @@ def test_demonstrations_succeed_at_times():
     assert 0.1 < shown / len(tasks) < 0.97
 
 
-@pytest.mark.parametrize("name", [*SUITES, *KNOBS])
+@pytest.mark.parametrize("name", SUITES)
 def test_silence_claims_questions_and_refusals_pass_no_task(name):
     """23 of τ²'s 50 airline tasks pass by doing nothing."""
     env = FunctionCallEnv()
@@ -482,6 +481,28 @@ def test_requests_are_of_many_kinds():
     tasks = suite_tasks(get_suite("functioncall/single"), Split.TRAIN, 60)
     kinds = {kind for task in tasks for kind in task.gold["kinds"]}
     assert len(kinds) >= 50
+
+
+def test_suites_hold_what_they_are_named_after():
+    for task in drawn("memory", Split.TEST, 12):
+        calls = [call["function"] for one in task.options["rounds"] for call in one["plan"]]
+        assert any(functions()[words].api == "memory" for words in calls)
+    assert all(len(task.options["functions"]) >= 70 for task in drawn("long-list", Split.TEST, 6))
+    formats = drawn("formats", Split.TEST, 40)
+    assert {task.options["dialect"] for task in formats} == {"native", "python", "json"}
+    assert {task.options["case"] for task in formats} == set(CASES)
+    assert len({task.options["order"] for task in formats}) == 5
+    quick = drawn("quick", Split.TEST, 6)
+    assert all(task.options["text"] == "compact" and task.gold["calls"] <= 4 for task in quick)
+
+
+def test_parameters_in_another_order_mean_the_same():
+    orders = {tuple(as_tool("create event", "snake", order).spec.argument_names) for order in range(6)}
+    assert len(orders) > 3
+    for order in (0, 2, 5):
+        env = start(wants(MOVE), order=order, dialect="python")
+        env.step('move_event(when={"start": "10:30", "date": "2031-06-01"}, event_id="e-100")')
+        assert env.step("Done.").info["end"] is EndReason.SOLVED
 
 
 def test_gold_goes_on_from_wherever_nothing_is_spoiled():
