@@ -154,7 +154,8 @@ def fairness(suite: Suite, *, tasks: int = 60, reworded: Path | None = None) -> 
         other = None
         if reworded is not None:
             rewording = load_rewordings(reworded)
-            other = _reworded(result("gold", rewording.script), rewording, reworded)
+            got = result("gold", rewording.script)
+            other = _reworded(got, rewording, reworded) if rewording.reworded else None
         return Fairness(
             suite.name,
             tasks=tasks,

@@ -1,7 +1,9 @@
 """Gold in other words: a file of rewordings applied to the gold policy's messages.
 
 Each line of the file is an object with ``gold``, one of gold's own wordings with names in braces for what changes, and
-``template``, another way to say it with the same names or fewer; ``message``, where given, says which message it is.
+``template``, another way to say it with the same names or fewer; ``message``, where given, says which message it is, and
+``domain`` where it is said: in tasks with another option of this name the words would mean something else ("Done." is
+"The passenger's name is corrected." in one domain only).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ class RewordedMessage(NamedTuple):
 
     pattern: re.Pattern[str]
     others: tuple[str, ...]
+    domain: str = ""  # the only one where it is said; "" is everywhere
 
 
 class Rewording:
@@ -63,8 +66,9 @@ class Rewording:
         return " ".join(other or one for other, one in zip(others, sentences, strict=True))
 
     def _one(self, text: str, now: ScriptMoment) -> str | None:
+        here = now.env.task.options.get("domain", "")
         for one in self.messages:
-            if found := one.pattern.fullmatch(text):
+            if one.domain in ("", here) and (found := one.pattern.fullmatch(text)):
                 values = found.groupdict()
                 fitting = [other for other in one.others if set(_SLOT.findall(other)) <= values.keys()]
                 if fitting:
@@ -78,18 +82,20 @@ def load_rewordings(path: Path) -> Rewording:
     Raises:
         TurnwiseError: it cannot be read, or a line lacks ``gold`` or ``template``.
     """
-    others: dict[str, list[str]] = defaultdict(list)
+    others: dict[tuple[str, str], list[str]] = defaultdict(list)
     try:
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
-            others[row["gold"]].append(row["template"])
+            others[row["gold"], row.get("domain", "")].append(row["template"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TurnwiseError(
             f"{path} is no file of rewordings: {error!r}.", 'Write lines {"gold": "…", "template": "…"}.'
         ) from None
     # Those with most fixed text first, so that a wording with few words does not take another's place.
-    ordered = sorted(others.items(), key=lambda item: -len(_SLOT.sub("", item[0])))
-    return Rewording([RewordedMessage(_pattern(gold), tuple(said)) for gold, said in ordered])
+    ordered = sorted(others.items(), key=lambda item: -len(_SLOT.sub("", item[0][0])))
+    return Rewording(
+        [RewordedMessage(_pattern(gold), tuple(said), domain) for (gold, domain), said in ordered]
+    )
 
 
 def _pattern(gold: str) -> re.Pattern[str]:

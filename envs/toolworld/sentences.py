@@ -48,6 +48,8 @@ _DONE = frozenset(("tell_done", "tell_fact", "ask_else", "goodbye"))
 _MONEY = re.compile(
     r"how much|what does it cost|to be paid|what .* cost|owed|get back|refund the difference", re.IGNORECASE
 )
+_ASKS = re.compile(r"how|what|which|tell|is |are |do ", re.IGNORECASE)
+"""How a request begins that wants to know something and nothing else."""
 _OTHER = Stage("And then there is another thing that I want to ask you.", ())
 
 
@@ -102,7 +104,7 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
         again=request if tells else "",
         check="works" if trouble else "",
         wants=_wants(name, request, {**_fair(line), **proposed}),
-        quiet=bool(tells) and not agreed and not (acts & {"tell_done"}),
+        quiet=bool(tells) and _ASKS.match(request) is not None and not agreed and not (acts & {"tell_done"}),
     )
     base = world(name, "sentences", 24)
     customer = _customer(name)

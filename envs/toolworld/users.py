@@ -26,6 +26,10 @@ _YES_INDEED = re.compile(
     r"\b(?:yes|right|correct|indeed|afraid so|exactly|unfortunately|sadly|that is|it is)\b", re.IGNORECASE
 )
 
+_WHAT_FOR = re.compile(
+    r"\bhow (?:can|may|could) (?:i|we)\b|\bwhat (?:can|may) (?:i|we) do\b|\bbrings you\b", re.IGNORECASE
+)
+
 
 def respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
     """What the scripted user does when the agent says ``text``."""
@@ -195,7 +199,8 @@ def _told(
         user = user._replace(offered=heard.proposal)
     if stage.tells and not states_all and (heard.done or heard.closing) and ready and not heard.question:
         return UserAnswer(user, db, stage.again or stage.say)
-    reported = heard.done or heard.closing or (heard.stated and domain.asks_consent)
+    yes = _YES_INDEED.search(text) is not None
+    reported = heard.closing or (not heard.going_on and (heard.done or heard.stated or yes))
     if (
         not stage.check
         and ready
@@ -205,11 +210,13 @@ def _told(
     if heard.question or heard.asks:
         act = "as_said" if _about_request(stage, text) else "unknown"
         return UserAnswer(user, db, f"{phrase(story, act)} {stage.say}")
+    if heard.closing and _WHAT_FOR.search(text) and not user.served:
+        return UserAnswer(user, db, f"{phrase(story, 'as_said')} {stage.say}")
     if (heard.claims and not user.served) or heard.closing:
         return UserAnswer(user, db, f"{phrase(story, 'not_yet' if heard.claims else 'still')} {stage.say}")
     if heard.forbids:
         return UserAnswer(user, db, phrase(story, "wont"))
-    if heard.stated and user.served:
+    if heard.stated and user.served and not heard.going_on:
         return UserAnswer(user, db, phrase(story, "and_now"))
     if (
         heard.stated

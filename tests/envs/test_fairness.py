@@ -97,6 +97,14 @@ def test_rewordings_keep_what_changes(rewordings):
         load_rewordings(rewordings().parent / "none.jsonl")
 
 
+def test_a_rewording_is_said_in_its_domain_alone(tmp_path):
+    file = tmp_path / "some.jsonl"
+    file.write_text(json.dumps({"gold": "Done.", "domain": "airline", "template": "The name is corrected."}))
+    apps = fairness(get_suite("toolworld/apps"), tasks=3, reworded=file)
+    assert apps.reworded is None
+    assert "in other words" not in " / ".join(apps.shortcomings)
+
+
 def test_an_environment_without_rivals_is_played_by_the_general_ones():
     assert list(rivals_of("turnwise/Household-v0").ladder) == ["random", "demonstrator"]
     assert rivals_of("gullible/Gullible-v0") is WEAK

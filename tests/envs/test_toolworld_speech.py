@@ -206,3 +206,46 @@ def test_the_voice_of_a_task_is_its_splits():
         )
         voice = made.options["story"]["voice"]
         assert all(voice[act] in pool(PHRASES[act], split) for act in PHRASES)
+
+
+@pytest.mark.parametrize("domain", ["retail", "apps"])
+@pytest.mark.parametrize("text", ["One moment, please, I am still at it.", "Hmm, that didn't go through. I'll try again.",
+                                  "Thank you for waiting! I'll now do the rest."])  # fmt: skip
+def test_after_a_change_the_user_waits_while_the_agent_is_at_it_and_goes_on_when_told(domain, text):
+    for index in range(200):
+        env = begun(domain, index, requests=1, traps=0, changes=0)
+        if not any(stage.tells for stage in env.state.case.story.stages):
+            break
+    while not env.state.user.served:
+        env.step(env.gold(env.state))
+    patience = env.state.user.patience
+    assert env.step(text).info["end"] is None
+    assert env.state.user.patience == patience
+    assert env.step("Everything is as you wished.").info["end"] is not None
+
+
+@pytest.mark.parametrize(("text", "what"), [
+    ("Want me to switch you over to Go-20?", "consent"), ("You okay with paying seventeen-fifty?", "consent"),
+    ("Say the word and I'll cancel it.", "consent"), ("7 GB, $17.50. Yes or no?", "consent"),
+    ("I can confirm that your plan was changed.", "done"), ("Won't be long!", "hold"), ("Just give me a tick.", "hold"),
+    ("I'd love to help but my hands are tied.", "refusal"), ("Any luck?", "tries"), ("Could I grab your PIN?", "asks"),
+    ("Try turning off airplane mode and tell me when you have.", "deeds"), ("What does it say now?", "looks"),
+])  # fmt: skip
+def test_fluent_sentences_are_what_they_are(text, what):
+    found = heard("telecom", text)
+    assert getattr(found, what)
+    others = {"consent", "done", "refusal", "asks", "deeds"} - {what}
+    assert not any(getattr(found, other) for other in others), found
+
+
+def test_off_is_no_form_of_of():
+    assert not heard("telecom", "Look at the top of the screen: any plane there?").looks
+    assert (
+        "airplane_mode_off" not in heard("telecom", "Look at the top of the screen: any plane there?").deeds
+    )
+
+
+def test_prices_spoken_in_two_numbers():
+    assert named("seventeen-fifty", {}).money == {1750}
+    assert named("two hundred and eight dollars fifty", {}).money == {20850}
+    assert named("for two dollars 20 GB", {}).money == {200}

@@ -21,7 +21,7 @@ SENSES = {
         "move|change|rebook|switch|put|shift|reschedule|transfer|swap|book|reassign|place|modify", f"{_TRIP}|departure|you|date"
     ),
     "change_cabin": Concept(
-        "upgrade|change|move|switch|downgrade|put|bump|book|transfer|raise", "cabin|business|economy|basic|class|business class|seat"
+        "upgrade|change|move|switch|downgrade|put|bump|book|transfer|raise|take", "cabin|business|economy|basic|class|business class|seat"
     ),
     "add_bags": Concept("add|check|register|book|include|put|attach|append|take|bring|check in", "bag|baggage|luggage|suitcase|piece"),
     "rename_passenger": Concept(
@@ -29,7 +29,7 @@ SENSES = {
     ),
     "issue_certificate": Concept(
         "issue|give|grant|offer|compensate|send|provide|credit|award|get|receive|pay|compensation|put",
-        "certificate|voucher|compensation|credit|travel certificate|travel credit|$|amount",
+        "certificate|voucher|compensation|credit|travel certificate|travel credit|amount",
     ),
     "book_flight": Concept("book|reserve|purchase|buy|issue|booking|secure", "seat|ticket|flight|you|economy|reservation|booking"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ SLOTS = {
     "zip": ("zip", "zip code", "postal code", "postcode", "zipcode", "post code", "area code"),
     "name": (
         "name", "full name", "first and last name", "who am i speak", "who i am speak", "who am i talk", "whom am i speak",
-        "who is this", "last name", "how may i address you", "who am i assist", "who i am talk",
+        "who is this", "last name", "surname", "family name", "first name", "how may i address you", "who am i assist", "who i am talk",
     ),
 }  # fmt: skip
 IDENTITY = ("email", "name", "zip")

@@ -41,13 +41,13 @@ def _re(*ways: str) -> re.Pattern[str]:
 _BULLET = re.compile(r"\s*\n\s*(?:[-*\u2022]|\d+[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+|\s--?\s")
 _CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
-                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then)\b)|:\s+(?=(?:shall|should|may|do|would|could|is|i will)\b)")  # fmt: skip
+                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|would|could|is|i will)\b)")  # fmt: skip
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
 _PREFIX = re.compile(
     r"^(?:and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|okay(?! (?:if|to|for|with)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
-    r"got it|alright|all right|great(?: news| question| choice)?|perfect|wonderful|excellent|lovely|fantastic|awesome|"
-    r"good (?:news|question|morning|afternoon|evening|day)|no problem(?: at all)?|no worries|i see|right|yes|yep|yeah|"
-    r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
+    r"i (?:was|am)(?: just)? wondering (?:if|whether)|got it|alright|all right|great(?: news| question| choice)?|perfect|wonderful|excellent|lovely|fantastic|awesome|"
+    r"good (?:news|question|morning|afternoon|evening|day)|no problem(?: at all)?|no worries|i see|right|yes(?! or no\b)|yep|yeah|"
+    r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|(?!for\b)\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
     r"h(?:i|ello|ey)(?: there)?(?: (?:mr|ms|mrs|dr)\.?)?(?: [a-z]+){0,2}|welcome(?: back)?|dear [a-z]+|"
     rf"{_SORRY}(?: (?:about|for) (?:that|this|it|the \w+))?(?: to (?:hear|say|inform|tell)(?: you)?(?: that)?)?(?: that)?|"
     r"unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
@@ -57,7 +57,7 @@ _PREFIX = re.compile(
     r"(?:help|assist)(?: you)?(?: (?:with|out)[^,.!?]*)?|as (?:requested|you (?:asked|wished|requested)))(?=[\s,.!:]|$)[\s,.!:]*"
 )
 _CLOSING = _re(
-    r"\b(?:any|some)thing (?:else|more|further)\b", r"\belse (?:i|we|you|that)\b", r"\b(?:further|other|more) (?:help|assistance|questions|requests|"
+    r"\b(?:any|some)thing (?:else|more|further)\b(?! (?:is|was) (?:the matter|wrong|amiss))", r"\belse (?:i|we|you|that)\b", r"\b(?:further|other|more) (?:help|assistance|questions|requests|"
     r"concerns|issues)\b", r"\bhow (?:can|may|could|else can) (?:i|we) (?:help|assist|serve)\b", r"\bwhat (?:can|may) (?:i|we) do for you\b",
     r"\bhelp(?:ing)? you (?:with )?(?:today|now|next)\b", r"\bwhat (?:brings you|else)\b",
     r"\b(?:have|enjoy) a (?:\w+ )?(?:day|evening|trip|flight|one|weekend)\b", r"\b(?:good)?bye\b",
@@ -77,7 +77,10 @@ _HOLD = _re(
     r"^(?:checking|looking|searching|working)\b", r"\b(?:looking|checking) (?:into|it|that|this|on|at|up|your)\b", r"\bi will be (?:right|with you|back)\b", r"\bget back to you\b",
     r"\blet me (?:know|see) (?:when|once|how|what happens|what you|as soon|if (?:it|that|this|you (?:have|need|run|get|see|are ready)))\b",
     r"\btell me (?:when|once) (?:it|you|that)\b", r"\b(?:i|we) will (?:take care of|handle|sort) (?:that|this|it)\b",
-    r"\btake your time\b", r"\b(?:hold|stay on|keep) the line\b", r"\b(?:little|bit) (?:longer|more time)\b", r"\bin the meantime\b",
+    r"\b(?:shall|should|can|may) (?:i|we) (?:just |now |first |quickly )*(?:see|look|find out|take a look|have a look)\b", r"\bstay (?:with (?:me|us)|there|on)\b",
+    r"^(?:now )?(?:making|doing|processing|preparing|arranging|entering|applying|submitting|cancelling|changing|updating|booking|sending|adding|setting) (?:it|that|this|these|the|your|up)\b(?!.*\b(?:is|are|was|will|would|can|costs?|means|has)\b)",
+    r"\bgive (?:me|us) (?:just |about )?(?:a|one|half a|\d+) (?!call|ring|hint|reason|number|name|date|yes|clear|copy|list)\w+\b", r"^(?:i am|we are) on it\b", r"\b(?:one|a|half a|two ticks?|2) (?:tick|ticks|jiffy|mo)\b",
+    r"\btake your time\b", r"\b(?:hold|stay on|keep) the line\b", r"\b(?:little|bit) (?:longer|more time)\b", r"\bin the meantime\b(?!\?)",
 )  # fmt: skip
 _COURTESY = _re(
     rf"^{_SORRY}\b", r"^(?:to hear|about|for) (?:that|this|it|the|your|any)\b", r"^(?:that|this) (?:must|sounds|has to|is) (?:be |really |very |so |quite )*"
@@ -86,7 +89,7 @@ _COURTESY = _re(
     r"^(?:how )?(?:frustrating|annoying|awful|upsetting|terrible)\b", r"\bthank", r"^you are (?:very |most )?welcome\b", r"^my pleasure\b",
     r"^(?:i |we )?(?:can|will|would|am|are|want to)? ?(?:be )?(?:certainly |definitely |gladly |here to |happy to |glad to |going to |love to |able to )*(?:help|assist)(?: you)?"
     r"(?: (?:with|out|resolve|sort|get)\b.*)?$", r"^(?:this is|my name is|you have reached|you are speaking)\b", r"^(?:i |we )?hope\b", r"^i appreciate\b",
-    r"^no problem\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b", r"^no worries\b",
+    r"^no (?:problem|rush|hurry|pressure|trouble|bother|stress|worries|need to (?:rush|hurry|apologi[sz]e))\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b",
     r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
 )  # fmt: skip
 _NOT_YET = _re(
@@ -106,27 +109,29 @@ _CONFIRM = _re(
     r"\b(?:just |please )?(?:say|reply|answer|type|respond|write)(?: with)?(?: a| me)?(?: simple| clear)? ['\"]?yes\b", r"\b(?:please |kindly )(?:re)?confirm\b(?! your)", r"\b(?:can|could|would|will|do) you (?:please |kindly |just )?"
     r"confirm (?:that|this|it|if|whether|you|the (?:change|cancel|upgrade|return|exchange|refund|charge|above|details))\b", r"\b(?:please )?confirm (?:that|this|it|if|whether|you|the (?:change|cancel\w*|upgrade|return|exchange|above))\b",
     r"\blet me know (?:if|whether) (?:you (?:agree|want|would|wish|are|confirm|approve)|that|this|i (?:can|should|may)|it is)\b", r"\bgood to go\b", r"\bgo ahead\?", r"\bproceed\?", r"\bdo i have your\b", r"\bwith your (?:okay|permission|approval|consent|confirmation|go-ahead)\b",
-    r"\b(?:may|can|could) i have your (?:okay|permission|approval|consent|confirmation|go-ahead|yes)\b", r"\byour (?:okay|approval|consent|confirmation(?! (?:number|code|email))|go-ahead|permission)\b", r"\bgreen light\b", r"\bi need your (?:yes|okay|confirmation|approval|consent)\b",
-    r"^(?:is|would|will) it (?:be )?(?:okay|alright|all right|fine|acceptable) (?:if|to|that|for)\b", r"\b(?:mind|matter) if i\b", r"^(?:correct|right|agreed|deal|sure|fine|alright|sounds good|confirm(?:ed)?|yes)\??$", r"\bcorrect\?$|\bright\?$|\bagreed\?$|\byes\?$",
+    r"\b(?:may|can|could) i have your (?:okay|permission|approval|consent|confirmation|go-ahead|yes)\b", r"(?<!\bwithout )\byour (?:okay|approval|consent|confirmation(?! (?:number|code|email))|go-ahead|permission)\b", r"\bgreen light\b", r"\bi need your (?:yes|okay|confirmation|approval|consent)\b",
+    r"^(?:are )?you (?:all )?(?:okay|fine|happy|good|alright|comfortable|cool|content|agreed|on board) (?:with|if|for|to|that)\b", r"^(?:all )?(?:okay|fine|happy|good|alright|comfortable|cool|content|acceptable|agreeable) (?:by|for|with|if|to)\b.*\?",
+    r"\bsay the word\b|\bjust say so\b|\bunless you (?:object|say|tell|mind|stop)\b", r"\b(?:is|was|are) (?:that|this|it|these) (?:the|your) (?:right|correct)\b",
+    r"^(?:or no|yes or no)\b", r"^want (?:me|us) to\b.*\?", r"^(?:is|would|will) it (?:be )?(?:okay|alright|all right|fine|acceptable) (?:if|to|that|for)\b", r"\b(?:mind|matter) if i\b", r"^(?:correct|right|agreed|deal|sure|fine|alright|sounds good|confirm(?:ed)?|yes)\??$", r"\bcorrect\?$|\bright\?$|\bagreed\?$|\byes\?$",
     r"(?:^|\b(?:do|would) you )(?:still |really |rather |not )*(?:want|like|take|have) (?:it|that|them|this|one|to (?:have|take|move|go|get))\b(?=.*\?)", r"\by/n\b", r"\bgo-ahead\b", r"\byes,? from you\b", r"\bin case you agree\b", r"\bno objections?\b",
     r"\ball right with you\b", r"\b(?:would|does|do|will) .{0,30}(?:make up for|sound|suit|help)\b.*\?", r"\bhow (?:does|would|about) .*\bsound\b", r"\bokay (?:if|to)\b", r"\bready for me to\b", r"\bis that a yes\b|\bwas that a yes\b|\bdeal\?$",
     r"\bdo you (?:really|still) want\b", r"\byay or nay\b", r"\bwould you (?:agree|accept)\b", r"\bshall i\?$|\bmay i\?$", r"\bwould that (?:be|work|suit|do)\b", r"\bif (?:you agree|that is okay|that works|you are (?:okay|fine|happy))\b", r"\bhow does that sound\b", r"\bwhat do you (?:say|think)\b", r"\bsound good\b", r"\bready to (?:proceed|go ahead)\b",
 )  # fmt: skip
 _SHARE = _re(
-    r"\b(?:may|can|could|might) (?:i|we) (?:please |kindly |just |also )?(?:have|get|ask|see|take|know|note|bother|trouble|trouble you)\b", r"\b(?:i|we) (?:will |would |just |also |still |first |only |do )*(?:need|require|want|like to (?:know|have|ask))\b",
+    r"\b(?:may|can|could|might) (?:i|we) (?:please |kindly |just |also )?(?:have|get|ask|see|take|know|note|bother|trouble|trouble you|grab|collect|obtain|request|jot|write down)\b", r"\b(?:i|we) (?:will |would |just |also |still |first |only |do |be |am |are )*(?:need|needing|require|requiring|want|like to (?:know|have|ask))\b",
     r"\b(?:please|kindly)\b", r"\b(?:tell|give|send|share|show|provide|state|spell|read|enter|supply|remind)\b(?!ing).* ?(?:me|us|with|your|the)\b", r"^(?:provide|share|state|give|tell|send|spell|supply|enter)\b",
     r"\b(?:can|could|would|will|might) you\b", r"\blet me (?:know|have)\b", r"^(?!no\b).*\b(?:is|are) (?:needed|required|necessary|missing)\b", r"\bi am (?:missing|looking for|going to need)\b", r"\b(?:would|do) you mind\b",
     r"\bverify (?:your|who)\b", r"\bif you (?:would|could|can|do not mind|please)\b", r"\b(?:will|would) (?:do|suffice)\b|\bis enough\b", r"\bi must (?:ask|have|know)\b", r"\b(?:i|we) (?:have to|must|need to|should) (?:ask|know|verify|confirm|identify|authenticate)\b", r"\byou (?:could|can) (?:give|tell|share|provide)\b",
-    r"\bfor (?:security|verification|identification)\b",
+    r"\bfor (?:security|verification|identification)\b", r"\b(?:i|we) can (?:look (?:you|it|that|this)(?: \w+)? up|find|locate|identify|verify|pull)\b.*\b(?:by|with|using|through|via|either|ways?|from)\b",
 )  # fmt: skip
 _TELL_TO = _re(
-    r"^(?:please|kindly|go|try|turn|switch|disable|enable|set|reset|reseat|insert|take|remove|restart|reboot|run|pay|accept|look|check|make sure|open|"
+    r"^(?:please|kindly|go(?!-)|try|turn|switch|disable|enable|set|reset|reseat|insert|take|remove|restart|reboot|run|pay|accept|look|check|make sure|open|"
     r"toggle|put|deactivate|activate|swipe|tap|navigate|power|pull|eject|now|then|first|start|settle|complete|perform|clear|have a|let us|use|retry|reinsert|re-?seat|"
     r"download|update|install|connect|disconnect|forget|select|choose|change|wait|be so|give)\b(?! (?:you|we|i)\b)",
     r"\b(?:can|could|would|will|might) you\b", r"\byou (?:should|can|could|must|might|may|need to|have to|will (?:need|have|want) to|would (?:need|have|want) to|ought to|want to)\b", r"\bi (?:need|want|ask|suggest|recommend|advise|would like|propose)"
     r"(?: that)? you\b", r"\b(?:next|first|second|last|final) (?:step|thing)\b", r"\bstep \d\b", r"\bhow about (?:you )?\w+ing\b", r"\b(?:would|do) you mind\b", r"\bwhat if you\b", r"\bplease\b", r"\blet us\b", r"\btime to\b",
-    r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
-    r"\bwhy do not you\b|\bwhy not\b",
+    r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^mind \w+ing\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
+    r"\bwhy do not you\b|\bwhy not\b", r"(?:^|, )see (?:if|whether)\b",
 )  # fmt: skip
 _OFFER = _re(
     r"\b(?:shall|should|may|can|could|might|must) (?:i|we)\b", r"\b(?:i|we) (?:just |also |now |then |gladly |certainly )*(?:will|would|can|could|shall|am going to|are going to|am about to|am able to|are able to|plan to|propose|suggest|recommend|"
@@ -141,7 +146,7 @@ _NEGATED = _re(
     r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
     r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
     r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",
-    r"^no\b(?! (?:internet|data|connection|signal|further|more|need|problem|worries))", r"\bout of the question\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
+    r"^no\b(?! (?:internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
 )  # fmt: skip
 
 
@@ -154,7 +159,9 @@ def clauses(text: str) -> tuple[SentencePart, ...]:
         parts = [part for part in parts if part.strip("?!:;,. ")]
         asked = sentence.rstrip(" \"')]").endswith("?")
         for place, part in enumerate(parts):
-            found.append(_clause(part, asked and place == len(parts) - 1))
+            last = asked and place == len(parts) - 1
+            # After a comma "which" goes on telling.
+            found.append(_clause(part if last or not place else part.removeprefix("which "), last))
     return tuple(found)
 
 
@@ -183,6 +190,10 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.COURTESY
     if _NOT_YET.search(body) and not asked:
         return Mood.FORBID
+    if _CONFIRMS.search(body) and not asked:
+        return Mood.STATEMENT
+    if _SOON.search(body):
+        return Mood.HOLD
     if _ASKS_WHAT.search(body) and (asked or not _CONFIRM.search(body)) and not _SOUNDS.search(body):
         return Mood.REQUEST if _SHARE.search(body) or _TELL_TO.search(body) else Mood.QUESTION
     if _CONFIRM.search(f"{body}?" if asked and not body.endswith("?") else body):
@@ -206,11 +217,17 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
 _YOUR_STATE = re.compile(
     r"^are you (?:okay|alright|all right|well|safe)\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
 )
+_CONFIRMS = re.compile(
+    r"^(?:this is|i am happy|i am glad|i am pleased|i would like|i want|i can|we can|i wanted|just|here|i am writing|let me)?(?: just)?(?: to)? ?confirm(?:ing)?(?: to you)? that\b.*\b(?:was|were|has been|have been|is now|are now|is|are|went|i have|we have)\b"
+)
+_SOON = re.compile(
+    r"\b(?:will|should|does|do|is) not (?:be |take |going to (?:be |take ))(?:me |us )?(?:too |very |much |that |more than )?(?:long|a (?:minute|moment|second|sec|while|tick))"
+)
 _WHO = re.compile(
     r"\b(?:need|have|must|like|want|required?) to (?:first |quickly |just )?(?:verify|confirm|authenticate|identify|check) (?:your identity|who|you\b|your (?:account|details))"
 )
 _ASKS_WHAT = re.compile(
-    r"^(?:(?:to|for|at|in|on|with|under|by|from) )?(?:what|which|who|whose|whom|when|where|why|how)\b(?! (?:about|if)\b)|\bmay i ask\b"
+    r"^(?:(?:to|for|at|in|on|with|under|by|from) )?(?:what|which|who|whose|whom|when|where|why|how)\b(?! (?:about|if|frustrating|annoying|awful|upsetting|terrible|unfortunate|inconvenient|nice|lovely|kind|wonderful|great|sad|strange|odd|disappointing|stressful)\b)|\bmay i ask\b(?! you to)"
 )
 _SOUNDS = re.compile(
     r"^how (?:does|do|would|is) .*\b(?:sound|suit|look|that)\b|^what (?:do you (?:say|think)|if)\b|^why not\b|^why do not"

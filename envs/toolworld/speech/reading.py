@@ -37,7 +37,7 @@ _UNTIL = re.compile(
     r"\b(?:until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
 _FINAL = re.compile(
-    r"^no$|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
+    r"^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
     r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
     r"nothing (?:more )?(?:i|we) can do|no way|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
     r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
@@ -46,16 +46,28 @@ _DONE = re.compile(
     r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
     r"\bsuccessfully\b|\b(?:went|gone) through\b|\b(?:i|we) have (?:now |just |also |successfully |gone ahead and |already )*(?!verified|found|checked|looked|located|reviewed|identified|received|noted|pulled|seen|read|confirmed|opened|searched|looked)\w+(?:ed|en|t|de|ut|one)\b|"
     r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"
-    r"\b(?:you are|you will) (?:now )?(?:on|booked|getting|receive|be refunded|get|confirmed)\b|\byou (?:now )?have\b|^(?:here|there) (?:is|are) (?:your )?confirmation\b|\b(?:is|are) (?:cancelled|canceled|changed|moved|upgraded|added|returned|exchanged|issued|booked|renamed|resumed|restored|enabled|allowed|recorded|refunded|corrected|updated|shared|sent|liked|moved|declined|paid|pinned|deleted)\b|"
+    r"\b(?:you are|you will) (?:now )?(?:on|booked|getting|receive|be refunded|get|confirmed)\b|\byou (?:now )?have\b|^(?:here|there) (?:is|are) (?:your )?confirmation\b|\b(?:is|are|was|were) (?:cancelled|canceled|changed|moved|upgraded|added|returned|exchanged|issued|booked|renamed|resumed|restored|enabled|allowed|recorded|refunded|corrected|updated|shared|sent|liked|moved|declined|paid|pinned|deleted)\b|"
     r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
 )
 _TRY = re.compile(
-    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\bworking (?:now|again)\b|\brepaired\b|\bfixed\b|\bresolved\b"
+    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\b(?:come|came|is it|are you) back(?: to life| on| online| up)?\b|\bany (?:luck|better|change|difference|improvement)\b|\bup and running\b|\b(?:load|visit|browse|pull up) (?:a|any|some|your) (?:web ?)?(?:page|site|website|app)|\b(?:if|whether) (?:it|that|the \w+|everything) (?:works|loads|opens|goes through)\b|\bworking (?:now|again)\b|\brepaired\b|\bfixed\b|\bresolved\b"
 )
 _STATE = re.compile(
-    r"^(?:(?:before|first|let me know|tell me|just)\b[^:,?]*[:,] ?)?(?:is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
+    r"^(?:(?:before|first|let me know|tell me|just)\b[^:,?]*[:,] ?)?(?:you (?:have|did)|is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
 )
-_SHOW = "show|see|display|status|settings say|say on|signal|bars|screen"
+_UNSEEN = re.compile(
+    r"^(?:how long|since when|why|when|how (?:did|come|do|does|can|to)|(?:do|did|would) you (?:happen to )?know (?:how|why|when|where)|would you (?:rather|prefer))\b"
+)
+_FAILED = re.compile(
+    r"\b(?:did|has|have) not (?:yet )?(?:go|gone|work|worked|succeed|succeeded)\b|\bfail(?:ed|s|ure)?\b|\berror\b|\bwent wrong\b|\b(?:try|trying) (?:that |it |this )?(?:again|once more)\b|\bnot yet\b"
+)
+_GOING_ON = re.compile(
+    r"\b(?:now|next|then|still|remaining|rest|others?|second|third|last one)\b.*\b(?:i|we) (?:will|am going to|need to|have to|can|am)\b|\b(?:i|we) (?:will|am going to|need to|have to|am)\b.*\b(?:now|next|then|remaining|rest|others?|second|third|last one)\b|^(?:now|next)\b.*\b(?:second|third|next|other|remaining|last)\b"
+)
+_SUBJECT = re.compile(r"^\w+ (?:i|you|we|he|she|they|the|your|my|there)\b(?=.*\b(?:\w+ed|on|off)\b)")
+_ALONE = re.compile(r"^(?:please |kindly |just |now |then |go ahead and )*\w+(?: now| again| please)?$")
+_AN_OFFER = re.compile(r"\bfor (?:an? )?(?:additional|extra|another|only|just|mere)? ?\$")
+_SHOW = "does it say|does it read|it say now|show|see|display|status|settings say|say on|signal|bars|screen"
 _ABSURD = re.compile(
     r"\b(?:strangers?|for my own|my own (?:use|account|pocket|benefit)|my (?:cousin|friend|brother|sister|wife|husband|boss|uncle|dog|cat)|steal|minus \$|minus \d|in cash|bitcoin|gift cards? to me|"
     r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|the moon|mars|twice for|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
@@ -65,59 +77,18 @@ _DO_SO = re.compile(r"\b(?:try|do|give|done)\b.*\b(?:that|it|this|so|go|shot|bot
 _PAID = re.compile(r"\bpa(?:y|id)\b")
 _WORD = re.compile(r"\w{2,}")
 _CHECKED = re.compile(
-    r"\b(?:identity|verif\w+|your details|(?:found|located|checked|looked|reviewed|identified|noted|received|pulled|confirmed your|sent you|opened))\b"
+    r"\b(?:when|once|if|after|until|as soon as) (?:you|it|that|this)\b|\b(?:identity|verif\w+|your details|(?:found|located|checked|looked|reviewed|identified|noted|received|pulled|confirmed your|sent you|opened))\b"
 )
 _WOULD = re.compile(
     r"\b(?:i|we) (?:will|would|can|could|would like to|am going to|want to)(?: now| also| then| just| go ahead and)* (\w+)|\b(?:shall|should|may|can|could|if) (?:i|we) (\w+)|\b(?:me|us) to (\w+)"
 )
-_NEUTRAL = frozenset(
-    [
-        "do",
-        "go",
-        "proceed",
-        "continue",
-        "start",
-        "make",
-        "arrange",
-        "process",
-        "register",
-        "charge",
-        "carry",
-        "move",
-        "set",
-        "apply",
-        "handle",
-        "submit",
-        "finalize",
-        "finalise",
-        "complete",
-        "sort",
-        "get",
-        "have",
-        "be",
-        "see",
-        "check",
-        "look",
-        "confirm",
-        "take",
-        "put",
-        "add",
-        "give",
-        "offer",
-        "book",
-        "place",
-        "use",
-        "reserve",
-        "need",
-        "ask",
-        "just",
-        "now",
-        "also",
-        "like",
-        "then",
-        "not",
-    ]
+_WOULD_YOU = re.compile(r"^would you (?:mind|fancy|care for|consider|like) \w+ing\b")
+_NEUTRAL_TEXT = (
+    "do go proceed continue start make arrange process register charge carry move set apply handle submit "
+    "finalize finalise complete sort get have be see check look confirm take put add give offer book "
+    "place use reserve need ask just now also like then not "
 )
+_NEUTRAL = frozenset(_NEUTRAL_TEXT.split())
 _MINE = re.compile(
     r"\b(?:me|us) to\b|\b(?:shall|should|may|if|can|could) (?:i|we)\b|\bmy\b|^i (?:will|can|could|am|have)\b"
 )
@@ -176,6 +147,7 @@ class Heard(NamedTuple):
     queries: bool = False  # there is a question mark
     tries: bool = False  # wants it tried again
     stated: bool = False  # tells something
+    going_on: bool = False  # is not finished with it: asks to wait, did not succeed, will do the rest
     offers: bool = False  # says what the speaker can or would do
     foreign: bool = False  # that is something which nobody asked for
     hold: bool = False
@@ -186,7 +158,7 @@ class Heard(NamedTuple):
 def understand(lexicon: Lexicon, text: str) -> Heard:
     """What a user makes of a message."""
     text = text[:LONGEST]
-    found = clauses(text)
+    found = tuple(_offering(lexicon, clause) for clause in clauses(text))
     asks: list[str] = []
     deeds: list[str] = []
     looks: list[str] = []
@@ -237,9 +209,28 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         asks=tuple(asks), deeds=tuple(deeds), looks=tuple(looks), forbids=Mood.FORBID in moods, proposal=proposal,
         consent=asked or (said and not done and bool(proposal.actions - proposal.bare)), asked=asked, claims=claims, absurd=_ABSURD.search(text.lower()) is not None,
         refusal=refusal, done=done, closing=Mood.CLOSING in moods,
-        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, offers=Mood.OFFER in moods, foreign=any(_foreign(clause) for clause in found),
+        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(clause) for clause in found),
         hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
     )  # fmt: skip
+
+
+def _offering(lexicon: Lexicon, clause: SentencePart) -> SentencePart:
+    """The same, as an offer where a question is one by what it names: "book it?", "… for another $20?"."""
+    if not clause.asked or clause.mood not in (Mood.QUESTION, Mood.REQUEST):
+        return clause
+    does = _SUBJECT.match(clause.text) is None and any(
+        (match := speaks_of(concept, clause.stems)) and match.place == 0
+        for concept in lexicon.actions.values()
+    )
+    return clause._replace(mood=Mood.OFFER) if does or _AN_OFFER.search(clause.text) else clause
+
+
+def _goes_on(found: tuple[SentencePart, ...]) -> bool:
+    """Whether the speaker is still at it: he asks to wait, says what he does next, or that something failed."""
+    return any(
+        clause.mood is Mood.HOLD or _FAILED.search(clause.text) or _GOING_ON.search(clause.text)
+        for clause in found
+    )
 
 
 def _asked(lexicon: Lexicon, clause: SentencePart) -> tuple[str, ...]:
@@ -280,13 +271,19 @@ def _on_device(
         or (clause.mood in (Mood.OFFER, Mood.STATEMENT, Mood.CONFIRM) and not clause.asked)
     ):
         return (), ()
-    if re.search(r"\b(?:me|us) to\b|\b(?:shall|should|may) i\b", clause.text):
+    if re.search(r"\b(?:me|us) to\b|\b(?:shall|should|may) i\b(?! ask you to)", clause.text):
+        return (), ()
+    if _UNSEEN.match(clause.text):
         return (), ()
     look = lexicon.deeds[0]
     asks_state = clause.mood is Mood.QUESTION and _STATE.match(clause.text) is not None
     about = [
         deed for deed in lexicon.deeds if deed.concept.nouns and mentions(deed.concept.nouns, clause.stems)
     ]
+    if asks_state and not about and re.search(r"\b(?:it|that)\b", clause.text):
+        about = [
+            deed for deed in lexicon.deeds if deed.concept.nouns and mentions(deed.concept.nouns, context)
+        ]
     if asks_state or clause.mood in (Mood.QUESTION, Mood.CONFIRM):
         doing = [
             deed
@@ -308,11 +305,16 @@ def _on_device(
     ]
     if found:
         return tuple(name for _, name in sorted(found)), ()
+    alone = [deed.name for deed in lexicon.deeds if speaks_of(deed.concept, clause.stems)]
+    if len(alone) == 1 and clause.mood is Mood.REQUEST and _ALONE.match(clause.text):
+        return (alone[0],), ()
     return ((look.name,) if mentions(_SHOW, clause.stems) or about else ()), ()
 
 
 def _foreign(clause: SentencePart) -> bool:
     """Whether the speaker would do something that has a name of its own."""
+    if _WOULD_YOU.match(clause.text):
+        return True
     verbs = [verb for found in _WOULD.findall(clause.text) for verb in found if verb]
     return any(verb not in _NEUTRAL for verb in verbs)
 

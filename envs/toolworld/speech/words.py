@@ -15,8 +15,9 @@ _CONTRACTIONS = (
     ("*", r"[*_`]{2,}", ""), ("_", r"[*_`]{2,}", ""), ("`", r"`", ""), ("mail", r"\be-?mail", "email"), ("wo", r"\bwo n?'?t\b|\bwon't\b", "will not"),
     ("can", r"\bcan't\b|\bcannot\b", "can not"), ("shan't", r"\bshan't\b", "shall not"), ("n't", r"\b(\w+)n't\b", r"\1 not"),
     ("'ll", r"\b(\w+)'ll\b", r"\1 will"), ("'s been", r"\b(\w+)'s (?=been\b)", r"\1 has "), ("'ve", r"\b(\w+)'ve\b", r"\1 have"),
-    ("let's", r"\blet's\b", "let us"), ("'re", r"\b(\w+)'re\b", r"\1 are"), ("i'm", r"\bi'm\b", "i am"), ("'d", r"\b(i|you|we|they|he|she)'d\b", r"\1 would"),
+    ("let's", r"\blet's\b", "let us"), ("'re", r"\b(\w+)'re\b", r"\1 are"), ("i'm", r"\bi'm\b", "i am"), ("'d", r"\b(i|you|we|they|he|she|it|that|there)'d\b", r"\1 would"),
     ("'s", r"\b(that|it|this|there|here|what|who|where|which|when|how|everything|he|she)'s\b", r"\1 is"),
+    ("'s ", r"\b(\w+)'s (?=(?:on|off|active|now|all|been|already|done|not|still|gone|ready|back|sorted|cancelled|changed|booked|set|fixed)\b)", r"\1 is "),
     ("disturb", r"\bdo not[ -]disturb\b|\bdo-not-disturb\b", "silent mode"), ("pre-paid", r"\bpre-paid\b", "prepaid"), ("re-", r"\bre-(\w)", r"re\1"), ("o", r"\bok\b|\bo\.k\.", "okay"), ("pl", r"\bpls\b|\bplz\b", "please"),
     ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
@@ -79,7 +80,11 @@ def normal(text: str) -> str:
 def _counted(found: re.Match[str]) -> str:
     """A number in words as digits."""
     total = now = 0
-    for part in _PART.findall(found[0]):
+    parts = _PART.findall(found[0])
+    for place, part in enumerate(parts):
+        if place and now % 100 > 9 and _UNITS.get(part, 0) > 9:  # a price: seventeen fifty
+            cents = sum(_UNITS.get(one, 1) for one in parts[place:])
+            return f"{total + now}.{cents:02}" if cents < 100 else f"{total + now} {cents}"
         if part in _SCALES:
             scale = _SCALES[part]
             now = max(now, 1) * scale
@@ -97,8 +102,8 @@ def stem(word: str) -> str:
     ['cancel', 'cancel', 'cancel', 'chang', 'chang', 'ad', 'ad']
     """
     word = _IRREGULAR.get(word, word)
-    if any(letter.isdigit() for letter in word) or len(word) < 3:
-        return word
+    if any(letter.isdigit() for letter in word) or len(word) < 3 or word == "off":
+        return word  # "off" is no form of "of"
     for ending, least in (("ing", 6), ("ies", 5), ("ied", 5), ("ed", 5), ("es", 6), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
             word = word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
