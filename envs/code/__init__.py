@@ -6,6 +6,7 @@ There is no vocabulary: statements are written by the families of exercises.
     knobs        what a suite may set                     state        the draft and what is known of it
     actions      tools: how they are read, written        render       what is told
     solver       gold, an imperfect policy                problem      statement, cases, when values are the same
+    contest/     contest problems, whose largest tests need a fast algorithm
     families/    generated exercises                      quick        tasks in the small language
     expression   that language                            datasets     published problems, as tasks of ours
     published, official      published benchmarks as they are; their comparisons

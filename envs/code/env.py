@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from turnwise.envs.code import solver
 from turnwise.envs.code.actions import TOOLS, possible, read
+from turnwise.envs.code.contest.core import SECONDS, large_case
 from turnwise.envs.code.expression import ExpressionError, evaluate
 from turnwise.envs.code.official import RULES, agrees
 from turnwise.envs.code.problem import CodeCase, CodeProblem, same
@@ -146,13 +147,24 @@ class CodeEnv(LiveEnv[CodeState]):
         ran = self._ran(problem, f"{problem.prefix}{code}{problem.suffix}", problem.hidden)
         cases = zip(self._expected(problem), ran.answers, strict=False)
         right = sum(_right(problem, case, answer) for case, answer in cases)
-        solved = right == len(problem.hidden)
+        solved = right == len(problem.hidden) and self._fast(problem, code)
         after = state._replace(draft=code, submitted=True, compiled=state.compiled or ran.compiled)
         rewards = {"outcome": float(solved), **self._for_compiling(state, ran)}
         details = {"hidden_passed": right, "hidden": len(problem.hidden)}
         return Transition(
             after, "submitted .", rewards, EndReason.SOLVED if solved else EndReason.FAILED, details
         )
+
+    def _fast(self, problem: CodeProblem, code: str) -> bool:
+        """Whether a program passes the large tests in their time."""
+        if not problem.large:
+            return True
+        cases = [large_case(test) for test in problem.large]
+        given = [case.given for case in cases]
+        runner = get_runner(self.backend, unsafe=self.unsafe)
+        ran = runner.answers(code, problem.entry, given, problem.mode, self.seconds, SECONDS)
+        right = [_right(problem, case, answer) for case, answer in zip(cases, ran.answers, strict=False)]
+        return len(right) == len(cases) and all(right)
 
     def _expected(self, problem: CodeProblem) -> Sequence[CodeCase]:
         """The hidden tests, with what the solution answers where that is what counts."""

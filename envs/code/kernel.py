@@ -79,6 +79,10 @@ def main() -> None:
     """Read what to do from stdin, do it, end without any of the solver's exit handlers."""
     asked = json.loads(sys.stdin.buffer.read())
     sys.path[:] = [path for path in sys.path if path]
+    if asked.get("processor"):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (asked["processor"], asked["processor"]))
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     if asked["mode"] == "script":

@@ -18,6 +18,7 @@ class CodeKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
         FAMILIES  # type: ignore[assignment]
     )
     levels: tuple[int, ...] = (1, 2, 3)  # of the templates: 1 short loops, 3 several rules at once
+    contest: bool = False  # contest problems, whose largest tests only a fast algorithm passes
     batch: bool = False  # the function is applied to a list of inputs, by a rule of its own
     visible: int = pydantic.Field(default=3, ge=1, le=20)  # tests that are shown
     hidden: int = pydantic.Field(default=40, ge=4, le=200)  # tests that decide

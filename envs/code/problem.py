@@ -21,6 +21,14 @@ class CodeCase(NamedTuple):
     expected: object
 
 
+class LargeTest(NamedTuple):
+    """A test whose input is made when it is needed: of which family of contest problems, and from which seed."""
+
+    family: str
+    params: Mapping[str, Json]
+    seed: str
+
+
 @dataclass(frozen=True)
 class CodeProblem:
     """A programming problem. ``solution`` is the source of a right program, empty where none is known.
@@ -42,6 +50,7 @@ class CodeProblem:
     prefix: str = ""
     suffix: str = ""
     by_reference: bool = False
+    large: tuple[LargeTest, ...] = ()  # run after the hidden tests, all within a time of their own
 
     def to_json(self) -> dict[str, Json]:
         """As JSON, without the solution (a task keeps it as its gold)."""
@@ -57,6 +66,7 @@ class CodeProblem:
                 for name in ("prefix", "suffix", "by_reference")
                 if getattr(self, name)
             },
+            **({"large": [list(test) for test in self.large]} if self.large else {}),
         }
 
     @staticmethod
@@ -73,6 +83,7 @@ class CodeProblem:
             data.get("prefix", ""),
             data.get("suffix", ""),
             data.get("by_reference", False),
+            tuple(LargeTest(*test) for test in data.get("large", ())),
         )
 
 

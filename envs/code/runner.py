@@ -69,7 +69,15 @@ class Runner:
         self._known: OrderedDict[str, Ran | Printed] = OrderedDict()
         self._lock = threading.Lock()
 
-    def answers(self, source: str, entry: str, inputs: Sequence[object], mode: Mode, seconds: float) -> Ran:
+    def answers(
+        self,
+        source: str,
+        entry: str,
+        inputs: Sequence[object],
+        mode: Mode,
+        seconds: float,
+        processor: int = 0,
+    ) -> Ran:
         """What a program answers to each of the inputs.
 
         Args:
@@ -78,12 +86,15 @@ class Runner:
             inputs: tuples of plain arguments, or texts for stdin.
             mode: ``calls`` or ``stdin``.
             seconds: for all inputs together.
+            processor: seconds of processor time for all of them, where other work here is not to count; 0 for any.
 
         Raises:
             InfraError: the sandbox failed, twice.
         """
         given = [[encode(item) for item in _arguments(one)] if mode == "calls" else one for one in inputs]
         asked = {"mode": mode, "source": source, "entry": entry, "inputs": given}
+        if processor:
+            asked["processor"] = processor
         found = self._recall(
             digest(json.dumps(asked), seconds), lambda: self._answers(asked, len(given), seconds)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from random import Random
 
+from turnwise.envs.code.contest.core import build_contest, contests
 from turnwise.envs.code.datasets import load_problems
 from turnwise.envs.code.families.core import build_problem, templates
 from turnwise.envs.code.knobs import CodeKnobs
@@ -26,7 +27,13 @@ def generate_task(rng: Random, split: Split, knobs: dict[str, Json]) -> Task:
         return published_task(chosen.published, chosen.dataset, chosen.index)
     if chosen.dataset:
         return _from_dataset(rng, split, chosen)
-    draw = _draw_expression if chosen.language == "expression" else _draw_exercise
+    draw = (
+        _draw_contest
+        if chosen.contest
+        else _draw_expression
+        if chosen.language == "expression"
+        else _draw_exercise
+    )
     return first_drawn(lambda rng: draw(rng, split, chosen), rng, split, "code")
 
 
@@ -55,6 +62,16 @@ def _draw_exercise(rng: Random, split: Split, knobs: CodeKnobs) -> Task | None:
         template.name, params, visible=knobs.visible, hidden=knobs.hidden, variant=variant, batch=batch
     )
     return task_of(problem, knobs, template=template.name, params=params, variant=variant, batch=batch)
+
+
+def _draw_contest(rng: Random, split: Split, knobs: CodeKnobs) -> Task | None:
+    family = rng.choice(list(contests().values()))
+    params = family.sample(rng)
+    if not in_split(split, ENV, family.name, params):
+        return None
+    variant = rng.randrange(_VARIANTS)
+    problem = build_contest(family.name, params, visible=knobs.visible, hidden=knobs.hidden, variant=variant)
+    return task_of(problem, knobs, family=family.name, params=params, variant=variant)
 
 
 def _draw_expression(rng: Random, split: Split, knobs: CodeKnobs) -> Task | None:
