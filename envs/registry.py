@@ -251,8 +251,17 @@ def get_suite(name: str) -> Suite:
     return _suites[name]
 
 
+def is_suite(name: str) -> bool:
+    """Whether this is the name of a suite, or the form and the place of published tasks; not an environment's."""
+    _load_everything()
+    form, _, path = name.partition(":")
+    return name in _suites or bool(path and form in _forms)
+
+
 def environment_suites(name: str) -> list[Suite]:
-    """The suites of an environment, or one with the generator's own defaults if it has none."""
+    """The suites of an environment, or one with the generator's own defaults if it has none; a suite's name is that suite."""
+    if is_suite(name):
+        return [get_suite(name)]
     own = [suite for suite in suites() if suite.env == name]
     return own or [Suite(name, name, "the generator's defaults")]
 

@@ -14,7 +14,7 @@ from turnwise.blame import describe, place, remedy
 from turnwise.envs.check import core, play, requirements
 from turnwise.envs.check.stray_state import diagnose
 from turnwise.envs.live import LiveEnv
-from turnwise.envs.registry import env_class, resolve
+from turnwise.envs.registry import env_class, get_suite, is_suite, resolve
 from turnwise.errors import DeadlineError, TurnwiseError
 from turnwise.tasks.core import Json
 
@@ -71,23 +71,25 @@ def check_env(
 ) -> CheckReport:
     """Test every requirement of the contract on an environment, or ``only`` some.
 
-    ``name`` is its id, or where it is written: ``path/to/file.py[:Class]`` or ``module:Class``.
+    ``name`` is its id, or where it is written (``path/to/file.py[:Class]`` or ``module:Class``), or a suite of it, which alone
+    is played then (``harbor:FOLDER``).
     ``tasks`` is how many tasks of each split the gold script and the trivial baselines play; without it 50, or 10 where
     a world outside of the process takes its time. ``on_requirement`` is called after each requirement.
 
     Raises:
         NotFoundError: no environment has this id.
     """
-    name = resolve(name)
+    played = name if is_suite(name) else resolve(name)
+    name = get_suite(played).env if is_suite(played) else played
     cls = env_class(name)
-    subject = core.Subject(name, cls, tasks or (10 if issubclass(cls, LiveEnv) else 50))
+    subject = core.Subject(name, cls, tasks or (10 if issubclass(cls, LiveEnv) else 50), played)
     verdicts: dict[str, _Verdict] = {}
     for requirement, (_, test) in REQUIREMENTS.items():
         if requirement in only or not only:
             hung = next((verdict for verdict in verdicts.values() if verdict.hung), None)
             verdicts[requirement] = hung or _judge(test, subject)
             on_requirement()
-    return CheckReport(name, _said_once(verdicts))
+    return CheckReport(played, _said_once(verdicts))
 
 
 class _Verdict(NamedTuple):

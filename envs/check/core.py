@@ -26,17 +26,18 @@ class Broken(Exception):
 
 
 class Subject(NamedTuple):
-    """The environment under test, and how many tasks of each split E6 plays."""
+    """The environment under test, how many tasks of each split E6 plays, and of what: all of its suites, or the one named."""
 
     name: str
     cls: type[AgentEnv[Any]]
     tasks: int
+    played: str
 
     def walks(self, *scripts: str, env: AgentEnv[Any] | None = None) -> Iterator[Walk]:
         """A few training episodes of each script."""
         env = env or self.cls()
         try:
-            for index, task in enumerate(sample_tasks(self.name, Split.TRAIN, FEW)):
+            for index, task in enumerate(sample_tasks(self.played, Split.TRAIN, FEW)):
                 for script in scripts:
                     yield walk(env, task, script, seed=index)
         finally:

@@ -56,7 +56,7 @@ def reward_components(subject: Subject) -> str:
 def _telescopes(subject: Subject) -> str:
     check_options(subject.cls, shaping=1.0)
     env, tried = subject.cls(shaping=1.0), 0
-    for seed, task in enumerate(sample_tasks(subject.name, Split.TRAIN, FEW)):
+    for seed, task in enumerate(sample_tasks(subject.played, Split.TRAIN, FEW)):
         env.reset(seed=seed, options={"task": task})
         if len(env.agents) > 1 or env.potential(env.state) is None:
             continue  # shaping is for one agent
@@ -123,7 +123,7 @@ def _with_global_seed(subject: Subject, seed: int) -> list[str]:
     random.seed(seed)
     np.random.seed(seed)
     before = _global_state()
-    lines = transcripts(subject.name, FEW)
+    lines = transcripts(subject.played, FEW)
     cause = "the environment draws from the global RNG (random or numpy.random)"
     require(_global_state() == before, f'{cause}. → Draw from self.rng("name"), in generate from its rng.')
     return lines
@@ -153,7 +153,7 @@ def _elsewhere(subject: Subject) -> list[str]:
             f"for suite in json.loads({json.dumps([asdict(suite) for suite in own])!r}):",
             "    register_suite(Suite(**suite))",
             "with contextlib.redirect_stdout(sys.stderr):",  # what an environment prints is no transcript
-            f"    lines = transcripts({subject.name!r}, {FEW})",
+            f"    lines = transcripts({subject.played!r}, {FEW})",
             "print('\\n'.join(lines))",
         )
     )

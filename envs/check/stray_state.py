@@ -35,7 +35,7 @@ def freeze(state: object) -> str | bytes:
 
 def diagnose(subject: Subject) -> str:
     """Where an environment keeps what steps change, beside the states that it returns; empty if nowhere."""
-    tasks = list(sample_tasks(subject.name, Split.TRAIN, 2))
+    tasks = list(sample_tasks(subject.played, Split.TRAIN, 2))
     for script in ("gold", "astray", "random"):
         env = subject.cls()
         try:

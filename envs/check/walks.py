@@ -111,7 +111,7 @@ def transcripts(name: str, n: int) -> list[str]:
 
     The checker compares what two processes say here.
     """
-    env = env_class(name)()
+    env = env_class(environment_suites(name)[0].env)()
     lines: list[str] = []
     try:
         for index, task in enumerate(sample_tasks(name, Split.TRAIN, n)):

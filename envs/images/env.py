@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any
 
 from turnwise.envs.acting import call_of
 from turnwise.envs.core import EndReason, RewardKind, Transition
@@ -14,19 +13,17 @@ from turnwise.envs.images.judge import LIMITS, judge
 from turnwise.envs.images.prepare import start_of
 from turnwise.envs.images.state import ImageState
 from turnwise.envs.images.tasks import ImageTask, draw_task, image_task_of
-from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
-from turnwise.envs.swe import actions
-from turnwise.envs.swe.solver import SweCall
-from turnwise.errors import EnvError, InfraError
+from turnwise.envs.swe.desk import DeskEnv
+from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, Split, Task, digest
-from turnwise.tools.core import ToolCall, find_tool
+from turnwise.tools.core import find_tool
 from turnwise.tools.sandbox.backends.docker import DockerBackend
 from turnwise.tools.sandbox.core import Sandbox, SandboxImage
 from turnwise.tools.sandbox.registry import get_backend
 
 
-class ImageEnv(LiveEnv[ImageState]):
+class ImageEnv(DeskEnv[ImageState]):
     """A container of the task's image, with a shell and an editor; Docker only, without a network.
 
     Commands run as a user who is not root, and may write to the working folder and ``/tmp``: a task whose solution
@@ -41,10 +38,6 @@ class ImageEnv(LiveEnv[ImageState]):
     reward_components: Mapping[str, RewardKind] = {"outcome": RewardKind.OUTCOME}
     turn_limit = 60
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._box: Sandbox | None = None
-
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         """A task of a file or folder; the knobs are those of :func:`draw_task`."""
@@ -54,45 +47,32 @@ class ImageEnv(LiveEnv[ImageState]):
 
     def initial(self, task: Task) -> tuple[ImageState, str]:
         chosen = image_task_of(task)
-        self.close()
-        backend = _docker()
-        self._box = backend.start(start_of(backend, chosen), LIMITS)
+        box = self.begin(start_of(_docker(), chosen))
         if chosen.setup:
-            done = self._box.exec(["bash", "-c", chosen.setup], timeout=600)
+            done = box.exec(["bash", "-c", chosen.setup], timeout=600)
             if not done.ok:
                 raise InfraError(
                     f"The task's image cannot be set up: {(done.err or done.out).strip()[-300:]}.",
                     "Is it the image that the row names?",
                 )
-        return ImageState(task.id, self._box.snapshot().digest), task.prompt
+        return ImageState(task.id, box.snapshot().digest), task.prompt
 
     def transition(self, state: ImageState, action: Message) -> Transition[ImageState]:
         call = call_of(action, self.tools)
         given = find_tool(self.tools, call.name).validate(call)
-        box = self._sandbox()
-        match call.name:
-            case "shell":
-                said = actions.run_shell(box, given["command"])
-            case "view":
-                said = actions.run_view(box, given["path"], given["first"], given["last"])
-            case "search":
-                said = actions.run_search(box, given["pattern"], given["path"])
-            case "edit":
-                said = actions.run_edit(box, given["path"], given["old"], given["new"])
-            case "create":
-                said = actions.run_create(box, given["path"], given["text"])
-            case _:
-                return self._submit(state)
+        said = self.work(call.name, given)
+        if said is None:
+            return self._submit(state)
         done = state.done or given.get("command") == self._task().solution
-        return Transition(ImageState(state.task, box.snapshot().digest, digest(said), done), said)
+        return Transition(ImageState(state.task, self.sandbox().snapshot().digest, digest(said), done), said)
 
     def gold(self, state: ImageState) -> Message:
         """The gold policy: runs the task's own solution, and submits."""
-        return self._call(solver.gold(self._task(), state))
+        return self.call(*solver.gold(self._task(), state))
 
     def demonstrate(self, state: ImageState, rng: Random) -> Message:
         """An imperfect scripted policy: it looks around, and sometimes submits too soon."""
-        return self._call(solver.demonstrate(self._task(), state, rng))
+        return self.call(*solver.demonstrate(self._task(), state, rng))
 
     def admissible(self, state: ImageState) -> Sequence[str]:
         """A few things to do; there are endlessly many."""
@@ -101,44 +81,16 @@ class ImageEnv(LiveEnv[ImageState]):
     def state_key(self, state: ImageState) -> str:
         return digest(*state)
 
-    # --- the live world --------------------------------------------------------------------------
-
-    def capture(self) -> SandboxImage:
-        return self._sandbox().snapshot()
-
-    def revive(self, captured: object) -> None:
-        assert isinstance(captured, SandboxImage)
-        if self._box is not None and self._box.image.root != captured.root:
-            self.close()
-        if self._box is None:
-            self._box = _docker().start(captured, LIMITS)
-        else:
-            self._box.restore(captured)
-
-    def detach(self) -> None:
-        self._box = None
-
-    def close(self) -> None:
-        """End the container."""
-        if self._box is not None:
-            self._box.close()
-            self._box = None
+    def open_sandbox(self, image: SandboxImage) -> Sandbox:
+        return _docker().start(image, LIMITS)
 
     # --- inside ----------------------------------------------------------------------------------
-
-    def _sandbox(self) -> Sandbox:
-        if self._box is None:
-            raise EnvError("The environment was closed.", "Call reset() first.")
-        return self._box
 
     def _task(self) -> ImageTask:
         return image_task_of(self.task)
 
-    def _call(self, call: SweCall) -> Message:
-        return Message("assistant", "", (ToolCall(call.name, call.arguments, f"call_{self.now.turn}"),))
-
     def _submit(self, state: ImageState) -> Transition[ImageState]:
-        verdict = judge(_docker(), self._sandbox().snapshot(), self._task())
+        verdict = judge(_docker(), self.sandbox().snapshot(), self._task())
         end = EndReason.SOLVED if verdict.reward >= 1.0 else EndReason.FAILED
         return Transition(
             state._replace(heard=verdict.why),

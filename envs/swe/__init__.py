@@ -9,9 +9,11 @@ are the arguments of ``tasks.draw_task``.
     solver       gold, an imperfect policy                reward      whether a repair is right
     guidance     help for who failed
     twins, rounds, probes, confirm, prove    altered tests and outside values, which judge beside the tests
+    desk         the sandbox, and the tools in it (Image-v0 has the same)
     suite, inside/     running tests in a sandbox, and the programs that do
     packages, small/   repositories that bugs are put into
     build: draw, mutate, operators, source, issue, baseline, warm, verify    making tasks and validating them
+    deep: deepcases, deepdrift, deepstate, whole, symptoms    bugs of several places, issues that show no call
     add, layout, needs, sdists           packages of users: from an index, a folder, a YAML
     history: releases, hunks, cut, changelog, pairs    real bugs: what a release repaired
     localise                             scripts that look for a bug: how hard a suite is

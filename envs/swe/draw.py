@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.swe.baseline import Baseline, baseline_of
+from turnwise.envs.swe.cut import behaving
+from turnwise.envs.swe.deep import deep_bugs
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.issue import leaks, write_issue
-from turnwise.envs.swe.localise import LOCALISERS, look_of
-from turnwise.envs.swe.mutate import Bug, bugs_of
+from turnwise.envs.swe.localise import LOCALISERS, look_of, traced_look
+from turnwise.envs.swe.mutate import Bug, Edit, bugs_of
 from turnwise.envs.swe.packages import Package, repository
 from turnwise.envs.swe.prove import prove
-from turnwise.envs.swe.suite import SuiteRun
+from turnwise.envs.swe.suite import SuiteRun, TestResult
+from turnwise.envs.swe.symptoms import write_symptoms
 from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import Backend
 
 _MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
 _PER_FUNCTION = 4
-_LOOKS = 5  # in which a localiser must not find a hard bug
+_LOOKS, _TRACED = 5, 4  # in which a localiser must not find a hard bug; failures whose tracebacks are read
 _BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU seconds of their whole suites
 
 
@@ -51,8 +55,10 @@ class Tally(NamedTuple):
 class Drawing:
     """Draws bugs of one package for as long as it is asked to; ``tally`` says what became of them.
 
-    ``known`` are tasks that exist. Where it was interrupted, another stream of bugs begins. ``hard``: only bugs that no scripted
-    localiser (:mod:`turnwise.envs.swe.localise`) finds in five looks.
+    ``known`` are tasks that exist. Where it was interrupted, another stream of bugs begins. ``hard``: bugs of several places,
+    of missing cases, order and state (:mod:`turnwise.envs.swe.deep`) that no scripted localiser
+    (:mod:`turnwise.envs.swe.localise`) finds in five looks, neither by the issue nor by a traceback; half of the issues show
+    a failing test, the others symptoms only.
     """
 
     def __init__(
@@ -66,11 +72,12 @@ class Drawing:
     ) -> None:
         self._backend, self._package, self._hard = backend, package, hard
         self._taken = [one.where for one in known]
-        self._edits = {one.edit for one in known}
+        self._edits = {one.edits for one in known}
         self.base = baseline_of(backend, package)
         self.tally = Tally(cpu=self.base.spent)
-        rng = derive_rng("swe", package.name, package.version, seed, len(known))
-        self._bugs = _candidates(package, self.base, rng)
+        self._rng = derive_rng("swe", package.name, package.version, seed, len(known))
+        make = _deep_candidates if hard else _candidates
+        self._bugs = make(package, self.base, self._rng)
 
     def draw(self, count: int, deadline: float = float("inf")) -> Iterator[Instance]:
         """At most so many more tasks; fewer where there are no more bugs, or hardly any is one.
@@ -93,20 +100,25 @@ class Drawing:
                 self._count(fate)
                 if made:
                     self._taken.append(bug.where)
-                    self._edits.add(bug.edit)
+                    self._edits.add(bug.edits)
                     kept += 1
                     yield made
 
     def _is_wanted(self, bug: Bug) -> bool:
-        return self._taken.count(bug.where) < _PER_FUNCTION and bug.edit not in self._edits
+        return self._taken.count(bug.where) < _PER_FUNCTION and bug.edits not in self._edits
 
     def _shown(self, bugs: Sequence[Bug]) -> list[Bug]:
-        """Bugs that tests of their lines show."""
+        """Bugs that tests of their lines show, each piece by itself."""
         shown: list[Bug] = []
-        for bug, run in zip(bugs, self._run([self._job(bug, near=True) for bug in bugs], 0), strict=True):
-            if not run.answered or run.timed_out or self._is_uncollected(run):
+        jobs = {
+            bug: [self._job(bug, piece, near=True) for piece in bug.pieces or (bug.edits,)] for bug in bugs
+        }
+        runs = iter(self._run([job for of in jobs.values() for job in of], 0))
+        for bug, of in jobs.items():
+            tried = [next(runs) for _ in of]
+            if any(not run.answered or run.timed_out or self._is_uncollected(run) for run in tried):
                 self._count("dull")
-            elif run.complete and not _failing(run):
+            elif any(run.complete and not _failing(run) for run in tried):
                 self._count("survived")
             else:
                 shown.append(bug)
@@ -115,7 +127,7 @@ class Drawing:
     def _stable(self, bugs: Sequence[Bug]) -> list[tuple[Bug, frozenset[str], SuiteRun]]:
         """Bugs that break some of the suite, the tests that fail in two runs of two interpreters, the whole's run."""
         found: list[tuple[Bug, frozenset[str], SuiteRun]] = []
-        for bug, whole in zip(bugs, self._run([self._job(bug) for bug in bugs], 1), strict=True):
+        for bug, whole in zip(bugs, self._run([self._job(bug, bug.edits) for bug in bugs], 1), strict=True):
             failing = self.base.passing - whole.passing()
             if not whole.complete or self._is_uncollected(whole) or len(failing) > self._most():
                 self._count("dull")
@@ -124,7 +136,7 @@ class Drawing:
             else:
                 found.append((bug, failing, whole))
         again = self._run(
-            [self._job(bug)._replace(only=failing, most_failing=0) for bug, failing, _ in found], 2
+            [self._job(bug, bug.edits)._replace(only=failing, most_failing=0) for bug, failing, _ in found], 2
         )
         stable: list[tuple[Bug, frozenset[str], SuiteRun]] = []
         for one, run in zip(found, again, strict=True):
@@ -143,14 +155,20 @@ class Drawing:
         self.tally = self.tally._replace(cpu=self.tally.cpu + sum(run.cpu for run in runs))
         return runs
 
-    def _job(self, bug: Bug, *, near: bool = False) -> SuiteJob:
-        """A run of the tests that run the bug's lines, to the first that fails; or of the whole suite."""
-        text = bug.edit.apply(repository(self._package)[bug.edit.path].decode())
+    def _job(self, bug: Bug, edits: Sequence[Edit], *, near: bool = False) -> SuiteJob:
+        """A run with these edits of the tests that run the bug's lines, to the first that fails; or of the whole suite."""
+        files = repository(self._package)
+        texts = {edit.path: edit.apply(files[edit.path].decode("utf-8", "replace")) for edit in edits}
         if not near:
-            return SuiteJob({bug.edit.path: text}, cpu=3 + 3 * self.base.cpu, most_failing=self._most() + 1)
-        rows = self.base.lines[bug.edit.path]
-        tests = frozenset[str]().union(*(rows.get(line, ()) for line in range(bug.line, bug.last_line + 1)))
-        return SuiteJob({bug.edit.path: text}, tests, cpu=2 + self.base.cpu, most_failing=1)
+            return SuiteJob(texts, cpu=3 + 3 * self.base.cpu, most_failing=self._most() + 1)
+        tests = frozenset[str]().union(
+            *(
+                self.base.lines.get(span.path, {}).get(line, ())
+                for span in bug.spans
+                for line in range(span.first, span.last + 1)
+            )
+        )
+        return SuiteJob(texts, tests, cpu=2 + self.base.cpu, most_failing=1)
 
     def _most(self) -> int:
         return max(int(_MOST_FAILING * len(self.base.passing)), 3)
@@ -163,16 +181,16 @@ class Drawing:
         package, base = self._package, self.base
         removed = bug.where if bug.operator in ("remove_feature", "drop_method") else ""
         failures = {name: run.tests[name] for name in failing & set(run.tests)}
-        issue = write_issue(package, repository(package), failures, removed=removed)
+        issue = self._issue(bug, failures, removed)
         if not issue:
             return None, "vague"
-        if leaks(issue, [bug.edit.old]):
+        if leaks(issue, [edit.old for edit in bug.edits]):
             return None, "leaking"
         passing = tuple(sorted(base.passing - failing))
         made = Instance(
             package=package.name,
             version=package.version,
-            edits=(bug.edit,),
+            edits=bug.edits,
             operator=bug.operator,
             where=bug.where,
             issue=issue,
@@ -184,11 +202,18 @@ class Drawing:
             probes=(),
             origin=None if package.is_own else package,
         )
-        if self._hard and any(look_of(made, localiser) <= _LOOKS for localiser in LOCALISERS):
+        if self._hard and _is_found(made, failures):
             return None, "found"
         lines = {name: failures[name].line if name in failures else 0 for name in failing}
         proven = prove(self._backend, base.image, made, lines)
         return proven, "kept" if proven else "unproven"
+
+    def _issue(self, bug: Bug, failures: Mapping[str, TestResult], removed: str) -> str:
+        """What a user would write: with a failing test, or of a hard bug perhaps by its symptoms only."""
+        shown = write_issue(self._package, repository(self._package), failures, removed=removed)
+        if not self._hard or self._rng.random() < 0.5:
+            return shown
+        return write_symptoms(self._package, failures) or shown
 
     def _count(self, fate: str) -> None:
         more = {"tried": self.tally.tried + 1, fate: getattr(self.tally, fate) + 1}
@@ -197,6 +222,29 @@ class Drawing:
 
 def _failing(run: SuiteRun) -> bool:
     return any(result.status in ("fail", "error", "skip", "") for result in run.tests.values())
+
+
+def _is_found(task: Instance, failures: Mapping[str, TestResult]) -> bool:
+    """Whether a script finds the bug in five looks: by a name that is missing, the issue, or a traceback of a plain failure."""
+    if len(behaving(failures)) < len(failures):
+        return True
+    plain = sorted(failures.values(), key=lambda result: len(result.detail))[:_TRACED]
+    return any(look_of(task, localiser) <= _LOOKS for localiser in LOCALISERS) or any(
+        traced_look(task, result.frames) <= _LOOKS for result in plain
+    )
+
+
+def _deep_candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:
+    """Bugs of several places; no test's own names change their meaning."""
+    files = repository(package)
+    texts = {
+        path: data.decode("utf-8", "replace")
+        for path, data in files.items()
+        if path.endswith(".py") and package.is_source(path)
+    }
+    tests = " ".join(data.decode("utf-8", "replace") for path, data in files.items() if package.is_test(path))
+    lines = {path: rows for path, rows in base.lines.items() if path in texts}
+    yield from deep_bugs(texts, lines, rng, used=frozenset(re.findall(r"[A-Za-z_]\w+", tests)))
 
 
 def _candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from turnwise.envs.acting import call_of
 from turnwise.envs.core import EndReason, RewardKind, Transition
-from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
 from turnwise.envs.swe import actions, solver
+from turnwise.envs.swe.desk import DeskEnv
 from turnwise.envs.swe.guidance import feedback, plan
 from turnwise.envs.swe.instance import Instance, instance_of
 from turnwise.envs.swe.place import definition, image_of
@@ -19,16 +19,15 @@ from turnwise.envs.swe.reward import RepairVerdict, accepted, grade
 from turnwise.envs.swe.state import SweState
 from turnwise.envs.swe.suite import LIMITS
 from turnwise.envs.swe.tasks import draw_task
-from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, digest
-from turnwise.tools.core import ToolCall, find_tool
+from turnwise.tools.core import find_tool
 from turnwise.tools.sandbox.core import MIB, Backend, PathError, Sandbox, SandboxImage
 from turnwise.tools.sandbox.registry import get_backend, get_pool
 
 _REPRODUCED, _LOCATED = 0.1, 0.1  # what the steps pay
 
 
-class SweEnv(LiveEnv[SweState]):
+class SweEnv(DeskEnv[SweState]):
     """One repository with one bug. Options:
 
     ``rewards``: how step rewards join the outcome. ``gated`` (G-RA): reproducing the failure (a script
@@ -70,7 +69,6 @@ class SweEnv(LiveEnv[SweState]):
         if backend:
             get_backend(backend, unsafe=unsafe)  # a wrong name is told now
         self._place, self._guidance = place, guidance
-        self._box: Sandbox | None = None
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
@@ -81,28 +79,17 @@ class SweEnv(LiveEnv[SweState]):
 
     def initial(self, task: Task) -> tuple[SweState, str]:
         instance = instance_of(task)
-        self.close()
-        self._box = self._backend().start(image_of(instance), LIMITS)
+        box = self.begin(image_of(instance))
         told = f"{task.prompt}\n\n{plan(instance)}" if self._guidance == "plan" else task.prompt
-        return SweState(task.id, self._box.snapshot().digest), told
+        return SweState(task.id, box.snapshot().digest), told
 
     def transition(self, state: SweState, action: Message) -> Transition[SweState]:
         call = call_of(action, self.tools)
         given = find_tool(self.tools, call.name).validate(call)
-        box, name = self._sandbox(), call.name
-        match name:
-            case "shell":
-                said = actions.run_shell(box, given["command"])
-            case "view":
-                said = actions.run_view(box, given["path"], given["first"], given["last"])
-            case "search":
-                said = actions.run_search(box, given["pattern"], given["path"])
-            case "edit":
-                said = actions.run_edit(box, given["path"], given["old"], given["new"])
-            case "create":
-                said = actions.run_create(box, given["path"], given["text"])
-            case _:
-                return self._submit(state)
+        name = call.name
+        said = self.work(name, given)
+        if said is None:
+            return self._submit(state)
         state = state._replace(heard=digest(said), looked=state.looked or name in ("view", "search"))
         if name in ("shell", "edit", "create"):
             state = self._changed(state)
@@ -110,11 +97,11 @@ class SweEnv(LiveEnv[SweState]):
 
     def gold(self, state: SweState) -> Message:
         """The gold policy: views the place of the bug, fixes it, and submits."""
-        return self._call(*solver.gold(instance_of(self.task), state, self._sandbox()))
+        return self.call(*solver.gold(instance_of(self.task), state, self.sandbox()))
 
     def demonstrate(self, state: SweState, rng: Random) -> Message:
         """An imperfect scripted policy: it explores too much, and sometimes submits without a fix."""
-        return self._call(*solver.demonstrate(instance_of(self.task), state, self._sandbox(), rng))
+        return self.call(*solver.demonstrate(instance_of(self.task), state, self.sandbox(), rng))
 
     def potential(self, state: SweState) -> float:
         """The share of failing tests that pass by now."""
@@ -127,43 +114,17 @@ class SweEnv(LiveEnv[SweState]):
     def state_key(self, state: SweState) -> str:
         return digest(*state)
 
-    # --- the live world --------------------------------------------------------------------------
-
-    def capture(self) -> SandboxImage:
-        return self._sandbox().snapshot()
-
-    def revive(self, captured: object) -> None:
-        assert isinstance(captured, SandboxImage)
-        if self._box is None:
-            self._box = self._backend().start(captured, LIMITS)
-        else:
-            self._box.restore(captured)
-
-    def detach(self) -> None:
-        self._box = None
-
-    def close(self) -> None:
-        """End the sandbox."""
-        if self._box is not None:
-            self._box.close()
-            self._box = None
+    def open_sandbox(self, image: SandboxImage) -> Sandbox:
+        return self._backend().start(image, LIMITS)
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _backend(self) -> Backend:
         return get_pool(self._backend_name, unsafe=self._unsafe)
 
-    def _sandbox(self) -> Sandbox:
-        if self._box is None:
-            raise EnvError("The environment was closed.", "Call reset() first.")
-        return self._box
-
-    def _call(self, name: str, arguments: Mapping[str, Json]) -> Message:
-        return Message("assistant", "", (ToolCall(name, arguments, f"call_{self.now.turn}"),))
-
     def _files(self, instance: Instance) -> dict[str, bytes]:
         """What the agent made of the package."""
-        box, source = self._sandbox(), instance.source.source
+        box, source = self.sandbox(), instance.source.source
         folder, depth = ("", 1) if source.endswith(".py") else (source, 20)
         found: dict[str, bytes] = {}
         with contextlib.suppress(PathError):  # no such folder any more
@@ -176,7 +137,7 @@ class SweEnv(LiveEnv[SweState]):
 
     def _changed(self, state: SweState) -> SweState:
         """What follows from the files as they are now."""
-        files = self._sandbox().snapshot().digest
+        files = self.sandbox().snapshot().digest
         if files == state.files:
             return state
         instance = instance_of(self.task)
@@ -192,7 +153,7 @@ class SweEnv(LiveEnv[SweState]):
         broken = instance.broken()
         for edit in instance.edits if self._place == "file" else instance.edits[:1]:
             try:
-                text = self._sandbox().read(edit.path, limit=2 * MIB).decode("utf-8", "replace")
+                text = self.sandbox().read(edit.path, limit=2 * MIB).decode("utf-8", "replace")
             except PathError:
                 continue
             before = broken.get(edit.path, b"").decode()
@@ -207,7 +168,7 @@ class SweEnv(LiveEnv[SweState]):
     def _submit(self, state: SweState) -> Transition[SweState]:
         instance = instance_of(self.task)
         if self._may_be_taken_back(state):
-            said = actions.run_review(self._sandbox(), instance)
+            said = actions.run_review(self.sandbox(), instance)
             return Transition(state._replace(handed_in=state.files, heard=digest(said)), said)
         files = self._files(instance)
         verdict = grade(self._backend(), instance, files)
@@ -240,7 +201,7 @@ class SweEnv(LiveEnv[SweState]):
     def _is_reproduced(self, instance: Instance) -> bool:
         """Whether reproduce.py fails with the bug and runs without it: what no script can know but by trying."""
         try:
-            script = self._sandbox().read("reproduce.py", limit=MIB)
+            script = self.sandbox().read("reproduce.py", limit=MIB)
         except PathError:
             return False
         codes: list[bool] = []

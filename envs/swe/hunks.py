@@ -80,7 +80,7 @@ def _dumped(text: str) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _functions(text: str) -> tuple[tuple[str, int, int], ...]:
+def functions_in(text: str) -> tuple[tuple[str, int, int], ...]:
     """Functions that are in no other: dotted name, first and last line, decorators included."""
     found: list[tuple[str, int, int]] = []
 
@@ -104,7 +104,7 @@ def _functions(text: str) -> tuple[tuple[str, int, int], ...]:
 def _function_at(text: str, change: Change) -> tuple[str, range]:
     """The function that holds a change whole: its name and lines; no name and the change's own lines where none does."""
     first, last = change.first + 1, max(change.last, change.first + 1)
-    for name, begin, end in _functions(text):
+    for name, begin, end in functions_in(text):
         if begin <= first and last <= end and not (begin == first and last == end and not change.older):
             return name, range(begin, end + 1)
     return "", range(first, last + 1)

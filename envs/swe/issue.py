@@ -39,7 +39,7 @@ def write_issue(
     name, example = next(((name, text) for name, text in shown if text), ("", ""))
     if not example:
         return ""
-    said = _said(failures[name].detail)
+    said = said_of(failures[name].detail)
     headline = said.splitlines()[0][:100] if said else "wrong result"
     if removed:
         title = f"{package.name}: `{removed}` is not implemented"
@@ -59,7 +59,7 @@ def write_issue(
             continue
         seen.add(function_of(other))
         if more := _example(files, other, failures[other].line):
-            parts += ["And:", f"```python\n{more}\n```", f"```\n{_said(failures[other].detail)}\n```"]
+            parts += ["And:", f"```python\n{more}\n```", f"```\n{said_of(failures[other].detail)}\n```"]
     again = " again" if told is None else ""
     if len(failures) > 1:
         parts.append(
@@ -77,7 +77,8 @@ def leaks(issue: str, texts: Sequence[str]) -> bool:
     return any(len(line) >= 12 and line in shown for line in lines)
 
 
-def _said(detail: str) -> str:
+def said_of(detail: str) -> str:
+    """What pytest said of a failure, without addresses and paths."""
     lines = [_HIDDEN.sub("…", line)[:160] for line in detail.strip().splitlines()]
     return "\n".join(lines[:_LINES])
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from turnwise.envs.swe.hunks import functions_in
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.tasks import load_instances, place_of
@@ -46,22 +47,40 @@ class Found(NamedTuple):
 
 def places_of(task: Instance) -> list[CodePlace]:
     """The functions of the package as the agent finds it."""
-    found: list[CodePlace] = []
-    for path, data in sorted(task.shown().items()):
-        if not (path.endswith(".py") and task.source.is_source(path)):
-            continue
-        try:
-            source = SourceText(data.decode("utf-8", "replace"))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        rest = source.text
-        for node in source.nodes:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not _is_inside(source, node):
-                text = source.of(node)
-                rest = rest.replace(text, "", 1)
-                found.append(CodePlace(path, source.name_of(node), Counter(_WORD.findall(text))))
-        found.append(CodePlace(path, "", Counter(_WORD.findall(rest))))
-    return found
+    return [
+        CodePlace(path, name, Counter(_WORD.findall(text)))
+        for path, data in sorted(task.shown().items())
+        if path.endswith(".py") and task.source.is_source(path)
+        for name, text in _parts(data.decode("utf-8", "replace")).items()
+    ]
+
+
+def sites_of(task: Instance) -> frozenset[tuple[str, str]]:
+    """Where the bug is: files and functions (of those that are in no other) that the repair changes, and ``task.where``."""
+    broken, fixed, found = task.broken(), task.fixed(), {(task.edit.path, task.where)}
+    for path in {edit.path for edit in task.edits}:
+        before, after = (_parts(files.get(path, b"").decode("utf-8", "replace")) for files in (broken, fixed))
+        found |= {
+            (path, name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+        }
+    outside = {(path, name) for path, name in found if not name}
+    return frozenset(found - outside or found)
+
+
+def _parts(text: str) -> dict[str, str]:
+    """The functions that are in no other, by dotted name, and under no name what is outside of them; nothing of what does not parse."""
+    try:
+        source = SourceText(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    found: dict[str, str] = {"": ""}
+    rest = source.text
+    for node in source.nodes:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not _is_inside(source, node):
+            function, name = source.of(node), source.name_of(node)
+            rest = rest.replace(function, "", 1)
+            found[name] = f"{found.get(name, '')}{function}"
+    return {**found, "": rest}
 
 
 def named(issue: str, places: Sequence[CodePlace]) -> list[CodePlace]:
@@ -99,10 +118,21 @@ LOCALISERS: Mapping[str, Callable[[str, Sequence[CodePlace]], list[CodePlace]]] 
 
 def look_of(task: Instance, localiser: str) -> int:
     """The number of the look (from 1) at which a localiser sees a place of the bug; 31 where it does not within 30."""
-    ranked = LOCALISERS[localiser](task.issue, places_of(task))[:_MOST]
-    outer = {(edit.path, "") for edit in task.edits[1:]} | {(task.edit.path, task.where)}
+    return _first(LOCALISERS[localiser](task.issue, places_of(task))[:_MOST], sites_of(task))
+
+
+def traced_look(task: Instance, frames: Sequence[tuple[str, int]]) -> int:
+    """The same for whoever has a failing test's traceback and looks at its functions, the innermost first."""
+    seen: dict[tuple[str, str], None] = {}
+    for path, line in reversed(frames):
+        text = task.broken().get(path, b"").decode("utf-8", "replace") if task.source.is_source(path) else ""
+        seen.update({(path, name): None for name, first, last in functions_in(text) if first <= line <= last})
+    return _first([CodePlace(path, name, Counter()) for path, name in seen], sites_of(task))
+
+
+def _first(ranked: Sequence[CodePlace], sites: frozenset[tuple[str, str]]) -> int:
     for look, place in enumerate(ranked, 1):
-        if any(place.path == path and _fits(place.name, where) for path, where in outer):
+        if any(place.path == path and _fits(place.name, where) for path, where in sites):
             return look
     return _MOST + 1
 

@@ -34,14 +34,31 @@ class Edit(NamedTuple):
         return Edit(self.path, self.start, self.new, self.old).apply(text)
 
 
+class LineSpan(NamedTuple):
+    """Lines of a file, from ``first`` to ``last``, both included, from 1."""
+
+    path: str
+    first: int
+    last: int
+
+
 class Bug(NamedTuple):
-    """A change that may break something. ``where`` is the dotted name of the function or class it is in."""
+    """A change that may break something. ``where`` is the dotted name of the function or class that it is about.
+
+    ``edits`` make it, one in each file; ``spans`` are what it changes, of which tests must run some. ``pieces``: changes
+    of which each must break something by itself; all edits together, unless a bug says that it is several.
+    """
 
     operator: str
-    edit: Edit
+    edits: tuple[Edit, ...]
     where: str
-    line: int
-    last_line: int
+    spans: tuple[LineSpan, ...]
+    pieces: tuple[tuple[Edit, ...], ...] = ()
+
+    @property
+    def edit(self) -> Edit:
+        """The first change."""
+        return self.edits[0]
 
 
 def bugs_of(path: str, text: str, rng: Random, *, lines: frozenset[int] | None = None) -> Iterator[Bug]:
@@ -86,4 +103,5 @@ def _bug(path: str, source: SourceText, name: str, node: ast.AST, made: Replacem
     if old.split() == made.text.split():
         return None
     first, last = source.line_at(made.start), source.line_at(max(made.end - 1, made.start))
-    return Bug(name, Edit(path, made.start, old, made.text), source.name_of(node), first, last)
+    edit = Edit(path, made.start, old, made.text)
+    return Bug(name, (edit,), source.name_of(node), (LineSpan(path, first, last),))

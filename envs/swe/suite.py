@@ -31,13 +31,15 @@ _CANARIES = (
 class TestResult(NamedTuple):
     """What one test did: pass, fail, error, skip, xfail, xpass; ``detail`` is the exception's message.
 
-    ``line`` is where it failed in its own file; 0 if that is not known.
+    ``line`` is where it failed in its own file; 0 if that is not known. ``frames`` are the file and line of each call that
+    the failure came through, the innermost last.
     """
 
     __test__ = False
     status: str
     detail: str = ""
     line: int = 0
+    frames: tuple[tuple[str, int], ...] = ()
 
 
 class SuiteRun(NamedTuple):
@@ -108,13 +110,19 @@ def run_suite(
     run = read_run(answer["said"].splitlines(), mark, traps)
     complete = run.complete and answer["ended"] == "exit"
     timed_out = answer["ended"] == "timeout"
+    if answer["ended"] == "flood":
+        run = run._replace(tampered="the suite wrote more to its channel than is read")
     return run._replace(complete=complete, timed_out=timed_out, seconds=answer["seconds"], cpu=answer["cpu"])
 
 
 def spec_of(
     package: Package, mark: str, only: frozenset[str] = frozenset(), more: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What the program in the sandbox is told of a run of these tests (all if none is named) and of ``more`` files."""
+    """What the program in the sandbox is told of a run of these tests (all if none is named) and of ``more`` files.
+
+    Where tests are in files of one name, files of ours have others, and pytest is told of these as well.
+    """
+    others = [] if "*" in package.pattern else [path.rpartition("/")[2] for path in more]
     targets = sorted({name.partition("::")[0] for name in only}) or [package.tests]
     if not only and package.tests.endswith(".py"):
         targets += (
@@ -126,7 +134,7 @@ def spec_of(
         "places": {},
         "targets": targets,
         "path": [".", *([package.path] if package.path else [])],
-        "pattern": package.pattern,
+        "pattern": " ".join([package.pattern, *others]),
         "cover": [],
         "collect_only": False,
         "bytecode": False,
@@ -203,7 +211,8 @@ def read_run(said: Sequence[str], mark: str, traps: Canaries = _NO_TRAPS) -> Sui
             case "test":
                 if row["id"] in tests:
                     tampered = f"{row['id']} was reported twice"
-                tests[row["id"]] = TestResult(row["status"], row["detail"], row["line"])
+                frames = tuple((path, line) for path, line in row["frames"])
+                tests[row["id"]] = TestResult(row["status"], row["detail"], row["line"], frames)
             case "collect":
                 uncollected[row["id"]] = row["detail"]
             case "done":

@@ -145,3 +145,20 @@ def test_built_tasks_are_judged_as_episodes_are(tmp_path, capsys):
         assert verify.main(["--file", str(path), "--json"]) == passing
         told = json.loads(capsys.readouterr().out)
         assert told == {"of": 1, "judged": 1, "repair_passes": 1, "bug_passes": passing}
+
+
+def test_tests_in_files_of_one_name_run_with_ours_among_them():
+    files = {path.replace("test_amounts", "tests"): data for path, data in repository(PURSE).items()}
+    package = PURSE._replace(pattern="tests.py")
+    with start(isolated_backend(), package, files) as sandbox:
+        run = run_suite(sandbox, package)
+    assert (run.complete, run.tampered) == (True, "")
+    assert {name.partition("::")[0] for name in run.tests} == {"tests/tests.py"}
+
+
+def test_a_test_whose_name_holds_its_whole_input_is_left_out():
+    test = b"import pytest\n\n\n@pytest.mark.parametrize('x', ['a' * 13_000_000, 'b'])\ndef test_it(x):\n    assert x\n"
+    with start(isolated_backend(), PURSE, {**repository(PURSE), "tests/test_long.py": test}) as sandbox:
+        run = run_suite(sandbox, PURSE)
+    assert (run.complete, run.tampered) == (True, "")
+    assert [name for name in run.tests if "test_long" in name] == ["tests/test_long.py::test_it[b]"]

@@ -5,7 +5,11 @@ import json
 import os
 import sys
 
-_DETAIL = 4000
+_DETAIL, _FRAMES, _NAME = (
+    4000,
+    12,
+    1000,
+)  # characters, places, characters: some tests are named after all of their input
 
 
 def functions_of(prefixes):
@@ -36,12 +40,19 @@ def line_in(shown, path):
     return next((at.lineno for at in reversed(places) if at and at.path.endswith(path)), 0)
 
 
+def frames_of(shown):
+    """The places that a traceback passes, the innermost last: file and line of a few of them."""
+    entries = getattr(getattr(shown, "reprtraceback", None), "reprentries", ())
+    places = [getattr(entry, "reprfileloc", None) for entry in entries]
+    return [[at.path, at.lineno] for at in places if at][-_FRAMES:]
+
+
 class SuitePlugin:
     """A pytest plugin: keeps the tests that were asked for, and reports."""
 
     def __init__(self, spec):
         self.spec, self.wanted = spec, set(spec["only"])
-        self.outcome, self.detail, self.line = {}, {}, {}
+        self.outcome, self.detail, self.line, self.frames = {}, {}, {}, {}
         self.coverage = None
         if spec["cover"]:
             import coverage  # pyright: ignore[reportMissingImports] (in the sandbox only)
@@ -57,10 +68,10 @@ class SuitePlugin:
             self.say(kind="collect", id=report.nodeid, detail=str(report.longrepr)[-_DETAIL:])
 
     def pytest_collection_modifyitems(self, session, config, items):
-        if self.wanted:
-            kept = [item for item in items if self.is_wanted(item.nodeid)]
-            config.hook.pytest_deselected(items=[item for item in items if not self.is_wanted(item.nodeid)])
-            items[:] = kept
+        left_out = [item for item in items if not self.is_wanted(item.nodeid)]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if self.is_wanted(item.nodeid)]
         places = self.spec["places"]
         moved = [item for item in items if item.nodeid in places]
         rest = [item for item in items if item.nodeid not in places]
@@ -70,10 +81,13 @@ class SuitePlugin:
         self.say(kind="collected", count=len(items))
 
     def is_wanted(self, name):
-        return name in self.wanted or name.partition("[")[0] in self.wanted
+        if len(name) > _NAME:
+            return False
+        return not self.wanted or name in self.wanted or name.partition("[")[0] in self.wanted
 
     def pytest_runtest_logstart(self, nodeid, location):
         self.outcome[nodeid], self.detail[nodeid], self.line[nodeid] = "", "", 0
+        self.frames[nodeid] = []
         if self.coverage:
             self.coverage.switch_context(nodeid)
 
@@ -86,6 +100,7 @@ class SuitePlugin:
                 self.detail[name] or (crash.message if crash else str(report.longrepr))[:_DETAIL]
             )
             self.line[name] = line_in(report.longrepr, name.partition("::")[0])
+            self.frames[name] = frames_of(report.longrepr)
         elif report.skipped:
             status = "xfail" if xfail else "skip"
         else:
@@ -101,6 +116,7 @@ class SuitePlugin:
             status=self.outcome.get(nodeid, ""),
             detail=self.detail.get(nodeid, ""),
             line=self.line.get(nodeid, 0),
+            frames=self.frames.get(nodeid, []),
         )
 
     def finish(self, code, changed):

@@ -19,7 +19,7 @@ def check(what: str, /, *, tasks: int = 0) -> VerbResult:
     """Test an environment against each requirement of the contract (E1-E9), or a component against what its kind requires.
 
     Args:
-        what: An environment's id (turnwise/Shop-v0), a component (credit/grpo, engine/torch, ...), or where either is
+        what: An environment's id (turnwise/Shop-v0), a suite (harbor:FOLDER), a component (credit/grpo, engine/torch, ...), or where either is
             written, installed or not: path/to/file.py, path/to/file.py:Name or module:Name.
         tasks: Environments: how many tasks of each split the gold script and the trivial baselines play; without it
             50, or 10 where a browser or a sandbox takes its time.
@@ -30,13 +30,14 @@ def check(what: str, /, *, tasks: int = 0) -> VerbResult:
 
 def _components(what: str) -> list[Component]:
     """The components that are meant; none where it is an environment."""
+    from turnwise.envs.registry import is_suite
     from turnwise.envs.sources import environments_in, is_source, load_module, look_here
     from turnwise.registry import KINDS, components_in, get_component
 
     kind, _, name = what.partition("/")
     if kind in KINDS and name:
         return [get_component(kind, name)]
-    if not is_source(what):
+    if not is_source(what) or is_suite(what):
         return []
     where, _, wanted = what.rpartition(":") if not what.endswith(".py") else (what, "", "")
     if not where.endswith(".py"):
