@@ -1,7 +1,8 @@
-"""The bias of every credit rule and shape under every filter and strategy that a recipe accepts with it.
+"""The bias of every credit rule and shape under every filter and strategy that a recipe accepts with it, and of help.
 
-``python benchmarks/recipe_bias.py`` computes it (some minutes), writes ``recipe-bias.json`` in benchmarks/ and
-from it docs/recipe-bias.md; ``--page`` writes the page from the figures that are there.
+``python benchmarks/recipe_bias.py`` computes it (some minutes), writes ``recipe-bias.json`` and ``help-bias.json`` in
+benchmarks/ and from them docs/recipe-bias.md; ``--help-only`` computes guides, sources and teachers only (a minute), and
+``--page`` writes the page from the figures that are there.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from typing import Any, NamedTuple
 from turnwise.cli.recipe_bias import composition
 from turnwise.errors import RecipeError
 from turnwise.registry import components, get_component
+from turnwise.trainers.lab.help_bias import HINTED, help_bias, helps
 from turnwise.trainers.lab.recipe_bias import ProcessBias, recipe_bias
 from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.recipe.schema import Recipe
 
 FIGURES, PAGE = Path("benchmarks/recipe-bias.json"), Path("docs/recipe-bias.md")
+HELP_FIGURES = Path("benchmarks/help-bias.json")
+HELPED = ("return_to_go", "rloo", "grpo")
+"""The credit rules under which help is measured."""
 GROUP = 4
 
 
@@ -114,6 +119,60 @@ measurable. What a rule declares is in [credit-bias.md](credit-bias.md); a shape
 | credit (+ shape) | {head} |
 |---|{"---|" * len(columns)}
 {chr(10).join(lines)}
+
+{help_section(json.loads(HELP_FIGURES.read_text("utf-8")))}"""
+
+
+def help_figures() -> list[dict[str, Any]]:
+    """Of every kind of help under every rule: by process the angles to the policy gradient and to what is declared."""
+    rows: list[dict[str, Any]] = []
+    for one in helps():
+        for credit in HELPED:
+            recipe: Recipe = load_recipe(Combination(credit, "", "informative", "chain").recipe)
+            found = help_bias(composition(recipe), one.step, GROUP)
+            processes = {name: bias._asdict() for name, bias in found.items()}
+            rows.append(
+                {
+                    "part": one.part,
+                    "options": one.options,
+                    "declared": one.declared,
+                    "credit": credit,
+                    "processes": processes,
+                }
+            )
+            print(one.part, one.options, credit, file=sys.stderr)
+    return rows
+
+
+def help_section(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the page says of guides, sources and teachers."""
+    by: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        of: Mapping[str, Mapping[str, float]] = row["processes"]
+        worst_J, worst = (max(bias[key] for bias in of.values()) for key in ("degrees", "declared"))
+        cell = f"{worst_J:.1f}; {worst:.1f}; {of['puzzle']['declared']:.1f}"
+        by.setdefault((row["part"], row["options"], row["declared"]), []).append(cell)
+    lines = [
+        f"| `{part}` | {options} | {declared} | {' | '.join(cells)} |"
+        for (part, options, declared), cells in by.items()
+    ]
+    return f"""## Guides, sources and teachers
+
+Help changes which episodes an update learns from. On the same five processes its expected first step is a finite sum too:
+the demonstrator takes the best action of each state, a hinted policy is the policy with the logit of that action raised by
+{HINTED:g}, an older policy has other logits, a task is solved by a return of 1 or more. Three angles in degrees for each credit
+rule: to the exact policy gradient of J (the worst process); to the gradient of what is declared (the worst process); and the
+latter on **puzzle**, where the outcome is the only reward. Groups of {GROUP}, filter `informative`, denominator `fixed_length`.
+
+| help | options | declared | {" | ".join(f"`{name}`" for name in HELPED)} |
+|---|---|---|{"---|" * len(HELPED)}
+{chr(10).join(lines)}
+
+A prefix for every group is training from other first states, and nothing else, with rules that are unbiased themselves.
+Groups that are replaced *because* nobody solved them are another matter: what they would have taught is lost, and only where
+the outcome is the only reward was that nothing. The same holds for hints, whose groups must moreover be solved to be kept: the
+whole ratio of a trajectory makes them exact on outcomes alone. A capped or missing ratio leaves some degrees, in hints and in
+stored groups alike; the whole ratio has no bias there, but its noise grows with the length of episodes.
 """
 
 
@@ -146,7 +205,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("recipe_bias.py", description=__doc__)
     parser.add_argument("--page", action="store_true", help="write the page only")
-    if not parser.parse_args(arguments).page:
+    parser.add_argument("--help-only", action="store_true", help="compute guides, sources and teachers only")
+    given = parser.parse_args(arguments)
+    if not given.page:
+        HELP_FIGURES.write_text(json.dumps(help_figures(), indent=0, ensure_ascii=False) + "\n", "utf-8")
+    if not given.page and not given.help_only:
         rows: list[dict[str, Any]] = []
         for one in combinations():
             found = measured(one)

@@ -67,7 +67,8 @@ async def hint(
     Tokens were sampled under the prompt with the hint and are scored under the one without, so that the correction's
     weights are π_old(without)/π_behaviour(with), as in Guide (Nath et al. 2025), which has its hints written by a
     stronger model; taking them from the environment's own solution is ours. If nobody solves the group with the hint
-    either, it stays as it was played. It changes the objective where corrections are capped.
+    either, it stays as it was played. Since groups are kept by their outcomes, the step is that of the policy's own return
+    only where the outcome is the only reward, and the correction the whole ratio of a trajectory (docs/recipe-bias.md).
 
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(hint, "shop/quick", groups=1, size=2)

@@ -58,7 +58,9 @@ async def prefix(
     again (ours), and of the groups in question each is by chance ``share``. A task that the demonstrator does not
     solve, or that has one turn, stays as it was played. Turns of the demonstrator are read and carry no loss.
 
-    It changes the objective: tasks are trained from other first states than they are evaluated from.
+    It changes the objective: tasks are trained from other first states than they are evaluated from. With ``where: all`` and
+    a rule that is unbiased, to (1 − share)·J + share·E_k J_k, exactly; with ``unsolved`` what such groups would have taught is
+    lost, which is nothing where the outcome is the only reward (docs/recipe-bias.md).
 
     >>> from turnwise.trainers.guide.toy import played_with
     >>> plain, guided = played_with(prefix, "shop/quick", groups=1, size=2, length=0.5)

@@ -108,7 +108,7 @@ def recipe_bias(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
         return {name: ProcessBias(None, None, group_size, (), None, hidden, parts.left_out) for name in names}
     found: dict[str, ProcessBias] = {}
     for p in _paths():
-        n = _fitting(len(p.reward_NK), group_size, 1)
+        n = fitting(len(p.reward_NK), group_size, 1)
         found[p.process.name] = _compared(
             parts,
             n,
@@ -132,7 +132,7 @@ def _two_tasks(parts: Composition, group_size: int) -> ProcessBias:
     first, second = (paths(PUZZLE, x * lopsided(PUZZLE)) for x in (1.0, -1.5))
     both, size = joined(first, second), len(first.reward_NK)
     exact_SA = torch.cat([first.policy_gradient(), second.policy_gradient()]) / 2
-    small, large = (_fitting(size, group_size, groups) for groups in (2, 1))
+    small, large = (fitting(size, group_size, groups) for groups in (2, 1))
 
     def together(given: Signals) -> Tensor:
         return two_tasks_update(parts, both, size, small, given).mean_SA
@@ -159,7 +159,7 @@ def _paths() -> list[Paths]:
     return [paths(process, lopsided(process)) for process in PROCESSES]
 
 
-def _fitting(trajectories: int, group_size: int, groups: int) -> int:
+def fitting(trajectories: int, group_size: int, groups: int) -> int:
     """The largest group size up to the recipe's of which all batches can be listed."""
     n = group_size
     while n > 1 and math.comb(trajectories + n - 1, n) ** groups > BATCHES:
@@ -176,11 +176,11 @@ def _compared(
         perturbed = None
         if parts.learned:
             off = {name: _off(x, p) if name in parts.learned else x for name, x in given.items()}
-            perturbed = _degrees(compare(update(off), exact_SA))
+            perturbed = degrees(compare(update(off), exact_SA))
     except RecipeError as error:
         return ProcessBias(None, None, n, (), None, (error.cause,), parts.left_out)
     exact = tuple(sorted(parts.needs - parts.learned))
-    return ProcessBias(_degrees(bias), bias.scale, n, exact, perturbed, (), parts.left_out)
+    return ProcessBias(degrees(bias), bias.scale, n, exact, perturbed, (), parts.left_out)
 
 
 def _off(x: Tensor, p: Paths) -> Tensor:
@@ -188,7 +188,7 @@ def _off(x: Tensor, p: Paths) -> Tensor:
     return x + (wave_NK if x.dim() == 2 else OFF)
 
 
-def _degrees(bias: Bias) -> float:
+def degrees(bias: Bias) -> float:
     angle = math.degrees(math.asin(min(bias.angle, 1.0)))
     return round(angle if bias.scale > 0 else 180 - angle, 4) + 0.0
 

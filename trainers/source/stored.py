@@ -22,7 +22,8 @@ class Stored:
 
     Their episodes are imitated, only those that solved their task with ``solved``; or they ``join`` what is played,
     with rewards and the log-probabilities with which they were sampled, all members of a group (experience replay).
-    Then give the source a correction, for an older policy sampled them.
+    Then give the source a correction, for an older policy sampled them; the whole ratio of a trajectory, ``{name: tis, level:
+    trajectory, cap: 1e9}``, is exact and noisy, others are some degrees off (docs/recipe-bias.md).
 
     >>> import asyncio
     >>> from turnwise.trainers.source.toy import example_context, example_log
