@@ -286,7 +286,7 @@ def common_boss(what: str, cap: int) -> Contest:
         "common_boss(parents: list, pairs: list) -> int",
         "Person 0 leads a company; the boss of person i (from 1) is parents[i - 1], a smaller number. Everyone counts as a boss of themselves. For each "
         f"pair of persons take {words}. Return the sum over all pairs modulo {cap}.",
-        "2 ≤ n ≤ 15,000 persons, up to 15,000 pairs",
+        "2 ≤ n ≤ 40,000 persons, up to 40,000 pairs",
         program(
             f"""
             def common_boss(parents, pairs):
@@ -328,7 +328,7 @@ def common_boss(what: str, cap: int) -> Contest:
                     total += {worth}
                 return total % $cap
             """, cap=cap),
-        draw, 15_000,
+        draw, 40_000,
     )  # fmt: skip
 
 
