@@ -1,7 +1,7 @@
 """Many short episodes in sandboxes, and what is left of them: ``python benchmarks/soak.py ENV BACKEND [--episodes N]``.
 
 An episode of Code-v0 is the reference solution; one of SWE-v0 looks around, changes a file and submits that (no tests run
-where nothing of the package was changed). Prints JSON like ``turnwise bench``.
+where nothing of the package was changed, which is so in all but every 20th). Prints JSON like ``turnwise bench``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ _SWE = (
     "shell[echo x = 1 > notes.py; python3 notes.py]",
     "submit[]",
 )
+_JUDGED = "shell[echo '# soak' >> $(ls */__init__.py | head -n 1)]"  # a change of the package: it is judged
 
 
 def episode(env: AgentEnv[Any], name: str, number: int) -> str:
     """Play one; how it ended."""
     task = env_class(name).generate(derive_rng("soak", name, number), Split.TRAIN)
     env.reset(seed=number, options={"task": task})
-    for text in _SWE if "SWE" in name else itertools.repeat(None, 5):
+    swe = (*_SWE[:2], _JUDGED, *_SWE[3:]) if number % 20 == 0 else _SWE
+    for text in swe if "SWE" in name else itertools.repeat(None, 5):
         end = env.step(text if text is not None else env.gold(env.state)).info.get("end")
         if end is not None:
             return str(end)

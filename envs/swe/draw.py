@@ -14,7 +14,7 @@ from turnwise.envs.swe.cut import behaving
 from turnwise.envs.swe.deep import deep_bugs
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.issue import leaks, write_issue
-from turnwise.envs.swe.localise import LOCALISERS, look_of, traced_look
+from turnwise.envs.swe.localise import LOCALISERS, LOOKS, look_of, traced_look
 from turnwise.envs.swe.mutate import Bug, Edit, bugs_of
 from turnwise.envs.swe.packages import Package, repository
 from turnwise.envs.swe.prove import prove
@@ -26,7 +26,7 @@ from turnwise.tools.sandbox.core import Backend
 
 _MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
 _PER_FUNCTION = 4
-_LOOKS, _TRACED = 5, 4  # in which a localiser must not find a hard bug; failures whose tracebacks are read
+_TRACED = 4  # failures whose tracebacks a localiser reads
 _BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU seconds of their whole suites
 
 
@@ -229,8 +229,8 @@ def _is_found(task: Instance, failures: Mapping[str, TestResult]) -> bool:
     if len(behaving(failures)) < len(failures):
         return True
     plain = sorted(failures.values(), key=lambda result: len(result.detail))[:_TRACED]
-    return any(look_of(task, localiser) <= _LOOKS for localiser in LOCALISERS) or any(
-        traced_look(task, result.frames) <= _LOOKS for result in plain
+    return any(look_of(task, localiser) <= LOOKS for localiser in LOCALISERS) or any(
+        traced_look(task, result.frames) <= LOOKS for result in plain
     )
 
 

@@ -22,6 +22,8 @@ from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.tasks import load_instances, place_of
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
+LOOKS = 5
+"""In which a localiser must not find a hard bug."""
 _MOST = 30  # functions that anybody would look at
 _SATURATION, _LENGTH = 1.2, 0.75  # BM25
 
@@ -130,9 +132,14 @@ def traced_look(task: Instance, frames: Sequence[tuple[str, int]]) -> int:
     return _first([CodePlace(path, name, Counter()) for path, name in seen], sites_of(task))
 
 
+def is_at(place: CodePlace, sites: frozenset[tuple[str, str]]) -> bool:
+    """Whether a place is one of the bug's."""
+    return any(place.path == path and _fits(place.name, where) for path, where in sites)
+
+
 def _first(ranked: Sequence[CodePlace], sites: frozenset[tuple[str, str]]) -> int:
     for look, place in enumerate(ranked, 1):
-        if any(place.path == path and _fits(place.name, where) for path, where in sites):
+        if is_at(place, sites):
             return look
     return _MOST + 1
 

@@ -35,7 +35,7 @@ def gold(instance: Instance, state: SweState, sandbox: Sandbox) -> SweCall:
         if not state.looked and text:
             return SweCall("view", {"path": path, "first": max(line - 10, 1), "last": line + 30})
         if text and text == broken.get(path, b"").decode():
-            old, new = _narrowed(edit, text)
+            old, new = narrowed(edit, text)
             return SweCall("edit", {"path": path, "old": old, "new": new})
         return SweCall("create", {"path": path, "text": right})
     return SweCall("submit")
@@ -51,7 +51,7 @@ def demonstrate(instance: Instance, state: SweState, sandbox: Sandbox, rng: Rand
     return SweCall("submit") if draw < 0.5 else gold(instance, state, sandbox)
 
 
-def _narrowed(edit: Edit, text: str) -> tuple[str, str]:
+def narrowed(edit: Edit, text: str) -> tuple[str, str]:
     """The repair as text that occurs once in the broken file: whole lines, as many around it as that takes."""
     start, end = edit.start, edit.start + len(edit.new)
     while True:

@@ -28,7 +28,7 @@ def draw_task(
     review: bool = False,
 ) -> Task:
     """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, ``releases``,
-    ``history`` (releases of PyPI packages, comes with Turnwise), ``adopted``, or a path.
+    ``history`` (releases of PyPI packages) and ``hard`` (bugs of several places), which come with Turnwise, ``adopted``, or a path.
 
     ``review``: a ``submit`` is answered with what the tests say that the agent can see, and can be taken back while turns
     are left; the next one with the same files counts. ``failing``: how many tests fail, at least and at most: few are harder to find.
@@ -57,6 +57,7 @@ def place_of(tasks: str) -> Path:
         "adopted": tasks_file("adopted"),
         "releases": tasks_file("releases"),
         "history": _HERE / "history.jsonl.gz",
+        "hard": _HERE / "hard.jsonl.gz",
     }
     return own.get(tasks) or Path(tasks)
 

@@ -277,8 +277,11 @@ def test_suites_of_made_tasks_are_there_when_the_tasks_are(tmp_path):
     (tmp_path / "swe").mkdir()
     (tmp_path / "swe" / "tasks.jsonl").touch()
     told.append(subprocess.check_output([sys.executable, "-c", names], env=environment, text=True))
-    always = "['swe/history', 'swe/small']\n"
-    assert told == [always, "['swe/built', 'swe/hidden', 'swe/history', 'swe/reviewed', 'swe/small']\n"]
+    always = "['swe/hard', 'swe/history', 'swe/small']\n"
+    assert told == [
+        always,
+        "['swe/built', 'swe/hard', 'swe/hidden', 'swe/history', 'swe/reviewed', 'swe/small']\n",
+    ]
 
 
 @pytest.mark.docker
