@@ -110,10 +110,13 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _options(tree: ast.Module, function: str) -> dict[str, str]:
-    """The part's keyword-only parameters with their annotations."""
+    """The part's keyword-only parameters with their annotations; of a class, those of its making."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            return {a.arg: ast.unparse(a.annotation) for a in node.args.kwonlyargs if a.annotation}
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == function:
+            makers = [x for x in ast.walk(node) if isinstance(x, ast.FunctionDef)]
+            maker = next((x for x in makers if x.name in ("__init__", function)), None)
+            if maker is not None:
+                return {a.arg: ast.unparse(a.annotation) for a in maker.args.kwonlyargs if a.annotation}
     return {}
 
 
@@ -218,7 +221,7 @@ def made(mutant: Mutant, module: str, function: str) -> tuple[Any, dict[str, Any
     """The changed function and its module's names; nothing is registered, and the module itself stays."""
     tree = copy.deepcopy(mutant.tree)
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             node.decorator_list = []
     names: dict[str, Any] = {"__name__": module, "__file__": module}
     exec(compile(tree, module, "exec"), names)  # noqa: S102  (our own file, changed)

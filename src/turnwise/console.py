@@ -19,6 +19,9 @@ class SafeConsole(Console):
     Styles are given as objects (``Text(…, style)``, ``print(…, style=…)``), so that nothing has to be escaped.
     """
 
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would end the process, with 1: `turnwise train --help | head` is no failure
+
     def __init__(self, *, stderr: bool = False, file: IO[str] | None = None, **options: Any) -> None:
         super().__init__(stderr=stderr, file=file, highlight=False, markup=False, emoji=False, **options)
 

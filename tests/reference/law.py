@@ -9,9 +9,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import torch
-from losses import METRICS, Batch, Played, Token
-from plain import REFERENCES
+from losses import Played
+from minibatches import loss_law, minibatch, token_rows
+from plain import REFERENCES, agree
 from ragged import Ragged, padded, ragged
 from torch import Tensor
 
@@ -21,7 +21,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import get_component
 from turnwise.trainers.core import TokenCredit
 from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
-from turnwise.trainers.kit.toy_batches import episode, row_mask, token_batch, whole_batch
+from turnwise.trainers.kit.toy_batches import episode, row_mask
 
 KINDS = ("reward", "credit", "filter", "shape", "correction", "loss", "reduce")
 BATCHES = (
@@ -29,7 +29,6 @@ BATCHES = (
     60,
     81,
 )  # the last two have ends of trajectories whose numbers could be taken for states
-CLOSE = 1e-8
 
 
 def options_of(kind: str, name: str) -> dict[str, Any]:
@@ -52,12 +51,9 @@ def check(
 ) -> None:
     """Raise AssertionError where the part, or what is given instead of it, gives something else than its formula."""
     formula = REFERENCES[kind, name].formula
-    part = functools.partial(instead, **options) if instead else get_component(kind, name).build(options)
-    LAWS[kind](name, part, lambda *given: formula(*given, **options))
-
-
-def agree(found: float, expected: float, said: str) -> None:
-    assert math.isclose(found, expected, rel_tol=CLOSE, abs_tol=CLOSE), f"{said}: {found} is not {expected}"
+    part: Any = functools.partial(instead, **options) if instead else get_component(kind, name).build(options)
+    given = part() if isinstance(part.func, type) else part
+    LAWS[kind](name, given, functools.partial(formula, **options))
 
 
 # --- rules, filters and shapes ------------------------------------------------------------------------------------
@@ -170,109 +166,17 @@ def law_of_the_empty(kind: str, name: str, instead: Callable[..., Any] | None = 
         assert (found.advantage_RT if isinstance(found, TokenCredit) else found).isfinite().all()
 
 
-# --- losses, corrections and denominators ---------------------------------------------------------------------------
-
-
-def minibatch(seed: int) -> tuple[dict[str, Any], Batch]:
-    """Rows of tokens as the toy batches take them, and the same as plain tokens; four trajectories in five rows."""
-    rng = random.Random(f"losses {seed}")
-    lengths = [rng.randint(1, 6) for _ in range(6)]
-    owner, group = [0, 1, 1, 2, 3, 4], [0, 0, 1, 1, 1]
-
-    def rows(low: float, high: float) -> list[list[float]]:
-        return [[rng.uniform(low, high) for _ in range(n)] for n in lengths]
-
-    old = rows(-4, -0.1)
-    far = rng.choice([0.3, 0.6, 2.0])
-    given: dict[str, Any] = {
-        "logp": [[x + rng.gauss(0, far) for x in row] for row in old],
-        "advantage": rows(-2, 2),
-        "old_logp": old,
-        "behaviour_logp": [[x + rng.gauss(0, 0.5) for x in row] for row in old],
-        "reference_logp": [[x + rng.gauss(0, 15 if seed == 3 else 2.5) for x in row] for row in old],
-        "entropy": rows(0.1, 3),
-        "turn": [[t // 2 + 3 * (r == 2) for t in range(n)] for r, n in enumerate(lengths)],
-        "trajectory": owner,
-    }
-    kept = [b != 2 or seed % 2 == 0 for b in range(len(group))]  # one that a filter dropped has no row
-    batch = Batch(group=group, success=[rng.random() < 0.5 for _ in group], kept=kept)
-    of_rows = [r for r, b in enumerate(owner) if kept[b]]
-    given = {name: [rows[r] for r in of_rows] for name, rows in given.items()}
-    lengths = [lengths[r] for r in of_rows]
-    for r, n in enumerate(lengths):
-        for t in range(n):
-            x = {name: row[r][t] for name, row in given.items() if name not in ("turn", "trajectory")}
-            batch.tokens[r, t] = Token(
-                x["logp"], x["old_logp"], x["behaviour_logp"], x["reference_logp"], x["entropy"], x["advantage"],
-                1 / sum(lengths), given["trajectory"][r], given["turn"][r][t],
-            )  # fmt: skip
-    return given, batch
-
-
-STEP = 1e-6
-
-
-def slope(of: Callable[[Token], float], token: Token, name: str) -> float:
-    at = getattr(token, name)
-    up, down = (of(dataclasses.replace(token, **{name: at + step})) for step in (STEP, -STEP))
-    return (up - down) / (2 * STEP)
-
-
-def loss_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
-    entry = get_component("loss", name)
-    for seed in BATCHES:
-        given, batch = minibatch(seed)
-        group = batch.group if entry.whole else [batch.group[b] for b in given["trajectory"]]
-        if entry.whole:
-            more: dict[str, Any] = {
-                "success": [int(x) for x in batch.success],
-                "weight": [float(x) for x in batch.kept],
-            }
-            rows = whole_batch(**given, **more, group=group)
-            found, metrics = part(rows)
-            agree(found.item(), formula(batch, batch), f"batch {seed}")
-        else:
-            rows = token_batch(**given, group=group)
-            found, metrics = part(rows)
-            assert not found[~rows.mask_RT].any()
-            for at, token in batch.tokens.items():
-                agree(found[at].item(), formula(token, token), f"batch {seed}, token {at}")
-        wanted = METRICS[name](batch, **_options(part))
-        assert set(metrics) == set(wanted)
-        for metric, x in metrics.items():
-            assert math.isclose(x.item(), wanted[metric], rel_tol=1e-6, abs_tol=1e-9), (seed, metric)
-        grown = torch.autograd.grad(
-            found.sum(), [rows.logp_RT, rows.entropy_RT], allow_unused=True, materialize_grads=True
-        )
-        for leaf, gradient in zip(("logp", "entropy"), grown, strict=True):
-            for at, token in batch.tokens.items():
-                steep = slope(_moved(formula, batch, at, whole=entry.whole), token, leaf)
-                assert math.isclose(gradient[at].item(), steep, rel_tol=1e-4, abs_tol=1e-6), (
-                    f"batch {seed}, token {at}: slope in {leaf} is {gradient[at].item()}, not {steep}"
-                )
+# --- corrections and denominators -----------------------------------------------------------------------------------
 
 
 def _options(part: Any) -> Mapping[str, Any]:
     return part.keywords
 
 
-def _moved(
-    formula: Callable[..., float], batch: Batch, at: tuple[int, int], *, whole: bool
-) -> Callable[[Token], float]:
-    """The loss as a function of one of its tokens, everything else held fixed."""
-
-    def of(token: Token) -> float:
-        if not whole:
-            return formula(token, batch.tokens[at])
-        return formula(dataclasses.replace(batch, tokens={**batch.tokens, at: token}), batch)
-
-    return of
-
-
 def correction_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
     for seed in BATCHES:
         given, batch = minibatch(seed)
-        rows = token_batch(**given, group=[batch.group[b] for b in given["trajectory"]])
+        rows = token_rows(given, batch)
         found = part(rows)
         assert not found[~rows.mask_RT].any()
         for at in batch.tokens:

@@ -24,6 +24,7 @@ class Token:
     old: float
     behaviour: float
     reference: float
+    teacher: float
     entropy: float
     advantage: float
     weight: float
@@ -33,12 +34,18 @@ class Token:
 
 @dataclass
 class Batch:
-    """The tokens of a minibatch, by place, and its trajectories."""
+    """The tokens of a minibatch, by place, and its trajectories, those that are not read too.
+
+    ``before`` are the minibatches that were seen earlier, ``out`` the tokens that a lot took out.
+    """
 
     tokens: dict[tuple[int, int], Token] = field(default_factory=dict[tuple[int, int], Token])
     group: list[int] = field(default_factory=list[int])
     success: list[bool] = field(default_factory=list[bool])
+    rewards: list[list[float]] = field(default_factory=list[list[float]])
     kept: list[bool] = field(default_factory=list[bool])
+    before: list[Batch] = field(default_factory=list["Batch"])
+    out: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
 
 @reference("loss", "clip", low=[0.05, 0.5], high=[0.28, 0.05], dual=[None, 1.3])
@@ -108,7 +115,8 @@ def disco(
     for g in sorted(set(now.group)):
         good = [s[b] for b in s if now.group[b] == g and now.success[b]]
         bad = [s[b] for b in s if now.group[b] == g and not now.success[b]]
-        hard = temperature * log(mean([exp(x / temperature) for x in bad])) if bad else 0.0
+        most = max(bad, default=0.0)  # taken out, so that no power is too large
+        hard = most + temperature * log(mean([exp((x - most) / temperature) for x in bad])) if bad else 0.0
         margins.append(mean(good) - hard if good and bad else 0.0)
     return -mean(margins) + penalty * max(0.0, gap(then) - limit) * gap(now)
 
@@ -156,6 +164,8 @@ METRICS: dict[str, Callable[..., dict[str, float]]] = {
     },
 }
 """By loss."""
+LOTS: dict[str, Callable[..., tuple[set[tuple[int, int]], int]]] = {}
+"""By loss that draws lots: the tokens among which it draws, and how many."""
 
 
 # --- denominators: the weight of each token -----------------------------------------------------------------

@@ -6,7 +6,7 @@ A reference is written from the formula that the part's docstring and paper give
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import sqrt
+from math import isclose, sqrt
 from typing import Any, NamedTuple
 
 from ragged import Ragged, Rows
@@ -20,6 +20,11 @@ WITHOUT = {
     ): "it reads a teacher's likeliest tokens, which these batches lack; its example is worked by hand"
 }
 """Parts that are not compared with a formula, and why."""
+CLOSE = 1e-8
+
+
+class Refused(Exception):
+    """A formula raises it where the part must refuse its options with a RecipeError."""
 
 
 class Reference(NamedTuple):
@@ -38,6 +43,10 @@ def reference(kind: str, name: str, *, tokens: str = "", **options: Sequence[Any
         return formula
 
     return kept
+
+
+def agree(found: float, expected: float, said: str) -> None:
+    assert isclose(found, expected, rel_tol=CLOSE, abs_tol=CLOSE), f"{said}: {found} is not {expected}"
 
 
 def mean(x: Sequence[float]) -> float:

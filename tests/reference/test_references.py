@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import losses  # noqa: F401  (they register themselves)
+import imitation  # noqa: F401  (they register themselves)
+import losses  # noqa: F401
 import outcomes  # noqa: F401
+import pairs  # noqa: F401
 import pytest
+import ratios  # noqa: F401
 import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401

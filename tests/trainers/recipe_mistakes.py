@@ -47,7 +47,7 @@ MISTAKES = [
     Mistake(more("clip_ratio: 0.2"), ("'clip_ratio'",), ("name: clip", "high")),
     Mistake(more("adv_estimator: gae"), ("'adv_estimator'",), ("credit",)),
     Mistake(more("algorithm: grop"), ("no algorithm 'grop' (line 3)",), ("'grpo'",)),
-    Mistake(more("algorithm: gspo"), ("'gspo' is not offered", "whole sequences"), ("list algorithms",)),
+    Mistake(more("algorithm: remax"), ("'remax' is not offered", "greedy rollout"), ("list algorithms",)),
     Mistake(more("gamma: 0.99"), ("'gamma'",), ("credit", "discount")),
     Mistake(more("temperature: 0.7"), ("'temperature'",), ("sampling.temperature",)),
     Mistake(more("sampling: {max_new_tokens: 512}"), ("'sampling.max_new_tokens'",), ("sampling.max_tokens",)),

@@ -40,6 +40,22 @@ PAPERS: dict[str, tuple[str, dict[str, dict[str, Any]], str, bool, tuple[int | N
     "bilevel_gae": ("gae_bilevel", {"clip": {}}, "token_mean", False, (4, None), "chain"),
     "reinforce++": ("reinforce_pp", {"clip": {}}, "token_mean", False, (None, None), "chain"),
     "reinforce++_baseline": ("dr_grpo whiten", {"clip": {}}, "token_mean", False, (None, None), "chain"),
+    # GSPO: ε 3e-4 and 4e-4, 1/G Σ over trajectories, batches in four minibatches, no KL.
+    "gspo": ("grpo", {"gspo": {"low": 3e-4, "high": 4e-4}}, "sequence_mean", False, (None, 4), "chain"),
+    # LUSPO: as GSPO with ε 2e-3 and 2.5e-3.
+    "luspo": ("grpo", {"luspo": {"low": 2e-3, "high": 2.5e-3}}, "sequence_mean", False, (None, 4), "chain"),
+    # GMPO: tokens clipped to e^±0.4, geometric mean, batches of 1024 in minibatches of 128.
+    "gmpo": ("grpo", {"gmpo": {"clip": 0.4}}, "sequence_mean", False, (None, 8), "chain"),
+    # CISPO: no lower bound, token mean, dynamic sampling, 16 rounds of updates.
+    "cispo": ("grpo", {"cispo": {"low": 1.0}}, "token_mean", True, (None, 16), "chain"),
+    # SAPO: τ 1 and 1.05, mean per answer, four minibatches.
+    "sapo": ("grpo", {"sapo": {"positive": 1.0, "negative": 1.05}}, "sequence_mean", False, (None, 4), "chain"),
+    # DPPO: total variation, mean-centred advantages.
+    "dppo": ("dr_grpo", {"dppo": {"divergence": "tv"}}, "token_mean", False, (None, 4), "chain"),
+    # NFT: ω = 1 − q, sum over tokens over a constant, mixed groups, batches of 512 in minibatches of 32.
+    "nft": ("dr_grpo", {"nft": {"by": "rate"}}, "fixed_length", True, (None, 16), "chain"),
+    # DPO: β = 0.1.
+    "online_dpo": ("grpo", {"dpo": {"beta": 0.1}}, "token_mean", True, (None, None), "chain"),
     # GiGPO: ω = 1, γ = 0.95, KL 0.01.
     "gigpo": (
         "gigpo weight=1.0 discount=0.95",
@@ -135,10 +151,14 @@ def test_a_recipe_without_one_says_nothing_of_it() -> None:
 @pytest.mark.parametrize(
     ("name", "cause", "remedy"),
     [
-        ("dappo", "There is no algorithm 'dappo'", "Did you mean 'dapo'?"),
+        ("dapoo", "There is no algorithm 'dapoo'", "Did you mean 'dapo'?"),
         ("reinforce_pp", "There is no algorithm", "Did you mean 'reinforce++'?"),
         ("PPO", "There is no algorithm 'PPO'", "Did you mean 'ppo'?"),
-        ("GSPO", "'GSPO' is not offered: its loss works on ratios of whole sequences", "list algorithms"),
+        (
+            "ReMax",
+            "'ReMax' is not offered: its baseline is the return of a greedy rollout",
+            "list algorithms",
+        ),
         (["grpo"], "There is no algorithm ['grpo']", "Did you mean 'grpo'?"),
         (3, "There is no algorithm 3", "Known: grpo, dr_grpo"),
     ],
@@ -152,8 +172,8 @@ def test_an_unknown_algorithm_is_refused(name: object, cause: str, remedy: str) 
 
 def test_the_line_of_an_unknown_algorithm_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("suite: shop/quick\nalgorithm: dappo\nmodel: {path: some/model}\n")
-    with pytest.raises(RecipeError, match=r"no algorithm 'dappo' \(line 2\)"):
+    file.write_text("suite: shop/quick\nalgorithm: dapoo\nmodel: {path: some/model}\n")
+    with pytest.raises(RecipeError, match=r"no algorithm 'dapoo' \(line 2\)"):
         load_recipe(file)
 
 

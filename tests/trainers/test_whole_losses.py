@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -59,9 +61,14 @@ def played() -> list[Episode]:
     ]
 
 
+def ready(entry: Component) -> Any:
+    """The loss as a run has it: one that remembers is made anew."""
+    return entry.build({})() if inspect.isclass(entry.target) else entry.build({})
+
+
 def aim(entry: Component, correction: str = "tis", level: str = "trajectory") -> Objective:
     """One loss, and the clipped one beside those of the whole."""
-    loss = entry.build({})
+    loss = ready(entry)
     token = [LossTerm(entry.name, loss, 0.7)] if not entry.whole else []
     beside = [LossTerm("clip", get_component("loss", "clip").build({}), 1.0)] if entry.whole else []
     return Objective(
@@ -75,11 +82,15 @@ def aim(entry: Component, correction: str = "tis", level: str = "trajectory") ->
 
 
 def read_by(teacher: Any, batch: TrainingBatch) -> TrainingBatch:
-    """The batch with what another model would say at each token's place."""
-    reader = Learner(teacher, OptimizerOptions()).reader
+    """The batch with what another model would say at each token's place, and how likely it finds the token itself."""
+    reader, view = Learner(teacher, OptimizerOptions()).reader, batch.turns.tokens
+    assert view is not None
     with torch.no_grad():
         token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, 5)
-    return batch._replace(top=TeacherTop(token_RTJ, logp_RTJ))
+        own_RT = reader.scores(teacher, batch.rows).logp_RT
+    view = dataclasses.replace(view, signals={**view.signals, "token_teacher_logp": own_RT})
+    turns = dataclasses.replace(batch.turns, tokens=view)
+    return batch._replace(turns=turns, top=TeacherTop(token_RTJ, logp_RTJ))
 
 
 def steps(
@@ -175,17 +186,20 @@ def test_slopes_on_detached_scores_are_the_gradient_through_the_model(
 ) -> None:
     """Against the loss as a function of the weights, by plain autograd through one forward pass a row."""
     entry, model, episodes = get_component("loss", name), random_model(), played()
-    batch = collate([episodes[:3], episodes[3:]])
+    reference = random_model(seed=5)
+    batch = read_by(reference, collate([episodes[:3], episodes[3:]]))
     given, objective = advantages(batch), dataclasses.replace(aim(entry), terms=[])
     seen: list[WholeBatch] = []
-    loss = entry.build({})
+    before: list[Any] = []  # the loss as it was before each step: it may remember
+    loss = ready(entry)
 
     def watch(batch: WholeBatch) -> WholeLoss:
         seen.append(batch)
+        before.append(copy.deepcopy(loss))
         return loss(batch)
 
     watched = dataclasses.replace(objective, whole=[WholeTerm(name, watch, 1.0)])
-    learner = steps(model, batch, given, watched, epochs=2, micro_tokens=30)
+    learner = steps(model, batch, given, watched, reference, epochs=2, micro_tokens=30)
     model = random_model()
     for step, (found, told) in enumerate(zip(learner.seen, seen, strict=True)):
         rows = batch.rows
@@ -200,7 +214,7 @@ def test_slopes_on_detached_scores_are_the_gradient_through_the_model(
             entropy_RT[r, 1:n] = -(one[:-1].exp() * one[:-1]).sum(-1)
         logp_RT, entropy_RT = logp_RT * rows.mask_RT, entropy_RT * rows.mask_RT
         direct = dataclasses.replace(told, logp_RT=logp_RT.double(), entropy_RT=entropy_RT.double())
-        wanted = torch.autograd.grad(loss(direct).loss, list(model.parameters()))
+        wanted = torch.autograd.grad(before[step](direct).loss, list(model.parameters()))
         assert told.success_B.tolist() == [True, False, False, True, True, False]
         assert torch.allclose(told.return_B, batch.turns.return_B)
         assert (float((told.logp_RT.detach() - told.old_logp_RT).abs().max()) > 1e-3) == (step > 0)
@@ -219,7 +233,9 @@ def test_the_whole_has_what_was_played_and_not_read(random_model: Callable[..., 
         seen.append(batch)
         return WholeLoss(batch.logp_RT.sum(), {})
 
-    objective = dataclasses.replace(aim(LOSSES[0]), terms=[], whole=[WholeTerm("watch", watch, 1.0)])
+    objective = dataclasses.replace(
+        aim(get_component("loss", "clip")), terms=[], whole=[WholeTerm("watch", watch, 1.0)]
+    )
     weight_B = torch.tensor([1.0, 0.0, 0.5, 2.0, 0.0, 1.0])
     learner = Stepping(random_model(), OptimizerOptions(minibatches=2))
     learner.update(batch, advantages(batch), objective, weight_B=weight_B, order=[1, 0])

@@ -9,10 +9,12 @@ from turnwise.envs.messages import Message
 
 
 def told_below(conversation: Sequence[Message], text: str) -> list[Message]:
-    """The conversation whose first message ends in a paragraph more.
+    """The conversation whose first message ends in a paragraph more; as it is, if there is nothing to tell.
 
     >>> told_below([Message("user", "Buy a mug."), Message("user", "?")], "Hint: search mug")[0].content
     'Buy a mug.\\n\\nHint: search mug'
     """
     first, *others = conversation
+    if not text:
+        return [first, *others]
     return [replace(first, content=f"{first.content}\n\n{text}"), *others]

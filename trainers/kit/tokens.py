@@ -23,6 +23,11 @@ def bounded(log_ratio_RT: Tensor, mask_RT: Tensor) -> Tensor:
     return log_ratio_RT.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).masked_fill(~mask_RT, 0.0)
 
 
+def chosen(where: Tensor, yes: float, no: float, like: Tensor) -> Tensor:
+    """One number or the other, in the precision of ``like``."""
+    return torch.where(where, like.new_tensor(yes), like.new_tensor(no))
+
+
 def token_mean(x_RT: Tensor, mask_RT: Tensor) -> Tensor:
     """Mean over the sampled tokens, without gradient: a metric."""
     return (x_RT.detach() * mask_RT).sum() / mask_RT.sum().clamp(min=1)
@@ -54,3 +59,23 @@ def unit_sum(x_RT: Tensor, unit_RT: Tensor, n: int) -> Tensor:
     sum_RT = torch.zeros_like(x_RT)
     sum_RT[on_RT] = total[unit_RT[on_RT]]
     return sum_RT
+
+
+def unit_mean(x_RT: Tensor, unit_RT: Tensor, n: int) -> Tensor:
+    """Mean of ``x`` over the unit of each token, given to the token; 0 off the mask, (R, T)."""
+    count_RT = unit_sum((unit_RT >= 0).to(x_RT.dtype), unit_RT, n)
+    return unit_sum(x_RT, unit_RT, n) / count_RT.clamp(min=1)
+
+
+def surrogate(ratio_RT: Tensor, advantage_RT: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
+    """PPO's clipped surrogate as a loss: max(−ρA, −clip(ρ, low, high)·A), (R, T)."""
+    least, most = (
+        torch.as_tensor(bound, dtype=ratio_RT.dtype, device=ratio_RT.device) for bound in (low, high)
+    )
+    clipped_RT = torch.clamp(ratio_RT, least, most)
+    return torch.maximum(-ratio_RT * advantage_RT, -clipped_RT * advantage_RT)
+
+
+def k3_of_old(log_ratio_RT: Tensor, mask_RT: Tensor) -> Tensor:
+    """The k3 estimate of KL(π_old ‖ π) over the sampled tokens: a metric."""
+    return token_mean(log_ratio_RT.exp() - 1 - log_ratio_RT, mask_RT)

@@ -124,6 +124,8 @@ def signals(p: Paths) -> dict[str, Tensor]:
         "token_entropy": entropy_S[p.state_NK] * mask_NK,
         "token_implicit": 0.1 * mixed_NK,
         "token_planning": mask_NK * (p.state_NK == 0),
+        "token_logp": p.logp_NK.detach(),
+        "token_teacher_logp": p.logp_NK.detach() + 0.3 * mixed_NK,
     }
 
 
@@ -131,6 +133,7 @@ MADE_UP = frozenset(
     (
         *("information", "implicit", "progress", "valid", "wrong", "principle", "standing", "matched"),
         *("past_visits", "past_mean", "past_std", "token_implicit", "token_planning", "edge", "leaf_weight"),
+        "token_teacher_logp",
     )
 )
 """Signals that mean nothing on a process: no figure may be reported of rules that need them."""

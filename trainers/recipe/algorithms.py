@@ -220,6 +220,106 @@ _TABLE = (
         left_out="The KL loss: `loss: [clip, {name: kl, estimator: k2, weight: …}]`.",
     ),
     Algorithm(
+        "gspo",
+        "2507.18071",
+        "GRPO's advantages with one ratio for a whole trajectory, clipped within a few ten-thousandths.",
+        {
+            "credit": "grpo",
+            "loss": [{"name": "gspo"}],
+            "reduce": "sequence_mean",
+            "filter": "any",
+            "optimizer.minibatches": 4,
+        },
+    ),
+    Algorithm(
+        "luspo",
+        "2602.05261",
+        "GSPO whose trajectories count by their length.",
+        {
+            "credit": "grpo",
+            "loss": [{"name": "luspo"}],
+            "reduce": "sequence_mean",
+            "filter": "any",
+            "optimizer.minibatches": 4,
+        },
+    ),
+    Algorithm(
+        "gmpo",
+        "2507.20673",
+        "GRPO with the geometric mean of token ratios, each of which is clipped.",
+        {
+            "credit": "grpo",
+            "loss": [{"name": "gmpo"}],
+            "reduce": "sequence_mean",
+            "filter": "any",
+            "optimizer.minibatches": 8,
+        },
+    ),
+    Algorithm(
+        "cispo",
+        "2506.13585",
+        "GRPO with a clipped weight on each token's log-probability, so that no token is dropped (MiniMax-M1).",
+        {
+            "credit": "grpo",
+            "loss": [{"name": "cispo"}],
+            "reduce": "token_mean",
+            "filter": "informative",
+            "optimizer.minibatches": 16,
+        },
+        ours="The upper limit is 1.28; the paper does not give its own.",
+        left_out="The penalty on repetition.",
+    ),
+    Algorithm(
+        "sapo",
+        "2511.20347",
+        "GRPO with a soft gate in place of the clip.",
+        {
+            "credit": "grpo",
+            "loss": [{"name": "sapo"}],
+            "reduce": "sequence_mean",
+            "filter": "any",
+            "optimizer.minibatches": 4,
+        },
+    ),
+    Algorithm(
+        "dppo",
+        "2602.04879",
+        "GRPO within a trust region of probabilities, not of ratios.",
+        {
+            "credit": "dr_grpo",
+            "loss": [{"name": "dppo"}],
+            "reduce": "token_mean",
+            "filter": "any",
+            "optimizer.minibatches": 4,
+        },
+    ),
+    Algorithm(
+        "nft",
+        "2505.18116",
+        "Supervised learning from successes, and from failures through the policy that they imply.",
+        {
+            "credit": "dr_grpo",
+            "loss": [{"name": "nft"}],
+            "reduce": "fixed_length",
+            "filter": "informative",
+            "optimizer.minibatches": 16,
+        },
+        ours="The credit rule only says which groups differ. The constant length only scales the loss.",
+    ),
+    Algorithm(
+        "online_dpo",
+        "2305.18290",
+        "DPO on all pairs of a group that earned unlike returns, played anew in every update.",
+        {
+            "credit": "grpo",
+            "loss": [{"name": "dpo"}],
+            "reduce": "token_mean",
+            "filter": "informative",
+        },
+        ours="Pairs come from the environment's returns; the paper has labelled ones, offline (`source: stored` with "
+        "`rollout.groups: 0` learns from those of a log).",
+    ),
+    Algorithm(
         "gigpo",
         "2505.10978",
         "GRPO over trajectories, plus the same over turns that were played in one and the same state.",
@@ -262,18 +362,12 @@ _TABLE = (
 ALGORITHMS: Mapping[str, Algorithm] = {each.name: each for each in _TABLE}
 """Every algorithm that can be named, in the order of the table."""
 
-_RATIO = "its loss works on ratios of whole sequences, and losses here work on single tokens"
-_PAIRS = "it learns from pairs of answers, offline, and a run here learns from the episodes that it plays"
 NOT_OFFERED: Mapping[str, str] = {
-    "gspo": _RATIO,
-    "luspo": _RATIO,
-    "gmpo": _RATIO,
-    "cispo": "its loss clips the weight of a token's log-probability, and there is no such loss here",
-    "sapo": "its loss has a soft gate in place of the clip, and there is no such loss here",
-    "dpo": _PAIRS,
-    "ipo": _PAIRS,
-    "kto": _PAIRS,
-    "orpo": _PAIRS,
+    "dpo": "here it is `online_dpo`, since its pairs come from groups that are played; a log's are read by a source",
+    "ipo": "it is the loss `ipo`, in place of online_dpo's `dpo`",
+    "kto": "it is the loss `kto`, in place of online_dpo's `dpo`",
+    "decoupled_ppo": "it is `loss: clip` with `correction: tis`: π_old is the trainer's own, and tis the ratio of it to the engine's",
+    "orpo": "it learns from labelled pairs of answers, and a run here learns from episodes that are played or stored",
     "remax": "its baseline is the return of a greedy rollout of the same task, which is not played here",
 }
 """Algorithms of the field that cannot be expressed by the parts there are, and why."""

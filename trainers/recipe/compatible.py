@@ -124,8 +124,10 @@ def _elsewhere(seam: str, name: str) -> str:
 
 def _missing_foreign(part: GuidePart, place: str) -> Iterator[RecipeProblem]:
     """Problems with the losses and the correction of a guide's or a source's tokens."""
+    shows = isinstance(part, SourcePart)  # what it shows is a minibatch of its own
     for loss in part.loss or ():
-        yield from list(_missing_part("loss", loss, place)) or found_by(lambda p=loss: _no_whole(p), place)
+        missing = list(_missing_part("loss", loss, place))
+        yield from missing or ([] if shows else found_by(lambda p=loss: _no_whole(p), place))
     if part.correction is not None:
         yield from _missing_part("correction", part.correction, place)
 
@@ -133,7 +135,7 @@ def _missing_foreign(part: GuidePart, place: str) -> Iterator[RecipeProblem]:
 def _no_whole(part: LossPart) -> None:
     if part.whole:
         raise RecipeError(
-            f"The loss {part.name!r} is of whole minibatches, and a guide or a source has tokens only.",
+            f"The loss {part.name!r} is of whole minibatches, and a guide has single tokens only.",
             "Choose a loss of tokens.",
         )
 

@@ -80,7 +80,16 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem(f"filter {recipe.filter.name!r} drops everything.", "Choose another.")
     if size == 1 and gives_nothing_alone(recipe.credit):
         yield RecipeProblem(f"credit {recipe.credit.name!r} gives nothing to a group of one.", above)
-    if recipe.optimizer.minibatches > groups:
+    if not groups and not recipe.source:
+        yield RecipeProblem(
+            "rollout.groups 0 plays nothing, and there is no source to learn from.",
+            "Set rollout.groups above 0, or add `source: [{name: stored, path: …}]`.",
+        )
+    if not groups and recipe.rollout.refill:
+        yield RecipeProblem(
+            "rollout.refill has nothing to refill: rollout.groups is 0.", "Remove one of them."
+        )
+    if 0 < groups < recipe.optimizer.minibatches:
         yield RecipeProblem(
             f"optimizer.minibatches {recipe.optimizer.minibatches} is more than the {groups} groups of an update, which "
             "stay whole.",

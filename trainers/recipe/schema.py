@@ -152,9 +152,9 @@ class Refill(Section):
 class Rollout(Section):
     """How the episodes of one update are played."""
 
-    groups: Count = 16
+    groups: Annotated[Whole, Field(ge=0)] = 16
     """The number of tasks in one update, or with `refill` in one round of it; the episodes of one task form a
-    group."""
+    group. 0 plays nothing, and learns from the recipe's `source` alone."""
     group_size: Count = 8
     """The number of episodes that are played of each task, unless the sampler says otherwise; they serve as one
     another's baseline."""

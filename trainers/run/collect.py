@@ -284,12 +284,15 @@ def describe(collected: CollectedGroups, result: UpdateResult) -> dict[str, floa
     turns = [turn for episode in episodes for turn in episode.trajectory.turns]
     n = max(1, len(episodes))
     whole = {agent_group.number for agent_group in collected.usable}
-    return {
+    of_play = {
         "reward": sum(episode.trajectory.total_reward for episode in episodes) / n,
         "success": sum(episode.success for episode in episodes) / n,
         "turns": len(turns) / n,
         "bad_actions": sum(turn.bad_action for turn in turns) / max(1, len(turns)),
         "informative": sum(result.kept) / max(1, len(result.groups)),
+    }
+    return {
+        **(of_play if collected.played else {}),
         "groups_dropped": float(len(collected.played) - len(whole)),
         "episodes_failed": float(collected.failed),
         **{name: float(count) for name, count in collected.cost.to_json().items()},

@@ -55,7 +55,14 @@ class Parts(NamedTuple):
         """Those that remember, by KIND/NAME."""
         terms = {f"loss/{term.name}": term.loss for term in self.objective.whole}
         sources = {f"source/{source.name}": source.draw for source in self.sources}
-        return {name: part for name, part in {**terms, **sources}.items() if isinstance(part, Stateful)}
+        shown = {
+            f"source/{source.name}/loss/{term.name}": term.loss
+            for source in self.sources
+            for term in source.objective.whole
+        }
+        return {
+            name: part for name, part in {**terms, **sources, **shown}.items() if isinstance(part, Stateful)
+        }
 
     def remembering(self, before: Parts) -> Parts:
         """These parts, with what the same ones remembered before."""
@@ -93,6 +100,7 @@ def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
         recipe.reduce.build("reduce"),
         (part.correction or Part(name="none")).build("correction"),
         reference="reference" in recipe.needs,
+        whole=[WholeTerm(loss.name, loss.make(), loss.weight * part.weight) for loss in losses if loss.whole],
         signals=_needs(losses),
     )
     return RunningSource(part.name, part.make(), part.weight, shown)

@@ -84,8 +84,11 @@ def update_line(update: int, updates: int, metrics: Mapping[str, Any], nothing: 
     dev = f"  dev {metrics['dev_success']:.3f}" if "dev_success" in metrics else ""
     learned = f"entropy {metrics['entropy']:.3f}" if "entropy" in metrics else "entropy –"
     because = f"  nothing was learned: {nothing}" if nothing else ""
-    return (
-        f"  update {update:3d}/{updates}  success {metrics.get('success_unguided', metrics['success']):.3f}"
-        f"  {learned}  informative groups {metrics['informative']:.2f}"
-        f"  {metrics['tokens_per_second']:5.0f} tok/s  {metrics['seconds']:4.1f} s{dev}{because}"
-    )
+    played = f"  {learned}"
+    if "success" in metrics:
+        success = metrics.get("success_unguided", metrics["success"])
+        played = (
+            f"  success {success:.3f}{played}  informative groups {metrics['informative']:.2f}"
+            f"  {metrics['tokens_per_second']:5.0f} tok/s"
+        )
+    return f"  update {update:3d}/{updates}{played}  {metrics['seconds']:4.1f} s{dev}{because}"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group, TurnBatch
 from turnwise.trainers.kit.reward_edits import with_signals
@@ -70,6 +71,7 @@ def update_policy(
     ``weights`` of the groups' trajectories multiply those of the filter; 1 each if there are none. ``drawn`` is what the
     sources give, in their order.
     """
+    _check_joined(parts, drawn)
     joined = [
         [marked(episode, f"source/{source.name}") for episode in group]
         for source, draw in zip(parts.sources, drawn, strict=True)
@@ -104,6 +106,16 @@ def update_policy(
     n = sum(map(len, groups))
     advantages = _per_turn(on_turns(shaped, turns) * weight_B[:, None], turns)
     return UpdateResult(paid[: len(groups)], weight_B.tolist()[:n], advantages[:n], metrics)
+
+
+def _check_joined(parts: Parts, drawn: Sequence[SourceDraw]) -> None:
+    for source, draw in zip(parts.sources, drawn, strict=True):
+        if draw.joined and source.objective.whole:
+            raise RecipeError(
+                f"source {source.name!r} joins what was played, and its loss {source.objective.whole[0].name!r} is of "
+                "whole minibatches.",
+                "Give the source losses of tokens, or put that one into the recipe's own `loss`.",
+            )
 
 
 def _shown(

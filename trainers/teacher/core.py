@@ -8,9 +8,9 @@ loss may also ask for ``teacher_top``, the tokens that the teacher finds likelie
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -117,14 +117,48 @@ def told_rows(
     Raises:
         RunError: an episode's environment cannot be made, of whose tools the prompt speaks.
     """
-    tools: dict[tuple[str, str], Sequence[Tool]] = {}
+    told = [
+        _retold(see.renderer, tools, episode.trajectory, tell(episode))
+        for episode, tools in _with_tools(see, groups)
+    ]
+    return collate_rows(told, batch.sources)
+
+
+Rewrite: TypeAlias = Callable[[Episode, int, Sequence[Message]], Sequence[Message]]
+"""(episode, turn, what was said before the turn's reply) → what the teacher is shown instead."""
+
+
+def rewritten_rows(
+    see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], rewrite: Rewrite
+) -> TokenRows:
+    """The batch's replies, each below a conversation of its own, so that what is shown may differ from turn to turn.
+
+    Every turn is a row: the tokens that are read grow with the square of the turns.
+
+    Raises:
+        RunError: an episode's environment cannot be made, of whose tools the prompt speaks.
+    """
     told: list[Trajectory] = []
+    for episode, tools in _with_tools(see, groups):
+        turns: list[Turn] = []
+        said: list[Message] = []
+        for k, turn in enumerate(episode.trajectory.turns):
+            said.extend(turn.observation)
+            shown = see.renderer.start([*rewrite(episode, k, said)], tools)
+            turns.append(replace(turn, reply=turn.reply._replace(parent=NO_PARENT, scored_ids=shown)))
+            said.append(turn.action)
+        told.append(Trajectory(tuple(turns), episode.trajectory.agent, episode.trajectory.final))
+    return collate_rows(told, batch.sources)
+
+
+def _with_tools(see: SignalContext, groups: Sequence[Group]) -> Iterator[tuple[Episode, Sequence[Tool]]]:
+    """The episodes, each with the tools of its task, which its episodes share."""
+    tools: dict[tuple[str, str], Sequence[Tool]] = {}
     for episode in (episode for group in groups for episode in group):
         place = episode.task.id, episode.trajectory.agent
-        if place not in tools:  # those of a task, which its episodes share
+        if place not in tools:
             tools[place] = _tools_of(see, episode)
-        told.append(_retold(see.renderer, tools[place], episode.trajectory, tell(episode)))
-    return collate_rows(told, batch.sources)
+        yield episode, tools[place]
 
 
 def _tools_of(see: SignalContext, episode: Episode) -> Sequence[Tool]:

@@ -1,0 +1,30 @@
+"""Imitation that leaves alone what the policy knows already, and what it finds absurd."""
+
+from turnwise.registry import component
+from turnwise.trainers.core import TokenBatch, TokenLoss
+from turnwise.trainers.kit.tokens import token_mean
+
+
+@component("loss", "chord", slope="-c·A", paper="2508.11408")
+def chord(batch: TokenBatch) -> TokenLoss:
+    """−A·sg[p·(1 − p)]·log π, with p = π(token): most of the weight is where the policy hesitates.
+
+    CHORD-φ (Zhang et al. 2025), eq. 8, for the tokens of a source of demonstrations (A = 1 there) beside the policy loss on
+    what was played; its μ, the share of imitation, is the source's ``weight``, on a schedule that falls.
+
+    Metrics: ``imitation`` (mean weight, at most ¼), ``nll`` (mean of −log π, in nats).
+
+    Worked by hand with p = ½, 0.9: weights 0.25 and 0.09.
+
+    >>> from math import log
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
+    >>> rounded(chord(token_batch([[log(0.5), log(0.9)]], [[1, 1]])).loss_RT)
+    [[0.173287, 0.009482]]
+    """
+    p_RT = batch.logp_RT.detach().exp()
+    weight_RT = p_RT * (1 - p_RT) * batch.mask_RT
+    metrics = {
+        "imitation": token_mean(weight_RT, batch.mask_RT),
+        "nll": -token_mean(batch.logp_RT, batch.mask_RT),
+    }
+    return TokenLoss(-batch.advantage_RT * weight_RT * batch.logp_RT, metrics)

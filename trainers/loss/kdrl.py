@@ -1,0 +1,41 @@
+"""KL to a teacher at the tokens that the policy sampled: distillation beside reinforcement."""
+
+from typing import Literal
+
+from turnwise.errors import RecipeError
+from turnwise.registry import component
+from turnwise.trainers.core import TokenBatch, TokenLoss
+from turnwise.trainers.kit.tokens import bounded, token_mean
+
+CAP = 10.0  # of one token's estimate
+
+
+@component("loss", "kdrl", slope="own", paper="2506.02208", needs=("token_teacher_logp",))
+def kdrl(batch: TokenBatch, *, estimator: Literal["k2", "k3"] = "k2") -> TokenLoss:
+    """½x² (``k2``), or e^−x + x − 1 (``k3``), with x = log π − log q of each sampled token, q the teacher.
+
+    On the policy's own samples the slope of k2 is that of the reverse KL(π ‖ q), and that of k3 is the forward KL(q ‖ π)'s.
+    KDRL (Xu et al. 2025), eq. 8 to 10: k2 beside GRPO, with a ``weight`` that falls (a schedule). Needs only the teacher's
+    log-probability of the sampled token; the loss `distill` looks at more of the vocabulary and has less noise. Each
+    estimate is at most 10; clip and advantages are not used.
+
+    Metric: ``kl_teacher`` (k3 estimate of KL(π ‖ q)).
+
+    Worked by hand with x = 0.5: 0.125 and e^−0.5 − 0.5 = 0.106531.
+
+    >>> import dataclasses
+    >>> import torch
+    >>> from turnwise.trainers.kit.toy_batches import rounded, token_batch
+    >>> batch = dataclasses.replace(token_batch([[-1.0]]), signals={"token_teacher_logp": torch.tensor([[-1.5]])})
+    >>> rounded(kdrl(batch).loss_RT), rounded(kdrl(batch, estimator="k3").loss_RT)
+    ([[0.125]], [[0.106531]])
+
+    Raises:
+        RecipeError: there is no teacher.
+    """
+    if "token_teacher_logp" not in batch.signals:
+        raise RecipeError("The loss 'kdrl' needs a teacher.", "Set the recipe's `teacher`.")
+    x_RT = bounded(batch.logp_RT - batch.signals["token_teacher_logp"], batch.mask_RT)
+    k3_RT = ((-x_RT).exp() + x_RT - 1).clamp(max=CAP)
+    loss_RT = (x_RT**2 / 2).clamp(max=CAP) if estimator == "k2" else k3_RT
+    return TokenLoss(loss_RT * batch.mask_RT, {"kl_teacher": token_mean(k3_RT, batch.mask_RT)})
