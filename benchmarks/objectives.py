@@ -20,7 +20,7 @@ import torch
 from turnwise.machine import describe
 from turnwise.registry import Component, components
 from turnwise.trainers.lab.objectives import Setting, angles, made, minibatch
-from turnwise.trainers.lab.twins import TWINS, Twin
+from turnwise.trainers.lab.twins import TWINS, LossTwin
 
 FIGURES, PAGE = Path("benchmarks/objectives.json"), Path("docs/objectives.md")
 NEAR = 1.0  # degrees
@@ -115,7 +115,7 @@ def _without_advantages() -> list[str]:
     return found
 
 
-def _twins(twins: Sequence[Twin]) -> list[str]:
+def _twins(twins: Sequence[LossTwin]) -> list[str]:
     rows = [
         "## Twins",
         "",

@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 import torch
 from losses import LOTS, METRICS, Batch, Token
 from plain import Refused, agree
-from pytest import raises
 from ragged import padded
 from torch import Tensor
 
@@ -143,7 +143,7 @@ def loss_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -
         try:
             metrics = (law_of_whole if whole else law_of_tokens)(name, playing, formula, given, batch, said)
         except RecipeError:
-            with raises(Refused):
+            with pytest.raises(Refused):
                 METRICS[name](batch, **_options(formula))
             return
         wanted = METRICS[name](batch, **_options(formula))

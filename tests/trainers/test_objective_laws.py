@@ -13,14 +13,14 @@ from torch import Tensor
 
 from turnwise.registry import get_component
 from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
-from turnwise.trainers.lab.twins import TWINS, Twin, compare
+from turnwise.trainers.lab.twins import TWINS, LossTwin, compare
 
 REWARD = torch.tensor([0.0, 1.0, 0.4], dtype=torch.float64)
 PRIOR = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: f"{twin.one}={twin.two}")
-def test_twins_are_one(twin: Twin) -> None:
+def test_twins_are_one(twin: LossTwin) -> None:
     found = compare(twin.one, twin.two, twin.setting)
     assert found.degrees < 1e-3
     scale = twin.scale if twin.scale is not None else found.ratios[0]
@@ -32,7 +32,7 @@ def test_twins_are_one(twin: Twin) -> None:
 @pytest.mark.parametrize(
     "twin", [twin for twin in TWINS if twin.apart != twin.setting], ids=lambda twin: f"{twin.one}={twin.two}"
 )
-def test_twins_part_where_it_is_said(twin: Twin) -> None:
+def test_twins_part_where_it_is_said(twin: LossTwin) -> None:
     """So that the page says no more than it may."""
     assert compare(twin.one, twin.two, twin.apart).degrees > 1
 

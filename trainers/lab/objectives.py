@@ -38,14 +38,14 @@ class Setting:
     tokens: int | None = None
 
 
-class Minibatch(NamedTuple):
+class ComparedBatch(NamedTuple):
     """The same rows as losses of tokens and as losses of the whole see them."""
 
     tokens: TokenBatch
     whole: WholeBatch
 
 
-def minibatch(seed: int, setting: Setting) -> Minibatch:
+def minibatch(seed: int, setting: Setting) -> ComparedBatch:
     """Groups of trajectories of two turns, some of which succeed; one row each."""
     rng = derive_rng("objectives", seed)
     n = GROUPS * MEMBERS
@@ -82,7 +82,7 @@ def minibatch(seed: int, setting: Setting) -> Minibatch:
         torch.arange(TOP).expand(*tokens.mask_RT.shape, TOP),
         *(_drawn(seed, name, tokens.mask_RT.shape) for name in ("theirs", "ours")),
     )
-    return Minibatch(
+    return ComparedBatch(
         replace(tokens, signals=signals, top=top), replace(whole, signals=signals, weight_RT=weight_RT)
     )
 
@@ -103,7 +103,7 @@ def made(entry: Component, options: Mapping[str, Any]) -> Any:
     return built() if inspect.isclass(entry.target) else built
 
 
-def slopes(name: str, options: Mapping[str, Any], batch: Minibatch) -> Tensor:
+def slopes(name: str, options: Mapping[str, Any], batch: ComparedBatch) -> Tensor:
     """∂L/∂log π of every sampled token, in one row, under the reducer's weights."""
     entry = get_component("loss", name)
     if entry.whole:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from turnwise.trainers.lab.objectives import MEMBERS, Setting, degrees, minibatch, slopes
 
 
-class Loss(NamedTuple):
+class LossChoice(NamedTuple):
     """A loss with options."""
 
     name: str
@@ -20,7 +20,7 @@ class Loss(NamedTuple):
         return f"{{name: {self.name}{inner}}}" if inner else self.name
 
 
-class Twin(NamedTuple):
+class LossTwin(NamedTuple):
     """Two losses whose slopes point the same way at every token, under a setting.
 
     Attributes:
@@ -31,8 +31,8 @@ class Twin(NamedTuple):
         apart: a setting under which they are not the same.
     """
 
-    one: Loss
-    two: Loss
+    one: LossChoice
+    two: LossChoice
     setting: Setting
     scale: float | None
     because: str
@@ -41,38 +41,38 @@ class Twin(NamedTuple):
 
 FRESH, STALE = Setting(), Setting(stale=0.3)
 SUMS = Setting(reduce="fixed_length")
-CLIP = Loss("clip")
-PLAIN = Loss("clip", {"dual": None})
+CLIP = LossChoice("clip")
+PLAIN = LossChoice("clip", {"dual": None})
 _FIXED = 256.0  # the length of `fixed_length`
 _ROOT = math.sqrt(MEMBERS / (MEMBERS - 1))
 _POLICY_GRADIENT = "its slope on fresh samples is −A, as every surrogate's"
 
-TWINS: Sequence[Twin] = (
+TWINS: Sequence[LossTwin] = (
     *(
-        Twin(Loss(name), CLIP, FRESH, 1.0, _POLICY_GRADIENT, STALE)
+        LossTwin(LossChoice(name), CLIP, FRESH, 1.0, _POLICY_GRADIENT, STALE)
         for name in (
             *("bpo", "cispo", "dppo", "dro", "dynamic_clip", "etr", "gmpo", "grpo_guard", "gspo", "nll"),
             *("kl_cov", "sapo"),
         )
     ),
-    Twin(
-        Loss("gspo", {"low": 0.2, "high": 0.2, "level": "turn"}),
+    LossTwin(
+        LossChoice("gspo", {"low": 0.2, "high": 0.2, "level": "turn"}),
         PLAIN,
         Setting(stale=0.3, tokens=1),
         1.0,
         "the geometric mean over one token is that token's ratio",
         STALE,
     ),
-    Twin(
-        Loss("luspo", {"low": 3e-4, "high": 4e-4}),
-        Loss("gspo"),
+    LossTwin(
+        LossChoice("luspo", {"low": 3e-4, "high": 4e-4}),
+        LossChoice("gspo"),
         Setting(stale=3e-4, tokens=2),
         4.0,
         "where all trajectories have the same number of tokens, weighing by length is a factor",
         STALE,
     ),
-    Twin(
-        Loss("nft", {"by": "std"}),
+    LossTwin(
+        LossChoice("nft", {"by": "std"}),
         CLIP,
         FRESH,
         _ROOT,
@@ -80,16 +80,16 @@ TWINS: Sequence[Twin] = (
         "√(n/(n − 1)) with groups of n",
         STALE,
     ),
-    Twin(
-        Loss("nft"),
+    LossTwin(
+        LossChoice("nft"),
         CLIP,
         Setting(credit="dr_grpo"),
         1.0,
         "1 − q for a success and −q for a failure are its return less the group's mean",
         STALE,
     ),
-    Twin(
-        Loss("pacs", {"balanced": False}),
+    LossTwin(
+        LossChoice("pacs", {"balanced": False}),
         CLIP,
         Setting(credit="rloo", reduce="fixed_length"),
         _FIXED,
@@ -97,17 +97,17 @@ TWINS: Sequence[Twin] = (
         "doubled, summed over tokens",
         Setting(stale=0.3, credit="rloo", reduce="fixed_length"),
     ),
-    Twin(
-        Loss("reg_grpo"),
+    LossTwin(
+        LossChoice("reg_grpo"),
         CLIP,
         SUMS,
         None,
         "at ρ = 0 the residual is A itself, scaled by 2/guard",
         Setting(stale=0.3, reduce="fixed_length"),
     ),
-    Twin(
-        Loss("one_token", {"miss": -0.1}),
-        Loss("one_token", {"miss": 0.0}),
+    LossTwin(
+        LossChoice("one_token", {"miss": -0.1}),
+        LossChoice("one_token", {"miss": 0.0}),
         STALE,
         1.1,
         "what a miss costs is, in the mean, a larger reward for the hit (dynamic fine-tuning has miss 0)",
@@ -124,7 +124,7 @@ class Compared(NamedTuple):
     ratios: Sequence[float]
 
 
-def compare(one: Loss, two: Loss, setting: Setting, seeds: int = 6) -> Compared:
+def compare(one: LossChoice, two: LossChoice, setting: Setting, seeds: int = 6) -> Compared:
     """Two losses on random minibatches."""
     worst, ratios = 0.0, list[float]()
     for seed in range(seeds):

@@ -1,0 +1,25 @@
+"""How likely the policy finds what it said, by the trainer's own reckoning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from turnwise.registry import component
+from turnwise.trainers.core import Group
+from turnwise.trainers.learn.collate import TrainingBatch
+from turnwise.trainers.learn.passes import PassPart
+from turnwise.trainers.signal.core import Measured, Reading, SignalContext
+
+
+@component("signal", "token_logp", gives=("token_logp",), reads=("forward pass",))
+def token_logp(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
+    """log π of each sampled token before the update, in nats."""
+    rows = batch.rows
+    logp_RT = torch.zeros(rows.mask_RT.shape)
+
+    def read(seen: PassPart) -> None:
+        logp_RT[seen.index_N, : seen.rows.mask_RT.shape[1]] = seen.scores.logp_RT.cpu()
+
+    return Reading(read, lambda: Measured(token={"token_logp": logp_RT}))
