@@ -25,7 +25,7 @@ def test_every_part_can_be_explained(seam: str) -> None:
         assert ">>>" not in text
         assert all(f"{name}={default}" in text for name, default in entry.options.items())
         if seam == "loss":
-            assert f"0.25·ℓ_{entry.name}(t)" in text
+            assert (f"0.25·L_{entry.name}(M)" if entry.whole else f"0.25·ℓ_{entry.name}(t)") in text
         if entry.bias:
             assert entry.bias in text
 

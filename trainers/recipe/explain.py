@@ -65,17 +65,23 @@ def _formula(recipe: Recipe) -> str:
     weight = f"{recipe.optimizer.value_weight:g}"
     fitted = "".join(f" + {weight}·{term}" for _, term in _told(recipe, "objective"))
     shown = "".join(
-        f" + {'' if part.weight == 1 else f'{part.weight:g}·'}Σ_s w_s·{_sum(part.loss or [LossPart(name='nll')], 's')}"
+        f" + {'' if part.weight == 1 else f'{part.weight:g}·'}{_sum(part.loss or [LossPart(name='nll')], 's', 'M_s')}"
         for part in recipe.source
     )
-    return f"Σ_t w_t·{_sum(recipe.loss, 't')}{shown}{fitted}"
+    return f"{_sum(recipe.loss, 't', 'M')}{shown}{fitted}"
 
 
-def _sum(losses: Sequence[LossPart], token: str) -> str:
-    """Losses of a token, in brackets."""
-    terms = [(part.weight, f"ℓ_{part.name}({token})") for part in losses]
+def _sum(losses: Sequence[LossPart], token: str, minibatch: str) -> str:
+    """Losses of tokens, in brackets under their sum, and those of the whole minibatch."""
+    tokens = [(part.weight, f"ℓ_{part.name}({token})") for part in losses if not part.whole]
+    whole = [(part.weight, f"L_{part.name}({minibatch})") for part in losses if part.whole]
+    terms = [f"Σ_{token} w_{token}·[{_terms(tokens)}]"] if tokens else []
+    return " + ".join([*terms, *([_terms(whole)] if whole else [])])
+
+
+def _terms(terms: Sequence[tuple[float, str]]) -> str:
     first, *others = (f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g}·'}{x}" for w, x in terms)
-    return f"[{' '.join([first.removeprefix('+ '), *others])}]"
+    return " ".join([first.removeprefix("+ "), *others])
 
 
 def _told(recipe: Recipe, attribute: str) -> list[tuple[str, Any]]:
@@ -104,6 +110,8 @@ def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
         ),
         ("c_t", f"the correction `{recipe.correction.name}` of the gap between engine and trainer"),
     ]
+    if any(part.whole for part in recipe.loss):
+        symbols.append(("M", "the minibatch as a whole: its tokens, groups and returns"))
     symbols += [
         ("s", f"a token that source `{part.name}` shows; its advantage is 1") for part in recipe.source
     ]
