@@ -99,8 +99,8 @@ def trajectories(rng: random.Random, seed: int) -> Batch:
     if seed % 3 == 0:
         batch.rewards[8] = [*batch.rewards[9], 0.0]
     batch.kept = [(b != 2 or seed % 2 == 0) and (b != 7 or seed != 6) for b in range(len(GROUP))]
-    if seed == 9:  # a single trajectory is read
-        batch.kept[:] = [b == 9 for b in range(len(GROUP))]
+    if seed in (9, 11):  # a single trajectory is read, or a single pair
+        batch.kept[:] = [b == 9 or (b, seed) == (8, 11) for b in range(len(GROUP))]
     return batch
 
 
