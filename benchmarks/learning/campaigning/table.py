@@ -37,6 +37,9 @@ class Block(NamedTuple):
     seeds: Sequence[int]
     states: Mapping[str, Sequence[str]]  # method → what its cells say: "", "not run", "failed: …"
     comparison: Comparison | None
+    alone: Mapping[
+        str, str
+    ] = {}  # method → success before and after, seed by seed, where there is nothing to compare with
 
 
 def block(plan: Plan, setting: str, stage: str, cells: Path) -> Block:
@@ -54,7 +57,22 @@ def block(plan: Plan, setting: str, stage: str, cells: Path) -> Block:
     if methods[0] in whole and len(whole) > 1:
         sides = [Contender(m, tuple(candidate(data) for data in found[m] if data)) for m in whole]
         comparison = compare_contenders(sides)
-    return Block(stage, seeds, states, comparison)
+    alone = {m: _alone(seeds, found[m]) for m in methods} if comparison is None else {}
+    return Block(stage, seeds, states, comparison, alone)
+
+
+def _alone(seeds: Sequence[int], rows: Sequence[Mapping[str, Any] | None]) -> str:
+    """Test success of each seed, before and after, in the modes that were judged."""
+    told: list[str] = []
+    for seed, data in zip(seeds, rows, strict=True):
+        if data is None or data["failed"]:
+            continue
+        found = {(row["name"], row["mode"]): row["success"] for row in data["evaluations"]}
+        modes = dict.fromkeys(mode for _, mode in found)
+        names = list(dict.fromkeys(name for name, _ in found))
+        figures = [f"{mode} {' → '.join(percent(found[name, mode]) for name in names)}" for mode in modes]
+        told.append(f"seed {seed}: {', '.join(figures)} ({60 * data['machine_hours']:.1f} min)")
+    return "; ".join(told)
 
 
 def choices(plan: Plan, setting: str, cells: Path) -> list[Choice]:
@@ -144,9 +162,10 @@ def _section(one: Block, chosen: Sequence[Choice]) -> list[str]:
         said = "; ".join(f"seed {s}: {state}" for s, state in zip(one.seeds, states, strict=True) if state)
         if all(state == NOT_RUN for state in states):
             said = NOT_RUN
-        cells = [said] + [""] * (len(headings) - 2) if said or one.comparison is None else _cells(one, method)
-        if not said and one.comparison is None:
-            cells = ["run; nothing to compare it with yet"] + [""] * (len(headings) - 2)
+        if one.comparison is None:
+            cells = ["; ".join(filter(None, (one.alone[method], said)))]
+        else:
+            cells = [said] + [""] * (len(headings) - 2) if said else _cells(one, method)
         lines.append(_row([f"`{method}`", *cells]))
     if one.stage == SCREEN and chosen:
         lines += [
