@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from turnwise.envs.swe.whole import FunctionNode, Place, Spot, WholePackage, own_arguments
+from turnwise.envs.swe.whole import FunctionNode, BugPlace, Spot, WholePackage, own_arguments
 
 Made = Iterator[tuple[str, list[Spot]]]
 
@@ -86,12 +86,12 @@ def skipped_helpers(package: WholePackage) -> Made:
             spots: list[Spot] = []
             for call in sites:
                 assert isinstance(call.node, ast.Call)
-                text = package.text(Place(call.path, call.node.args[0]))
+                text = package.text(BugPlace(call.path, call.node.args[0]))
                 spots.append(package.spot(call, f"({text})" if " " in text else text))
             yield package.sources[path].name_of(node), spots
 
 
-def _called(package: WholePackage) -> Iterator[tuple[str, FunctionNode, list[Place]]]:
+def _called(package: WholePackage) -> Iterator[tuple[str, FunctionNode, list[BugPlace]]]:
     """Functions of a name that only one has, and their calls, if at least two others call them and nothing else uses the name."""
     for name, places in sorted(package.functions.items()):
         calls = [
@@ -142,7 +142,7 @@ def _has_inner(node: FunctionNode) -> bool:
     )
 
 
-def _unpacked(package: WholePackage, call: Place, count: int) -> ast.Tuple | None:
+def _unpacked(package: WholePackage, call: BugPlace, count: int) -> ast.Tuple | None:
     """The names that a call's result is unpacked into."""
     match package.sources[call.path].parents.get(call.node):
         case ast.Assign(targets=[ast.Tuple(elts=elts) as target]) if len(elts) == count:
@@ -151,11 +151,11 @@ def _unpacked(package: WholePackage, call: Place, count: int) -> ast.Tuple | Non
             return None
 
 
-def _renamed(package: WholePackage, call: Place, name: str) -> Spot:
+def _renamed(package: WholePackage, call: BugPlace, name: str) -> Spot:
     assert isinstance(call.node, ast.Call)
     function = call.node.func
     if isinstance(function, ast.Attribute):
         return package.spot(
-            Place(call.path, function), f"{package.text(Place(call.path, function.value))}.{name}"
+            BugPlace(call.path, function), f"{package.text(BugPlace(call.path, function.value))}.{name}"
         )
-    return package.spot(Place(call.path, function), name)
+    return package.spot(BugPlace(call.path, function), name)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from turnwise.envs.swe.operators import Replacement
-from turnwise.envs.swe.whole import Place, Spot, WholePackage
+from turnwise.envs.swe.whole import BugPlace, Spot, WholePackage
 
 Made = Iterator[tuple[str, list[Spot]]]
 _EMPTY = ("list", "dict", "set", "OrderedDict", "deque", "defaultdict", "Counter")
@@ -20,7 +20,7 @@ def shared(package: WholePackage) -> Made:
             if isinstance(node, ast.ClassDef):
                 yield from _class_level(package, path, node)
             elif isinstance(node, ast.Call) and (text := _copied(package, path, node)):
-                yield source.name_of(node), [package.spot(Place(path, node), text)]
+                yield source.name_of(node), [package.spot(BugPlace(path, node), text)]
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield from _default(package, path, node)
 
@@ -59,7 +59,7 @@ def cached(package: WholePackage) -> Made:
                 continue
             named = [item for item in owner.body if getattr(item, "name", "") == node.name]
             if len(named) == 1 and "__slots__" not in source.of(owner):
-                spots = [package.spot(Place(path, mark), "functools.cached_property")]
+                spots = [package.spot(BugPlace(path, mark), "functools.cached_property")]
                 yield source.name_of(node), spots + _imported(package, path, "functools")
 
 
@@ -72,7 +72,7 @@ def other_order(package: WholePackage) -> Made:
 
 
 def _turned(package: WholePackage, path: str, node: ast.AST) -> list[Spot]:
-    at, text = Place(path, node), package.sources[path].of
+    at, text = BugPlace(path, node), package.sources[path].of
     match node:
         case ast.Call(func=ast.Name(id="sorted"), args=[what]):
             return [package.spot(at, f"list({text(what)})")]
@@ -166,7 +166,10 @@ def _default(package: WholePackage, path: str, node: ast.FunctionDef | ast.Async
                     orelse=[],
                 ) if tested == bound == name and _is_empty(made) and getattr(value, "value", 0) is None:
                     source = package.sources[path]
-                    spots = [package.spot(Place(path, value), source.of(made)), *package.dropped(path, item)]
+                    spots = [
+                        package.spot(BugPlace(path, value), source.of(made)),
+                        *package.dropped(path, item),
+                    ]
                     if len(spots) == 2:
                         yield source.name_of(node), spots
                 case _:

@@ -19,7 +19,7 @@ class Spot(NamedTuple):
     made: Replacement
 
 
-class Place(NamedTuple):
+class BugPlace(NamedTuple):
     """A node and the file that it is in."""
 
     path: str
@@ -32,8 +32,8 @@ class WholePackage:
     def __init__(self, texts: Mapping[str, str], *, used: frozenset[str] = frozenset()) -> None:
         self.used = used
         self.sources: dict[str, SourceText] = {}
-        self.functions: dict[str, list[Place]] = {}
-        self.calls: dict[str, list[Place]] = {}
+        self.functions: dict[str, list[BugPlace]] = {}
+        self.calls: dict[str, list[BugPlace]] = {}
         self.mentions: dict[str, int] = {}
         for path, text in sorted(texts.items()):
             try:
@@ -45,31 +45,31 @@ class WholePackage:
 
     def _note(self, path: str, node: ast.AST) -> None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self.functions.setdefault(node.name, []).append(Place(path, node))
+            self.functions.setdefault(node.name, []).append(BugPlace(path, node))
         if isinstance(node, ast.Call) and (name := callee(node)):
-            self.calls.setdefault(name, []).append(Place(path, node))
+            self.calls.setdefault(name, []).append(BugPlace(path, node))
         for name in (getattr(node, "id", None), getattr(node, "attr", None), getattr(node, "value", None)):
             if isinstance(name, str):
                 self.mentions[name] = self.mentions.get(name, 0) + 1
 
-    def owner(self, place: Place) -> str:
+    def owner(self, place: BugPlace) -> str:
         """The dotted name of the function or class that a node is in."""
         return self.sources[place.path].name_of(place.node)
 
-    def owners(self, places: Sequence[Place]) -> set[tuple[str, str]]:
+    def owners(self, places: Sequence[BugPlace]) -> set[tuple[str, str]]:
         """The functions that hold any of these nodes, with their files."""
         return {(place.path, self.owner(place)) for place in places}
 
-    def spot(self, place: Place, text: str) -> Spot:
+    def spot(self, place: BugPlace, text: str) -> Spot:
         """A node replaced."""
         return Spot(place.path, Replacement(*self.sources[place.path].span(place.node), text))
 
-    def text(self, place: Place) -> str:
+    def text(self, place: BugPlace) -> str:
         return self.sources[place.path].of(place.node)
 
     def swapped(self, path: str, first: ast.AST, second: ast.AST) -> list[Spot]:
         """Two nodes of a file, each in the other's place."""
-        one, two = Place(path, first), Place(path, second)
+        one, two = BugPlace(path, first), BugPlace(path, second)
         return [self.spot(one, self.text(two)), self.spot(two, self.text(one))]
 
     def dropped(self, path: str, node: ast.stmt) -> list[Spot]:

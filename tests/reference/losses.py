@@ -246,6 +246,29 @@ def informative(r: Ragged, A: list[list[list[float]]], tolerance: float = 1e-6) 
     return [float(most(i) > tolerance) for i in range(len(r))]
 
 
+@reference("filter", "ranked", keep=["power", "best"], power=[3.0, 1.0])
+def ranked(
+    r: Ragged, A: list[list[list[float]]], keep: str = "best_worst", power: float = 2.0
+) -> list[float]:
+    def of(i: int) -> float:
+        among = [r.returns[j] for j in r.peers(i)]
+
+        def share(extreme: float) -> float:
+            """One, shared by the returns that are the extreme one up to rounding."""
+            tied = [abs(x - extreme) < 1e-9 for x in among]
+            return 1 / sum(tied) if abs(r.returns[i] - extreme) < 1e-9 else 0.0
+
+        best, worst = max(among), min(among)
+        if keep == "best":
+            return share(best)
+        if keep == "best_worst":
+            return share(best) + share(worst) if best - worst > 1e-9 else 1.0
+        average = mean([abs(x) ** power for x in among])
+        return abs(r.returns[i]) ** power / average if average > 0 else 1.0
+
+    return [of(i) for i in range(len(r))]
+
+
 # --- rewards: what each turn pays ---------------------------------------------------------------------------------
 
 

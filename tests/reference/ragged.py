@@ -169,6 +169,12 @@ def _measure(rng: random.Random, found: Ragged) -> None:
     found.tokens["token_planning"] = [
         [[float(rng.random() < 0.4) for _ in turn] for turn in row] for row in found.ids
     ]
+    said = [[[rng.uniform(-3, 0) for _ in turn] for turn in row] for row in found.ids]
+    found.tokens["token_logp"] = said
+    found.tokens["token_teacher_logp"] = [
+        [[p + rng.choice([0.0, 0.03, 0.15, 1.0]) * rng.gauss(0, 1) for p in turn] for turn in row]
+        for row in said
+    ]
 
 
 def _grown(found: Ragged) -> tuple[Rows, Rows]:
@@ -304,6 +310,14 @@ def _resize(found: Ragged) -> None:
     }
 
 
+def _rounded(found: Ragged) -> None:
+    """Returns that are equal but for rounding: of all, or of two kinds, one of them the higher."""
+    found.rewards = [
+        [0.0] * (len(row) - 1) + [float(g > 0 and i % 2 == 0) + 1e-12 * i]
+        for i, (g, row) in enumerate(zip(found.group, found.rewards, strict=True))
+    ]
+
+
 EDGES = {
     5: _sure,
     6: _alike,
@@ -314,5 +328,6 @@ EDGES = {
     11: _pair,
     12: _crossing,
     13: _apart,
+    14: _rounded,
 }
 """Batches in which something is at its edge."""

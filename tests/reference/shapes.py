@@ -262,3 +262,23 @@ def gpg(r: Ragged, A: Units) -> Units:
 @reference("shape", "loop", tokens="either", smallest=[0.5])
 def loop(r: Ragged, A: Units, smallest: float = 0.01) -> Units:
     return each(A, lambda a, i, k: a if abs(a) >= smallest else 0.0)
+
+
+@reference("shape", "clamp", tokens="either", limit=[0.4], asymmetric=[0.5, 0.0])
+def clamp(r: Ragged, A: Units, limit: float = 1.0, asymmetric: float | None = None) -> Units:
+    lowest = -limit if asymmetric is None else -asymmetric
+    return each(A, lambda a, i, k: min(max(a, lowest), limit))
+
+
+@reference("shape", "step_opsd", tokens="tokens", clip=[0.05, 0.9], mix=[0.8, 0.0])
+def step_opsd(r: Ragged, A: Units, clip: float = 0.2, mix: float = 0.5) -> Units:
+    teacher, before = r.tokens["token_teacher_logp"], r.tokens["token_logp"]
+
+    def of(i: int, k: int) -> list[float]:
+        w: list[float] = []
+        for a, q, p in zip(A[i][k], teacher[i][k], before[i][k], strict=True):
+            sign = (a > 0) - (a < 0)
+            w.append(min(max(exp(sign * (q - p)), 1 - clip), 1 + clip))
+        return [a * ((1 - mix) + mix * x / mean(w)) for a, x in zip(A[i][k], w, strict=True)]
+
+    return [[of(i, k) for k in range(len(row))] for i, row in enumerate(A)]

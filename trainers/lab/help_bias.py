@@ -30,7 +30,7 @@ HINTED, OLDER = 2.0, 0.7
 """By how much a hint raises the best action's logit; how much flatter the older policy's logits are."""
 
 
-class Step(NamedTuple):
+class HelpedStep(NamedTuple):
     """An expected first step, and the gradient of what is declared to be ascended (None: the expected return)."""
 
     mean_SA: Tensor
@@ -43,7 +43,7 @@ class Help(NamedTuple):
     part: str
     options: str
     declared: str
-    step: Callable[[Composition, Paths, int], Step]
+    step: Callable[[Composition, Paths, int], HelpedStep]
 
 
 class HelpBias(NamedTuple):
@@ -54,7 +54,7 @@ class HelpBias(NamedTuple):
 
 
 def help_bias(
-    parts: Composition, step: Callable[[Composition, Paths, int], Step], group_size: int
+    parts: Composition, step: Callable[[Composition, Paths, int], HelpedStep], group_size: int
 ) -> dict[str, HelpBias]:
     """By process, what a recipe's parts and a kind of help do together, in groups of ``group_size`` or as large as fit."""
     found: dict[str, HelpBias] = {}
@@ -107,7 +107,9 @@ def helps() -> list[Help]:
 # --- guides -----------------------------------------------------------------------------------------------------
 
 
-def prefixed(parts: Composition, p: Paths, n: int, *, where: str = "unsolved", share: float = 1.0) -> Step:
+def prefixed(
+    parts: Composition, p: Paths, n: int, *, where: str = "unsolved", share: float = 1.0
+) -> HelpedStep:
     """``prefix``: groups (the unsolved ones, or all) are by chance ``share`` replaced by groups from a demonstrator's state.
 
     Declared for ``all``: (1 − share)·J + share·E_k J_k, J_k the return from where k of the demonstrator's turns led; for
@@ -125,10 +127,10 @@ def prefixed(parts: Composition, p: Paths, n: int, *, where: str = "unsolved", s
         theirs_SA = theirs_SA + probability * from_k.policy_gradient()
     stayed_SA = _mean(parts, p, every, n) - share * _mean(parts, p, replaced, n)
     declared_SA = (1 - share if where == "all" else 1.0) * own_SA + share * chance * theirs_SA
-    return Step(stayed_SA + share * chance * guided_SA, declared_SA)
+    return HelpedStep(stayed_SA + share * chance * guided_SA, declared_SA)
 
 
-def hinted(parts: Composition, p: Paths, n: int, *, correction: Correction) -> Step:
+def hinted(parts: Composition, p: Paths, n: int, *, correction: Correction) -> HelpedStep:
     """``hint``: unsolved groups are played again by a hinted policy and learned as the policy's own, if somebody solved them.
 
     Declared: the direction of J, where the correction is the whole ratio of a trajectory and unsolved groups say nothing.
@@ -144,13 +146,13 @@ def hinted(parts: Composition, p: Paths, n: int, *, correction: Correction) -> S
     failed = _chance(other, every[missed])
     plain_SA, unsolved_SA = _mean(parts, p, every, n), _mean(parts, p, every[missed], n)
     chance = _chance(p, every[missed])
-    return Step(plain_SA - (1 - failed) * unsolved_SA + chance * again_SA)
+    return HelpedStep(plain_SA - (1 - failed) * unsolved_SA + chance * again_SA)
 
 
 # --- sources and teachers ---------------------------------------------------------------------------------------
 
 
-def demonstrated(parts: Composition, p: Paths, n: int, *, weight: float = 1.0) -> Step:
+def demonstrated(parts: Composition, p: Paths, n: int, *, weight: float = 1.0) -> HelpedStep:
     """``demonstrations``: the demonstrator's actions with the advantage 1. Declared: J + weight·E Σ_k log π(a_k | s_k)."""
     shown_SA = torch.zeros_like(p.logits_SA)
     objective = p.logits_SA.new_zeros(())
@@ -160,10 +162,10 @@ def demonstrated(parts: Composition, p: Paths, n: int, *, weight: float = 1.0) -
             _only_ones(parts), _certain(p, index), torch.zeros(1, 1, dtype=torch.long), 1
         )
     own_SA = _mean(parts, p, _groups(p, n), n)
-    return Step(own_SA + weight * shown_SA, p.policy_gradient() + weight * p.gradient(objective))
+    return HelpedStep(own_SA + weight * shown_SA, p.policy_gradient() + weight * p.gradient(objective))
 
 
-def joined(parts: Composition, p: Paths, n: int, *, correction: Correction) -> Step:
+def joined(parts: Composition, p: Paths, n: int, *, correction: Correction) -> HelpedStep:
     """``stored`` with ``join``: as many groups of an older policy as are played. Declared: the direction of J."""
     older = paths(
         p.process,
@@ -172,10 +174,10 @@ def joined(parts: Composition, p: Paths, n: int, *, correction: Correction) -> S
     )
     every = _groups(p, n)
     theirs_SA = _mean(_corrected(parts, correction), _scored_by(p, older), every, n, _ratios(p, older))
-    return Step((_mean(parts, p, every, n) + theirs_SA) / 2)
+    return HelpedStep((_mean(parts, p, every, n) + theirs_SA) / 2)
 
 
-def distilled(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> Step:
+def distilled(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> HelpedStep:
     """A teacher with the loss ``distill`` alone. Declared: −E Σ_k D(q ‖ π)(s_k), states sampled by π and held fixed.
 
     The teacher finds the best action of each state as likely as a hinted policy does.
@@ -201,7 +203,7 @@ def distilled(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> Ste
         else beta * (q * (teacher_SA - m.log())).sum(-1)
         + (1 - beta) * (own_SA.exp() * (own_SA - m.log())).sum(-1)
     )
-    return Step(p.gradient(-(visits_S * loss_RT[:, 0]).sum()), p.gradient(-(visits_S * exact_S).sum()))
+    return HelpedStep(p.gradient(-(visits_S * loss_RT[:, 0]).sum()), p.gradient(-(visits_S * exact_S).sum()))
 
 
 # --- what they are made of --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
 from turnwise.trainers.kit.token_credit import changed
@@ -24,6 +25,14 @@ def clamp(
     [[1.0, -1.0]]
     >>> rounded(clamp(torch.tensor([[3.0, -3.0]]), turn_batch([[0, 0]]), asymmetric=0.5))
     [[1.0, -0.5]]
+
+    Raises:
+        RecipeError: the limits leave nothing, or turn signs.
     """
+    if limit <= 0 or (asymmetric is not None and asymmetric < 0):
+        raise RecipeError(
+            f"shape 'clamp': limit={limit}, asymmetric={asymmetric} are no limits around 0.",
+            "Give limit above 0, and asymmetric as a size, 0 or more.",
+        )
     low = -(limit if asymmetric is None else asymmetric)
     return changed(credit, batch, lambda A: A.clamp(low, limit))

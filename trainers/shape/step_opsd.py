@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import RowMask, TokenCredit, TurnBatch
 from turnwise.trainers.kit.token_credit import on_tokens, token_signal, tokens_of
@@ -35,7 +36,15 @@ def step_opsd(
     >>> batch = turn_batch([[1]], tokens=[[[7, 8]]], token_signals=signals)
     >>> rounded(step_opsd(torch.tensor([[1.0]]), batch).advantage_RT)
     [[1.049834, 0.950166]]
+
+    Raises:
+        RecipeError: ``clip`` is not between 0 and 1, or ``mix`` is no share.
     """
+    if not 0 < clip < 1 or not 0 <= mix <= 1:
+        raise RecipeError(
+            f"shape 'step_opsd': clip={clip}, mix={mix} could turn a sign.",
+            "Give 0 < clip < 1 and 0 ≤ mix ≤ 1.",
+        )
     view = tokens_of(batch)
     gap_RT = token_signal(batch, "token_teacher_logp") - token_signal(batch, "token_logp")
     A_RT = on_tokens(credit, batch)

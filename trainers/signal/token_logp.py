@@ -15,7 +15,13 @@ from turnwise.trainers.signal.core import Measured, Reading, SignalContext
 
 @component("signal", "token_logp", gives=("token_logp",), reads=("forward pass",))
 def token_logp(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
-    """log π of each sampled token before the update, in nats."""
+    """log π of each sampled token before the update, in nats.
+
+    >>> from turnwise.trainers.check.teacher import scene
+    >>> batch, groups, see = scene()
+    >>> "token_logp" in token_logp(see, batch, groups).done().token
+    True
+    """
     rows = batch.rows
     logp_RT = torch.zeros(rows.mask_RT.shape)
 
