@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from turnwise.envs.swe.whole import FunctionNode, BugPlace, Spot, WholePackage, own_arguments
+from turnwise.envs.swe.whole import BugPlace, FunctionNode, Spot, WholePackage, own_arguments
 
 Made = Iterator[tuple[str, list[Spot]]]
 
