@@ -93,6 +93,8 @@ def _bodies(tree: ast.Module) -> Iterator[ast.AST]:
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     for child in ast.iter_child_nodes(node):
+        if isinstance(node, ast.AnnAssign) and child is node.annotation:
+            continue
         strict = isinstance(child, ast.keyword) and child.arg == "strict"  # of zip: lengths agree
         if not strict and not isinstance(child, (*FUNCTIONS, ast.Raise, ast.Assert, ast.expr_context)):
             yield from _inside(child)
