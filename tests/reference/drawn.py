@@ -177,11 +177,12 @@ def _by_index(group: SeenGroup, update: int) -> SeenGroup:
 @reference("sampler", "refill")
 def refill(weights: Any) -> None:
     module = getattr(weights, "func", weights).__globals__
-    for seed in range(30):
+    for seed in range(120):
         rng = random.Random(f"refill {seed}")
-        rounds = [rng.choice([0, 1, 1, 2, 3]) for _ in range(rng.randint(1, 4))]
+        likely = rng.choice([0.0, 0.3, 0.5, 0.5, 1.0])
+        rounds = [rng.choice([0, 1, 1, 2, 2, 3]) for _ in range(rng.randint(1, 4))]
         rounds = rounds if 0 < sum(rounds) < 8 else [1, 2, 1]
-        flags = [rng.random() < 0.5 for _ in range(sum(rounds))]
+        flags = [rng.random() < likely for _ in range(sum(rounds))]
         last = [n for n in rounds if n][-1]
         enough = sum(flags[:-last]) + rng.choice([1, 1, 2, 3])
         orders = [

@@ -154,7 +154,7 @@ def hint(guide: Part, demonstrator: str = "gold", turns: int = 1) -> None:
 
 
 @reference(
-    "guide", "prefix", demonstrator=["null"], share=[0.3], length=[0.2, 0.6, 1.0], where=["all"],
+    "guide", "prefix", demonstrator=["null"], share=[0.3], length=[0.1, 0.6, 1.0], where=["all"],
     also=[{"where": "all", "length": 1.0}],
 )  # fmt: skip
 def prefix(
@@ -239,11 +239,30 @@ class Log(NamedTuple):
     groups: list[list[Episode]]
 
 
+def log_without(missing: str) -> str:
+    """A log whose second episode lacks the tokens of all turns, or of the last one."""
+    episodes = [*log_of(False).groups[0][:2]]
+    trajectory = episodes[1].trajectory
+    first = 0 if missing == "all" else len(trajectory.turns) - 1
+    turns = tuple(
+        dataclasses.replace(turn, reply=turn.reply._replace(action_ids=())) if k >= first else turn
+        for k, turn in enumerate(trajectory.turns)
+    )
+    episodes[1] = dataclasses.replace(
+        episodes[1], trajectories={"agent": dataclasses.replace(trajectory, turns=turns)}
+    )
+    path = Path(tempfile.mkdtemp(prefix="turnwise-reference-")) / "episodes.jsonl"
+    with EpisodeLog(path) as log:
+        for one in episodes:
+            log.append(one, update=0, group=0)
+    return str(path)
+
+
 @functools.cache
-def log_of(solved: bool, tokens: bool = True) -> Log:
+def log_of(solved: bool) -> Log:
     """Three updates of two groups, two episodes of no update, and one that failed."""
     play = mixture("demonstrator=0.5,random=0.5")
-    policy = DemonstrationPolicy(play, untrained_policy().renderer) if tokens else play
+    policy = DemonstrationPolicy(play, untrained_policy().renderer)
     folder = Path(tempfile.mkdtemp(prefix="turnwise-reference-"))
     path, groups = folder / "episodes.jsonl", list[list[Episode]]()
     with EpisodeLog(path) as log:
@@ -286,9 +305,12 @@ def stored(make: Part, path: str = "", groups: int = 4, solved: bool = True, joi
     assert drawn(draw, 0, seed=1) != drawn(draw, 0)
     every = drawn(make(path=log.path, groups=99), 0)
     assert len(every.joined or every.shown) == (len(log.groups) if join else sum(map(len, log.groups)))
-    assert "without tokens" in refuses(
-        lambda: drawn(make(path=log_of(False, tokens=False).path), 0), RunError
-    )
+    for missing in ("all", "last"):
+        why = refuses(
+            lambda missing=missing: drawn(make(path=log_without(missing), solved=False), 0), RunError
+        )
+        assert "Line 2 of" in why
+        assert "without tokens" in why
     with tempfile.TemporaryDirectory() as folder, EpisodeLog(f"{folder}/empty.jsonl") as log_:
         failed = dataclasses.replace(log.groups[0][0], outcome=Outcome.INFRA_ERROR)
         log_.append(failed, update=0, group=0)

@@ -16,6 +16,7 @@ from torch import Tensor
 from turnwise.agents.core import Episode
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
 from turnwise.registry import get_component
@@ -314,6 +315,8 @@ def matched(signal: Part) -> None:
         "assistant", "[none]", tool_calls=(ToolCall("buy", {"item": "Mug", "number": 12, "size": "L"}),)
     )
     assert beside["entities"](called) == {"mug", "12"}
+    named = [[_saying(groups[0][0], "qq")]]
+    assert beside["shares"](named, [[Message("assistant", "qq")]]) == [1.0]
     assert beside["shares"](groups, [[Message("assistant", "x")] for _ in groups]) == [0.0] * sum(
         map(len, groups)
     )
@@ -349,7 +352,7 @@ def information(signal: Part) -> None:
     groups = [[group[0], *(_cut(one, 3 + i) for i, one in enumerate(group[1:]))] for group in groups]
     batch = collate(groups)
     shown = run_episodes([Request(group[0].task, 5) for group in groups], scripted("gold"))
-    for room in (see.context, 120):
+    for room in (see.context, 120, 40):
         found = measured(signal, dataclasses.replace(see, context=room), batch, groups)
         expected: Turns = []
         for group, plan in zip(groups, shown, strict=True):
@@ -363,10 +366,7 @@ def information(signal: Part) -> None:
                     before = text[-max(1, room - len(answer)) :]
                     whole = [*before, *answer][:room]
                     known = logits(see.learner.model, whole)
-                    places = range(
-                        len(before) if len(before) + len(answer) <= room else len(whole) - len(answer),
-                        len(whole),
-                    )
+                    places = range(max(1, len(whole) - len(answer)), len(whole))
                     scores.append(mean([known[t - 1, whole[t]].item() for t in places]))
                     text += turn.reply.action_ids
                 expected.append([*(b - a for a, b in itertools.pairwise(scores)), 0.0])
@@ -433,6 +433,7 @@ def value(make: Part) -> None:
     entry, see = get_component("signal", "value"), context("value")
     places, K = tokens_of(batch), batch.turns.mask_BK.shape[1]
     lengths = [int(n) for n in batch.turns.length_B.tolist()]
+    looks_at_the_end(make)
     for critic in ("advantages", "returns"):
         for needs in ({"value", "last_value", "token_value"}, {"value", "last_value"}, {"token_value"}):
             setup = dataclasses.replace(signal_setup(entry), needs=frozenset(needs), critic=critic)
@@ -495,6 +496,53 @@ def value(make: Part) -> None:
                 ]
             near([gaps["value_error"]], [expected], f"gap, {critic}")
             assert gaps[f"value_error of {'tokens' if 'token_value' in needs else 'turns'}"] == []
+
+
+@functools.cache
+def long_ends() -> tuple[TrainingBatch, list[Group]]:
+    """The shop's groups, cut by a limit at turns of their own, so that they have seen what nobody answered."""
+    _, groups, _, _ = shop()
+    ended = [
+        dataclasses.replace(_seeing(one, 2 + i), end=EndReason.TURN_LIMIT if i else EndReason.FAILED)
+        for group in groups
+        for i, one in enumerate(group)
+    ]
+    return collate([ended]), [ended]
+
+
+def _seeing(episode: Episode, turns: int) -> Episode:
+    one = episode.trajectory
+    cut = dataclasses.replace(one, turns=one.turns[:turns], final=one.turns[turns].observation)
+    return dataclasses.replace(episode, trajectories={"agent": cut})
+
+
+def looks_at_the_end(make: Part) -> None:
+    """The value of where a limit cut is read after what was observed last."""
+    _, _, see, _ = shop()
+    batch, (group,) = long_ends()
+    model = see.learner.model
+    width = int(model.get_input_embeddings().weight.shape[1])  # pyright: ignore
+    setup = dataclasses.replace(
+        signal_setup(get_component("signal", "value")), needs=frozenset({"last_value"}), width=width
+    )
+    signal = make(setup)
+    lively(signal.module)
+    for room in (see.context, 50):
+        found = measured(signal, dataclasses.replace(see, needs=setup.needs, context=room), batch, [group])
+        expected: list[float] = []
+        for one in group:
+            text: list[int] = []
+            said: list[Message] = []
+            for turn in one.trajectory.turns:
+                text += [*turn.reply.prompt_ids, *turn.reply.action_ids]
+                said += [*turn.observation, turn.action]
+            last = one.trajectory.turns[-1].reply.action_ids[-1]
+            seen = see.renderer.extend([*said, *one.trajectory.final], len(one.trajectory.final), last, ())
+            assert not seen.fresh
+            whole = [*text, *seen.ids][-room:]
+            cut = one.end is not None and one.end.truncated
+            expected.append(signal.module(hidden_of(model, whole)[-1][None]).item() if cut else 0.0)
+        near([found.turn["last_value"].tolist()], [expected], f"last value in {room}", 1e-4)
 
 
 def _before(batch: TrainingBatch, b: int, k: int) -> tuple[int, int]:

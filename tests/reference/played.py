@@ -16,6 +16,7 @@ from plain import mean, reference, refuses
 
 from turnwise.agents.core import Episode, History, Outcome, Policy, Reply
 from turnwise.agents.policies.mixture import mixture
+from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import BranchPoint, fork, run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import make as make_env
@@ -36,12 +37,13 @@ class Toned:
     """A script that plays well half of the time and says how likely its tokens were; its seeds decide both."""
 
     inner: Policy
-    refuses_others_than: frozenset[int] = frozenset()
+    knows: frozenset[int] = frozenset()  # seeds beside which it does not play, or does not begin
+    only_first: bool = False
     name: str = "toned"
     version: int = 0
 
     async def act(self, history: History) -> Reply:
-        if self.refuses_others_than and history.seed not in self.refuses_others_than:
+        if self.knows and history.seed not in self.knows and not (self.only_first and history.turns):
             raise EngineError("It is gone.", "None.")
         reply = await self.inner.act(history)
         rng = derive_rng("toned", history.seed, len(history.turns))
@@ -100,7 +102,7 @@ def spread(point: BranchPoint, count: int, *names: Any) -> tuple[float, float]:
     return fmean(found), stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
 
 
-@reference("strategy", "vine", forks=[1, 3])
+@reference("strategy", "vine", forks=[1, 2])
 def vine(strategy: Part, forks: int = 4) -> None:
     found, alone = play(strategy, script(), 2, 2)
     assert [[*map(actions, group)] for group in found] == [
@@ -114,7 +116,7 @@ def vine(strategy: Part, forks: int = 4) -> None:
                 assert abs(turn.signals["fork_error"] - error) < 1e-9
                 assert turn.signals.keys() == {"fork_value", "fork_error"}
     known = frozenset(request.seed for group in plan_groups(SUITE, 2, 2) for request in group)
-    lost, _ = play(strategy, dataclasses.replace(script(), refuses_others_than=known), 1, 2)  # pyright: ignore
+    lost, _ = play(strategy, dataclasses.replace(script(), knows=known), 1, 2)  # pyright: ignore
     assert [(one.outcome, one.error) for one in lost[0]] == [
         (Outcome.INFRA_ERROR, "no fork of turn 0 came through")
     ] * 2
@@ -147,6 +149,8 @@ def tree(strategy: Part, branches: int = 2, at: tuple[int, ...] | str = (1,), pr
     if at == "entropy":
         silent = mixture("demonstrator=0.5,random=0.5")
         refuses(lambda: play(strategy, silent, 1, 2 * full))
+    if at == "uncertainty" and branches == 2:
+        _is_refused_at_first(strategy, 2 * full, probes)
     found, alone = play(strategy, script(), 2, 2 * full)
     for group, whole in zip(found, alone, strict=True):
         trunks = whole[:2]
@@ -180,9 +184,23 @@ def tree(strategy: Part, branches: int = 2, at: tuple[int, ...] | str = (1,), pr
                 }
 
 
-def _widest(trunks: Sequence[RunnerResult], n: int, probes: int) -> int:
+def _is_refused_at_first(strategy: Part, size: int, probes: int) -> None:
+    """Where no probe came through nothing is known to be uncertain."""
+    known = frozenset(request.seed for group in plan_groups(SUITE, 2, size) for request in group)
+    lame = dataclasses.replace(script(), knows=known, only_first=True)  # pyright: ignore
+    found, alone = play(strategy, lame, 2, size)
+    for group, trunks in zip(found, alone, strict=True):
+        at = [_widest(trunks, n, probes, lost_first=True) for n in range(2)]
+        for n, child in enumerate(group[2:4]):
+            _is_fork(child, group[n], at[n])
+
+
+def _widest(trunks: Sequence[RunnerResult], n: int, probes: int, *, lost_first: bool = False) -> int:
     turns = range(len(trunks[n].episode.trajectory.turns))
-    errors = [spread(trunks[n if k else 0].branch_points[k], probes, "probe")[1] for k in turns]
+    errors = [
+        0.0 if lost_first and k == 0 else spread(trunks[n if k else 0].branch_points[k], probes, "probe")[1]
+        for k in turns
+    ]
     return errors.index(max(errors))
 
 
@@ -292,6 +310,25 @@ def steps_left(episode: Episode, turns: int) -> int:
     return gold if solved and gold < 60 else 60
 
 
+def unfinished() -> Group:
+    """Gold's play cut after no, one, two and three turns, and failures, one of which was paid something."""
+    (whole, *_), *_ = [run_episodes(plan, scripted("gold")) for plan in plan_groups(SUITE, 1, 1, 5)]
+    turns = whole.trajectory.turns
+
+    def played(n: int, **changes: Any) -> Episode:
+        one = dataclasses.replace(whole.trajectory, turns=turns[:n])
+        return dataclasses.replace(whole, trajectories={"agent": one}, **changes)
+
+    failed = run_episodes(plan_groups(SUITE, 1, 8, 5)[0], Toned(mixture("random=1.0")))
+    (lost, other, *_) = [one for one in failed if not one.success]
+    *before, last = lost.trajectory.turns
+    paid = (*before, dataclasses.replace(last, reward=0.004, rewards={"outcome": 0.004}))
+    partly = dataclasses.replace(
+        lost, trajectories={"agent": dataclasses.replace(lost.trajectory, turns=paid)}
+    )
+    return [played(1), partly, played(0), played(3), other, played(2), whole]
+
+
 @reference("judge", "gold")
 def gold(judge: Part) -> None:
     groups: list[Group] = [run_episodes(plan, script()) for plan in plan_groups(SUITE, 4, 4)]
@@ -299,6 +336,7 @@ def gold(judge: Part) -> None:
     strange = (first, *(dataclasses.replace(turn, state_key="elsewhere") for turn in others))
     moved = {"agent": dataclasses.replace(groups[3][0].trajectory, turns=strange)}
     groups[3] = [dataclasses.replace(groups[3][0], trajectories=moved), *groups[3][1:]]
+    groups.append(unfinished())
     found = asyncio.run(judge(groups))
     seen = set[tuple[float, float]]()
     for number, (before, after) in enumerate(zip(groups, found, strict=True)):
@@ -312,7 +350,7 @@ def gold(judge: Part) -> None:
                 expected = (0.0, 0.5) if lost and k > 0 else (wrong, good)
                 assert (turn.signals["wrong"], turn.signals["principle"]) == expected
                 seen.add(expected)
-            left_at_end.append(left[1] if lost else left[-1])
+            left_at_end.append(left[1] if lost else left[-1] if one.trajectory.turns else 60)
         strength = [
             one.trajectory.total_reward - x / 6000 for one, x in zip(before, left_at_end, strict=True)
         ]
@@ -365,7 +403,14 @@ def as_line(wrong: set[int] | None) -> str:
     return f"Let me see.\n{lead}{', '.join(map(str, sorted(wrong))) or 'none'}"
 
 
-@reference("judge", "critic", policy=["another"], critiques=[1, 3], vote=["majority", "mean"])
+@reference(
+    "judge",
+    "critic",
+    policy=["another"],
+    critiques=[1, 3],
+    vote=["majority", "mean"],
+    also=[{"critiques": 5, "vote": "majority"}, {"critiques": 8, "vote": "majority"}],
+)
 def critic(judge: Part, policy: str = "", critiques: int = 4, vote: str = "intersection") -> None:
     groups = judged_groups()
     found, questions = asked(judge, groups, lambda question, n: as_line(mistakes(question, n)))
@@ -401,7 +446,7 @@ def principles(judge: Part, policy: str = "") -> None:
     def points(question: str) -> dict[int, tuple[int, int]]:
         rng = chance(question)
         return {
-            k: (rng.randrange(0, 5), rng.randrange(0, 5))
+            k: rng.choice([(0, 0), (1, 1), (0, 1), (2, 3), (4, 3), (1, 0)])
             for k in range(turns_in(question) + 3)
             if rng.random() < 0.8
         }
@@ -433,11 +478,11 @@ def tournament(judge: Part, policy: str = "") -> None:
         one, two = question.split("=== Attempt A")[1].split("=== Attempt B")
         return _shown(one), _shown(two)
 
-    def strength(shown: tuple[str, ...]) -> float:
-        return Random(f"strength {shown}").randrange(0, 12) / 2
+    def strength(shown: tuple[str, ...], side: str) -> float:
+        return Random(f"strength {shown} {side}").randrange(0, 12) / 2
 
     def points(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[float, float]:
-        return (5.0, 5.0) if len(a) == len(b) == 4 else (min(10.0, strength(a) + 4), strength(b))
+        return (5.0, 5.0) if len(a) == len(b) == 4 else (strength(a, "first") + 4, strength(b, "second"))
 
     def answer(question: str, before: int) -> str:
         a, b = sides(question)
