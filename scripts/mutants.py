@@ -5,7 +5,7 @@ A mutant is the part's file with one thing changed: a sign, a term left out, a c
 another, a bound or a mask left out. It is run in this process, in place of the part, against what is quick: the example of
 its docstring, its formula (tests/reference), and what is required of its kind. What survives is explained in
 tests/reference/survivors.yaml, or is a gap in the tests. ``--write`` puts the report into benchmarks/mutants.json and
-docs/references.md.
+docs/references.md, part by part, so that a run that was interrupted goes on with ``--resume``; ``--jobs 2`` takes two processes.
 """
 
 from __future__ import annotations
@@ -245,8 +245,7 @@ a requirement there: what they must give on small suites, logs and models, from 
 and counts of what was drawn. `refill` and `bracket` are arithmetic that samplers and judges share. A part without either fails
 the tests, and so does an option that is not varied.
 
-A mutant is a part with one thing changed: a sign, a term, a comparison, a constant, an option, a bound. The sum over all parts
-is {sum(row.get("seconds", 0.0) for row in parts.values()):.0f} s of one core. Of {total["mutants"]}
+A mutant is a part with one thing changed: a sign, a term, a comparison, a constant, an option, a bound. Of {total["mutants"]}
 mutants the example, the formula and the requirements of the kind notice {total["killed"]}; {total["explained"]} are explained in
 `tests/reference/survivors.yaml` (of most of them no batch could tell), and {sum(len(row["unexplained"]) for row in parts.values())} are not.
 

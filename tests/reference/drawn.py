@@ -206,6 +206,7 @@ def refill(weights: Any) -> None:
     for size, weight, found in zip(sizes, given, module["size_weights"](sizes, given), strict=True):
         agree(found * size, 4 * weight, "a group's weight is spread over its trajectories")
     assert module["size_weights"]([], []) == []
+    assert module["size_weights"]([3], [0.5]) == [0.5]
     for one, other, differ in (
         ([0, 1], [0, 1, 0], False), ([0, 1], [1], True), ([0.0], [], False), ([1.0], [], True), ([0, 1], [1, 0], True),
         ([2, 1], [2, 1], False),

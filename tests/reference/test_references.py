@@ -10,6 +10,8 @@ from typing import Any
 import distilled  # noqa: F401  (they register themselves)
 import drawn  # noqa: F401
 import helped  # noqa: F401
+import judged  # noqa: F401
+import learned  # noqa: F401
 import losses  # noqa: F401
 import measured  # noqa: F401
 import outcomes  # noqa: F401
