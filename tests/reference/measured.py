@@ -347,7 +347,7 @@ def information(signal: Part) -> None:
     groups = [[group[0], *(_cut(one, 3 + i) for i, one in enumerate(group[1:]))] for group in groups]
     batch = collate(groups)
     shown = run_episodes([Request(group[0].task, 5) for group in groups], scripted("gold"))
-    for room in (see.context, 120, 40, 12):
+    for room in (see.context, 120, 40):
         found = measured(signal, dataclasses.replace(see, context=room), batch, groups)
         expected: Turns = []
         for group, plan in zip(groups, shown, strict=True):
