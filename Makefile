@@ -28,7 +28,7 @@ test-full: sandboxes browser ## all tests and the soaks; what it came to is in b
 	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m ""
 
 mutants: install ## change every part a little, and see whether its tests notice; benchmarks/mutants.json
-	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write
+	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write $(MUTANTS)
 
 lint: install
 	.venv/bin/ruff check .

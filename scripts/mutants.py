@@ -5,7 +5,7 @@ A mutant is the part's file with one thing changed: a sign, a term left out, a c
 another, a bound or a mask left out. It is run in this process, in place of the part, against what is quick: the example of
 its docstring, its formula (tests/reference), and what is required of its kind. What survives is explained in
 tests/reference/survivors.yaml, or is a gap in the tests. ``--write`` puts the report into benchmarks/mutants.json and
-docs/references.md.
+docs/references.md, part by part, so that a run that was interrupted goes on with ``--resume``; ``--jobs 2`` takes two processes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ import ast
 import copy
 import dataclasses
 import doctest
+import hashlib
 import inspect
 import io
 import json
+import math
 import signal
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -35,176 +38,13 @@ FOLDER = ROOT / "tests" / "reference"
 SURVIVORS = FOLDER / "survivors.yaml"
 REPORT = ROOT / "benchmarks" / "mutants.json"
 PAGE = ROOT / "docs" / "references.md"
-SECONDS = 20  # a mutant that takes longer never ends, and is noticed
+SECONDS = 20  # of processor time: a mutant that takes longer never ends, and is noticed
+WAITS = 30
 SLOW = ("the bias is as declared", "an update points uphill", "unbiased also where turns have several tokens")
 
 sys.path[:0] = [str(FOLDER)]
 
-OPERATORS: dict[type[ast.AST], list[type[ast.AST]]] = {
-    ast.Add: [ast.Sub], ast.Sub: [ast.Add], ast.Mult: [ast.Div], ast.Div: [ast.Mult], ast.Pow: [ast.Mult],
-    ast.FloorDiv: [ast.Mult], ast.Mod: [ast.Mult], ast.BitAnd: [ast.BitOr], ast.BitOr: [ast.BitAnd],
-    ast.Lt: [ast.LtE, ast.Gt], ast.LtE: [ast.Lt, ast.Gt], ast.Gt: [ast.GtE, ast.Lt], ast.GtE: [ast.Gt, ast.Lt],
-    ast.Eq: [ast.NotEq], ast.NotEq: [ast.Eq], ast.Is: [ast.IsNot], ast.IsNot: [ast.Is], ast.And: [ast.Or], ast.Or: [ast.And],
-}  # fmt: skip
-NAMES = {
-    "min": "max", "minimum": "maximum", "amin": "amax", "any": "all", "ceil": "floor", "group_mean": "group_sum",
-    "cummax": "cummin", "ones_like": "zeros_like",
-}  # fmt: skip
-NAMES |= {new: old for old, new in NAMES.items()}
-LEFT_OUT = frozenset(
-    (
-        "clamp",
-        "abs",
-        "masked_fill",
-        "where",
-        "exp",
-        "log",
-        "sqrt",
-        "ceil",
-        "floor",
-        "round",
-        "detach",
-        "cumsum",
-        "flip",
-    )
-)  # methods without which the receiver is still a tensor of that shape
-
-
-class Mutant(NamedTuple):
-    """A changed module: what was changed in words, which do not name lines, and its code."""
-
-    said: str
-    tree: ast.Module
-
-
-def mutants_of(source: str, function: str) -> Iterator[Mutant]:
-    """All mutants of the functions of a module; ``function`` is the part, whose options may stand for each other."""
-    tree, seen = ast.parse(source), Counter[str]()
-    for number, node in enumerate(_bodies(tree)):
-        for said, change in _changes(node, _options(tree, function)):
-            mutated = copy.deepcopy(tree)
-            change([*_bodies(mutated)][number])
-            ast.fix_missing_locations(mutated)
-            seen[said] += 1
-            yield Mutant(said if seen[said] == 1 else f"{said} ({seen[said]})", mutated)
-
-
-def _bodies(tree: ast.Module) -> Iterator[ast.AST]:
-    """The nodes of what functions do and of their defaults, without docstrings and annotations."""
-    for statement in ast.walk(tree):
-        if isinstance(statement, ast.FunctionDef):
-            roots = [d for d in statement.args.kw_defaults if d is not None]
-            body = statement.body
-            documented = body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-            for root in [*roots, *body[bool(documented) :]]:
-                if not isinstance(root, (ast.FunctionDef, ast.Raise)):
-                    yield from _inside(root)
-
-
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    for child in ast.iter_child_nodes(node):
-        strict = isinstance(child, ast.keyword) and child.arg == "strict"  # of zip: lengths agree
-        if not strict and not isinstance(child, (ast.FunctionDef, ast.Raise, ast.Assert, ast.expr_context)):
-            yield from _inside(child)
-
-
-def _options(tree: ast.Module, function: str) -> dict[str, str]:
-    """The part's keyword-only parameters with their annotations; of a class, those of its making."""
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == function:
-            makers = [x for x in ast.walk(node) if isinstance(x, ast.FunctionDef)]
-            maker = next((x for x in makers if x.name in ("__init__", function)), None)
-            if maker is not None:
-                return {a.arg: ast.unparse(a.annotation) for a in maker.args.kwonlyargs if a.annotation}
-    return {}
-
-
-Change = tuple[str, Callable[[Any], None]]
-
-
-def _changes(node: ast.AST, options: dict[str, str]) -> Iterator[Change]:
-    """What can be changed at this very node; each change is made in place."""
-    if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)):
-        yield from _operators(node, type(node.op), lambda n, new: setattr(n, "op", new()))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        yield from _operators(node, type(node.ops[0]), lambda n, new: n.ops.__setitem__(0, new()))
-    if isinstance(node, ast.BinOp) and isinstance(
-        node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr)
-    ):
-        for kept in ("left", "right"):
-            yield _replaced(node, ast.unparse(getattr(node, kept)), lambda n, k=kept: getattr(n, k))
-    if isinstance(node, ast.UnaryOp) and ast.unparse(node) != "-1":  # the last axis, mostly
-        yield _replaced(node, ast.unparse(node.operand), lambda n: n.operand)
-    if isinstance(node, ast.IfExp):
-        yield _replaced(node, ast.unparse(node.body), lambda n: n.body)
-        yield _replaced(node, ast.unparse(node.orelse), lambda n: n.orelse)
-    if isinstance(node, ast.If):
-        test = ast.unparse(node.test)
-        yield f"`if {test}` → `if not {test}`", lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
-    if isinstance(node, ast.Constant):
-        for value in _neighbours(node.value):
-            yield _set(node, repr(value), "value", value)
-    if isinstance(node, ast.Name) and node.id in options:
-        for other, kind in options.items():
-            if other != node.id and kind == options[node.id]:
-                yield _set(node, other, "id", other)
-    if isinstance(node, ast.Call):
-        yield from _calls(node)
-
-
-def _operators(node: ast.AST, old: type[ast.AST], put: Callable[[Any, Any], None]) -> Iterator[Change]:
-    for new in OPERATORS.get(old, []):
-        trial = copy.deepcopy(node)
-        put(trial, new)
-        yield f"`{ast.unparse(node)}` → `{ast.unparse(trial)}`", lambda n, new=new: put(n, new)
-
-
-def _calls(node: ast.Call) -> Iterator[Change]:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in NAMES:
-        field = "attr" if isinstance(node.func, ast.Attribute) else "id"
-        said = f"`{ast.unparse(node)}` with {NAMES[name]}"
-        yield said, lambda n: setattr(n.func, field, NAMES[name])
-    if (
-        isinstance(node.func, ast.Attribute)
-        and name in LEFT_OUT
-        and not isinstance(node.func.value, ast.Name)
-    ) or (
-        isinstance(node.func, ast.Attribute)
-        and name in LEFT_OUT
-        and getattr(node.func.value, "id", "") != "torch"
-    ):
-        yield _replaced(node, ast.unparse(node.func.value), lambda n: n.func.value)
-    if [keyword.arg for keyword in node.keywords] in (["min"], ["max"]):
-        new = {"min": "max", "max": "min"}[node.keywords[0].arg or ""]
-        said = f"`{ast.unparse(node)}` with {new}="
-        yield said, lambda n: setattr(n.keywords[0], "arg", new)
-
-
-def _set(node: ast.AST, shown: str, field: str, value: Any) -> Change:
-    return f"`{ast.unparse(node)}` → `{shown}`", lambda n: setattr(n, field, value)
-
-
-def _replaced(node: ast.AST, shown: str, by: Callable[[Any], ast.AST]) -> Change:
-    """The node becomes another of its own parts."""
-
-    def change(n: Any) -> None:
-        new = by(n)
-        n.__class__, n.__dict__ = new.__class__, new.__dict__
-
-    return f"`{ast.unparse(node)}` → `{shown}`", change
-
-
-def _neighbours(value: object) -> list[Any]:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return [not value] if isinstance(value, bool) else []
-    if isinstance(value, int):
-        return [value + 1, value - 1]
-    if isinstance(value, float):
-        return [value + 0.25 if value == 0 else value * 10 if abs(value) < 1e-3 else value * 1.25]
-    return []
-
+from mutate import FUNCTIONS, Mutant, mutants_of  # pyright: ignore[reportMissingImports]
 
 # --- running ----------------------------------------------------------------------------------------------------
 
@@ -221,8 +61,8 @@ def made(mutant: Mutant, module: str, function: str) -> tuple[Any, dict[str, Any
     """The changed function and its module's names; nothing is registered, and the module itself stays."""
     tree = copy.deepcopy(mutant.tree)
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            node.decorator_list = []
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            node.decorator_list = [d for d in node.decorator_list if "component(" not in ast.unparse(d)]
     names: dict[str, Any] = {"__name__": module, "__file__": module}
     exec(compile(tree, module, "exec"), names)  # noqa: S102  (our own file, changed)
     return names[function], names
@@ -235,10 +75,14 @@ def example_fails(function: Any, names: dict[str, Any]) -> bool:
     return doctest.DocTestRunner(verbose=False).run(test, out=io.StringIO().write).failed > 0
 
 
-def notices(mutant: Mutant, module: str, function: str, tests: list[Callable[[Any], object]]) -> bool:
+def notices(
+    mutant: Mutant, module: str, function: str, tests: list[Callable[[Any], object]], seconds: int = SECONDS
+) -> bool:
     """Whether the example or one of the tests fails on the mutant; one that breaks or never ends is noticed."""
-    signal.signal(signal.SIGALRM, _ring)
-    signal.alarm(SECONDS)
+    for bell in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(bell, _ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # of this process's own time, however busy the machine is
+    signal.alarm(WAITS * seconds)  # for one that waits for ever
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -251,15 +95,15 @@ def notices(mutant: Mutant, module: str, function: str, tests: list[Callable[[An
     except Exception:  # noqa: BLE001  (whatever it is, it was noticed)
         return True
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
 
 
 def tests_of(kind: str, name: str) -> list[Callable[[Any], object]]:
     """The formula of a part, and the quick requirements of its kind."""
     import test_references  # pyright: ignore[reportMissingImports]  # noqa: F401  (registers all formulas)
-    from law import check, law_of_the_empty, variants  # pyright: ignore[reportMissingImports]
+    from law import SHARED, check, law_of_the_empty, part_of, variants  # pyright: ignore[reportMissingImports]
 
-    from turnwise.registry import get_component
     from turnwise.requirements import NotTested, requirements
 
     def formula(target: Any) -> None:
@@ -267,7 +111,7 @@ def tests_of(kind: str, name: str) -> list[Callable[[Any], object]]:
             check(kind, name, options, target)
 
     def required(target: Any) -> None:
-        entry = dataclasses.replace(get_component(kind, name), target=target)
+        entry = dataclasses.replace(part_of(kind, name), target=target)
         for said, test in requirements(kind).items():
             if said not in SLOW:
                 try:
@@ -279,7 +123,7 @@ def tests_of(kind: str, name: str) -> list[Callable[[Any], object]]:
         if kind in ("credit", "filter", "shape"):
             law_of_the_empty(kind, name, target)
 
-    return [formula, empty, required]
+    return [formula, empty] if (kind, name) in SHARED else [formula, empty, required]
 
 
 class Tried(NamedTuple):
@@ -290,17 +134,42 @@ class Tried(NamedTuple):
 
 
 def try_part(kind: str, name: str) -> Tried:
-    from turnwise.registry import get_component
+    """All mutants of a part.
 
-    entry = get_component(kind, name)
+    Raises:
+        RuntimeError: the part fails its tests as it is, so that they would notice whatever is done to it.
+    """
+    from law import part_of  # pyright: ignore[reportMissingImports]
+
+    entry = part_of(kind, name)
     function = entry.target.__name__
-    source = Path(inspect.getsourcefile(entry.target) or "").read_text("utf-8")
+    source = _source(kind, name)
     tests, count, survived = tests_of(kind, name), 0, list[str]()
+    began = time.process_time()
+    if notices(Mutant("nothing", ast.parse(source)), entry.module, function, tests, 600):
+        raise RuntimeError(f"{kind}/{name} fails its tests as it is.")
+    limit = max(SECONDS, 5 * math.ceil(time.process_time() - began))
     for mutant in mutants_of(source, function):
         count += 1
-        if not notices(mutant, entry.module, function, tests):
+        if not notices(mutant, entry.module, function, tests, limit):
             survived.append(mutant.said)
     return Tried(count, survived)
+
+
+def _source(kind: str, name: str) -> str:
+    from law import part_of  # pyright: ignore[reportMissingImports]
+
+    return Path(inspect.getsourcefile(part_of(kind, name).target) or "").read_text("utf-8")
+
+
+def digest(kind: str, name: str) -> str:
+    """Of all that a part's row is made of: its file, its formula's, the law and this tool. What these import does not count."""
+    from plain import REFERENCES  # pyright: ignore[reportMissingImports]
+
+    tools = [FOLDER / f"{tool}.py" for tool in ("law", "plain", "ragged", "mutate")]
+    formula = Path(inspect.getsourcefile(REFERENCES[kind, name].formula) or "")
+    texts = [_source(kind, name), *(file.read_text("utf-8") for file in (*tools, formula, Path(__file__)))]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def explained() -> dict[str, dict[str, str]]:
@@ -312,37 +181,46 @@ def explained() -> dict[str, dict[str, str]]:
     }
 
 
-def report(parts: list[tuple[str, str]]) -> dict[str, Any]:
+def row_of(part: tuple[str, str]) -> dict[str, Any]:
+    """A part's row of the report; says what was found."""
+    import torch
     from law import options_of  # pyright: ignore[reportMissingImports]
     from plain import REFERENCES  # pyright: ignore[reportMissingImports]
 
-    from turnwise.machine import describe
+    torch.set_num_threads(1)
+    began, (kind, name), why = time.process_time(), part, explained().get("/".join(part), {})
+    found = try_part(kind, name)
+    open_ = [said for said in found.survived if said not in why]
+    told = [
+        f"{kind}/{name}: {found.mutants} mutants, {len(found.survived)} survived, {len(open_)} unexplained"
+    ]
+    told += [f"    {said}" for said in open_]
+    told += [
+        f"    explained, and yet noticed or gone: {said}" for said in sorted(set(why) - set(found.survived))
+    ]
+    print("\n".join(told), flush=True)
+    return {
+        "mutants": found.mutants,
+        "killed": found.mutants - len(found.survived),
+        "explained": len(found.survived) - len(open_),
+        "unexplained": open_,
+        "options": {
+            option: [repr(x) for x in REFERENCES[kind, name].options[option]]
+            for option in options_of(kind, name)
+        },
+        "seconds": round(time.process_time() - began, 1),
+        "digest": digest(kind, name),
+    }
 
-    began, rows, known = time.monotonic(), dict[str, Any](), explained()
-    for kind, name in parts:
-        part = f"{kind}/{name}"
-        found = try_part(kind, name)
-        why = known.get(part, {})
-        open_ = [said for said in found.survived if said not in why]
-        rows[part] = {
-            "mutants": found.mutants,
-            "killed": found.mutants - len(found.survived),
-            "explained": len(found.survived) - len(open_),
-            "unexplained": open_,
-            "options": {
-                option: [repr(x) for x in REFERENCES[kind, name].options[option]]
-                for option in options_of(kind, name)
-            },
-        }
-        print(
-            f"{part}: {found.mutants} mutants, {len(found.survived)} survived, {len(open_)} unexplained",
-            flush=True,
-        )
-        for said in open_:
-            print(f"    {said}", flush=True)
-        for said in sorted(set(why) - set(found.survived)):
-            print(f"    explained, and yet noticed or gone: {said}", flush=True)
-    return {"machine": describe(), "seconds": round(time.monotonic() - began, 1), "parts": rows}
+
+def rows_of(parts: list[tuple[str, str]], jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Row by row as they are done, in ``jobs`` processes."""
+    names = ["/".join(part) for part in parts]
+    if jobs == 1:
+        yield from zip(names, map(row_of, parts), strict=True)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        yield from zip(names, pool.map(row_of, parts), strict=True)
 
 
 def page(found: dict[str, Any]) -> str:
@@ -359,11 +237,13 @@ def page(found: dict[str, Any]) -> str:
 
 This page is written by `scripts/mutants.py --write` (`make mutants`).
 
-Every reward, credit rule, filter, shape, correction, loss and denominator has a second form in `tests/reference`: loops over
-plain numbers, written from the formula in its docstring and its paper. On random ragged batches (groups of one to six,
-truncated trajectories, trajectories in several rows, tokens that were not sampled) both must agree to eight digits, with the
-defaults and with the options of the third column. A part without a formula fails the tests, and so does an option that is not
-varied.
+Every reward, credit rule, filter, shape, correction, loss, denominator and schedule has a second form in `tests/reference`:
+loops over plain numbers, written from the formula in its docstring and its paper. On random ragged batches (groups of one to
+six, truncated trajectories, trajectories in several rows, tokens that were not sampled) both must agree to eight digits, with
+the defaults and with the options of the third column. Samplers, strategies, guides, judges, sources, teachers and signals have
+a requirement there: what they must give on small suites, logs and models, from forward passes over one row at a time, replays,
+and counts of what was drawn. `refill` and `bracket` are arithmetic that samplers and judges share. A part without either fails
+the tests, and so does an option that is not varied.
 
 A mutant is a part with one thing changed: a sign, a term, a comparison, a constant, an option, a bound. Of {total["mutants"]}
 mutants the example, the formula and the requirements of the kind notice {total["killed"]}; {total["explained"]} are explained in
@@ -381,28 +261,62 @@ def _listed(options: dict[str, list[str]]) -> str:
     return "; ".join(f"{name}: {', '.join(values)}" for name, values in options.items()) or "–"
 
 
+def written() -> dict[str, Any]:
+    """The report that is there."""
+    return json.loads(REPORT.read_text("utf-8")) if REPORT.is_file() else {"parts": {}}
+
+
+def summary(rows: dict[str, Any], chosen: list[tuple[str, str]]) -> str:
+    """How many mutants of each kind were tried, noticed, explained and not, and in how many seconds."""
+    lines: list[str] = []
+    for kind in dict.fromkeys(kind for kind, _ in chosen):
+        of = [rows[f"{k}/{name}"] for k, name in chosen if k == kind]
+        total = {key: sum(row[key] for row in of) for key in ("mutants", "killed", "explained", "seconds")}
+        lines.append(
+            f"{kind:>12}: {len(of)} parts, {total['mutants']} mutants, {total['killed']} noticed, "
+            f"{total['explained']} explained, {sum(len(row['unexplained']) for row in of)} not; {total['seconds']:.0f} s"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help="KIND/NAME; all without")
+    parser.add_argument("parts", nargs="*", help="KIND/NAME or KIND; all without")
     parser.add_argument(
-        "--write", action="store_true", help="write benchmarks/mutants.json and docs/references.md"
+        "--write",
+        action="store_true",
+        help="write benchmarks/mutants.json, part by part, and docs/references.md",
     )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="leave out parts that are in the report and have not changed since",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
-    import torch
     from test_references import PARTS  # pyright: ignore[reportMissingImports]
 
-    torch.set_num_threads(1)
+    from turnwise.machine import describe
+
     chosen = [
         part for part in PARTS if not given.parts or "/".join(part) in given.parts or part[0] in given.parts
     ]
-    found = report(chosen)
-    if given.write:
-        if given.parts and REPORT.is_file():
-            kept = json.loads(REPORT.read_text("utf-8"))  # with the time of the last whole run
-            found = {**kept, "parts": {**kept["parts"], **found["parts"]}}
-        REPORT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        PAGE.write_text(page(found), "utf-8")
-    if any(row["unexplained"] for row in found["parts"].values()):
+    order, kept = ["/".join(part) for part in PARTS], written()["parts"]
+    kept = {part: row for part, row in kept.items() if part in order}
+    if given.resume:
+        known = {part: row.get("digest") for part, row in kept.items()}
+        chosen = [part for part in chosen if known.get("/".join(part)) != digest(*part)]
+    rows: dict[str, Any] = {}
+    for part, row in rows_of(chosen, given.jobs):
+        rows[part] = row
+        if given.write:
+            every = {**kept, **rows}
+            parts = {name: every[name] for name in order if name in every}
+            whole = {"machine": describe(), "parts": parts}
+            REPORT.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            PAGE.write_text(page(whole), "utf-8")
+    print(summary(rows, chosen), flush=True)
+    if any(row["unexplained"] for row in rows.values()):
         sys.exit("Some mutants survive without an explanation.")
 
 

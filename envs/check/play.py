@@ -260,6 +260,11 @@ def plugin(subject: Subject) -> str:
     for suite in environment_suites(subject.played):
         task = suite_task(suite, Split.TRAIN, 0)
         require(task.env == subject.name, f"{suite.name} makes tasks of {task.env!r}, not {subject.name!r}")
+        if subject.played != subject.name:  # of one suite: perhaps there are no tasks but those that it names
+            made = gymnasium.make(subject.name)
+            made.reset(seed=0, options={"task": task})
+            made.close()
+            return f"gymnasium.make passes; {_speed(subject):,.0f} steps/s"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = gymnasium.make(subject.name)

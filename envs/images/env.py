@@ -15,7 +15,7 @@ from turnwise.envs.images.state import ImageState
 from turnwise.envs.images.tasks import ImageTask, draw_task, image_task_of
 from turnwise.envs.messages import Message
 from turnwise.envs.swe.desk import DeskEnv
-from turnwise.errors import InfraError
+from turnwise.errors import EnvError, InfraError
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.core import find_tool
 from turnwise.tools.sandbox.backends.docker import DockerBackend
@@ -40,7 +40,13 @@ class ImageEnv(DeskEnv[ImageState]):
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
-        """A task of a file or folder; the knobs are those of :func:`draw_task`."""
+        """A task of a file or folder; the knobs are those of :func:`draw_task`.
+
+        Raises:
+            EnvError: none is named.
+        """
+        if "path" not in knobs:
+            raise EnvError("Image-v0 has no tasks of its own.", "Name them: harbor:FOLDER or swebench:FILE.")
         return draw_task(rng, split, **knobs)
 
     # --- the contract ----------------------------------------------------------------------------

@@ -11,32 +11,44 @@ from typing import Any
 
 from losses import Played
 from minibatches import loss_law, minibatch, token_rows
-from plain import REFERENCES, agree
+from plain import REFERENCES, Law, Refused, agree, refuses
 from ragged import Ragged, padded, ragged
 from torch import Tensor
 
 from turnwise.agents.core import Turn
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
-from turnwise.registry import get_component
-from turnwise.trainers.core import TokenCredit
+from turnwise.registry import Component, get_component
+from turnwise.trainers.core import SEAMS, ScheduleMoment, TokenCredit
+from turnwise.trainers.kit.bracket import standings
 from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode, row_mask
+from turnwise.trainers.sampler.refill import refill_weights
 
-KINDS = ("reward", "credit", "filter", "shape", "correction", "loss", "reduce")
+KINDS = (*SEAMS, "schedule")
 BATCHES = (
     *range(11),
     60,
     81,
 )  # the last two have ends of trajectories whose numbers could be taken for states
+SHARED = {("sampler", "refill"): refill_weights, ("judge", "bracket"): standings}
+"""What several parts share and has a formula of its own, by a name that no part has."""
+
+
+def part_of(kind: str, name: str) -> Component:
+    """The part, or what is shared under this name."""
+    shared = SHARED.get((kind, name))
+    if shared is None:
+        return get_component(kind, name)
+    return Component(kind, name, shared, shared.__module__, shared.__code__.co_filename)
 
 
 def options_of(kind: str, name: str) -> dict[str, Any]:
-    return get_component(kind, name).options
+    return part_of(kind, name).options
 
 
 def variants(kind: str, name: str) -> Iterator[dict[str, Any]]:
-    """The defaults, each option's other values alone, and all first ones together."""
+    """The defaults, each option's other values alone, all first ones together, and what else is tried."""
     yield {}
     given = REFERENCES[kind, name].options
     for option, values in given.items():
@@ -44,16 +56,18 @@ def variants(kind: str, name: str) -> Iterator[dict[str, Any]]:
             yield {option: value}
     if len(given) > 1:
         yield {option: values[0] for option, values in given.items()}
+    yield from (dict(one) for one in REFERENCES[kind, name].also)
 
 
 def check(
     kind: str, name: str, options: Mapping[str, Any], instead: Callable[..., Any] | None = None
 ) -> None:
     """Raise AssertionError where the part, or what is given instead of it, gives something else than its formula."""
-    formula = REFERENCES[kind, name].formula
-    part: Any = functools.partial(instead, **options) if instead else get_component(kind, name).build(options)
-    given = part() if isinstance(part.func, type) else part
-    LAWS[kind](name, given, functools.partial(formula, **options))
+    known = REFERENCES[kind, name]
+    part = functools.partial(instead, **options) if instead else part_of(kind, name).build(options)
+    law = known.law or LAWS[kind]
+    made = part() if kind == "loss" and isinstance(part.func, type) else part
+    law(name, made, functools.partial(known.formula, **options))
 
 
 # --- rules, filters and shapes ------------------------------------------------------------------------------------
@@ -258,7 +272,40 @@ def reward_law(name: str, part: Callable[..., Any], formula: Callable[..., Any])
                 agree(a, b, f"group {seed}, episode {i}, turn {k}")
 
 
-LAWS: dict[str, Callable[[str, Callable[..., Any], Callable[..., Any]], None]] = {
+# --- schedules --------------------------------------------------------------------------------------------------------
+
+
+def moments() -> Iterator[ScheduleMoment]:
+    """Runs of several lengths, before and after their ends; with metrics and without."""
+    for updates in (1, 2, 6, 12):
+        for update in range(updates + 4):
+            rng = random.Random(f"moment {updates} {update}")
+            first, last = rng.uniform(-1, 2), rng.uniform(0.1, 2)
+            every = {"kl_reference": rng.choice([0.02, 0.1, 0.105, 0.5]), "seconds": rng.uniform(0.28, 0.4)}
+            yield ScheduleMoment(update, updates, first, last, every)
+            yield ScheduleMoment(update, updates, first, last, {"other": 1.0})
+
+
+def schedule_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    for now in moments():
+        try:
+            expected = formula(now)
+        except Refused:
+            refuses(lambda now=now: part(now))
+            continue
+        agree(part(now), expected, str(now))
+
+
+# --- what is no formula -----------------------------------------------------------------------------------------------
+
+
+def requirement_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    """The reference is given the part, which options are fixed for, and asserts what it must do."""
+    formula(part)
+
+
+LAWS: dict[str, Law] = dict.fromkeys(KINDS, requirement_law) | {
+    "schedule": schedule_law,
     "credit": credit_law,
     "shape": shape_law,
     "filter": filter_law,

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 from ragged import Ragged, Rows
 
+from turnwise.errors import RecipeError, TurnwiseError
+
 References = dict[tuple[str, str], "Reference"]
 REFERENCES: References = {}
-WITHOUT = {
-    (
-        "loss",
-        "distill",
-    ): "it reads a teacher's likeliest tokens, which these batches lack; its example is worked by hand"
-}
-"""Parts that are not compared with a formula, and why."""
+WITHOUT: dict[tuple[str, str], str] = {}
+"""Parts that are compared with nothing, and why."""
 CLOSE = 1e-8
+
+Law = Callable[[str, Callable[..., Any], Callable[..., Any]], None]
+"""(name, part, formula) → nothing, or an AssertionError where the part does otherwise."""
 
 
 class Refused(Exception):
@@ -28,18 +28,31 @@ class Refused(Exception):
 
 
 class Reference(NamedTuple):
-    """A part's formula, and for each of its options the values that are tried beside the default."""
+    """A part's formula, and for each of its options the values that are tried beside the default.
+
+    ``also`` are options that are tried together; ``law`` stands for that of the kind.
+    """
 
     formula: Callable[..., Any]
     options: Mapping[str, Sequence[Any]]
     tokens: str = ""
+    also: Sequence[Mapping[str, Any]] = ()
+    law: Law | None = None
 
 
-def reference(kind: str, name: str, *, tokens: str = "", **options: Sequence[Any]) -> Callable[..., Any]:
+def reference(
+    kind: str,
+    name: str,
+    *,
+    tokens: str = "",
+    also: Sequence[Mapping[str, Any]] = (),
+    law: Law | None = None,
+    **options: Sequence[Any],
+) -> Callable[..., Any]:
     """Register the formula of a part; ``tokens`` says of a shape whether it takes or gives advantages of tokens."""
 
     def kept(formula: Callable[..., Any]) -> Callable[..., Any]:
-        REFERENCES[kind, name] = Reference(formula, options, tokens)
+        REFERENCES[kind, name] = Reference(formula, options, tokens, also, law)
         return formula
 
     return kept
@@ -47,6 +60,15 @@ def reference(kind: str, name: str, *, tokens: str = "", **options: Sequence[Any
 
 def agree(found: float, expected: float, said: str) -> None:
     assert isclose(found, expected, rel_tol=CLOSE, abs_tol=CLOSE), f"{said}: {found} is not {expected}"
+
+
+def refuses(do: Callable[[], object], error: type[TurnwiseError] = RecipeError) -> str:
+    """What is said where it is refused; an AssertionError (which pytest's own is not) where it is not."""
+    try:
+        do()
+    except error as why:
+        return str(why)
+    raise AssertionError("It is not refused.")
 
 
 def mean(x: Sequence[float]) -> float:

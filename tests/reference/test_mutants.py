@@ -81,3 +81,10 @@ def test_the_report_has_every_part_and_explains_every_survivor(tool: ModuleType)
     for kind, name in PARTS:
         given = {option: [repr(x) for x in xs] for option, xs in REFERENCES[kind, name].options.items()}
         assert found["parts"][f"{kind}/{name}"]["options"] == given
+
+
+def test_a_part_has_none_of_the_mutants_of_the_part_beside_it(tool: ModuleType) -> None:
+    both = PLANTED + PLANTED.replace("planted", "other").replace("-5", "-7")
+    assert [m.said for m in tool.mutants_of(both, "planted")] == [
+        m.said for m in tool.mutants_of(PLANTED, "planted")
+    ]

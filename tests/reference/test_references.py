@@ -1,29 +1,37 @@
-"""Every part against its formula in plain numbers, on random ragged batches, over every option.
+"""Every part against its formula in plain numbers on random ragged batches, or against what it must do, over every option.
 
-A part without a reference fails, and so does an option that no variant changes.
+A part of any kind without a reference fails, and so does an option that no variant changes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import imitation  # noqa: F401  (they register themselves)
+import distilled  # noqa: F401  (they register themselves)
+import drawn  # noqa: F401
+import helped  # noqa: F401
+import imitation  # noqa: F401
+import judged  # noqa: F401
+import learned  # noqa: F401
 import losses  # noqa: F401
+import measured  # noqa: F401
 import outcomes  # noqa: F401
 import pairs  # noqa: F401
+import played  # noqa: F401
 import pytest
 import ratios  # noqa: F401
+import schedules  # noqa: F401
 import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401
 import trees  # noqa: F401
-from law import KINDS, check, law_of_the_empty, options_of, variants
+from law import KINDS, SHARED, check, law_of_the_empty, options_of, variants
 from plain import REFERENCES, WITHOUT
 
 from turnwise.registry import components
 
 EVERY = [(entry.kind, entry.name) for kind in KINDS for entry in components(kind)]
-PARTS = [part for part in EVERY if part not in WITHOUT]
+PARTS = [*(part for part in EVERY if part not in WITHOUT), *SHARED]
 
 
 @pytest.mark.slow

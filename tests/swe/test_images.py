@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.images.judge import judge, statuses
 from turnwise.envs.images.prepare import start_of
 from turnwise.envs.images.tasks import image_task_of
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.swe.packages import ROOT
-from turnwise.errors import InfraError, TurnwiseError
+from turnwise.errors import EnvError, InfraError, TurnwiseError
 from turnwise.tasks.core import Split
 from turnwise.tools.sandbox.core import SandboxImage
 from turnwise.tools.sandbox.roots import root_name
@@ -49,6 +50,30 @@ def test_a_task_folder_is_solved_by_its_solution_only(docker, folder):
     env.close()
     untouched = judge(docker, start_of(docker, image_task_of(task)), image_task_of(task))
     assert untouched.reward == 0
+
+
+def test_a_fork_of_a_container_goes_its_own_way(docker):
+    (task,) = tasks_of(f"harbor:{FOLDERS / 'harbor' / 'rotate'}")
+    env = make(task.env)
+    env.reset(options={"task": task})
+    env.step("shell[echo one > note]")
+    other = env.fork()
+    other.step("shell[echo two > note]")
+    assert "one" in str(env.step("shell[cat note]")[0])
+    assert "two" in str(other.step("shell[cat note]")[0])
+    env.close()
+    other.close()
+
+
+@pytest.mark.slow
+def test_the_contract_on_a_folder(docker):
+    report = check_env(f"harbor:{FOLDERS / 'harbor' / 'rotate'}", tasks=1, only=["E6", "E9"])
+    assert report.ok, str(report)
+
+
+def test_an_environment_of_named_tasks_says_so():
+    with pytest.raises(EnvError, match="no tasks of its own"):
+        make("turnwise/Image-v0").reset(seed=0)
 
 
 def test_a_folder_of_folders_is_a_suite_in_order_and_rewards_may_be_partial(docker):

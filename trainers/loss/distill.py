@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from turnwise.errors import RecipeError
@@ -44,7 +46,7 @@ def distill(batch: TokenBatch, *, beta: float = 0.0) -> TokenLoss:
     if beta in (0.0, 1.0):
         loss_RT = _kl(q, p) if beta == 0 else _kl(p, q)
     else:
-        m = torch.logaddexp(q + torch.tensor(beta).log(), p + torch.tensor(1 - beta).log())
+        m = torch.logaddexp(q + math.log(beta), p + math.log(1 - beta))
         loss_RT = beta * _kl(q, m) + (1 - beta) * _kl(p, m)
     loss_RT = loss_RT.masked_fill(~batch.mask_RT, 0.0)
     return TokenLoss(loss_RT, {"distill": token_mean(loss_RT, batch.mask_RT)})

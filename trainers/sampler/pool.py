@@ -47,7 +47,7 @@ class TaskPool(Sampler):
                 f"sampler 'pool' has {size} tasks, and an update may play {setup.most}.",
                 "Raise its size, or lower rollout.groups or rollout.refill.most.",
             )
-        if hard < 0 or (hard and hard < setup.group_size):
+        if hard and hard < setup.group_size:
             raise RecipeError(
                 f"sampler 'pool': hard={hard} is less than the group_size of {setup.group_size}.",
                 "Give a number of episodes above rollout.group_size, or 0 for none.",

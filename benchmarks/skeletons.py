@@ -1,0 +1,82 @@
+"""Count what is different among a suite's tasks: kinds of requests and skeletons of gold solutions.
+
+python benchmarks/skeletons.py toolworld/retail lab/standard …   # prints a line of JSON for each
+PYTHONPATH=OLD/src python benchmarks/skeletons.py …              # the same of another checkout
+
+A skeleton is the sequence of what gold does, without arguments: names of tools, verbs of commands; words to a person are left
+out, and so are repetitions. A kind is the prompt with numbers, identifiers and names taken out. Both of the first 200 train tasks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from typing import Any
+
+TASKS = 200
+_VALUE = re.compile(
+    r"[\"'“][^\"'”]*[\"'”]|\b\w*\d[\w.-]*|(?<![.!?:] )(?<!^)\b[A-Z][\w-]+|[^\w\s]", re.MULTILINE
+)
+_CALL = re.compile(r"[a-z_]+")
+
+
+def kind(prompt: str) -> str:
+    """A prompt without what distinguishes tasks of one kind.
+
+    >>> kind("Assign ticket T-12 to Ada Finch by 5 May.")
+    'Assign ticket to by'
+    """
+    return " ".join(_VALUE.sub(" ", prompt).split())
+
+
+def verbs(action: Any) -> list[str]:
+    """What a message does; nothing where it only says something to somebody."""
+    if action.tool_calls:
+        return [call.name for call in action.tool_calls if call.name not in ("say", "respond")]
+    text = action.content.strip()
+    named = re.match(r"[a-z_]+(?=\s*[\[(])", text)
+    return [named[0]] if named else []
+
+
+def command(action: Any) -> list[str]:
+    """The verb of a command in plain words."""
+    found = _CALL.search(action.content.lower())
+    return [found[0]] if found else []
+
+
+def main() -> None:
+    registry, tasks = (
+        importlib.import_module("turnwise.envs.registry"),
+        importlib.import_module("turnwise.tasks.core"),
+    )
+    try:
+        walks = importlib.import_module("turnwise.envs.check.walks")
+    except ModuleNotFoundError:
+        walks = importlib.import_module("turnwise.envs.walks")
+    make: Any = registry.make
+    for name in sys.argv[1:]:
+        suite = registry.get_suite(name)
+        drawn = list(registry.suite_tasks(suite, tasks.Split.TRAIN, TASKS))
+        env, skeletons = make(suite.env), set[tuple[str, ...]]()
+        for task in drawn:
+            done: list[str] = []
+            for action in walks.walk(env, task, "gold").actions:
+                for verb in verbs(action) or (
+                    command(action) if name.startswith(("lab/", "household/")) else []
+                ):
+                    if done[-1:] != [verb]:
+                        done.append(verb)
+            skeletons.add(tuple(done))
+        kinds = {kind(task.prompt) for task in drawn}
+        print(
+            json.dumps(
+                {"suite": name, "tasks": len(drawn), "kinds": len(kinds), "skeletons": len(skeletons)}
+            ),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

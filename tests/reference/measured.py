@@ -1,0 +1,368 @@
+"""Signals: on what a small model played, from forward passes over one row at a time, turn by turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from plain import deviation, mean, reference, refuses
+from torch import Tensor
+
+from turnwise.agents.core import Episode
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.messages import Message
+from turnwise.errors import RunError
+from turnwise.registry import get_component
+from turnwise.tools.core import ToolCall
+from turnwise.trainers.check.small_policy import (
+    played_batch,
+    signal_context,
+    signal_setup,
+)
+from turnwise.trainers.core import Group
+from turnwise.trainers.learn.collate import TrainingBatch, collate
+from turnwise.trainers.signal.core import Measured, Reading, Signal, SignalContext
+
+BETA = 0.05
+Part = Callable[..., Any]
+Turns = list[list[float]]
+TokensAt = dict[tuple[int, int], float]
+"""Of tokens by row and place."""
+
+
+@functools.cache
+def scene() -> tuple[TrainingBatch, list[Group]]:
+    return played_batch()
+
+
+def tokens_of(batch: TrainingBatch) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Trajectory and turn → rows and places of its tokens, in order."""
+    rows, found = batch.rows, dict[tuple[int, int], list[tuple[int, int]]]()
+    for r in range(len(rows.token_RT)):
+        for t in range(int(rows.length_R[r])):
+            if rows.mask_RT[r, t]:
+                found.setdefault((int(rows.trajectory_R[r]), int(rows.turn_RT[r, t])), []).append((r, t))
+    return found
+
+
+def logits(model: Any, ids: Sequence[int]) -> Tensor:
+    """Log-probabilities of the next token after each one, (T, V), in float64."""
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([[*ids]])).logits[0].double().log_softmax(-1)
+
+
+def row(batch: TrainingBatch, r: int) -> list[int]:
+    return batch.rows.token_RT[r, : int(batch.rows.length_R[r])].tolist()
+
+
+def logp_of(model: Any, batch: TrainingBatch) -> TokensAt:
+    found: TokensAt = {}
+    for r in range(len(batch.rows.token_RT)):
+        ids = row(batch, r)
+        known = logits(model, ids)
+        found |= {(r, t): known[t - 1, ids[t]].item() for t in range(1, len(ids)) if batch.rows.mask_RT[r, t]}
+    return found
+
+
+def measured(signal: Part, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
+    """What a signal measures, its forward pass read in micro-batches."""
+    found = signal.measure(see, batch, groups) if isinstance(signal, Signal) else signal(see, batch, groups)
+    if isinstance(found, Reading):
+        see.learner.read(batch.rows, [found.read])
+        return found.done()
+    return found
+
+
+def of_turns(found: Tensor, batch: TrainingBatch) -> Turns:
+    """A signal of turns as lists, after it was seen that it is 0 where there is no turn."""
+    mask_BK = batch.turns.mask_BK
+    assert tuple(found.shape) == tuple(mask_BK.shape)
+    assert not found[~mask_BK].any()
+    return [x[m].tolist() for x, m in zip(found, mask_BK, strict=True)]
+
+
+def near(
+    found: Sequence[Sequence[float]], expected: Sequence[Sequence[float]], said: str, within: float = 2e-5
+) -> None:
+    assert [len(x) for x in found] == [len(x) for x in expected], said
+    for b, (one, other) in enumerate(zip(found, expected, strict=True)):
+        for k, (x, y) in enumerate(zip(one, other, strict=True)):
+            assert math.isclose(x, y, rel_tol=within, abs_tol=within), f"{said} {b}, {k}: {x} is not {y}"
+
+
+def near_tokens(
+    found: Tensor, expected: Mapping[tuple[int, int], float], said: str, within: float = 2e-5
+) -> None:
+    for r in range(found.shape[0]):
+        for t in range(found.shape[1]):
+            x, y = found[r, t].item(), expected.get((r, t), 0.0)
+            assert math.isclose(x, y, rel_tol=within, abs_tol=within), f"{said} {r}, {t}: {x} is not {y}"
+
+
+def context(name: str, **changes: Any) -> SignalContext:
+    return dataclasses.replace(signal_context(get_component("signal", name)), **changes)
+
+
+# --- without weights --------------------------------------------------------------------------------------------
+
+
+@reference("signal", "entropy")
+def entropy(signal: Part) -> None:
+    batch, groups = scene()
+    see = context("entropy")
+    found = measured(signal, see, batch, groups)
+    expected: TokensAt = {}
+    for r in range(len(batch.rows.token_RT)):
+        known = logits(see.learner.model, row(batch, r))
+        for t in range(1, len(known)):
+            if batch.rows.mask_RT[r, t]:
+                expected[r, t] = -sum(math.exp(x) * x for x in known[t - 1].tolist())
+    near_tokens(found.token["token_entropy"], expected, "token")
+    places = tokens_of(batch)
+    turns = [
+        [mean([expected[at] for at in places[b, k]]) for k in range(int(n))]
+        for b, n in enumerate(batch.turns.length_B.tolist())
+    ]
+    near(of_turns(found.turn["entropy"], batch), turns, "turn")
+
+
+@reference("signal", "sampled")
+def sampled(signal: Part) -> None:
+    batch, groups = scene()
+    found = measured(signal, context("sampled"), batch, groups)
+    said = [[turn.reply.logprobs for turn in one.trajectory.turns] for group in groups for one in group]
+    near(of_turns(found.turn["logp"], batch), [[sum(x) for x in one] for one in said], "logp")
+    near(of_turns(found.turn["tokens"], batch), [[float(len(x)) for x in one] for one in said], "tokens", 0)
+    one, other = groups[0][0], groups[0][2]
+    for first, second, said_of in (
+        (_by("source/a", one, ()), _by("source/b", other, ()), "those of source/a, source/b are unknown"),
+        (_by("source/a", one, ()), _by("source/b", other, None), "those of source/a are unknown"),
+        (_by("source/a", one, None), _by("source/b", other, ()), "those of source/b are unknown"),
+        (_by("", one, ()), other, "those of some episodes are unknown"),
+    ):
+        chosen = [[first, second]]
+        why = refuses(
+            lambda chosen=chosen: measured(signal, context("sampled"), collate(chosen), chosen), RunError
+        )
+        assert said_of in why, why
+
+
+def _by(source: str, episode: Episode, logprobs: tuple[float, ...] | None) -> Episode:
+    """The episode whose last turn another one chose, with these log-probabilities; its own where None."""
+    *turns, last = episode.trajectory.turns
+    reply = last.reply._replace(source=source, logprobs=last.reply.logprobs if logprobs is None else logprobs)
+    of = (*turns, dataclasses.replace(last, reply=reply))
+    return dataclasses.replace(
+        episode, trajectories={"agent": dataclasses.replace(episode.trajectory, turns=of)}
+    )
+
+
+@reference("signal", "validity")
+def validity(signal: Part) -> None:
+    batch, groups = scene()
+    refused = [[_refusing(one, i) for i, one in enumerate(group)] for group in groups]
+    found = measured(signal, context("validity"), batch, refused)
+    said = [
+        [float(not turn.bad_action) for turn in one.trajectory.turns] for group in refused for one in group
+    ]
+    near(of_turns(found.turn["valid"], batch), said, "valid", 0)
+    assert 0 < sum(x for one in said for x in one) < sum(map(len, said))
+
+
+def _refusing(episode: Episode, i: int) -> Episode:
+    turns = tuple(
+        dataclasses.replace(turn, bad_action=(i + k) % 2 == 0)
+        for k, turn in enumerate(episode.trajectory.turns)
+    )
+    return dataclasses.replace(
+        episode, trajectories={"agent": dataclasses.replace(episode.trajectory, turns=turns)}
+    )
+
+
+class Thens:
+    """A tokenizer for which every seventh token is a strategic word."""
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "".join(" then" if token % 7 == 0 else f" w{token}" for token in tokens)
+
+
+@reference("signal", "planning")
+def planning(signal: Part) -> None:
+    """Every seventh token is ``then``; in texts by hand thoughts and phrases are touched."""
+    batch, groups = scene()
+    found = measured(signal, context("planning", tokenizer=Thens()), batch, groups)
+    places = [at for of in tokens_of(batch).values() for at in of]
+    strategic = {at: float(batch.rows.token_RT[at].item() % 7 == 0) for at in places}
+    assert any(strategic.values())
+    near_tokens(found.token["token_planning"], strategic, "strategic", 0)
+    for marked, by_hand in _texts(getattr(signal, "func", signal).__globals__["touched"]):
+        assert marked == by_hand
+
+
+def _texts(touched: Callable[[list[str]], list[float]]) -> list[tuple[list[float], list[float]]]:
+    by_hand = {
+        ("<think>", "a ", "b", "</think>", "go"): [1, 1, 1, 1, 0],
+        ("go ", "<think>", "it never", " ends"): [0, 1, 1, 1],
+        ("I ", "will", " look", ". ", "go", "."): [1, 1, 1, 0, 0, 0],
+        ("WAIT", ",", "x", " check", "ed", " ", "check"): [1, 1, 0, 0, 0, 0, 1],
+        ("the", "n", "ce then", "!"): [0, 0, 1, 0],
+        (): [],
+    }
+    return [(touched([*pieces]), [float(x) for x in marks]) for pieces, marks in by_hand.items()]
+
+
+@reference("signal", "memory")
+def memory(make: Part) -> None:
+    """What a task's earlier groups returned, from the list of their figures."""
+    batch, groups = scene()
+    signal, see = make(signal_setup(get_component("signal", "memory"))), context("memory")
+    tasks = [dataclasses.replace(groups[0][0].task, prompt=name) for name in ("a", "b", "c")]
+    past: dict[str, list[tuple[float, float]]] = {}
+    for update, chosen in enumerate([(0, 1), (1, 2), (0, 1), (1, 0)]):
+        shown = [
+            [dataclasses.replace(one, task=tasks[n]) for one in group]
+            for n, group in zip(chosen, groups, strict=True)
+        ]
+        factor = 1.0 + update
+        turns = dataclasses.replace(batch.turns, reward_BK=batch.turns.reward_BK * factor)
+        found = measured(signal, see, batch._replace(turns=turns), shown)
+        told = [
+            [float(x) for x in found.turn[name].tolist()] for name in ("past_visits", "past_mean", "past_std")
+        ]
+        b = 0
+        for n, group in zip(chosen, shown, strict=True):
+            known = past.get(tasks[n].id, [])
+            want = (float(len(known)), *_pooled(known))
+            for _ in group:
+                near([[x[b] for x in told]], [want], f"update {update}")
+                b += 1
+        start = 0
+        for n, group in zip(chosen, shown, strict=True):
+            returns = turns.return_B[start : start + len(group)].tolist()
+            past.setdefault(tasks[n].id, []).append((mean(returns), deviation(returns)))
+            start += len(group)
+        other = make(signal_setup(get_component("signal", "memory")))
+        other.restore(signal.state())
+        signal = other
+
+
+def _pooled(known: list[tuple[float, float]]) -> tuple[float, float]:
+    """Mean of the visits' means, and the deviation of equally large visits taken together."""
+    if not known:
+        return 0.0, 0.0
+    middle = mean([m for m, _ in known])
+    return middle, math.sqrt(mean([s**2 + (m - middle) ** 2 for m, s in known]))
+
+
+# --- gold ---------------------------------------------------------------------------------------------------------
+
+
+class Shop(NamedTuple):
+    """Two groups that an untrained model played in a small shop, and gold's actions for each."""
+
+    batch: TrainingBatch
+    groups: list[Group]
+    see: SignalContext
+    plans: list[list[str]]
+
+
+@functools.cache
+def shop() -> Shop:
+    from turnwise.trainers.check.teacher import scene as played
+
+    batch, groups, see = played()
+    shown = run_episodes([Request(group[0].task, 5) for group in groups], scripted("gold"))
+    plans = [[str(turn.action) for turn in one.trajectory.turns] for one in shown]
+    return Shop(batch, groups, see, plans)
+
+
+@reference("signal", "matched")
+def matched(signal: Part) -> None:
+    _, groups, see, plans = shop()
+    groups = [[group[0], *(_cut(one, 3 + i) for i, one in enumerate(group[1:]))] for group in groups]
+    batch = collate(groups)
+    for more in ("", plans[0][0].upper(), f"{plans[0][1]} and {plans[0][-1]}"):
+        spoken = [[_saying(one, more if i else "") for i, one in enumerate(group)] for group in groups]
+        found = measured(signal, see, batch, spoken)
+        expected: Turns = []
+        for group, plan in zip(spoken, plans, strict=True):
+            named = {word for line in plan for word in _bracketed(line.lower())}
+            for one in group:
+                text = " ".join(str(turn.action) for turn in one.trajectory.turns).lower()
+                share = sum(word in text for word in named) / len(named)
+                expected.append([share] * len(one.trajectory.turns))
+        near(of_turns(found.turn["matched"], batch), expected, "matched")
+    beside = getattr(signal, "func", signal).__globals__
+    for action, entities in (
+        ("click[x]", set[str]()),
+        ("click[ab] or [ Cd ]", {"ab", "cd"}),
+        ("go", {"go"}),
+        ("", set[str]()),
+    ):
+        assert beside["entities"](Message("assistant", action)) == entities
+    called = Message(
+        "assistant", "[none]", tool_calls=(ToolCall("buy", {"item": "Mug", "number": 12, "size": "L"}),)
+    )
+    assert beside["entities"](called) == {"mug", "12"}
+    named = [[_saying(groups[0][0], "qq")]]
+    assert beside["shares"](named, [[Message("assistant", "qq")]]) == [1.0]
+    assert beside["shares"](groups, [[Message("assistant", "x")] for _ in groups]) == [0.0] * sum(
+        map(len, groups)
+    )
+
+
+def _cut(episode: Episode, turns: int) -> Episode:
+    one = episode.trajectory
+    assert len(one.turns) > turns
+    return dataclasses.replace(
+        episode, trajectories={"agent": dataclasses.replace(one, turns=one.turns[:turns])}
+    )
+
+
+def _bracketed(line: str) -> set[str]:
+    """What stands in brackets, else the whole line; single letters are no entity."""
+    inside = line[line.index("[") + 1 : line.index("]")] if "[" in line else line
+    return {inside.strip()} if len(inside.strip()) > 1 else set()
+
+
+def _saying(episode: Episode, more: str) -> Episode:
+    first, *others = episode.trajectory.turns
+    message = dataclasses.replace(first.reply.message, content=f"{first.reply.message.content} {more}")
+    turns = (dataclasses.replace(first, reply=first.reply._replace(message=message)), *others)
+    return dataclasses.replace(
+        episode, trajectories={"agent": dataclasses.replace(episode.trajectory, turns=turns)}
+    )
+
+
+@reference("signal", "information")
+def information(signal: Part) -> None:
+    """s_k: the mean log-probability of gold's tokens after the text before turn k; a turn gives s_{k+1} − s_k."""
+    _, groups, see, _ = shop()
+    groups = [[group[0], *(_cut(one, 3 + i) for i, one in enumerate(group[1:]))] for group in groups]
+    batch = collate(groups)
+    shown = run_episodes([Request(group[0].task, 5) for group in groups], scripted("gold"))
+    for room in (see.context, 120, 40):
+        found = measured(signal, dataclasses.replace(see, context=room), batch, groups)
+        expected: Turns = []
+        for group, plan in zip(groups, shown, strict=True):
+            answer = [x for turn in plan.trajectory.turns for x in see.renderer.reply_ids(turn.action)]
+            for one in group:
+                text: list[int] = []
+                scores: list[float] = []
+                for turn in one.trajectory.turns:
+                    assert turn.reply.parent is None
+                    text += turn.reply.prompt_ids
+                    before = text[-max(1, room - len(answer)) :]
+                    whole = [*before, *answer][:room]
+                    known = logits(see.learner.model, whole)
+                    places = range(max(1, len(whole) - len(answer)), len(whole))
+                    scores.append(mean([known[t - 1, whole[t]].item() for t in places]))
+                    text += turn.reply.action_ids
+                expected.append([*(b - a for a, b in itertools.pairwise(scores)), 0.0])
+        near(of_turns(found.turn["information"], batch), expected, f"information in {room}", 1e-4)

@@ -1,0 +1,60 @@
+"""Schedules: a number at each update, from the run's length, or from a metric."""
+
+from __future__ import annotations
+
+import itertools
+from math import cos, pi
+
+from plain import Refused, reference
+
+from turnwise.trainers.core import ScheduleMoment
+
+
+def way(now: ScheduleMoment, over: int, after: int) -> float:
+    """How much of the way is behind after ``after`` updates of waiting; without ``over`` the last update ends it."""
+    length = over if over else now.updates - 1 - after
+    if now.update < after:
+        return 0.0
+    return (now.update - after) / length if now.update - after < length else 1.0
+
+
+@reference("schedule", "linear", to=[0.7, -1.0], over=[4], after=[3])
+def linear(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) -> float:
+    x = way(now, over, after)
+    return (1 - x) * now.first + x * to
+
+
+@reference("schedule", "cosine", to=[0.7, -1.0], over=[4], after=[3])
+def cosine(now: ScheduleMoment, to: float = 0.0, over: int = 0, after: int = 0) -> float:
+    first = cos(pi / 2 * way(now, over, after)) ** 2
+    return first * now.first + (1 - first) * to
+
+
+@reference(
+    "schedule", "steps", at=[(2, 5)], values=[(0.5, 0.25)],
+    also=[{"at": (5, 2), "values": (1.0, 2.0)}, {"at": (3, 3), "values": (1.0, 2.0)}, {"at": (0,), "values": (7.0,)}],
+)  # fmt: skip
+def steps(now: ScheduleMoment, at: tuple[int, ...] = (), values: tuple[float, ...] = ()) -> float:
+    if len(at) != len(values) or any(b <= a for a, b in itertools.pairwise(at)):
+        raise Refused
+    number = now.first
+    for start, value in zip(at, values, strict=True):
+        if start <= now.update:
+            number = value
+    return number
+
+
+@reference("schedule", "towards", metric=["seconds"], target=[0.3, 0.0], gain=[-0.5], limit=[0.05])
+def towards(
+    now: ScheduleMoment,
+    metric: str = "kl_reference",
+    target: float = 0.1,
+    gain: float = 0.1,
+    limit: float = 0.2,
+) -> float:
+    if target == 0 or (metric not in now.metrics and now.update >= 10):
+        raise Refused
+    if metric not in now.metrics:
+        return now.last
+    above = (now.metrics[metric] - target) / target
+    return now.last + now.last * gain * (limit if above > limit else max(above, -limit))
