@@ -206,13 +206,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("recipe_bias.py", description=__doc__)
     parser.add_argument("--page", action="store_true", help="write the page only")
     parser.add_argument("--help-only", action="store_true", help="compute guides, sources and teachers only")
+    parser.add_argument("--new-only", action="store_true", help="keep the figures that are there")
     given = parser.parse_args(arguments)
     if not given.page:
         HELP_FIGURES.write_text(json.dumps(help_figures(), indent=0, ensure_ascii=False) + "\n", "utf-8")
     if not given.page and not given.help_only:
         rows: list[dict[str, Any]] = []
+        known = dict(read()) if given.new_only else {}
         for one in combinations():
-            found = measured(one)
+            found = known.get(one) or measured(one)
             rows.append({**one._asdict(), **found._asdict()})
             print(*one, _cell(found), file=sys.stderr)
         FIGURES.write_text(json.dumps(rows, indent=0) + "\n", "utf-8")
