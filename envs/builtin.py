@@ -98,6 +98,7 @@ FORMS = {
 RIVALS = {
     "turnwise/Search-v0": "turnwise.envs.search.rivals:RIVALS",
     "turnwise/Shop-v0": "turnwise.envs.shop.rivals:RIVALS",
+    "turnwise/Dialogue-v0": "turnwise.envs.dialogue.rivals:RIVALS",
 }
 """Where families keep the agents that their fairness is measured by (envs/rivals.py)."""
 

@@ -39,11 +39,14 @@ class Rivals(NamedTuple):
 
     ``keyword`` says words of the task; ``scan`` compares or tries everything without a model; ``ladder`` holds named
     scripts from weak to strong, gold being its end without being named. An empty ladder is random, demonstrator, gold.
+    ``others`` makes, of an agent, the script for the other agents of a task that has several: without it each plays against
+    itself, and who understands nothing gains by what the other gives away.
     """
 
     keyword: RivalMaker
     scan: RivalMaker
     ladder: Mapping[str, RivalMaker]
+    others: Callable[[Script], Script] | None = None
 
 
 def of_script(script: Script) -> RivalMaker:

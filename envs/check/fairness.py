@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnwise.envs import baselines
-from turnwise.envs.baselines import interval
+from turnwise.envs.baselines import Script, interval
 from turnwise.envs.check.rewording import Rewording, load_rewordings
-from turnwise.envs.check.walks import walk
+from turnwise.envs.check.walks import Walk, walk
 from turnwise.envs.core import AgentEnv
 from turnwise.envs.registry import env_class, make, rivals_of, suite_tasks
 from turnwise.envs.rivals import ONE_WORD, RivalMaker, of_script, one_word
@@ -145,7 +145,7 @@ def fairness(suite: Suite, *, tasks: int = 60, reworded: Path | None = None) -> 
     played: dict[str, AgentResult] = {}
 
     def result(name: str, maker: RivalMaker) -> AgentResult:
-        return _played(env, chosen, name, maker)
+        return _played(env, chosen, name, maker, rivals.others)
 
     try:
         words = {word: result("one word", one_word(word)) for word in ONE_WORD}
@@ -197,8 +197,17 @@ def _reworded(got: AgentResult, rewording: Rewording, file: Path) -> RewordedRes
     return RewordedResult(*got, f"{file.parent.name}/{file.name}", rewording.said, rewording.reworded)
 
 
-def _played(env: AgentEnv[Any], tasks: Sequence[Task], name: str, maker: RivalMaker) -> AgentResult:
-    walks = [walk(env, task, name, seed=n, play=maker()) for n, task in enumerate(tasks)]
+def _played(
+    env: AgentEnv[Any],
+    tasks: Sequence[Task],
+    name: str,
+    maker: RivalMaker,
+    others: Callable[[Script], Script] | None,
+) -> AgentResult:
+    walks: list[Walk] = []
+    for n, task in enumerate(tasks):
+        play = maker()
+        walks.append(walk(env, task, name, seed=n, play=play, others=others and others(play)))
     scores = [one.score for one in walks]
     mean, n = sum(scores) / len(scores), len(scores)
     spread = sum((score - mean) ** 2 for score in scores) / max(1, n - 1)

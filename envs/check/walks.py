@@ -59,8 +59,18 @@ def in_time(
     return limited_or_fatal(what, BLOCKING_S if env.blocking else CALL_S, call, *args, **kwargs)
 
 
-def walk(env: AgentEnv[Any], task: Task, script: str, *, seed: int = 0, play: Script | None = None) -> Walk:
+def walk(
+    env: AgentEnv[Any],
+    task: Task,
+    script: str,
+    *,
+    seed: int = 0,
+    play: Script | None = None,
+    others: Script | None = None,
+) -> Walk:
     """Play one episode with a script of :mod:`turnwise.envs.baselines`, or with ``play``, whose name ``script`` is.
+
+    It plays all agents, or the first alone where ``others`` plays the others.
 
     Raises:
         DeadlineError: a call of the environment hangs.
@@ -70,7 +80,8 @@ def walk(env: AgentEnv[Any], task: Task, script: str, *, seed: int = 0, play: Sc
     ended, play = False, play or SCRIPTS[script]
     while not ended:
         now = moment(env, observation, script)
-        said = in_time(env, f"the {script} agent of {task.env}", play, now)
+        player = play if others is None or env.agent == walked.agent else others
+        said = in_time(env, f"the {script} agent of {task.env}", player, now)
         action = Message("assistant", said) if isinstance(said, str) else said
         walked.actors.append(env.agent)
         step = in_time(env, f"step() of {task.env}", env.step, action)

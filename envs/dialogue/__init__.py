@@ -13,4 +13,5 @@ a task, so there are no modules render and solver.
     state        positions in each scene                  social     two-sided goals (SOTOPIA's kind)
     actions      speech acts out of words
     vocabulary   families of words, paraphrases           spoken     a language model as the partner
+    rivals       who plays for the fairness table
 """

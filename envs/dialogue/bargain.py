@@ -89,10 +89,10 @@ class BargainPlay(Play[BargainState]):
 
     # --- the scripted partner --------------------------------------------------------------------
 
-    def demand(self, steps: int) -> int:
-        """What a deal must be worth to the partner after so many steps."""
-        top = max(self.worth(1, package) for package in self.packages)
-        low = self.worth(1, self.nash)
+    def demand(self, steps: int, seat: int = 1) -> int:
+        """What a deal must be worth to the partner, or to another seat, after so many steps."""
+        top = max(self.worth(seat, package) for package in self.packages)
+        low = self.worth(seat, self.nash)
         return low + (top - low) * max(0, STEPS - steps) // STEPS
 
     def counter(self, steps: int, heard: Package | None) -> Package:
@@ -252,6 +252,17 @@ class BargainPlay(Play[BargainState]):
         wanted = values[-left]
         offer = max((p for p in self.packages if self.worth(1, p) == wanted), key=lambda p: self.worth(0, p))
         return f"offer {self.named(offer)} ."
+
+    def rival(self, position: BargainState, rng: Random) -> str:
+        """Of two agents, one that begins with its best and comes down to its share of the Nash point, turn by turn."""
+        if not self.two_sided:
+            return self.gold(position)
+        seat = position.seat
+        standing, demand = position.offers[1 - seat], self.demand(position.turns // 2, seat)
+        if standing is not None and self.worth(seat, standing) >= demand:
+            return "accept ."
+        taken = (p for p in self.packages if self.worth(seat, p) >= demand)
+        return f"offer {self.named(max(taken, key=lambda p: self.worth(1 - seat, p)))} ."
 
     def demonstrate(self, position: BargainState, rng: Random) -> str:
         """Offers anything that is good for itself, asks, and takes what is not too bad."""

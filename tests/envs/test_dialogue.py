@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.baselines import SCRIPTS
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import EndReason
@@ -426,3 +427,10 @@ def test_the_language_of_a_game_is_told_and_of_a_natural_partner_not():
             assert "small language game" not in start(options, text="full", two_sided=True)[0].system_for(
                 "agent"
             )
+
+
+def test_of_two_who_bargain_a_rival_gives_nothing_away_and_comes_down_to_the_fair_deal():
+    for task in suite_tasks(get_suite("dialogue/bargain-two"), Split.TEST, 12):
+        assert walk(DialogueEnv(), task, "gold", others=SCRIPTS["rival"]).success
+        taken = walk(DialogueEnv(), task, "yes", play=lambda now: "accept .", others=SCRIPTS["rival"])
+        assert not taken.success  # its first offer is its own best

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, clauses
 from turnwise.envs.toolworld.speech.values import Named, named
+from turnwise.envs.toolworld.speech.ways import Ways
 from turnwise.envs.toolworld.speech.words import Concept, mentions, speaks_of, stems
 
 LONGEST = 4000
@@ -36,13 +37,13 @@ _SEES = re.compile(
 _UNTIL = re.compile(
     r"\b(?:until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
-_FINAL = re.compile(
+_FINAL = Ways(
     r"^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
     r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
     r"nothing (?:more )?(?:i|we) can do|no way|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
     r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
 )
-_DONE = re.compile(
+_DONE = Ways(
     r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
     r"\bsuccessfully\b|\b(?:went|gone) through\b|\b(?:i|we) have (?:now |just |also |successfully |gone ahead and |already )*(?!verified|found|checked|looked|located|reviewed|identified|received|noted|pulled|seen|read|confirmed|opened|searched|looked)\w+(?:ed|en|t|de|ut|one)\b|"
     r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"
@@ -116,6 +117,11 @@ class Lexicon:
     actions: Mapping[str, Concept] = field(default_factory=dict[str, Concept])
     deeds: tuple[SpokenDeed, ...] = ()
     patterns: Mapping[str, str] = field(default_factory=dict[str, str])  # kinds of values, see values.named
+
+    @functools.cached_property
+    def asked(self) -> Mapping[str, str]:
+        """How each slot is asked for, with ``|`` between the ways."""
+        return {slot: "|".join(words) for slot, words in self.slots.items()}
 
 
 class Proposal(NamedTuple):
@@ -237,7 +243,7 @@ def _asked(lexicon: Lexicon, clause: SentencePart) -> tuple[str, ...]:
     """The slots that a clause asks for."""
     if clause.mood in (Mood.STATEMENT, Mood.OFFER, Mood.CONFIRM) and not _elliptical(clause):
         return ()
-    slots = [slot for slot, words in lexicon.slots.items() if _says(words, clause.stems)]
+    slots = [slot for slot, words in lexicon.asked.items() if mentions(words, clause.stems)]
     if slots and (_GIVE.search(clause.text) or clause.asked):
         return tuple(slots)
     return lexicon.identity if lexicon.identity and _ABOUT_ME.search(clause.text) else ()
@@ -255,10 +261,6 @@ def _elliptical(clause: SentencePart) -> bool:
     ):
         return False
     return len(clause.stems.split()) <= 6
-
-
-def _says(words: tuple[str, ...], stemmed: str) -> bool:
-    return mentions("|".join(words), stemmed)
 
 
 def _on_device(
@@ -344,7 +346,7 @@ def _sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
 def _reports(clause: SentencePart) -> bool:
     if _CHECKED.search(clause.text):
         return False
-    return _DONE.search(clause.text) is not None and not (
+    return _DONE.search(clause.text) and not (
         _FUTURE.search(clause.text) and clause.mood is not Mood.STATEMENT
     )
 

@@ -30,6 +30,9 @@ _FREE = re.compile(
     r"(?:you )?nothing|without (?:any )?(?:extra )?(?:charge|cost|fee)s?|will not (?:be charged|cost)|nothing to pay|"
     r"no price difference)"
 )
+_UNITS = ("dollar", "usd", "buck", "cent")
+_FREE_SIGNS = ("free", "cost", "charge", "fee", "nothing", "no price")
+_COUNTED = re.compile(r"ty\b|teen\b|\bten\b|leven\b|welve\b", re.IGNORECASE)
 TOO_MUCH = 300_000
 """Cents that no customer agrees to pay."""
 
@@ -88,6 +91,8 @@ def clash(stated: frozenset[Value], meant: frozenset[Value], *, whole: bool = Fa
 
 def _days(text: str) -> set[str]:
     """Days that are told without a year, as MM-DD."""
+    if not any(month in text.lower() for month in _MONTHS):
+        return set()
     found = {(month, day) for month, day in _MONTH_DAY.findall(text)} | {
         (month, day) for day, month in _DAY_MONTH.findall(text)
     }
@@ -103,12 +108,15 @@ def _mask(code: str) -> str:
 
 
 def _money(text: str, plain: str) -> set[int]:
-    found = {int(value) for value in (*amounts(text), *amounts(plain))}
-    for number, scale, unit, cents, more in _SPOKEN.findall(plain):
+    found = {int(value) for value in amounts(text)}
+    if _COUNTED.search(text):  # prices of two numbers have become figures
+        found |= {int(value) for value in amounts(plain)}
+    units = any(unit in plain for unit in _UNITS)
+    for number, scale, unit, cents, more in _SPOKEN.findall(plain) if units else ():
         value = float(number.replace(",", "")) * {"million": 1e6, "thousand": 1e3, "k": 1e3}.get(scale, 1)
         found.add(round(value if unit.startswith("cent") else 100 * value) + int(cents or more or 0))
     if re.search(r"\bmillion dollars\b", plain):
         found.add(100_000_000)
-    if _FREE.search(plain):
+    if any(sign in plain for sign in _FREE_SIGNS) and _FREE.search(plain):
         found.add(0)
     return found

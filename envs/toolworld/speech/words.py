@@ -48,6 +48,8 @@ _TYPOS = {
     "cancelation": "cancellation",
     "reservaton": "reservation",
 }
+_NUMBER_SIGNS = tuple(sorted({word[:4] for word in (*_UNITS, *_SCALES)}))
+"""How the words of numbers begin: where none of them stands, there is nothing to count."""
 _TYPO = re.compile(rf"\b(?:{'|'.join(_TYPOS)})\b")
 _RULES = tuple((sign, re.compile(pattern), new) for sign, pattern, new in _CONTRACTIONS)
 _TOKEN = re.compile(r"[a-z0-9]+(?:['@._+-][a-z0-9]+)*")
@@ -74,7 +76,9 @@ def normal(text: str) -> str:
     for sign, pattern, new in _RULES:
         if sign in text:
             text = pattern.sub(new, text)
-    return _NUMBER.sub(_counted, _TYPO.sub(lambda m: _TYPOS[m[0]], text))
+    if any(typo in text for typo in _TYPOS):
+        text = _TYPO.sub(lambda m: _TYPOS[m[0]], text)
+    return _NUMBER.sub(_counted, text) if any(sign in text for sign in _NUMBER_SIGNS) else text
 
 
 def _counted(found: re.Match[str]) -> str:
@@ -142,8 +146,21 @@ def _pattern(words: str, gap: int) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S)(?:{'|'.join(sorted(alternatives, key=len, reverse=True))})(?!\S)")
 
 
+@functools.cache
+def _firsts(words: str) -> frozenset[str]:
+    """The stems with which the phrases begin."""
+    return frozenset(said[0] for way in words.split("|") if (said := stems(normal(way)).split()))
+
+
+@functools.lru_cache(maxsize=16384)
+def _parts(stemmed: str) -> frozenset[str]:
+    return frozenset(stemmed.split())
+
+
 def mentions(words: str, stemmed: str) -> bool:
     """Whether one of the ``words`` (phrases with ``|`` between them) occurs."""
+    if _firsts(words).isdisjoint(_parts(stemmed)):  # a look at the words is cheaper than a search
+        return False
     return _pattern(words, 0).search(stemmed) is not None
 
 
@@ -156,6 +173,8 @@ def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None
     >>> speaks_of(cut, stems("shall i cancel it"))
     Match(named=False, place=7)
     """
+    if _firsts(concept.verbs).isdisjoint(_parts(stemmed)):
+        return None
     found = _pattern(concept.verbs, 4).search(stemmed)
     if found is None:
         return None
