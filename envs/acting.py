@@ -87,8 +87,9 @@ def calls_or_words(action: Message, tools: Sequence[Tool], most: int) -> Written
 
 @functools.lru_cache(maxsize=512)
 def _called(names: tuple[str, ...]) -> re.Pattern[str]:
-    """A known name followed by a bracket."""
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\s*[(\[{{]")
+    """A known name with a bracket: at once, or on a line of their own ("I will renew (loan 1)" is words)."""
+    known = f"(?:{'|'.join(map(re.escape, names))})"
+    return re.compile(rf"\b{known}[(\[{{]|^\s*{known}\s+[(\[{{].*[)\]}}]\s*$", re.MULTILINE)
 
 
 def check_number(made: int, most: int) -> None:

@@ -6,12 +6,13 @@ import json
 
 import pytest
 
+from turnwise.envs.acting import calls_or_words
 from turnwise.envs.core import EndReason
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import env_class, make, suite_task, suites
 from turnwise.tasks.core import Split
-from turnwise.tools.core import ToolCall
+from turnwise.tools.core import ToolCall, ToolError, tool
 from turnwise.tools.notations import read_written
 
 FAMILIES = sorted(
@@ -126,3 +127,27 @@ def test_words_to_somebody_stay_words_and_a_call_that_cannot_be_read_does_not(na
         step = after(env, start, Message("assistant", text))
         assert step.info["bad_action"], text
         assert "cannot be read" in str(step.observation), (text, str(step.observation))
+
+
+def renew(loan: str) -> str:
+    """Renew a loan."""
+    return loan
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I will renew (loan L1). Shall I proceed?", True),
+        ("renew(loan=L1", False),
+        ("renew (loan: L1", True),
+        ("renew (loan L1)", False),
+        ("Sure: renew[L1] it is", False),
+    ],
+)
+def test_a_name_in_a_sentence_is_no_call(text: str, words: bool) -> None:
+    tools = [tool(renew)]
+    if words:
+        assert not calls_or_words(Message("assistant", text), tools, 4).calls
+    else:
+        with pytest.raises(ToolError, match="looks like a call"):
+            calls_or_words(Message("assistant", text), tools, 4)

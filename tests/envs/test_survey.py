@@ -46,7 +46,7 @@ class Leaky(AgentEnv[int]):
 
     @classmethod
     def generate(cls, rng, split, **knobs):
-        return Task("leaky/Leaky-v0", "Go.", {"n": rng.randrange(4)})
+        return Task("turnwise-test/Sharing-of-tasks-v0", "Go.", {"n": rng.randrange(4)})
 
     def initial(self, task):
         return task.options["n"], "Go."
@@ -62,8 +62,8 @@ class Leaky(AgentEnv[int]):
 
 
 def test_a_survey_sees_what_is_wrong():
-    register("leaky/Leaky-v0", f"{__name__}:Leaky", "Leaks.")
-    register_suite(Suite("leaky/some", "leaky/Leaky-v0", "Four tasks in all."))
+    register("turnwise-test/Sharing-of-tasks-v0", f"{__name__}:Leaky", "Leaks.")
+    register_suite(Suite("leaky/some", "turnwise-test/Sharing-of-tasks-v0", "Four tasks in all."))
     found = survey(suites_of(["leaky"])[0], gold=30, baselines=9, tasks=30)
     assert (found.worst, found.different, found.shared) == (0.0, 4, 8)
     assert 0 < found.gold < 1

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_strategies import CHANCES_SA, ProcessEnv, Tabular, steps
+from process_worlds import CHANCES_SA, ProcessEnv, Tabular, steps
 
 from turnwise.agents.rollout import Request
 from turnwise.envs.core import EndReason, Transition

@@ -105,7 +105,7 @@ def test_an_unknown_schedule_names_the_nearest() -> None:
         ({"loss": ["clip", "distill"], "teacher": "told"}, r"teacher\.top is 0, and a loss asks"),
         ({"guide": ["prefix", "prefix"]}, "guide 'prefix' is named twice"),
         ({"guide": ["prefix"], "rollout": {"strategy": "tree"}, "credit": "tree"}, "plays whole episodes"),
-        ({"source": [{"name": "demonstrations", "loss": ["disco"]}]}, "'disco' is of whole minibatches"),
+        ({"guide": [{"name": "prefix", "loss": ["disco"]}]}, "'disco' is of whole minibatches"),
         ({"source": [{"name": "demonstrations", "correction": "tos"}]}, "Did you mean 'tis'"),
         ({"source": ["demonstration"]}, "Did you mean 'demonstrations'"),
         ({"source": ["stored"]}, "source 'stored' has no path"),

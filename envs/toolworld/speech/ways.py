@@ -11,7 +11,7 @@ import re
 import re2
 
 
-class Ways:
+class Wordings:
     """A pattern of many alternatives in lower case, in texts in lower case."""
 
     def __init__(self, *ways: str) -> None:
@@ -33,8 +33,8 @@ class Ways:
 def alternatives(pattern: str) -> list[str]:
     """The parts of a pattern between the bars that stand in no group.
 
-    >>> alternatives(r"a(?:b|c)|[|]\\\\||d")
-    ['a(?:b|c)', '[|]\\\\\\\\|', 'd']
+    >>> alternatives("a(?:b|c)|[|]e|d")
+    ['a(?:b|c)', '[|]e', 'd']
     """
     found, depth, begin, listed, place = list[str](), 0, 0, False, 0
     while place < len(pattern):
