@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import distilled  # noqa: F401  (they register themselves)
+import contexts  # noqa: F401  (they register themselves)
+import distilled  # noqa: F401
 import drawn  # noqa: F401
 import helped  # noqa: F401
 import imitation  # noqa: F401
@@ -21,6 +22,7 @@ import played  # noqa: F401
 import pytest
 import ratios  # noqa: F401
 import schedules  # noqa: F401
+import scored  # noqa: F401
 import shapes  # noqa: F401
 import single_tokens  # noqa: F401
 import single_turns  # noqa: F401
