@@ -7,7 +7,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from turnwise.envs.toolworld.speech.ways import Wordings
+from turnwise.envs.toolworld.speech.ways import Alternation
 from turnwise.envs.toolworld.speech.words import normal, stems
 
 
@@ -53,7 +53,7 @@ _PREFIX = re.compile(
     r"(?:help|assist)(?: you)?(?: (?:with|out|today)[^,.!?]*)?|i (?:can|will|would)(?: certainly| definitely| gladly)? "
     r"(?:help|assist)(?: you)?(?: (?:with|out)[^,.!?]*)?|as (?:requested|you (?:asked|wished|requested)))(?=[\s,.!:]|$)[\s,.!:]*"
 )
-_CLOSING = Wordings(
+_CLOSING = Alternation(
     r"\b(?:any|some)thing (?:else|more|further)\b(?! (?:is|was) (?:the matter|wrong|amiss))", r"\belse (?:i|we|you|that)\b", r"\b(?:further|other|more) (?:help|assistance|questions|requests|"
     r"concerns|issues)\b", r"\bhow (?:can|may|could|else can) (?:i|we) (?:help|assist|serve)\b", r"\bwhat (?:can|may) (?:i|we) do for you\b",
     r"\bhelp(?:ing)? you (?:with )?(?:today|now|next)\b", r"\bwhat (?:brings you|else)\b",
@@ -63,7 +63,7 @@ _LOOKING = (
     r"(?:check|look|see|pull|review|find|verify|access|get|dig|investigate|search|retrieve|examine|go over|go through|read|open|bring|"
     r"take a|consult|double-?check|inspect|have a|load|fetch|confirm|think|start by|begin by|work on|locate|figure|gather|ask)"
 )
-_HOLD = Wordings(
+_HOLD = Alternation(
     r"\b(?:one|a|just a|another|few|couple of?) (?:moment|minute|second|sec|bit|while|instant)s?\b(?!.*\b(?:ago|for you to)\b)",
     r"\bhold on\b", r"\bbear with\b", r"\bplease wait\b", r"\bhang on\b", r"\bstand by\b", r"\bbe right back\b", r"\bright with you\b",
     rf"\blet (?:me|us)(?: (?:just|quickly|first|now|also|please|go ahead and|see if i can))* {_LOOKING}\b",
@@ -79,7 +79,7 @@ _HOLD = Wordings(
     r"\bgive (?:me|us) (?:just |about )?(?:a|one|half a|\d+) (?!call|ring|hint|reason|number|name|date|yes|clear|copy|list)\w+\b", r"^(?:i am|we are) on it\b", r"\b(?:one|a|half a|two ticks?|2) (?:tick|ticks|jiffy|mo)\b",
     r"\btake your time\b", r"\b(?:hold|stay on|keep) the line\b", r"\b(?:little|bit) (?:longer|more time)\b", r"\bin the meantime\b(?!\?)",
 )  # fmt: skip
-_COURTESY = Wordings(
+_COURTESY = Alternation(
     rf"^{_SORRY}\b", r"^(?:to hear|about|for) (?:that|this|it|the|your|any)\b", r"^(?:that|this) (?:must|sounds|has to|is) (?:be |really |very |so |quite )*"
     r"(?:frustrating|annoying|upsetting|awful|terrible|difficult|stressful|great|good|perfect|fine|helpful|disappointing|inconvenient|unpleasant)\b",
     r"^(?:i |we )?(?:completely |fully |totally |can |certainly |do )*(?:understand|appreciate|realize|know|hear|get|imagine)\b(?! that you (?:want|would))",
@@ -89,14 +89,14 @@ _COURTESY = Wordings(
     r"^no (?:problem|rush|hurry|pressure|trouble|bother|stress|worries|need to (?:rush|hurry|apologi[sz]e))\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b",
     r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
 )  # fmt: skip
-_NOT_YET = Wordings(
+_NOT_YET = Alternation(
     r"^(?:please |kindly |just |for now |at this point |until then )*(?:do not|never|avoid|refrain from|no need to|leave|keep|wait|hold off|skip|stop)\b",
     r"\b(?:no need|not necessary|not needed|unnecessary) (?:to|for)\b", r"\byou (?:do not|should not|must not|need not|shall not|can not yet|better not|will not)"
     r"(?: (?:need|have))?(?: to)?\b(?!.*\b(?:eligible|refund|be able|qualif|owe))", r"^(?:i would|i) (?:rather )?(?:ask you |prefer(?: that)? you |advise (?:you )?|recommend )?not\b",
     r"\bwithout (?:restarting|turning|resetting|touching|removing|changing|paying)\b", r"\bhold off\b", r"(?<!\bi do )(?<!\bwe do )(?<!\bi can )(?<!\bwe can )\bnot (?:to )?(?:restart|turn|reset|touch|remove|switch|pay|take)\b",
     r"\brather than\b.*\byou\b", r"\bleave .{0,40}\bas (?:it|they|is)\b", r"\bwait for my\b",
 )  # fmt: skip
-_CONFIRM = Wordings(
+_CONFIRM = Alternation(
     r"\b(?:shall|should|may|can|could|might) (?:i|we) (?:now |then |just |please )?(?:go ahead|proceed|continue|do (?:that|this|so|it)|make (?:that|this|the|these) changes?|start|"
     r"carry on|move forward|take care of (?:that|this|it))\b", r"^(?:shall|should|may) (?:i|we)\??$", r"\b(?:like|want|wish|prefer) (?:for )?(?:me|us) to (?:proceed|go ahead|continue|do (?:that|this|so|it)|move forward)\b",
     r"\b(?:is|are|would|will|was) (?:that|this|it|these|those|everything|all of (?:that|this)|the above|my understanding|what i \w+) (?:all )?(?:be )?(?:okay|fine|alright|all right|correct|right|acceptable|good|suitable|agreeable|what you)\b",
@@ -114,14 +114,14 @@ _CONFIRM = Wordings(
     r"\ball right with you\b", r"\b(?:would|does|do|will) .{0,30}(?:make up for|sound|suit|help)\b.*\?", r"\bhow (?:does|would|about) .*\bsound\b", r"\bokay (?:if|to)\b", r"\bready for me to\b", r"\bis that a yes\b|\bwas that a yes\b|\bdeal\?$",
     r"\bdo you (?:really|still) want\b", r"\byay or nay\b", r"\bwould you (?:agree|accept)\b", r"\bshall i\?$|\bmay i\?$", r"\bwould that (?:be|work|suit|do)\b", r"\bif (?:you agree|that is okay|that works|you are (?:okay|fine|happy))\b", r"\bhow does that sound\b", r"\bwhat do you (?:say|think)\b", r"\bsound good\b", r"\bready to (?:proceed|go ahead)\b",
 )  # fmt: skip
-_SHARE = Wordings(
+_SHARE = Alternation(
     r"\b(?:may|can|could|might) (?:i|we) (?:please |kindly |just |also )?(?:have|get|ask|see|take|know|note|bother|trouble|trouble you|grab|collect|obtain|request|jot|write down)\b", r"\b(?:i|we) (?:will |would |just |also |still |first |only |do |be |am |are )*(?:need|needing|require|requiring|want|like to (?:know|have|ask))\b",
     r"\b(?:please|kindly)\b", r"\b(?:tell|give|send|share|show|provide|state|spell|read|enter|supply|remind)\b(?!ing).* ?(?:me|us|with|your|the)\b", r"^(?:provide|share|state|give|tell|send|spell|supply|enter)\b",
     r"\b(?:can|could|would|will|might) you\b", r"\blet me (?:know|have)\b", r"^(?!no\b).*\b(?:is|are) (?:needed|required|necessary|missing)\b", r"\bi am (?:missing|looking for|going to need)\b", r"\b(?:would|do) you mind\b",
     r"\bverify (?:your|who)\b", r"\bif you (?:would|could|can|do not mind|please)\b", r"\b(?:will|would) (?:do|suffice)\b|\bis enough\b", r"\bi must (?:ask|have|know)\b", r"\b(?:i|we) (?:have to|must|need to|should) (?:ask|know|verify|confirm|identify|authenticate)\b", r"\byou (?:could|can) (?:give|tell|share|provide)\b",
     r"\bfor (?:security|verification|identification)\b", r"\b(?:i|we) can (?:look (?:you|it|that|this)(?: \w+)? up|find|locate|identify|verify|pull)\b.*\b(?:by|with|using|through|via|either|ways?|from)\b",
 )  # fmt: skip
-_TELL_TO = Wordings(
+_TELL_TO = Alternation(
     r"^(?:please|kindly|go(?!-)|try|turn|switch|disable|enable|set|reset|reseat|insert|take|remove|restart|reboot|run|pay|accept|look|check|make sure|open|"
     r"toggle|put|deactivate|activate|swipe|tap|navigate|power|pull|eject|now|then|first|start|settle|complete|perform|clear|have a|let us|use|retry|reinsert|re-?seat|"
     r"download|update|install|connect|disconnect|forget|select|choose|change|wait|be so|give)\b(?! (?:you|we|i)\b)",
@@ -130,7 +130,7 @@ _TELL_TO = Wordings(
     r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^mind \w+ing\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
     r"\bwhy do not you\b|\bwhy not\b", r"(?:^|, )see (?:if|whether)\b",
 )  # fmt: skip
-_OFFER = Wordings(
+_OFFER = Alternation(
     r"\b(?:shall|should|may|can|could|might|must) (?:i|we)\b", r"\b(?:i|we) (?:just |also |now |then |gladly |certainly )*(?:will|would|can|could|shall|am going to|are going to|am about to|am able to|are able to|plan to|propose|suggest|recommend|"
     r"intend to|am ready to|want to|would like to|may|might|am happy to|should be able)\b(?! not)", r"\blet me\b", r"\b(?:like|want|wish|prefer|need) (?:me|us) to\b", r"\bhow about (?:i|we|if)\b", r"\bwhat if i\b", r"\bwill be\b|\bwould be\b|\bcan be\b|\bis going to be\b|\bto be\b",
     r"\b(?:this|that|it|the \w+) (?:will|would)\b", r"\byou (?:want|would like|wish|asked|are asking)\b", r"\bwith your (?:okay|permission|approval|consent|confirmation|go-ahead)\b", r"\bmy (?:proposal|plan|suggestion)\b", r"\bplanned (?:change|action)\b", r"\b(?:ready|able|happy|going) to\b",
@@ -139,7 +139,7 @@ _OFFER = Wordings(
 _QUESTION = re.compile(
     r"^(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|have|has|had|can|could|would|will|should|shall|may|any|am)\b"
 )
-_NEGATED = Wordings(
+_NEGATED = Alternation(
     r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
     r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
     r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",

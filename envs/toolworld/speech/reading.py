@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, clauses
 from turnwise.envs.toolworld.speech.values import Named, named
-from turnwise.envs.toolworld.speech.ways import Wordings
+from turnwise.envs.toolworld.speech.ways import Alternation
 from turnwise.envs.toolworld.speech.words import Concept, mentions, speaks_of, stems
 
 LONGEST = 4000
@@ -37,13 +37,13 @@ _SEES = re.compile(
 _UNTIL = re.compile(
     r"\b(?:until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
-_FINAL = Wordings(
+_FINAL = Alternation(
     r"^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
     r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
     r"nothing (?:more )?(?:i|we) can do|no way|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
     r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
 )
-_DONE = Wordings(
+_DONE = Alternation(
     r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
     r"\bsuccessfully\b|\b(?:went|gone) through\b|\b(?:i|we) have (?:now |just |also |successfully |gone ahead and |already )*(?!verified|found|checked|looked|located|reviewed|identified|received|noted|pulled|seen|read|confirmed|opened|searched|looked)\w+(?:ed|en|t|de|ut|one)\b|"
     r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"

@@ -11,7 +11,7 @@ import re
 import re2
 
 
-class Wordings:
+class Alternation:
     """A pattern of many alternatives in lower case, in texts in lower case."""
 
     def __init__(self, *ways: str) -> None:
