@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import contexts  # noqa: F401  (they register themselves)
+import bounds  # noqa: F401  (they register themselves)
+import contexts  # noqa: F401
 import distilled  # noqa: F401
 import drawn  # noqa: F401
 import helped  # noqa: F401

@@ -1,0 +1,55 @@
+"""What parts must refuse, and numbers of any size, beside formulas that stand in other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import losses  # noqa: F401  (the formulas register themselves)
+import shapes  # noqa: F401
+import torch
+from law import LAWS
+from plain import REFERENCES, Law, refuses
+
+from turnwise.trainers.kit.toy_batches import turn_batch
+
+Part = Callable[..., Any]
+
+
+def _shape(part: Part, wrong: Mapping[str, Any]) -> None:
+    signals = {"token_teacher_logp": [[-1.0, -1.2]], "token_logp": [[-1.1, -1.1]]}
+    batch = turn_batch([[1]], tokens=[[[7, 8]]], token_signals=signals)
+    refuses(lambda: part(torch.tensor([[1.0]]), batch, **wrong))
+
+
+def refusing(kind: str, wrongs: Sequence[Mapping[str, Any]]) -> Law:
+    """The law of the kind, and that it refuses each of these options."""
+
+    def law(name: str, part: Part, formula: Part) -> None:
+        LAWS[kind](name, part, formula)
+        for wrong in wrongs:
+            _shape(part, wrong)
+
+    return law
+
+
+def ranked_law(name: str, part: Part, formula: Part) -> None:
+    """Also where the power of a return is beyond what a number of 64 bits can be."""
+    LAWS["filter"](name, part, formula)
+    refuses(lambda: part(turn_batch([[1.0]]), torch.zeros(1, 1), power=0.0))
+    refuses(lambda: part(turn_batch([[1.0]]), torch.zeros(1, 1), power=-0.5))
+    for scale in (1.0, -1.0, 1e-6):
+        batch = turn_batch([[scale], [1000 * scale], [2000 * scale]])
+        assert part(batch, torch.zeros(3, 1), keep="power", power=400.0).tolist() == [0.0, 0.0, 3.0]
+
+
+_LAWS: dict[tuple[str, str], Law] = {
+    ("shape", "clamp"): refusing("shape", [{"limit": 0.0}, {"limit": -0.5}, {"asymmetric": -0.5}]),
+    ("shape", "step_opsd"): refusing(
+        "shape",
+        [{"clip": 0.0}, {"clip": -0.5}, {"clip": 1.0}, {"clip": 1.5}, {"mix": -0.5}, {"mix": 1.5}],
+    ),
+    ("filter", "ranked"): ranked_law,
+}
+for _part, _law in _LAWS.items():
+    REFERENCES[_part] = REFERENCES[_part]._replace(law=_law)
