@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isclose
 from typing import Any
 
 import losses  # noqa: F401  (the formulas register themselves)
+import pairs  # noqa: F401
 import shapes  # noqa: F401
 import torch
 from law import LAWS
 from plain import REFERENCES, Law, refuses
 
-from turnwise.trainers.kit.toy_batches import turn_batch
+from turnwise.trainers.kit.toy_batches import turn_batch, whole_batch
 
 Part = Callable[..., Any]
 
@@ -43,6 +45,15 @@ def ranked_law(name: str, part: Part, formula: Part) -> None:
         assert part(batch, torch.zeros(3, 1), keep="power", power=400.0).tolist() == [0.0, 0.0, 3.0]
 
 
+def nft_law(name: str, part: Part, formula: Part) -> None:
+    """Also where a token has become far likelier: up to e^10 times, by hand, for the one success of a group of four."""
+    LAWS["loss"](name, part, formula)
+    for gap, counted in ((9.5, 9.5), (10.5, 10.0)):
+        logp = [[gap if i == 0 else 0.0] for i in range(4)]
+        batch = whole_batch(logp, old_logp=[[0]] * 4, success=[1, 0, 0, 0])
+        assert isclose(4 * part(batch, by="none").loss.item(), -counted, rel_tol=1e-6)
+
+
 _LAWS: dict[tuple[str, str], Law] = {
     ("shape", "clamp"): refusing("shape", [{"limit": 0.0}, {"limit": -0.5}, {"asymmetric": -0.5}]),
     ("shape", "step_opsd"): refusing(
@@ -50,6 +61,7 @@ _LAWS: dict[tuple[str, str], Law] = {
         [{"clip": 0.0}, {"clip": -0.5}, {"clip": 1.0}, {"clip": 1.5}, {"mix": -0.5}, {"mix": 1.5}],
     ),
     ("filter", "ranked"): ranked_law,
+    ("loss", "nft"): nft_law,
 }
 for _part, _law in _LAWS.items():
     REFERENCES[_part] = REFERENCES[_part]._replace(law=_law)
