@@ -151,6 +151,8 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "token_entropy": signals["entropy"],
         "token_implicit": signals["implicit"],
         "token_planning": alive_BK * (game.state_BK == 0),
+        "token_logp": signals["logp"],
+        "token_teacher_logp": signals["logp"] + signals["implicit"],
     }
     turn_BK = torch.tensor([0, 1]).where(game.mask_BK, -1)
     view = TokenView(game.action_BK, game.mask_BK, turn_BK, torch.arange(len(group_B)), named)
@@ -196,8 +198,11 @@ def rule(credit: str) -> Callable[[TurnBatch], Any]:
 
 
 def pairs() -> Iterator[Any]:
-    """Every rule and every loss of tokens in some pair; all pairs in `make test-full`."""
-    losses = [c.name for c in components("loss") if not c.whole and "teacher_top" not in c.needs]
+    """Every rule and every policy gradient of tokens (and what joins one) in some pair; all pairs in `make test-full`.
+
+    What is for tokens that others chose, or weighs them by their own advantage, need not learn from the policy's own.
+    """
+    losses = [c.name for c in components("loss") if not c.whole and (c.slope == "-A" or c.name in EXTRA)]
     for number, credit in enumerate(CREDITS):
         for place, loss in enumerate(losses):
             later = [] if place == number % len(losses) else [pytest.mark.full]
