@@ -39,6 +39,7 @@ class FunctionCallEnv(AgentEnv[FunctionCallState]):
 
     system = render.SYSTEM
     blocking: ClassVar[bool] = False
+    copies: ClassVar[str] = "the request names the arguments"
     max_trivial_score: ClassVar[float] = 0.05
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"single": {}, "multi": {"rounds": [4, 4]}}
 

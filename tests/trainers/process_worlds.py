@@ -9,7 +9,7 @@ from random import Random
 from turnwise.agents.core import Episode, History, Reply
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import register
+from turnwise.envs.registry import env_entries, register
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.trainers.lab.exact import Process
 from turnwise.trainers.lab.processes import PROCESSES, lopsided
@@ -37,7 +37,10 @@ class ProcessEnv(AgentEnv[tuple[int, int]]):
         return Transition((found.state or 0, state[1] - 1), str(found.state), {"outcome": found.reward}, end)
 
 
-register(ENV, f"{__name__}:ProcessEnv", about="decision processes, for tests")
+def register_processes() -> None:
+    """Make the environment known; again is nothing."""
+    if ENV not in {entry.name for entry in env_entries()}:
+        register(ENV, "process_worlds:ProcessEnv", about="decision processes, for tests")
 
 
 NAMED = {process.name: process for process in PROCESSES}

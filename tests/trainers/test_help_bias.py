@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from process_worlds import CHANCES_SA, ProcessEnv, Tabular, steps
+from process_worlds import CHANCES_SA, ProcessEnv, Tabular, register_processes, steps
 
 from turnwise.agents.rollout import Request
 from turnwise.envs.core import EndReason, Transition
@@ -31,6 +31,8 @@ from turnwise.trainers.learn.collate import collate
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.strategy.chain import chain
 from turnwise.trainers.strategy.runner import RolloutRunner
+
+register_processes()
 
 EXACT = 1e-6
 SIZE = 2

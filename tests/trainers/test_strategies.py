@@ -11,7 +11,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from process_worlds import Tabular, steps, task_of
+from process_worlds import Tabular, register_processes, steps, task_of
 
 from turnwise.agents.core import History, Outcome, Reply
 from turnwise.agents.rollout import Request
@@ -29,6 +29,8 @@ from turnwise.trainers.strategy.chain import chain
 from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups, try_out
 from turnwise.trainers.strategy.tree import tree
 from turnwise.trainers.strategy.vine import vine
+
+register_processes()
 
 
 def grow(strategy, process: Process, groups: int, size: int, **options):
