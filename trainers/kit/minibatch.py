@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from turnwise.errors import RecipeError
-from turnwise.trainers.core import WholeBatch
+from turnwise.trainers.core import TokenBatch, WholeBatch
 from turnwise.trainers.kit.tokens import bounded
 
 
@@ -54,7 +54,7 @@ def mean_over_pairs(batch: WholeBatch, loss_P: Iterator[Tensor]) -> Tensor:
     return total / max(1, groups)
 
 
-def against_reference(batch: WholeBatch, loss: str) -> Tensor:
+def against_reference(batch: TokenBatch | WholeBatch, loss: str) -> Tensor:
     """log π − log π_ref, clamped to ±20 and 0 off the mask, (R, T).
 
     Raises:

@@ -4,7 +4,7 @@ import torch
 
 from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.kit.tokens import log_ratio, token_mean
+from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
 
 
 @component("loss", "clip", slope="-A", paper="1707.06347")
@@ -39,7 +39,7 @@ def clip(batch: TokenBatch, *, low: float = 0.2, high: float = 0.2, dual: float 
     metrics = {
         "clip_low": token_mean(held_RT & (ratio_RT < 1), mask_RT),
         "clip_high": token_mean(held_RT & (ratio_RT > 1), mask_RT),
-        "kl_old": token_mean(ratio_RT - 1 - log_ratio_RT, mask_RT),
+        "kl_old": k3_of_old(log_ratio_RT, mask_RT),
     }
     if dual is not None:
         bound_RT = -dual * advantage_RT

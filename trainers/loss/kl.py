@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.kit.tokens import bounded, token_mean
+from turnwise.trainers.kit.minibatch import against_reference
+from turnwise.trainers.kit.tokens import token_mean
 
 CAP = 10.0  # of one token's estimate, as in verl
 
@@ -30,13 +30,7 @@ def kl(batch: TokenBatch, *, estimator: Literal["k1", "k2", "k3"] = "k3") -> Tok
     >>> [rounded(kl(batch, estimator=k).loss_RT) for k in ("k1", "k2", "k3")]
     [[[-0.223144]], [[0.024897]], [[0.026856]]]
     """
-    if batch.reference_logp_RT is None:
-        raise RecipeError(
-            "The loss 'kl' needs a reference model.",
-            "Train by a recipe, whose trainer loads one, or give the batch reference_logp_RT.",
-        )
-    mask_RT = batch.mask_RT
-    x_RT = bounded(batch.logp_RT - batch.reference_logp_RT, mask_RT)
+    mask_RT, x_RT = batch.mask_RT, against_reference(batch, "kl")
     k3_RT = ((-x_RT).exp() + x_RT - 1).clamp(max=CAP)
     half_square_RT = (x_RT**2 / 2).clamp(max=CAP)
     if estimator == "k1":

@@ -4,7 +4,7 @@ import torch
 
 from turnwise.registry import component
 from turnwise.trainers.core import WholeBatch, WholeLoss
-from turnwise.trainers.kit.tokens import log_ratio, token_mean
+from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
 
 
 @component("loss", "kl_cov", paper="2505.22617", whole=True, slope="-A")
@@ -38,6 +38,6 @@ def kl_cov(batch: WholeBatch, *, share: float = 0.002, coefficient: float = 1.0)
     loss_RT = -ratio_RT * batch.advantage_RT + coefficient * log_ratio_RT.abs() * held_RT
     metrics = {
         "cov_held": token_mean(held_RT, mask_RT),
-        "kl_old": token_mean(ratio_RT - 1 - log_ratio_RT, mask_RT),
+        "kl_old": k3_of_old(log_ratio_RT, mask_RT),
     }
     return WholeLoss((batch.weight_RT * loss_RT * mask_RT).sum(), metrics)

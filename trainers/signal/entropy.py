@@ -37,9 +37,13 @@ def entropy(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -
 
 def mean_of_turns(x_RT: Tensor, turn_RT: Tensor, trajectory_R: Tensor, shape: tuple[int, int]) -> Tensor:
     """The mean over the sampled tokens of each turn, 0 where it has none, (B, K)."""
+    count_BK = sum_of_turns(torch.ones_like(x_RT), turn_RT, trajectory_R, shape)
+    return sum_of_turns(x_RT, turn_RT, trajectory_R, shape) / count_BK.clamp(min=1)
+
+
+def sum_of_turns(x_RT: Tensor, turn_RT: Tensor, trajectory_R: Tensor, shape: tuple[int, int]) -> Tensor:
+    """The sum over the sampled tokens of each turn, 0 where it has none, (B, K)."""
     B, K = shape
     inside_RT = turn_RT >= 0
     turn_N = (trajectory_R[:, None] * K + turn_RT)[inside_RT]
-    total = x_RT.new_zeros(B * K).index_add_(0, turn_N, x_RT[inside_RT])
-    count = x_RT.new_zeros(B * K).index_add_(0, turn_N, x_RT.new_ones(len(turn_N)))
-    return (total / count.clamp(min=1)).view(B, K)
+    return x_RT.new_zeros(B * K).index_add_(0, turn_N, x_RT[inside_RT]).view(B, K)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.passes import PassPart
 from turnwise.trainers.signal.core import Measured, Reading, SignalContext
+from turnwise.trainers.signal.entropy import sum_of_turns
 
 
 @component(
@@ -44,11 +44,3 @@ def reference_kl(see: SignalContext, batch: TrainingBatch, groups: Sequence[Grou
         return Measured({"reference_kl": turn_BK}, {"token_reference_kl": gap_RT})
 
     return Reading(read, done)
-
-
-def sum_of_turns(x_RT: Tensor, turn_RT: Tensor, trajectory_R: Tensor, shape: tuple[int, int]) -> Tensor:
-    """The sum over the sampled tokens of each turn, 0 where it has none, (B, K)."""
-    B, K = shape
-    inside_RT = turn_RT >= 0
-    turn_N = (trajectory_R[:, None] * K + turn_RT)[inside_RT]
-    return x_RT.new_zeros(B * K).index_add_(0, turn_N, x_RT[inside_RT]).view(B, K)
