@@ -19,6 +19,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
+from turnwise.trainers.recipe.levels import LEVELS, level_of_correction, level_of_loss
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
@@ -181,6 +182,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"Set rollout.strategy: chain, or credit to one that allows for it: {fitting}.",
         )
     yield from found_by(lambda: _check_shapes(recipe))
+    yield from _misfitting_corrections(recipe)
     yield from _misfitting_payments(recipe, strategy)
     yield from _misfitting_help(recipe, strategy)
     absent = recipe.needs - measurable()
@@ -208,6 +210,20 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem(
             f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
             f"It measures {', '.join(sorted(measurable()))}; choose other parts.",
+        )
+
+
+def _misfitting_corrections(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """A correction that weighs tokens apart which a loss weighs as one."""
+    level = level_of_correction(recipe.correction.build("correction"))
+    for part in recipe.loss if level else ():
+        unit = level_of_loss(part.make, whole=part.whole)
+        if level is None or unit is None or LEVELS.index(level) >= LEVELS.index(unit):
+            continue
+        yield RecipeProblem(
+            f"loss {part.name!r} has one ratio for a whole {unit}, and correction {recipe.correction.name!r} weighs each {level} "
+            "of it by another: tokens that the loss counts alike would be corrected a second time, one by one.",
+            f"Set correction: {{name: {recipe.correction.name}, level: {unit}}}, or correction: none.",
         )
 
 
