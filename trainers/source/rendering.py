@@ -69,13 +69,10 @@ class Rendering:
 
 
 def own_trajectories(episode: Episode) -> Episode:
-    """The episode without agents that carry no tokens where others do: somebody else played them."""
-    sampled = {
-        name: one
-        for name, one in episode.trajectories.items()
-        if any(turn.reply.action_ids for turn in one.turns)
-    }
-    return replace(episode, trajectories=sampled) if sampled else episode
+    """The episode without agents that never acted, or that carry no tokens where others do: somebody else played them."""
+    acted = {name: one for name, one in episode.trajectories.items() if one.turns}
+    sampled = {name: one for name, one in acted.items() if any(turn.reply.action_ids for turn in one.turns)}
+    return replace(episode, trajectories=sampled or acted)
 
 
 def fits(episode: Episode, renderer: Renderer) -> bool:
@@ -88,7 +85,7 @@ def rendered(episode: Episode, renderer: Renderer, tools_of: ToolsOfTasks) -> Ep
     return replace(
         episode,
         trajectories={
-            name: _rendered(one, renderer, tools_of(episode, name) if one.turns else ())
+            name: _rendered(one, renderer, tools_of(episode, name))
             for name, one in episode.trajectories.items()
         },
     )

@@ -49,7 +49,7 @@ class Stored:
         self.path, self.groups, self.solved, self.join = path, groups, solved and not join, join
 
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
-        options = json.dumps(dict(see.env_options), sort_keys=True)
+        options = json.dumps(dict(see.env_options))
         known = _groups(str(Path(self.path).resolve()), self.solved, see.renderer, options)
         drawn = derive_rng("stored", see.seed, update).sample(known, min(self.groups, len(known)))
         if self.join:
@@ -66,7 +66,7 @@ def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> li
         episode, alone = own_trajectories(record.episode), record.group is None
         if not episode.outcome.counts or (solved and not episode.success):
             continue
-        if not any(one.turns for one in episode.trajectories.values()):
+        if not episode.trajectories:
             continue
         place = record.update, record.group, number if alone else -1
         found.setdefault(place, []).append(rendering(episode))
