@@ -213,7 +213,9 @@ def make_engine(options: EngineOptions, model: str, device: torch.device, contex
     try:
         return open_engine(options.kind, model, **{**common, **options.options})
     except MissingDependencyError as error:
-        raise MissingDependencyError(error.cause, OTHER_ENGINE) from error
+        raise MissingDependencyError(
+            error.cause, f"`turnwise doctor` says how to get it, {OTHER_ENGINE}"
+        ) from error
 
 
 def make_small_model(recipe: Recipe, folder: Path) -> None:
