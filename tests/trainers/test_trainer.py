@@ -353,8 +353,9 @@ def test_an_engine_with_other_weights_stops_the_run(runs: Runs, monkeypatch: pyt
 
     load = TorchEngine.load_weights
 
-    def stale(self: Any, weights: Any, version: int) -> None:
-        load(self, [(name, t * 0 if version and "down_proj" in name else t) for name, t in weights], version)
+    def stale(self: Any, weights: Any, version: int, **more: Any) -> None:
+        broken = [(name, t * 0 if version and "down_proj" in name else t) for name, t in weights]
+        load(self, broken, version, **more)
 
     monkeypatch.setattr(TorchEngine, "load_weights", stale)
     with pytest.raises(EngineError, match="other weights"):
