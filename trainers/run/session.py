@@ -86,7 +86,8 @@ class TrainingSession:
         temperature = recipe.sampling.temperature
         for reader in (self.learner.reader, self.reader):
             reader.temperature = temperature
-        self.policy.sampling = self.policy.sampling._replace(temperature=temperature)
+        if self._engine is not None:
+            self.policy.sampling = self.policy.sampling._replace(temperature=temperature)
 
     def source_context(self, mixture: Mixture, workers: WorkerPool | None) -> SourceContext:
         """What sources draw from."""
