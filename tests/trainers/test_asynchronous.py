@@ -126,7 +126,7 @@ def test_staleness_0_is_the_plain_run(runs: Runs) -> None:
     "parts",
     [
         {"credit": "gae", "filter": "any"},
-        {"guide": [{"name": "hint", "text": "Say abc."}]},
+        {"guide": ["hint"]},
         {"source": [{"name": "demonstrations", "episodes": 2}]},
         {"schedule": {"optimizer.learning_rate": {"name": "linear", "to": 0.001}}},
     ],

@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
     "heads": {"scale": {"staleness": 1}, "credit": "gae", "filter": "any"},
     "sources": {
         "source": [{"name": "demonstrations", "episodes": 2}],
-        "guide": [{"name": "hint", "text": "abc"}],
+        "guide": ["hint"],
     },
     "memory": {"rollout": {"groups": 2, "group_size": 4, "sampler": "pool"}},
     "schedule": {
@@ -123,13 +123,13 @@ def test_what_is_gone_is_named(run: Path, tmp_path: Path) -> None:
         relearn(tmp_path)
 
 
-def test_the_command_says_what_is_equal(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_is_equal(run: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_verb(["relearn", str(run), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(capfd.readouterr().out)
     assert (said["updates"], said["equal"]) == (3, [0, 1, 2, 3])
 
 
-def test_the_commands_show_what_a_run_did(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_show_what_a_run_did(run: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """``turnwise top``, from the events of the run."""
     kinds = [json.loads(line)["kind"] for line in (run / "events.jsonl").read_text().splitlines()]
     assert kinds.count("admitted") == kinds.count("played") == kinds.count("published") == 3
@@ -138,12 +138,12 @@ def test_the_commands_show_what_a_run_did(run: Path, capsys: pytest.CaptureFixtu
     )
     assert (kinds[0], kinds[-1]) == ("start", "end")
     assert run_verb(["top", str(run), "--once"]) == 0
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
     assert "update 3/3" in said
     assert "staleness 1" in said
     assert "lag" in said
     assert run_verb(["top", str(run), "--json"]) == 0
-    value = json.loads(capsys.readouterr().out)
+    value = json.loads(capfd.readouterr().out)
     assert value["ended"] == "done"
     assert value["state"]["tokens"] > 0
     assert [event["update"] for event in value["updates"]] == [1, 2, 3]

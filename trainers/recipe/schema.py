@@ -249,7 +249,7 @@ class Checkpoint(Section):
     well."""
 
 
-class Scale(Section):
+class ScaleOptions(Section):
     """How far playing runs ahead of learning (docs/asynchronous.md). With the defaults a run plays, learns, and plays
     again."""
 
@@ -325,7 +325,7 @@ class Recipe(Section):
     (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
     optimizer: Optimizer = Optimizer()
     """How the loss is minimised."""
-    scale: Scale = Scale()
+    scale: ScaleOptions = ScaleOptions()
     """How far playing runs ahead of learning."""
     updates: Annotated[Whole, Field(ge=0)] = 100
     """The number of updates; each plays episodes and then learns from them."""

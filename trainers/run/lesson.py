@@ -27,7 +27,7 @@ from turnwise.trainers.sampler.mixture import Mixture
 T = TypeVar("T")
 
 
-class Lesson(NamedTuple):
+class LearnedUpdate(NamedTuple):
     """What an update came to; why it taught nothing, if so; and how long the sources took."""
 
     result: UpdateResult
@@ -78,7 +78,7 @@ class Lessons:
         update: int,
         played: CollectedGroups,
         workers: WorkerPool | None = None,
-    ) -> Lesson:
+    ) -> LearnedUpdate:
         """Learn from what was played, and from what the sources give beside it."""
         began, recipe = time.monotonic(), self.now
         see = session.source_context(self.mixture, workers)
@@ -101,7 +101,7 @@ class Lessons:
         nothing = None
         if not any(draw.shown or draw.joined for draw in drawn):
             nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
-        return Lesson(result, nothing, source_seconds)
+        return LearnedUpdate(result, nothing, source_seconds)
 
     def seen(self, metrics: Mapping[str, object]) -> None:
         """Told the metrics of an update, by which schedules may go."""

@@ -40,7 +40,7 @@ from turnwise.trainers.run.checkpoint import file_hashes, save_checkpoint, saved
 from turnwise.trainers.run.circumstances import differences_since
 from turnwise.trainers.run.collect import CollectedGroups, assembled
 from turnwise.trainers.run.directory import RunDirectory
-from turnwise.trainers.run.lesson import Lesson, Lessons
+from turnwise.trainers.run.lesson import LearnedUpdate, Lessons
 from turnwise.trainers.run.resources import find_source
 from turnwise.trainers.run.session import TrainingSession, ensure_model
 from turnwise.trainers.run.stop import Stop
@@ -176,7 +176,7 @@ class _Again:
             self.lessons.beside.shutdown()
 
     def _check_advantages(
-        self, update: int, played: CollectedGroups, lesson: Lesson, records: Sequence[Record]
+        self, update: int, played: CollectedGroups, lesson: LearnedUpdate, records: Sequence[Record]
     ) -> None:
         found = played.advantages(lesson.result)
         places = [(number, i) for number, group in enumerate(played.played) for i in range(len(group))]

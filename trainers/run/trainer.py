@@ -41,7 +41,7 @@ from turnwise.trainers.run.collect import CollectedGroups, collect, describe, lo
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.events import Events
 from turnwise.trainers.run.judging import AFTER, Judging
-from turnwise.trainers.run.lesson import Lesson, Lessons, apart
+from turnwise.trainers.run.lesson import LearnedUpdate, Lessons, apart
 from turnwise.trainers.run.progress import RunProgress, update_line
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
@@ -252,7 +252,7 @@ class Trainer:
         self.events.tell(doing, **values)
 
     def _count(
-        self, update: int, metrics: Mapping[str, Any], played: CollectedGroups, lesson: Lesson
+        self, update: int, metrics: Mapping[str, Any], played: CollectedGroups, lesson: LearnedUpdate
     ) -> None:
         """Bring the run's counters up to date."""
         done, nothing = self.progress, lesson.nothing

@@ -16,7 +16,7 @@ def bench(what: str, name: str = "", /) -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
     Args:
-        what: env (with the environment's id), rollout, env-workers, sandbox (with a backend, or all), train or
+        what: env (with the environment's id), rollout, env-workers, sandbox (with a backend, or all), train, async or
             credit.
         name: The environment's id, such as turnwise/Shop-v0, or the backend.
     """
@@ -46,13 +46,17 @@ def bench(what: str, name: str = "", /) -> VerbResult:
             from turnwise.trainers.bench.train import bench_train
 
             figures = bench_train()
+        case "async":
+            from turnwise.trainers.bench.overlap import bench_overlap
+
+            figures = bench_overlap()
         case "credit":
             from turnwise.trainers.bench.credit import bench_credit
 
             figures = bench_credit()
         case _:
             raise NotFoundError(
-                "benchmark", what, ("env", "rollout", "env-workers", "sandbox", "train", "credit")
+                "benchmark", what, ("env", "rollout", "env-workers", "sandbox", "train", "async", "credit")
             )
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
