@@ -10,7 +10,7 @@ import torch
 from turnwise.cli.recipe_bias import bias_of, composition
 from turnwise.errors import RecipeError
 from turnwise.trainers.core import TokenCredit
-from turnwise.trainers.lab.recipe_bias import ProcessBias, recipe_bias
+from turnwise.trainers.lab.recipe_bias import ProcessBias, recipe_bias, shown
 from turnwise.trainers.recipe.load import check_recipe
 
 EXACT = 1e-6
@@ -106,3 +106,39 @@ def test_a_composition_gives_tokens_what_it_gives_turns() -> None:
     assert isinstance(
         composition(check_recipe({"suite": "calc/easy", "model": {"scratch": {}}}))(batch), TokenCredit
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keys", "part", "unbiased"),
+    [
+        ({"guide": [{"name": "prefix", "where": "all"}]}, "guide/prefix", True),
+        ({"guide": ["hint"], "correction": "none"}, "guide/hint", False),
+        ({"source": [{"name": "demonstrations", "weight": 0.5}]}, "source/demonstrations", True),
+        (
+            {
+                "loss": ["clip", {"name": "distill", "weight": 0.1}],
+                "teacher": {"name": "model", "path": "/m", "top": 8},
+            },
+            "loss/distill",
+            True,
+        ),
+    ],
+    ids=str,
+)
+def test_help_is_shown_beside_what_it_declares_and_is_kept(
+    keys: dict[str, Any], part: str, unbiased: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    recipe = check_recipe(
+        {"suite": "calc/easy", "model": {"scratch": {}}, "rollout": {"group_size": SIZE}, **keys}
+    )
+    computed = bias_of(recipe, compute=True)
+    assert computed is not None
+    angles = [bias.help[part] for name, bias in computed.items() if name != "two tasks"]
+    assert max(to_return for to_return, _ in angles) > 3
+    assert (max(declared for _, declared in angles) < EXACT) is unbiased
+    assert all(bias.degrees is not None and bias.degrees < EXACT for bias in computed.values())
+    assert bias_of(recipe, compute=False) == computed
+    text = "\n".join(shown(computed))
+    assert f"with {part}" in text

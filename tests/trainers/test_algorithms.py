@@ -11,6 +11,7 @@ import yaml
 import turnwise
 from turnwise.errors import RecipeError
 from turnwise.trainers.recipe.algorithms import ALGORITHMS, departures
+from turnwise.trainers.recipe.levels import level_of_loss
 from turnwise.trainers.recipe.load import check_recipe, load_recipe
 
 BARE = {"suite": "shop/quick", "model": {"path": "some/model"}}
@@ -87,7 +88,11 @@ def test_an_algorithm_is_what_its_paper_says(name: str) -> None:
     assert recipe.filter.name == ("informative" if filtered else "any")
     assert (recipe.optimizer.epochs, recipe.optimizer.minibatches) == (epochs or 1, minibatches or 1)
     assert _written(recipe.rollout.strategy) == strategy
-    assert (recipe.correction, recipe.judge, recipe.reward) == _untouched()
+    correction, *others = _untouched()
+    ratio = level_of_loss(recipe.loss[0].make, whole=recipe.loss[0].whole)
+    assert [recipe.judge, recipe.reward] == others
+    assert recipe.correction.name == correction.name
+    assert recipe.correction.options.get("level", "token") == (ratio or "token")  # as coarse as the loss
     assert not list(departures(recipe))
     assert check_recipe(yaml.safe_load(recipe.to_yaml())) == recipe
 

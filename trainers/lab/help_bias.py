@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -37,13 +37,17 @@ class HelpedStep(NamedTuple):
     declared_SA: Tensor | None = None
 
 
+Step: TypeAlias = Callable[[Composition, Paths, int], HelpedStep]
+"""The expected first step of a recipe's parts with help, on a process, in groups of a size."""
+
+
 class Help(NamedTuple):
     """A kind of help: the part and its options, what it is declared to ascend, and its expected first step."""
 
     part: str
     options: str
     declared: str
-    step: Callable[[Composition, Paths, int], HelpedStep]
+    step: Step
 
 
 class HelpBias(NamedTuple):
@@ -53,9 +57,7 @@ class HelpBias(NamedTuple):
     declared: float
 
 
-def help_bias(
-    parts: Composition, step: Callable[[Composition, Paths, int], HelpedStep], group_size: int
-) -> dict[str, HelpBias]:
+def help_bias(parts: Composition, step: Step, group_size: int) -> dict[str, HelpBias]:
     """By process, what a recipe's parts and a kind of help do together, in groups of ``group_size`` or as large as fit."""
     found: dict[str, HelpBias] = {}
     for process in PROCESSES:
@@ -102,6 +104,33 @@ def helps() -> list[Help]:
             functools.partial(distilled, beta=0.5),
         ),
     ]
+
+
+def step_of(
+    part: str, options: Mapping[str, Any], correction: Correction, weight: float = 1.0
+) -> Step | None:
+    """The expected first step with a part, KIND/NAME, as a recipe has it; None where it cannot be listed here.
+
+    Args:
+        part: a guide, a source, or the loss by which a teacher is followed.
+        options: the part's own.
+        correction: of the tokens that it had a hand in.
+        weight: a source's, in the loss.
+    """
+    match part:
+        case "guide/prefix" if options.get("length", "random") == "random":
+            chosen = {name: options[name] for name in ("where", "share") if name in options}
+            return functools.partial(prefixed, **chosen)
+        case "guide/hint":
+            return functools.partial(hinted, correction=correction)
+        case "source/demonstrations":
+            return functools.partial(demonstrated, weight=weight)
+        case "source/stored" if options.get("join") and not options.get("solved", True):
+            return functools.partial(joined, correction=correction)
+        case "loss/distill":
+            return functools.partial(distilled, beta=options.get("beta", 0.0))
+        case _:
+            return None
 
 
 # --- guides -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -79,6 +79,8 @@ class ProcessBias:
         perturbed_degrees: the angle with learned signals that are wrong; None where none is learned.
         not_measurable: the signals and parts because of which nothing can be said.
         left_out: parts that add an objective of their own, or say what the return is: the figures are without them.
+        help: by guide, source or loss that follows a teacher, the angles of the step with it (each by itself): to the exact
+            gradient, and to the gradient of what it declares (:mod:`turnwise.trainers.lab.help_bias`).
     """
 
     degrees: float | None
@@ -88,15 +90,19 @@ class ProcessBias:
     perturbed_degrees: float | None = None
     not_measurable: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    help: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> ProcessBias:
         """The inverse of :meth:`to_json`."""
         kept: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in row.items()}  # pyright: ignore
-        return cls(**kept)
+        return cls(
+            **{**kept, "help": {part: (first, second) for part, (first, second) in row["help"].items()}}
+        )
 
     def to_json(self) -> dict[str, Json]:
-        return {name: [*x] if isinstance(x, tuple) else x for name, x in asdict(self).items()}
+        plain = {name: [*x] if isinstance(x, tuple) else x for name, x in asdict(self).items()}
+        return {**plain, "help": {part: [*angles] for part, angles in self.help.items()}}
 
 
 def recipe_bias(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
@@ -260,4 +266,8 @@ def shown(found: Mapping[str, ProcessBias]) -> list[str]:
         lines.append(
             f"  {name:10} {bias.degrees:5.1f}°  scale {bias.scale:.2f}  (groups of {bias.group_size}{wrong})"
         )
+        lines += [
+            f"  {'':10} {angle:5.1f}° with {part}; {declared:.1f}° to what it declares"
+            for part, (angle, declared) in bias.help.items()
+        ]
     return lines

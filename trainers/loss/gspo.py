@@ -24,8 +24,8 @@ def gspo(
     its own log π_t;  L = Σ_t w_t·max(−s_t·A_t, −clip(s_t, 1 − low, 1 + high)·A_t). Zheng et al. 2025, eq. 5 and 14 (the
     token form). Where all tokens of a trajectory have one advantage and `reduce: sequence_mean`, it is eq. 5 with its
     gradient. ``level: turn`` takes the mean over each turn: Rank-GRPO's ratio per item (2510.20150), where a turn is an
-    item. Corrections of tokens and this ratio are for different gaps: the one is engine to trainer, the other trainer to
-    trainer.
+    item. A correction for the gap between engine and trainer must be of the same level: one of single tokens would weigh
+    apart what this counts alike, and is refused.
 
     Metrics: ``clipped`` (share of tokens held back; whole trajectories are), ``kl_old`` (k3 estimate of KL(π_old ‖ π)).
 

@@ -226,6 +226,7 @@ _TABLE = (
         {
             "credit": "grpo",
             "loss": [{"name": "gspo"}],
+            "correction": {"name": "tis", "level": "trajectory"},
             "reduce": "sequence_mean",
             "filter": "any",
             "optimizer.minibatches": 4,
@@ -238,6 +239,7 @@ _TABLE = (
         {
             "credit": "grpo",
             "loss": [{"name": "luspo"}],
+            "correction": {"name": "tis", "level": "trajectory"},
             "reduce": "sequence_mean",
             "filter": "any",
             "optimizer.minibatches": 4,
@@ -250,6 +252,7 @@ _TABLE = (
         {
             "credit": "grpo",
             "loss": [{"name": "gmpo"}],
+            "correction": {"name": "tis", "level": "trajectory"},
             "reduce": "sequence_mean",
             "filter": "any",
             "optimizer.minibatches": 8,

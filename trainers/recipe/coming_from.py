@@ -45,7 +45,10 @@ FOOT = (
 )
 
 _MISMATCH = "It masks instead of truncating: `correction: {name: mis, low: 0.5, high: 2.0}`."
-_TOKENS = nothing("Ratios are of single tokens, as with its default.")
+_TOKENS = instead(
+    "algorithm",
+    "`sequence` is `algorithm: gspo`; other losses have ratios of single tokens, as with its default.",
+)
 _ALWAYS = nothing("It is always so: only tokens that the policy sampled carry loss.")
 _CLUSTER = nothing("A run is one process on one machine.")
 _TRUNCATED = nothing("What a limit cut counts as it stands; `credit: gae_truncated` looks beyond the cut.")
@@ -93,12 +96,12 @@ TRL: Mapping[str, Here | None] = {
     "loss_type": instead(
         "reduce",
         "Its `grpo` is `reduce: sequence_mean`, its `dapo` is `reduce: token_mean`, its `dr_grpo` is "
-        "`reduce: fixed_length`. Its cispo, sapo, luspo and vespo are other losses, which there are not here.",
+        "`reduce: fixed_length`. Its cispo, sapo and luspo are losses of these names, such as `loss: [sapo]`.",
     ),
     "scale_rewards": None,
     "importance_sampling_level": _TOKENS,
     "mask_truncated_completions": _TRUNCATED,
-    "top_entropy_quantile": instead("shape", "`shape: [{name: earl, share: 0.2, per: trajectory}]` keeps the tokens of highest entropy of each response."),
+    "top_entropy_quantile": instead("loss", "`loss: [high_entropy]` learns from the tokens of highest entropy; `shape: [{name: earl, share: 0.2, per: trajectory}]` takes those of each response."),
     "off_policy_mask_threshold": nothing("Nothing is dropped by its distance from the policy that sampled it."),
     "use_bias_correction_kl": nothing("The KL loss is not weighted by the ratio."),
     "sync_ref_model": _REFERENCE,
@@ -179,7 +182,7 @@ VERL: Mapping[str, Here | None] = {
     "actor_rollout_ref.actor.clip_ratio_low": None,
     "actor_rollout_ref.actor.clip_ratio_high": None,
     "actor_rollout_ref.actor.clip_ratio_c": None,
-    "actor_rollout_ref.actor.policy_loss.loss_mode": instead("loss", "Its vanilla is `loss: [clip]`; the others there are not here."),
+    "actor_rollout_ref.actor.policy_loss.loss_mode": instead("loss", "Its vanilla is `loss: [clip]`, its geo_mean `gmpo`; gspo, sapo, cispo, clip_cov, kl_cov are named as here."),
     "actor_rollout_ref.actor.loss_agg_mode": instead(
         "reduce",
         "Its token-mean is `reduce: token_mean`, its seq-mean-token-mean is `reduce: sequence_mean`, its "

@@ -19,6 +19,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
+from turnwise.trainers.recipe.levels import LEVELS, level_of_correction, level_of_loss
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
@@ -95,6 +96,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from found_by(lambda: samplers.append(make_sampler(recipe)))
     for sampler in samplers:
         yield from _misfitting_sampler(recipe, sampler)
+        yield from _misfitting_scale(recipe, sampler)
         yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
     yield from _misfitting_model(recipe)
 
@@ -181,6 +183,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"Set rollout.strategy: chain, or credit to one that allows for it: {fitting}.",
         )
     yield from found_by(lambda: _check_shapes(recipe))
+    yield from _misfitting_corrections(recipe)
     yield from _misfitting_payments(recipe, strategy)
     yield from _misfitting_help(recipe, strategy)
     absent = recipe.needs - measurable()
@@ -208,6 +211,20 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem(
             f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
             f"It measures {', '.join(sorted(measurable()))}; choose other parts.",
+        )
+
+
+def _misfitting_corrections(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """A correction that weighs tokens apart which a loss weighs as one."""
+    level = level_of_correction(recipe.correction.build("correction"))
+    for part in recipe.loss if level else ():
+        unit = level_of_loss(part.make, whole=part.whole)
+        if level is None or unit is None or LEVELS.index(level) >= LEVELS.index(unit):
+            continue
+        yield RecipeProblem(
+            f"loss {part.name!r} has one ratio for a whole {unit}, and correction {recipe.correction.name!r} weighs each {level} "
+            "of it by another: tokens that the loss counts alike would be corrected a second time, one by one.",
+            f"Set correction: {{name: {recipe.correction.name}, level: {unit}}}, or correction: none.",
         )
 
 
@@ -281,6 +298,47 @@ def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProb
             f"{asks} asks how one policy did on a task, and in {several[0]} several agents are trained.",
             "Name who plays the others (rollout.opponents), or leave it out.",
         )
+
+
+PLAYED_BY = ("rollout", "sampling", "engine", "guide", "judge")
+"""Sections that say how episodes are played."""
+
+
+def _misfitting_scale(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProblem]:
+    """What cannot be played ahead of learning, and why."""
+    if not recipe.scale.staleness:
+        return
+    rollout, remedy = recipe.rollout, "Set scale.staleness: 0, or"
+    if not rollout.groups:
+        yield RecipeProblem(
+            "scale.staleness plays ahead of learning, and rollout.groups: 0 plays nothing.",
+            f"{remedy} raise rollout.groups.",
+        )
+    if rollout.refill:
+        yield RecipeProblem(
+            "scale.staleness admits the groups of later updates by their number, and with rollout.refill an update has as "
+            "many as turn out to be needed.",
+            f"{remedy} leave rollout.refill out.",
+        )
+    if sampler.returns or sampler.by_success:
+        yield RecipeProblem(
+            f"rollout.sampler {rollout.sampler.name!r} chooses by what the update before showed, which is not known when "
+            "scale.staleness plays ahead.",
+            f"{remedy} choose a sampler that does not, such as uniform.",
+        )
+    strategy = rollout.strategy.component("strategy")
+    if strategy.shared_turns or strategy.gives:
+        yield RecipeProblem(
+            f"The forks of rollout.strategy {rollout.strategy.name!r} are compared as one policy's, and with scale.staleness "
+            "the weights change between them.",
+            f"{remedy} use rollout.strategy: chain.",
+        )
+    for key in recipe.schedule:
+        if key.split(".")[0] in PLAYED_BY:
+            yield RecipeProblem(
+                f"schedule changes {key} from update to update, and with scale.staleness several updates are played at a time.",
+                f"{remedy} leave this key out of the schedule.",
+            )
 
 
 def _misfitting_payments(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:

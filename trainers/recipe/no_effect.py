@@ -18,6 +18,7 @@ from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
+from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
 from turnwise.trainers.recipe.part import LossPart, Part
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Optimizer, Recipe
@@ -26,6 +27,7 @@ from turnwise.trainers.recipe.schema import Optimizer, Recipe
 def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
     """Settings that can have no effect."""
     yield from _losses(recipe)
+    yield from _correction(recipe)
     yield from _groups(recipe)
     yield from _schedule(recipe)
     learned = [chosen.entry.name for chosen in recipe.sources if chosen.entry.learns]
@@ -71,6 +73,20 @@ def _losses(recipe: Recipe) -> Iterator[RecipeProblem]:
                 f"loss {part.name!r}: {', '.join(idle)} can have no effect with one optimizer step per batch.",
                 "Set optimizer.minibatches or optimizer.epochs above 1, or remove the option.",
             )
+
+
+def _correction(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """A correction weighs advantages; it is named in vain where no loss looks at them."""
+    if recipe.correction == Recipe.model_fields["correction"].default or not recipe.loss:
+        return
+    if level_of_correction(recipe.correction.build("correction")) is None:
+        return
+    if all(ignores_advantages(part.make, whole=part.whole) for part in recipe.loss):
+        names = " and ".join(repr(part.name) for part in recipe.loss)
+        yield RecipeProblem(
+            f"correction {recipe.correction.name!r} weighs advantages, and loss {names} does not look at them.",
+            "Remove it, or set correction: none.",
+        )
 
 
 def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import itertools
 import json
 import math
@@ -139,7 +140,8 @@ class TokenTexts:
     """What tokens read, one by one; their ids where no tokeniser is known."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = file if file is not None and file.is_file() else None
+        there = file is not None and file.is_file() and importlib.util.find_spec("tokenizers") is not None
+        self._file = file if there else None
 
     def __call__(self, token: int) -> str:
         if self._file is None:
