@@ -7,14 +7,22 @@ read, the next one that can is looked for: damage costs what it hit and nothing 
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import zstandard
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
+_FORM: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 
 Bytes: TypeAlias = "mmap.mmap | bytes"
 
@@ -28,23 +36,23 @@ class Piece(NamedTuple):
     last: bool  # it reaches the end of the file
 
 
-def pieces(path: Path) -> Iterator[Piece]:
-    """All pieces of a file, in order and without gaps."""
+def pieces(path: Path, start: int = 0) -> Iterator[Piece]:
+    """All pieces of a file from ``start`` on, where one must begin, in order and without gaps."""
     with path.open("rb") as file:
         if not file.read(1):
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             zipped = path.suffix == ".zst" or data[: len(MAGIC)] == MAGIC
-            yield from (_frames(data) if zipped else _plain(data))
+            yield from (_frames(data, start) if zipped else _plain(data, start))
 
 
 def compress(lines: bytes) -> bytes:
     """One frame."""
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(lines)
+    return zstd.compress(lines, options=_FORM)
 
 
-def _plain(data: Bytes) -> Iterator[Piece]:
-    start, size = 0, len(data)
+def _plain(data: Bytes, start: int) -> Iterator[Piece]:
+    size = len(data)
     while start < size:
         newline = data.find(b"\n", start)
         end = size if newline < 0 else newline + 1
@@ -52,8 +60,8 @@ def _plain(data: Bytes) -> Iterator[Piece]:
         start = end
 
 
-def _frames(data: Bytes) -> Iterator[Piece]:
-    start, size = 0, len(data)
+def _frames(data: Bytes, start: int) -> Iterator[Piece]:
+    size = len(data)
     while start < size:
         piece = _frame(data, start)
         if piece is None:
@@ -65,14 +73,14 @@ def _frames(data: Bytes) -> Iterator[Piece]:
 
 def _frame(data: Bytes, start: int) -> Piece | None:
     """The frame that begins here, if it is whole."""
-    decoder = zstandard.ZstdDecompressor().decompressobj()
+    decoder = zstd.ZstdDecompressor()
     parts: list[bytes] = []
     at, size = start, len(data)
     try:
         while at < size and not decoder.eof:
             parts.append(decoder.decompress(data[at : at + _CHUNK]))
             at = min(at + _CHUNK, size)
-    except zstandard.ZstdError:
+    except zstd.ZstdError:
         return None
     if not decoder.eof:
         return None

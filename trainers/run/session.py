@@ -86,7 +86,8 @@ class TrainingSession:
         temperature = recipe.sampling.temperature
         for reader in (self.learner.reader, self.reader):
             reader.temperature = temperature
-        self.policy.sampling = self.policy.sampling._replace(temperature=temperature)
+        if self._engine is not None:
+            self.policy.sampling = self.policy.sampling._replace(temperature=temperature)
 
     def source_context(self, mixture: Mixture, workers: WorkerPool | None) -> SourceContext:
         """What sources draw from."""
@@ -213,7 +214,9 @@ def make_engine(options: EngineOptions, model: str, device: torch.device, contex
     try:
         return open_engine(options.kind, model, **{**common, **options.options})
     except MissingDependencyError as error:
-        raise MissingDependencyError(error.cause, OTHER_ENGINE) from error
+        raise MissingDependencyError(
+            error.cause, f"`turnwise doctor` says how to get it, {OTHER_ENGINE}"
+        ) from error
 
 
 def make_small_model(recipe: Recipe, folder: Path) -> None:

@@ -13,9 +13,21 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from cyclopts.exceptions import UnknownCommandError
 
 import turnwise
-from turnwise.cli import compare, components, credit, environments, evaluation, machine, swe, training
+from turnwise.cli import (
+    compare,
+    components,
+    credit,
+    environments,
+    evaluation,
+    machine,
+    swe,
+    top,
+    training,
+    view,
+)
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
+from turnwise.extras import missing
 from turnwise.secrets import redact
 
 if TYPE_CHECKING:
@@ -32,7 +44,7 @@ app = App(
 )
 VERBS = {
     name: verb
-    for module in (environments, components, evaluation, compare, training, credit, machine, swe)
+    for module in (environments, components, evaluation, compare, training, top, view, credit, machine, swe)
     for name, verb in module.VERBS.items()
 }
 for _name, _verb in VERBS.items():
@@ -114,8 +126,8 @@ def explain(error: BaseException) -> VerbProblem:
             cause = f"{kind} at {where}: {error}".replace("\n", " ")[:300]
             return VerbProblem(kind, cause, f"Fix that line; the traceback is in {_write_traceback(error)}.")
         case ModuleNotFoundError():
-            cause = f"The library {error.name!r} is not installed."
-            return VerbProblem(kind, cause, "Install everything with `python3 scripts/install.py`.")
+            lack = missing(error.name or "")
+            return VerbProblem(type(lack).__name__, lack.cause, lack.remedy)
         case _:
             cause = f"Unexpected {kind}: {error}".replace("\n", " ")[:300]
             remedy = f"The traceback is in {_write_traceback(error)}; please report it."
