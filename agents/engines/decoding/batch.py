@@ -25,7 +25,9 @@ class GenerationRequest(NamedTuple):
     stop_ids: frozenset[int]
     seed: int
     drawn: int = 0  # tokens that the random stream has given already
-    heard: Callable[[int, float, int], None] | None = None  # told each token, its log-probability, the version
+    heard: Callable[[int, float, int], None] | None = (
+        None  # told each token, its log-probability, the version
+    )
 
 
 class _Sequence:

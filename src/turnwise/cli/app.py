@@ -13,7 +13,18 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from cyclopts.exceptions import UnknownCommandError
 
 import turnwise
-from turnwise.cli import compare, components, credit, environments, evaluation, machine, swe, top, training
+from turnwise.cli import (
+    compare,
+    components,
+    credit,
+    environments,
+    evaluation,
+    machine,
+    serving,
+    swe,
+    top,
+    training,
+)
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
 from turnwise.extras import missing
@@ -33,7 +44,7 @@ app = App(
 )
 VERBS = {
     name: verb
-    for module in (environments, components, evaluation, compare, training, top, credit, machine, swe)
+    for module in (environments, components, evaluation, compare, training, top, credit, machine, serving, swe)
     for name, verb in module.VERBS.items()
 }
 for _name, _verb in VERBS.items():
