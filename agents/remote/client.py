@@ -7,8 +7,8 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -286,7 +286,7 @@ class RemoteServer:
             reading.take(choice)
 
 
-async def _lines(content: aiohttp.StreamReader) -> Any:
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     """The events of a stream."""
     rest = b""
     async for data, _ in content.iter_chunks():

@@ -58,7 +58,8 @@ def entry_of(name: str, tensor: Tensor) -> tuple[TensorEntry, memoryview]:
     import torch
 
     flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    data = memoryview(flat.numpy())
+    array: Any = flat.numpy()
+    data = memoryview(array)
     dtype = str(tensor.dtype).removeprefix("torch.")
     return TensorEntry(name, dtype, tuple(tensor.shape), data.nbytes, hashlib.sha256(data).hexdigest()), data
 

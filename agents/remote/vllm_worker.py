@@ -71,7 +71,8 @@ def _transfer() -> type[Any]:
             self.settled = False
             initialize_layerwise_reload(self.model)
             wanted = {name for name, _ in self.model.named_parameters()}
-            loaded = self.model.load_weights(iter(tensors))
+            model: Any = self.model
+            loaded = model.load_weights(iter(tensors))
             finalize_layerwise_reload(self.model, self.model_config)
             missing = sorted(wanted - loaded) if loaded is not None else []
             if missing:

@@ -27,7 +27,9 @@ CONTEXT = 256
 class Served:
     """A server in a thread of this process, with a loop of its own."""
 
-    def __init__(self, model: Path, *, token: str = "", port: int = 0, server: type[EngineServer] = EngineServer) -> None:
+    def __init__(
+        self, model: Path, *, token: str = "", port: int = 0, server: type[EngineServer] = EngineServer
+    ) -> None:
         self.engine = TorchEngine(str(model), context_length=CONTEXT, max_sequences=16)
         self.server = server(self.engine, kind="torch", model=str(model), token=token)
         self.door: socket.socket = listen("127.0.0.1", port, "")
@@ -65,7 +67,7 @@ def served(tied_checkpoint: Path) -> Iterator[Callable[..., Served]]:
     with contextlib.ExitStack() as stack:
 
         def start(**options: Any) -> Served:
-            server = Served(tied_checkpoint, **options)
+            server = Served(**{"model": tied_checkpoint, **options})
             stack.callback(server.close)
             return server
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from turnwise.agents.remote.guard import read_token
 from turnwise.agents.remote.protocol import GENERATE
 from turnwise.agents.remote.serve import listen
 from turnwise.errors import EngineError, MissingDependencyError
-from turnwise.trainers.learn.sync import push_weights
+from turnwise.trainers.learn.sync import check_canary, push_weights
 
 Fleet = Callable[..., Any]
 PROMPTS = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
@@ -43,7 +42,11 @@ def sample(engine: Any, prompts: Sequence[Sequence[int]] = PROMPTS, **given: Any
 
 def same(ours: Sequence[Completion], theirs: Sequence[Completion]) -> bool:
     """The same tokens, and log-probabilities to rounding."""
-    gap = max(abs(a - b) for x, y in zip(ours, theirs, strict=True) for a, b in zip(x.logprobs, y.logprobs))
+    gap = max(
+        abs(a - b)
+        for x, y in zip(ours, theirs, strict=True)
+        for a, b in zip(x.logprobs, y.logprobs, strict=True)
+    )
     return [(x.token_ids, x.stopped, x.versions) for x in ours] == [
         (y.token_ids, y.stopped, y.versions) for y in theirs
     ] and gap < 1e-4
@@ -55,7 +58,9 @@ def shifted(engine: TorchEngine, by: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("engines", [1, 2])
-def test_engines_elsewhere_sample_what_one_in_this_process_does(served: Any, fleet: Fleet, alone: TorchEngine, engines: int):
+def test_engines_elsewhere_sample_what_one_in_this_process_does(
+    served: Any, fleet: Fleet, alone: TorchEngine, engines: int
+):
     remote = fleet(*(served().url for _ in range(engines)))
     free = sample(alone)
     assert same(sample(remote), free)
@@ -89,8 +94,6 @@ def test_the_canary_sees_one_wrong_engine_of_two(served: Any, fleet: Fleet, rand
     push_weights(model, remote, 1)
     servers[1].engine.load_weights(shifted(servers[1].engine, 0.05).items(), 1)
     with pytest.raises(EngineError, match="runs other weights"):
-        from turnwise.trainers.learn.sync import check_canary
-
         check_canary(model, remote, 1)
 
 
@@ -110,8 +113,6 @@ def test_weights_change_in_flight_and_each_token_says_whose_it_is(
 ):
     server = served()
     remote, weights = fleet(server.url), shifted(alone, 0.02)
-    begun = threading.Event()
-    hear = server.server.__class__._sample
 
     async def slowly() -> Completion:
         task = asyncio.ensure_future(
@@ -122,7 +123,6 @@ def test_weights_change_in_flight_and_each_token_says_whose_it_is(
         await asyncio.to_thread(remote.load_weights, weights.items(), 9, kv=kv)
         return await task
 
-    del begun, hear
     with pytest.raises(EngineError, match="in flight"):
         asyncio.run(refused(remote, weights))
     answer = asyncio.run(slowly())
@@ -192,7 +192,9 @@ def test_strangers_are_refused(served: Any, fleet: Fleet, tmp_path: Path):
     for path in (GENERATE, "/pause", "/update_weights", "/turnwise/engine"):
         with pytest.raises(urllib.error.HTTPError, match="401"):
             post(server.url, path, {}, {"Authorization": "Bearer wrong"})
-    with pytest.raises(urllib.error.HTTPError, match="401"):  # a page in a browser knows no token, and sends its origin
+    with pytest.raises(
+        urllib.error.HTTPError, match="401"
+    ):  # a page in a browser knows no token, and sends its origin
         post(server.url, "/pause", {}, {"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"})
     assert len(sample(fleet(server.url, token=TOKEN))) == len(PROMPTS)
 
@@ -209,7 +211,9 @@ def test_an_open_address_needs_a_token(tmp_path: Path):
 def test_a_recipes_engine_needs_an_address(tied_checkpoint: Path, served: Any):
     with pytest.raises(MissingDependencyError, match="No engine elsewhere"):
         open_engine("remote", str(tied_checkpoint))
-    engine = open_engine("remote", str(tied_checkpoint), device="cpu", context_length=128, urls=[served().url])
+    engine = open_engine(
+        "remote", str(tied_checkpoint), device="cpu", context_length=128, urls=[served().url]
+    )
     assert (engine.dtype, engine.context_length) == ("float32", 128)
     engine.close()
 
@@ -233,3 +237,19 @@ def post(url: str, path: str, body: object, headers: dict[str, str] | None = Non
     )
     with urllib.request.urlopen(asked, timeout=60) as response:
         return json.loads(response.read())
+
+
+def test_a_policy_is_named_with_its_engines_address(served: Any, tmp_path: Path):
+    from turnwise import rollout
+    from turnwise.agents.models.small import build_small_model
+    from turnwise.agents.policies.registry import make_policy
+
+    model = build_small_model(tmp_path, ["one and two " * 30], context=256)
+    server = served(model=model)
+    spec = f"remote:{model}@{server.url}"
+    (there,) = rollout("calc/easy", spec, episodes=1)
+    (here,) = rollout("calc/easy", f"torch:{model}", episodes=1)
+    assert [turn.reply.action_ids for turn in there.trajectory.turns] == [
+        turn.reply.action_ids for turn in here.trajectory.turns
+    ]
+    make_policy(spec).close()

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -96,10 +96,11 @@ def _serve_vllm(model: str, door: socket.socket, token_file: str, options: _Opti
 
     cuda = use_cuda(options.device)
     dtype = options.dtype if options.dtype != "auto" else "bfloat16" if cuda else "float32"
-    sizes = {"context_length": options.context_length, "max_sequences": options.max_sequences}
     url = url_of(door)
     door.close()  # vLLM listens itself
-    return start(model, url, token_file, _ready, cuda=cuda, dtype=dtype, **sizes, **options.own)
+    given: dict[str, Any] = {**_common(options), **options.own, "dtype": dtype, "cuda": cuda}
+    del given["device"]
+    return start(model, url, token_file, _ready, **given)
 
 
 def _common(options: _Options) -> dict[str, object]:
