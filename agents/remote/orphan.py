@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of prctl (linux/prctl.h)
-PATIENCE_S = 20.0
-"""What a server may take to end by itself once it has been told to."""
+PATIENCE_S = 5.0
+"""What processes that a program left behind may take to end by themselves."""
 
 
 def end_with_parent() -> None:
