@@ -210,5 +210,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-elif __name__ == "__mp_main__":  # in every process that vLLM spawns: without this they outlive a server that is killed
+elif (
+    __name__ == "__mp_main__"
+):  # in every process that vLLM spawns: without this they outlive a server that is killed
     end_with_parent()

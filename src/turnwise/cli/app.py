@@ -44,7 +44,18 @@ app = App(
 )
 VERBS = {
     name: verb
-    for module in (environments, components, evaluation, compare, training, top, credit, machine, serving, swe)
+    for module in (
+        environments,
+        components,
+        evaluation,
+        compare,
+        training,
+        top,
+        credit,
+        machine,
+        serving,
+        swe,
+    )
     for name, verb in module.VERBS.items()
 }
 for _name, _verb in VERBS.items():
