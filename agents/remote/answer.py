@@ -13,25 +13,25 @@ from turnwise.agents.remote.protocol import Choice, GenerateBody, SamplingBody, 
 from turnwise.tasks.core import digest
 
 
-class Heard(NamedTuple):
+class SampledTokens(NamedTuple):
     """Tokens that came, with their log-probabilities and the versions of the weights that sampled them."""
 
     ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     versions: tuple[VersionSpan, ...] = ()
 
-    def upto(self, count: int) -> Heard:
+    def upto(self, count: int) -> SampledTokens:
         """The first ``count`` tokens."""
         spans = tuple(span for span in self.versions if span.start < count)
-        return Heard(self.ids[:count], self.logprobs[:count], spans)
+        return SampledTokens(self.ids[:count], self.logprobs[:count], spans)
 
-    def and_then(self, rest: Heard) -> Heard:
+    def and_then(self, rest: SampledTokens) -> SampledTokens:
         """These tokens and those of ``rest`` after them; neighbouring spans of one version are one."""
         spans = list(self.versions)
         for span in rest.versions:
             if not spans or spans[-1].version != span.version:
                 spans.append(VersionSpan(span.start + len(self.ids), span.version))
-        return Heard((*self.ids, *rest.ids), (*self.logprobs, *rest.logprobs), tuple(spans))
+        return SampledTokens((*self.ids, *rest.ids), (*self.logprobs, *rest.logprobs), tuple(spans))
 
 
 class Lost(Exception):
@@ -40,7 +40,7 @@ class Lost(Exception):
     ``cause`` is a word for the records: dead, wedged, truncated, aborted, unversioned, refused.
     """
 
-    def __init__(self, cause: str, detail: str, kept: Heard) -> None:
+    def __init__(self, cause: str, detail: str, kept: SampledTokens) -> None:
         self.cause, self.detail, self.kept = cause, detail, kept
         super().__init__(f"{cause}: {detail}")
 
@@ -55,7 +55,7 @@ class Job(NamedTuple):
     seed: int
     limit: int  # of tokens, the context's end included
 
-    def ask(self, kept: Heard, *, version: int, resumes: bool) -> tuple[GenerateBody, Heard]:
+    def ask(self, kept: SampledTokens, *, version: int, resumes: bool) -> tuple[GenerateBody, SampledTokens]:
         """What to ask an engine with weights ``version`` for, and after which tokens its answer comes.
 
         The rest is drawn after the tokens that came, from the same random stream where the engine can enter it midway
@@ -64,7 +64,7 @@ class Job(NamedTuple):
         the tokens that came stay, and the rest is drawn from a stream of its own.
         """
         if kept.ids and not resumes and {span.version for span in kept.versions} == {version}:
-            kept = Heard()
+            kept = SampledTokens()
         drawn = len(kept.ids)
         seed = self.seed if resumes or not drawn else int(digest("rest", self.seed, drawn), 16) >> 1
         sampling = SamplingBody.of(self.sampling, self.limit - drawn, self.stop_ids, seed)
@@ -78,7 +78,7 @@ class Job(NamedTuple):
         )
         return body, kept
 
-    def whole(self, heard: Heard) -> Completion | None:
+    def whole(self, heard: SampledTokens) -> Completion | None:
         """The answer, if these tokens are all of it."""
         stopped = bool(heard.ids) and heard.ids[-1] in self.stop_ids
         if not stopped and len(heard.ids) < self.limit:
@@ -86,7 +86,7 @@ class Job(NamedTuple):
         return Completion(heard.ids, heard.logprobs, stopped, heard.versions)
 
 
-class Reading:
+class AnswerStream:
     """Reads the pieces of one answer.
 
     Args:
@@ -96,7 +96,7 @@ class Reading:
         body: how it was asked.
     """
 
-    def __init__(self, job: Job, kept: Heard, version: int, body: GenerateBody) -> None:
+    def __init__(self, job: Job, kept: SampledTokens, version: int, body: GenerateBody) -> None:
         self.job, self.kept, self.version, self.body = job, kept, version, body
         self.ids: list[int] = []
         self.logprobs: list[float] = []
@@ -155,7 +155,7 @@ class Reading:
         if self.sure is None and unexpected:
             said = ", ".join(map(str, sorted(unexpected)))
             raise self.lost("unversioned", f"weights {self.version} were asked, and weights {said} answered")
-        heard = self.kept.and_then(Heard(tuple(self.ids), tuple(self.logprobs), self.spans))
+        heard = self.kept.and_then(SampledTokens(tuple(self.ids), tuple(self.logprobs), self.spans))
         answer = self.job.whole(heard)
         if answer is None or answer.stopped != (self.finished == "stop"):
             raise self.lost(
@@ -172,5 +172,5 @@ class Reading:
             spans, sure = self.spans, self.spanned
         else:
             spans = (VersionSpan(0, self.version),)
-        heard = Heard(tuple(self.ids), tuple(self.logprobs), spans).upto(sure)
+        heard = SampledTokens(tuple(self.ids), tuple(self.logprobs), spans).upto(sure)
         return Lost(cause, detail, self.kept.and_then(heard))

@@ -15,14 +15,14 @@ import aiohttp
 import pydantic
 
 from turnwise.agents.core import Completion, Kv
-from turnwise.agents.remote.answer import Heard, Job, Reading
+from turnwise.agents.remote.answer import AnswerStream, Job, SampledTokens
 from turnwise.agents.remote.protocol import (
     FACTS,
     GENERATE,
+    AnswerPiece,
     EngineFacts,
     FinishBody,
     GenerateBody,
-    Piece,
     SamplingBody,
     UpdateBody,
     UpdateInfo,
@@ -73,7 +73,7 @@ class RemoteServer:
         self.address = address
         self.facts: EngineFacts | None = None
         self.version = -1  # of the weights that we know it to have
-        self.readings: set[Reading] = set()  # the answers that are on their way from it
+        self.readings: set[AnswerStream] = set()  # the answers that are on their way from it
         self.heard_at = time.monotonic()  # when it last gave a sign of life while it had something to do
         self.updating = False
         self._publishing = threading.Lock()
@@ -209,7 +209,7 @@ class RemoteServer:
             stream=False,
         )
         said = self.call("POST", GENERATE, body.model_dump(exclude_none=True), seconds=seconds)
-        piece = Piece.model_validate_json(said)
+        piece = AnswerPiece.model_validate_json(said)
         entries = piece.prompt_logprobs or []
         if len(entries) != len(sequence):
             raise EngineError(
@@ -222,11 +222,11 @@ class RemoteServer:
 
     # --- sampling: in the loop of the session --------------------------------------------------
 
-    def begin(self, job: Job, kept: Heard) -> Reading:
+    def begin(self, job: Job, kept: SampledTokens) -> AnswerStream:
         """Begin to read an answer, of which ``kept`` is there already; :meth:`sample` goes on."""
         assert self.facts is not None
         body, kept = job.ask(kept, version=self.version, resumes=self.facts.resumes)
-        reading = Reading(job, kept, self.version, body)
+        reading = AnswerStream(job, kept, self.version, body)
         if not self.readings:
             self.heard_at = time.monotonic()
         self.readings.add(reading)
@@ -234,7 +234,7 @@ class RemoteServer:
             reading.update_begins()
         return reading
 
-    async def sample(self, session: aiohttp.ClientSession, reading: Reading) -> Completion:
+    async def sample(self, session: aiohttp.ClientSession, reading: AnswerStream) -> Completion:
         """Sample the answer.
 
         Raises:
@@ -247,7 +247,7 @@ class RemoteServer:
         finally:
             self.readings.discard(reading)
 
-    async def _send(self, session: aiohttp.ClientSession, data: bytes, reading: Reading) -> Completion:
+    async def _send(self, session: aiohttp.ClientSession, data: bytes, reading: AnswerStream) -> Completion:
         for attempt in range(RESETS):
             try:
                 return await self._hear(session, data, reading)
@@ -260,7 +260,7 @@ class RemoteServer:
                     raise reading.lost("dead", f"{self.name} broke off: {said}") from error
         raise AssertionError("unreachable")
 
-    async def _hear(self, session: aiohttp.ClientSession, data: bytes, reading: Reading) -> Completion:
+    async def _hear(self, session: aiohttp.ClientSession, data: bytes, reading: AnswerStream) -> Completion:
         headers = {**self.address.headers, "Content-Type": "application/json"}
         async with session.post(f"{self.address.url}{GENERATE}", data=data, headers=headers) as response:
             if response.status != 200:
@@ -275,9 +275,9 @@ class RemoteServer:
                 self._take(line, reading)
         raise reading.lost("truncated", f"{self.name} ended after {len(reading.ids)} tokens")
 
-    def _take(self, line: bytes, reading: Reading) -> None:
+    def _take(self, line: bytes, reading: AnswerStream) -> None:
         try:
-            piece = Piece.model_validate_json(line)
+            piece = AnswerPiece.model_validate_json(line)
         except pydantic.ValidationError as error:
             raise reading.lost("truncated", f"{self.name} says {line[:80]!r}") from error
         if not piece.choices:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from turnwise.agents.core import Completion, Kv, Sampling
-from turnwise.agents.remote.answer import Heard, Job, Lost
+from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
 from turnwise.agents.remote.protocol import version_of
 from turnwise.agents.remote.router import EngineHealth, Router
@@ -255,7 +255,7 @@ class RemoteFleet:
             await self._session.close()
 
     async def _play(self, job: Job) -> Completion:
-        kept, causes = Heard(), list[str]()
+        kept, causes = SampledTokens(), list[str]()
         self._in_flight += 1
         try:
             while len(causes) < MOST_LOSSES:
@@ -289,7 +289,7 @@ class RemoteFleet:
                 await asyncio.wait_for(self._changed.wait(), 1.0)
         return server
 
-    async def _from(self, server: RemoteServer, job: Job, kept: Heard) -> Completion:
+    async def _from(self, server: RemoteServer, job: Job, kept: SampledTokens) -> Completion:
         """The answer from this engine.
 
         Raises:

@@ -97,7 +97,7 @@ class Choice(BaseModel):
     weight_versions: list[SpanBody] | None = None
 
 
-class Piece(BaseModel):
+class AnswerPiece(BaseModel):
     """One event of a stream, or a whole answer."""
 
     request_id: str = ""

@@ -20,12 +20,12 @@ from turnwise.agents.remote.guard import refusal
 from turnwise.agents.remote.protocol import (
     FACTS,
     GENERATE,
+    AnswerPiece,
     Choice,
     EngineFacts,
     FinishBody,
     GenerateBody,
     Logprobs,
-    Piece,
     PromptLogprob,
     SpanBody,
     TokenLogprob,
@@ -117,7 +117,7 @@ class _Answer:
     async def wait(self) -> None:
         await self._changed.wait()
 
-    def piece(self, told: int) -> Piece:
+    def piece(self, told: int) -> AnswerPiece:
         """What comes after the first ``told`` tokens."""
         logprobs = [
             TokenLogprob(token_id=token, logprob=logp)
@@ -129,7 +129,7 @@ class _Answer:
             finish_reason=self.finished or None,
             weight_versions=self.spans,
         )
-        return Piece(request_id=self.body.request_id, choices=[choice])
+        return AnswerPiece(request_id=self.body.request_id, choices=[choice])
 
 
 class _Update(NamedTuple):
@@ -309,7 +309,7 @@ class EngineServer:
         prompt: list[dict[int, PromptLogprob] | None] = [None]
         for token, logprob in zip(body.token_ids[1:], scores, strict=True):
             prompt.append({token: PromptLogprob(logprob=logprob)})
-        piece = Piece(request_id=body.request_id, prompt_logprobs=prompt)
+        piece = AnswerPiece(request_id=body.request_id, prompt_logprobs=prompt)
         return web.Response(text=piece.model_dump_json(), content_type="application/json")
 
     # --- weights ---------------------------------------------------------------------------------
