@@ -225,6 +225,8 @@ class EngineServer:
         answer.listeners += 1
         try:
             return await (self._stream(request, answer) if body.stream else self._whole(answer))
+        except ConnectionResetError:  # whoever listened is gone; the answer is kept for a moment
+            return web.Response(status=499)
         finally:
             answer.listeners -= 1
             if not answer.listeners and not answer.over:
