@@ -20,6 +20,7 @@ from turnwise.cli import (
     environments,
     evaluation,
     machine,
+    serving,
     swe,
     top,
     training,
@@ -44,7 +45,19 @@ app = App(
 )
 VERBS = {
     name: verb
-    for module in (environments, components, evaluation, compare, training, top, view, credit, machine, swe)
+    for module in (
+        environments,
+        components,
+        evaluation,
+        compare,
+        training,
+        top,
+        view,
+        credit,
+        machine,
+        serving,
+        swe,
+    )
     for name, verb in module.VERBS.items()
 }
 for _name, _verb in VERBS.items():
