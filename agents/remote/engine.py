@@ -145,9 +145,11 @@ class RemoteFleet:
             failed = [error for error in self._pool.map(lambda s: self._push(s, kv), serving) if error]
             if serving and len(failed) == len(serving):
                 self._published = before
+                self._publisher.withdraw()
                 raise EngineError(
                     f"No engine took weights {version}: {failed[0]}", "Look at the engines' logs."
                 )
+            self._publisher.settle()
             self.version = version
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
@@ -367,7 +369,7 @@ class RemoteFleet:
             self._publish_to(server, published, "recompute")
         else:
             server.version = published.version
-            server.call("POST", "/resume", seconds=FACTS_S)
+        server.call("POST", "/resume", seconds=FACTS_S)  # an update that failed has left it held
         server.score([1, 1], seconds=max(FACTS_S, self.options.silence_s / 2))
 
     def _push(self, server: RemoteServer, kv: Kv | None) -> EngineError | None:

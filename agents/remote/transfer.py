@@ -134,6 +134,7 @@ class Publisher:
         self._host = host
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name_of(os.getpid())}-", dir=shared_memory()))
         self._pack: Path | None = None
+        self._before: Path | None = None
         self._packs = 0
         self._key = secrets.token_hex(_KEY_BYTES // 2)
         self._listener: socket.socket | None = None
@@ -144,10 +145,20 @@ class Publisher:
         self._packs += 1
         path = self._folder / f"{PREFIX}{self._packs}.pack"
         checksum = write_pack(path, weights, dtype)
-        old, self._pack = self._pack, path
-        if old is not None:
-            old.unlink()  # who reads it still has it open
+        self._before, self._pack = self._pack, path
         return checksum
+
+    def settle(self) -> None:
+        """The newest pack is in use: the one before it goes."""
+        before, self._before = self._before, None
+        if before is not None:
+            before.unlink()  # who reads it still has it open
+
+    def withdraw(self) -> None:
+        """Nobody took the newest pack: the one before it is handed out again."""
+        if self._pack is not None:
+            self._pack.unlink()
+        self._pack, self._before = self._before, None
 
     def by_file(self, checksum: str) -> UpdateInfo:
         """Where an engine on this machine finds the pack."""

@@ -1,0 +1,251 @@
+"""What becomes of answers when engines fail: they are the ones that would have been, or there are none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.agents.core import Completion, Sampling, VersionSpan
+from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.remote.answer import AnswerStream, Job, Lost, SampledTokens
+from turnwise.agents.remote.protocol import Choice, Logprobs, SpanBody, TokenLogprob
+from turnwise.agents.remote.server import EngineServer
+from turnwise.errors import EngineError
+
+PROMPTS = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
+LONG = Sampling(max_tokens=40)
+Fleet = Callable[..., Any]
+
+
+def _beside(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+FaultyProxy = _beside("faulty").FaultyProxy
+
+
+def sample(
+    engine: Any, prompts: Sequence[Sequence[int]] = PROMPTS, sampling: Sampling = LONG
+) -> list[Completion]:
+    """All at once."""
+
+    async def together() -> list[Completion]:
+        jobs = (engine.generate(p, sampling, stop_ids=(), seed=i) for i, p in enumerate(prompts))
+        return list(await asyncio.gather(*jobs))
+
+    return asyncio.run(together())
+
+
+def assert_same(ours: Sequence[Completion], theirs: Sequence[Completion]) -> None:
+    """The same tokens of the same weights, and log-probabilities to rounding."""
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine.token_ids, mine.stopped, mine.versions) == (
+            other.token_ids,
+            other.stopped,
+            other.versions,
+        )
+        assert mine.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+def failures(remote: Any, name: str) -> dict[str, int]:
+    return next(row.failures for row in remote.health() if row.name == name)
+
+
+@pytest.fixture
+def proxied(served: Any) -> Iterator[Callable[[], Any]]:
+    """``proxied()``: one more server behind a proxy that can misbehave."""
+    with contextlib.ExitStack() as stack:
+
+        def start() -> Any:
+            proxy = FaultyProxy(served().port)
+            stack.callback(proxy.close)
+            return proxy
+
+        yield start
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [("cut:3", "dead"), ("freeze:3", "wedged")],
+)
+def test_what_an_engine_leaves_unfinished_another_goes_on_with(
+    proxied: Any, served: Any, fleet: Fleet, alone: TorchEngine, fault: str, cause: str
+):
+    proxy = proxied()
+    remote = fleet(proxy.url, silence_s=1.0)
+    proxy.fault = fault
+    remote.join(served().url)
+    assert_same(sample(remote), sample(alone))
+    assert failures(remote, proxy.name)[cause] >= 1
+    answers = sum(row.answers for row in remote.health())
+    assert answers == len(PROMPTS), "an answer was counted twice, or not at all"
+
+
+def test_what_came_is_not_sampled_again(proxied: Any, fleet: Fleet, alone: TorchEngine):
+    proxy = proxied()
+    remote = fleet(proxy.url)
+    proxy.fault, proxy.once = "cut:4", True
+    assert_same(sample(remote, PROMPTS[:1]), sample(alone, PROMPTS[:1]))
+    first, second = (json.loads(body) for body in proxy.requests)
+    came = len(second["token_ids"]) - len(first["token_ids"])
+    assert came >= 3
+    assert second["sampling_params"]["extra_args"] == {"drawn": came}
+    assert second["sampling_params"]["max_tokens"] == LONG.max_tokens - came
+
+
+def test_an_engine_that_is_back_with_old_weights_gets_the_new_ones_first(
+    served: Any, fleet: Fleet, alone: TorchEngine
+):
+    old = served()
+    remote = fleet(old.url, served().url)
+    weights = {name: tensor + 0.02 for name, tensor in alone.tensors()}
+    remote.load_weights(weights.items(), 4)
+    old.close()
+    alone.load_weights(weights.items(), 4)
+    assert_same(sample(remote), sample(alone))
+    again = served(port=old.port)
+    assert again.engine.version == 0
+    wait_for(lambda: all(row.serving for row in remote.health()))
+    assert again.engine.version == 4
+    assert_same(sample(remote), sample(alone))
+
+
+class HalfApplied(EngineServer):
+    """Loses the second half of the weights while it puts them into the engine, and says nothing of it."""
+
+    def _of_engine(self, names: Any) -> str:
+        if self.engine.version == 1:
+            state = dict(self.engine.tensors())
+            with torch.no_grad():
+                for name in sorted(state)[len(state) // 2 :]:
+                    state[name].zero_()
+        return super()._of_engine(names)
+
+
+def test_a_half_applied_update_is_seen_and_made_good(
+    served: Any, fleet: Fleet, alone: TorchEngine, caplog: pytest.LogCaptureFixture
+):
+    half = served(server=HalfApplied)
+    remote = fleet(half.url, served().url)
+    for version in (1, 2):
+        weights = {name: tensor + 0.02 for name, tensor in alone.tensors()}
+        remote.load_weights(weights.items(), version)
+        alone.load_weights(weights.items(), version)
+        assert_same(sample(remote), sample(alone))
+    assert failures(remote, half.name)["not updated"] >= 1
+    assert half.name in caplog.text
+    wait_for(lambda: all(row.serving for row in remote.health()))
+    assert_same(sample(remote), sample(alone))
+
+
+def test_an_update_that_no_engine_takes_is_an_error(served: Any, fleet: Fleet):
+    server = served()
+    remote = fleet(server.url)
+    with pytest.raises(EngineError, match="No engine took weights 1"):
+        remote.load_weights([("lm_head.weight", torch.zeros(3))], 1)
+    assert remote.version == 0
+
+
+# --- readings without a network ----------------------------------------------------------------------
+
+
+def reading(limit: int = 4, stop: tuple[int, ...] = (9,), kept: SampledTokens | None = None) -> AnswerStream:
+    job = Job("id", (1, 2), Sampling(max_tokens=limit), stop, 5, limit)
+    body, kept = job.ask(kept or SampledTokens(), version=3, resumes=False)
+    return AnswerStream(job, kept, 3, body)
+
+
+def piece(
+    ids: Sequence[int], reason: str | None = None, spans: Sequence[tuple[str, int, int]] | None = None
+) -> Choice:
+    content = [TokenLogprob(token_id=token, logprob=-1.0) for token in ids]
+    versions = None if spans is None else [SpanBody(version=v, start=a, end=b) for v, a, b in spans]
+    return Choice(
+        token_ids=list(ids),
+        logprobs=Logprobs(content=content),
+        finish_reason=reason,
+        weight_versions=versions,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pieces", "cause"),
+    [
+        ([piece([1, 2], "stop", [("3", 0, 2)])], "truncated"),  # no stop token
+        ([piece([1, 2], "length", [("3", 0, 2)])], "truncated"),  # fewer than asked
+        ([piece([1, 2, 3, 4])], "truncated"),  # no reason
+        ([piece([1, 2, 3, 4], "abort", [("3", 0, 4)])], "aborted"),
+        ([piece([1, 2, 3, 4], "length")], "unversioned"),
+        ([piece([1, 2, 3, 4], "length", [("2", 0, 4)])], "unversioned"),  # old weights
+        ([piece([1, 2, 3, 4], "length", [("3", 0, 2), ("4", 2, 4)])], "unversioned"),  # nothing was published
+        ([piece([1, 2, 3, 4], "length", [("3", 0, 3)])], "unversioned"),  # not of all tokens
+        ([piece([1, 2, 3, 4], "length", [("mine", 0, 4)])], "unversioned"),
+        ([piece([1, 2, 3, 4, 5], "length", [("3", 0, 5)])], "refused"),
+    ],
+)
+def test_what_is_no_answer_is_never_taken_for_one(pieces: list[Choice], cause: str):
+    found = reading()
+    with pytest.raises(Lost) as lost:
+        take(found, pieces)
+    assert lost.value.cause == cause
+    if cause in ("unversioned", "refused"):
+        assert lost.value.kept == SampledTokens()
+
+
+def take(found: AnswerStream, pieces: Sequence[Choice]) -> Completion:
+    for choice in pieces:
+        found.take(choice)
+    return found.completion()
+
+
+def test_tokens_whose_weights_are_not_known_are_not_kept():
+    found = reading(limit=8)
+    found.take(piece([1, 2]))
+    found.update_begins()
+    found.take(piece([3, 4]))
+    lost = found.lost("dead", "")
+    assert lost.kept == SampledTokens((1, 2), (-1.0, -1.0), (VersionSpan(0, 3),))
+
+
+def test_an_engine_that_cannot_enter_its_stream_repeats_the_seed_under_the_same_weights_alone():
+    job = Job("id", (1, 2), Sampling(max_tokens=8), (), 5, 8)
+    kept = SampledTokens((7, 8), (-1.0, -2.0), (VersionSpan(0, 3),))
+    body, before = job.ask(kept, version=3, resumes=False)
+    assert (body.token_ids, body.sampling_params.seed, before) == ([1, 2], 5, SampledTokens())
+    body, before = job.ask(kept, version=4, resumes=False)
+    assert (body.token_ids, body.sampling_params.max_tokens, before) == ([1, 2, 7, 8], 6, kept)
+    assert body.sampling_params.seed != 5
+    body, before = job.ask(kept, version=4, resumes=True)
+    assert (body.sampling_params.seed, body.sampling_params.extra_args) == (5, {"drawn": 2})
+
+
+def test_spans_of_two_engines_are_joined():
+    first = SampledTokens((1, 2), (-1.0, -1.0), (VersionSpan(0, 3),))
+    rest = SampledTokens((3, 4, 5), (-1.0,) * 3, (VersionSpan(0, 3), VersionSpan(1, 4)))
+    assert first.and_then(rest).versions == (VersionSpan(0, 3), VersionSpan(3, 4))
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait until something holds."""
+    waiting = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        if holds():
+            return
+        waiting.wait(0.02)
+    raise AssertionError("it never came to hold")
