@@ -34,7 +34,8 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
         "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
     ],
     "agents": [
-        "core", "tokens", "models", "engines", "multi_agent", "log", "execution", "workers", "policies", "rollout",
+        "core", "tokens", "models", "engines", "multi_agent", "log", "execution", "workers", "gateway", "policies",
+        "rollout",
         "rollout_tasks", "replay", "evaluation", "check", "bench",
     ],
     "trainers": [

@@ -147,6 +147,9 @@ def collate_rows(trajectories: Sequence[Trajectory], sources: Sequence[str] = ()
         ends: list[tuple[int, int]] = []  # of each turn's action: the row, and the place after it
         for k, turn in enumerate(trajectory.turns):
             reply = turn.reply
+            if turn.acts and not reply.action_ids:  # a program acted before the policy said anything
+                ends.append((0, 0))
+                continue
             prompt = reply.prompt_ids if reply.scored_ids is None else reply.scored_ids
             r = _row_of(reply, k, ends, rows)
             if r == len(owner):

@@ -18,9 +18,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from turnwise.agents.core import Policy
 from turnwise.agents.evaluation.evaluate import Evaluation, evaluate_async
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.log.parquet import to_parquet
+from turnwise.agents.policies.command import ProgramPolicy, program_of
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.workers.pool import WorkerPool, workers_for
 from turnwise.blocking import blocking
@@ -32,7 +34,7 @@ from turnwise.trainers.learn.warm_start import warm_start
 from turnwise.trainers.recipe.algorithms import departures
 from turnwise.trainers.recipe.explain import explain_recipe
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
-from turnwise.trainers.recipe.schema import Recipe, WarmStart
+from turnwise.trainers.recipe.schema import Recipe, WarmStart, plain
 from turnwise.trainers.run.checkpoint import (
     LoadedCheckpoint,
     load_newest,
@@ -313,11 +315,10 @@ class Trainer:
         began = time.monotonic()
         update = self.progress.update
         recipe = self._recipe_at(update)
-        policy = self.session.policy
         played = await collect(
             recipe.rollout,
             self.session.sampler,
-            policy,
+            self._player(self.session.policy),
             self.parts,
             recipe.seed,
             update,
@@ -449,10 +450,15 @@ class Trainer:
             f"  score {mean.mean_score:.3f}  in the weighted mean of {len(found)} suites"
         )
 
+    def _player(self, policy: Policy) -> Policy:
+        """Who plays episodes: the policy itself, or the recipe's program, which talks to it."""
+        agent = self.recipe.agent
+        return policy if agent is None else ProgramPolicy(policy, program_of(plain(agent), "agent"))
+
     async def _evaluate(self, suite: Suite, mode: str, split: Split, tasks: int) -> Evaluation:
         found = await evaluate_async(
             suite,
-            self.session.policy if mode == "sampled" else self.session.greedy,
+            self._player(self.session.policy if mode == "sampled" else self.session.greedy),
             split=split,
             episodes=tasks,
             seed=self.recipe.seed,
