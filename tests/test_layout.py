@@ -36,7 +36,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     "agents": [
         "core", "tokens", "models", "engines", "multi_agent", "log", "execution", "workers", "gateway", "policies",
         "rollout",
-        "rollout_tasks", "replay", "evaluation", "check", "bench",
+        "rollout_tasks", "replay", "evaluation", "hosting", "check", "bench",
     ],
     "trainers": [
         "core", "sink", "kit", "credit", "loss", "reduce", "correction", "reward", "filter", "shape",

@@ -8,10 +8,10 @@ from typing import Any
 from turnwise.agents.gateway.core import (
     Answered,
     Api,
-    Asked,
-    Event,
+    ChatRequest,
     RefusedError,
     Sampled,
+    StreamEvent,
     arguments_text,
     bad,
     check_keys,
@@ -77,7 +77,7 @@ _ROLES = {
 _TEXTS, _IMAGES = ("text", "refusal"), ("image_url", "input_audio", "file")
 
 
-def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
+def parse(body: Mapping[str, Any], sampled: Sampled) -> ChatRequest:
     """Read a request.
 
     Raises:
@@ -91,7 +91,7 @@ def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
     if not given:
         raise bad("messages must not be empty.", "messages")
     options = read_object(body.get("stream_options") or {}, "stream_options")
-    return Asked(
+    return ChatRequest(
         tuple(_message(one, f"messages[{n}]") for n, one in enumerate(given)),
         tools,
         read_limit(body, "max_completion_tokens", "max_tokens"),
@@ -101,7 +101,7 @@ def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
     )
 
 
-def answer(asked: Asked, answered: Answered) -> Json:
+def answer(asked: ChatRequest, answered: Answered) -> Json:
     """The ``chat.completion`` object."""
     message: dict[str, Json] = {"role": "assistant", "content": answered.message.content, "refusal": None}
     if answered.message.tool_calls:
@@ -111,13 +111,13 @@ def answer(asked: Asked, answered: Answered) -> Json:
     return _head(asked, answered, "chat.completion") | {"choices": [choice], "usage": _usage(answered)}
 
 
-def events(asked: Asked, answered: Answered) -> Iterator[Event]:
+def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
     """The ``chat.completion.chunk`` objects, calls piece by piece like the text."""
     head = _head(asked, answered, "chat.completion.chunk") | ({"usage": None} if asked.usage else {})
 
-    def chunk(delta: Json, reason: str | None = None) -> Event:
+    def chunk(delta: Json, reason: str | None = None) -> StreamEvent:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return Event(head | {"choices": [choice]})
+        return StreamEvent(head | {"choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
     for text in pieces(answered.message.content):
@@ -130,8 +130,8 @@ def events(asked: Asked, answered: Answered) -> Iterator[Event]:
             yield chunk({"tool_calls": [{"index": n, "function": {"arguments": text}}]})
     yield chunk({}, _reason(answered))
     if asked.usage:
-        yield Event(head | {"choices": [], "usage": _usage(answered)})
-    yield Event("[DONE]")
+        yield StreamEvent(head | {"choices": [], "usage": _usage(answered)})
+    yield StreamEvent("[DONE]")
 
 
 def error(refused: RefusedError) -> Json:
@@ -149,9 +149,9 @@ def error(refused: RefusedError) -> Json:
     return {"error": found}
 
 
-def error_event(refused: RefusedError) -> Event:
+def error_event(refused: RefusedError) -> StreamEvent:
     """A refusal in the middle of a stream, at which OpenAI's clients raise."""
-    return Event(error(refused))
+    return StreamEvent(error(refused))
 
 
 def _tools(value: Any) -> tuple[Tool, ...]:
@@ -206,7 +206,7 @@ def _reason(answered: Answered) -> str:
     return "tool_calls" if answered.message.tool_calls else "stop"
 
 
-def _head(asked: Asked, answered: Answered, kind: str) -> dict[str, Json]:
+def _head(asked: ChatRequest, answered: Answered, kind: str) -> dict[str, Json]:
     named = {"id": f"chatcmpl-{answered.id}", "object": kind, "created": answered.created}
     return named | {"model": asked.model, "system_fingerprint": None}
 

@@ -1,6 +1,6 @@
 """What the gateway is made of: what a client asks, what it is answered, and the APIs that both are written in.
 
-An :class:`Api` reads a request's body into an :class:`Asked` and writes an :class:`Answered` as that API does, whole or as
+An :class:`Api` reads a request's body into an :class:`ChatRequest` and writes an :class:`Answered` as that API does, whole or as
 a stream of events. Nothing else knows how OpenAI's or Anthropic's objects look.
 """
 
@@ -36,7 +36,7 @@ class RefusedError(Exception):
         self.retry_s, self.param = retry_s, param
 
 
-class Asked(NamedTuple):
+class ChatRequest(NamedTuple):
     """A request for one reply.
 
     Attributes:
@@ -80,7 +80,7 @@ class Answered(NamedTuple):
     created: int
 
 
-class Event(NamedTuple):
+class StreamEvent(NamedTuple):
     """One event of a stream; ``name`` is "" where the API gives its events none."""
 
     data: Json
@@ -106,11 +106,11 @@ class Api(NamedTuple):
     """
 
     path: str
-    parse: Callable[[Mapping[str, Any], Sampled], Asked]
-    answer: Callable[[Asked, Answered], Json]
-    events: Callable[[Asked, Answered], Iterator[Event]]
+    parse: Callable[[Mapping[str, Any], Sampled], ChatRequest]
+    answer: Callable[[ChatRequest, Answered], Json]
+    events: Callable[[ChatRequest, Answered], Iterator[StreamEvent]]
     error: Callable[[RefusedError], Json]
-    error_event: Callable[[RefusedError], Event]
+    error_event: Callable[[RefusedError], StreamEvent]
     waiting: bytes = b": waiting\n\n"
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from turnwise.agents.gateway.core import (
     Answered,
     Api,
-    Asked,
-    Event,
+    ChatRequest,
     RefusedError,
     Sampled,
+    StreamEvent,
     arguments_text,
     bad,
     check_keys,
@@ -50,7 +50,7 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
 _IMAGES = ("image", "document")
 
 
-def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
+def parse(body: Mapping[str, Any], sampled: Sampled) -> ChatRequest:
     """Read a request.
 
     Raises:
@@ -67,10 +67,10 @@ def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
         said.extend(_read(one, f"messages[{n}]"))
     tools = () if body.get("tools") is None else _tools(body["tools"])
     limit, stream = read_limit(body, "max_tokens"), read_flag(body, "stream")
-    return Asked(tuple(said), tools, limit, stream, model=read_text(body.get("model") or "", "model"))
+    return ChatRequest(tuple(said), tools, limit, stream, model=read_text(body.get("model") or "", "model"))
 
 
-def answer(asked: Asked, answered: Answered) -> Json:
+def answer(asked: ChatRequest, answered: Answered) -> Json:
     """The ``message`` object."""
     content: list[Json] = []
     if answered.message.content or not answered.message.tool_calls:
@@ -80,7 +80,7 @@ def answer(asked: Asked, answered: Answered) -> Json:
     return _head(asked, answered) | {"content": content} | ended | {"usage": _usage(answered)}
 
 
-def events(asked: Asked, answered: Answered) -> Iterator[Event]:
+def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
     """The events of a stream, calls as pieces of JSON."""
     opening = _head(asked, answered) | {"content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message=opening | {"usage": _usage(answered) | {"output_tokens": 0}})
@@ -113,13 +113,13 @@ def error(refused: RefusedError) -> Json:
     return {"type": "error", "error": {"type": kind, "message": refused.message}, "request_id": None}
 
 
-def error_event(refused: RefusedError) -> Event:
+def error_event(refused: RefusedError) -> StreamEvent:
     """A refusal in the middle of a stream."""
-    return Event(error(refused), "error")
+    return StreamEvent(error(refused), "error")
 
 
-def _event(name: str, /, **data: Json) -> Event:
-    return Event({"type": name} | data, name)
+def _event(name: str, /, **data: Json) -> StreamEvent:
+    return StreamEvent({"type": name} | data, name)
 
 
 def _tools(value: Any) -> tuple[Tool, ...]:
@@ -185,7 +185,7 @@ def _reason(answered: Answered) -> str:
     return "tool_use" if answered.message.tool_calls else "end_turn"
 
 
-def _head(asked: Asked, answered: Answered) -> dict[str, Json]:
+def _head(asked: ChatRequest, answered: Answered) -> dict[str, Json]:
     return {"id": f"msg_{answered.id}", "type": "message", "role": "assistant", "model": asked.model}
 
 

@@ -1,6 +1,6 @@
 """An episode that a program plays: its talk with the policy and its actions in the environment, as turns in order.
 
-The program drives, and so does the loop that plays episodes (:mod:`turnwise.agents.rollout`). A :class:`Play` joins them:
+The program drives, and so does the loop that plays episodes (:mod:`turnwise.agents.rollout`). A :class:`ProgramPlay` joins them:
 whatever the program does is an event, the loop takes one event after the other, and the environment's answer to an action
 goes back to the program that waits for it.
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from turnwise.agents.core import NO_PARENT, History, Policy, Reply
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.gate import Gate
-from turnwise.agents.gateway.sessions import Session, SessionLimits
+from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
 from turnwise.agents.gateway.world import ActResult, offered
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages
@@ -27,6 +27,7 @@ from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 class _Action(NamedTuple):
     message: Message
     answer: asyncio.Future[ActResult]
+    reply: int | None = None  # of the session, for which it was expressly played
 
 
 class _Ended(NamedTuple):
@@ -42,7 +43,7 @@ class _Pending(NamedTuple):
     turn: int
 
 
-class Play:
+class ProgramPlay:
     """An episode in the making, and the session of the program that plays it.
 
     Args:
@@ -62,7 +63,7 @@ class Play:
         *,
         say: bool = False,
     ) -> None:
-        self.session = Session(
+        self.session = AgentSession(
             policy,
             history.task,
             history.env,
@@ -85,15 +86,16 @@ class Play:
         """What the program can do in the environment."""
         return offered(self.history.tools, self._say)
 
-    async def act(self, action: Message) -> ActResult:
-        """Play an action of the program's.
+    async def act(self, action: Message, reply: int | None = None) -> ActResult:
+        """ProgramPlay an action of the program's; with ``reply`` for that one of the session's.
 
         Raises:
             ToolError: the episode is over.
         """
         if self._over:
             raise ToolError(self._over)
-        event = _Action(action, asyncio.get_running_loop().create_future())
+        self.session.touch()
+        event = _Action(action, asyncio.get_running_loop().create_future(), reply)
         self._events.put_nowait(event)
         return await event.answer
 
@@ -113,7 +115,7 @@ class Play:
             case Reply():
                 return self._placed(event)
             case _Action():
-                turn = self._turn_of(event.message)
+                turn = self._turn_of(event.message) if event.reply is None else self._places[event.reply]
                 self._pending = _Pending(event, len(self.history.observation), turn)
                 return Reply(event.message, of=turn)
             case _Ended():

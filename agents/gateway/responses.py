@@ -9,10 +9,10 @@ from turnwise.agents.gateway.chat import error
 from turnwise.agents.gateway.core import (
     Answered,
     Api,
-    Asked,
-    Event,
+    ChatRequest,
     RefusedError,
     Sampled,
+    StreamEvent,
     arguments_text,
     bad,
     check_keys,
@@ -53,8 +53,8 @@ _ROLES = ("system", "developer", "user", "assistant")
 _REPEATED = ("instructions", "metadata", "tools", "user", "previous_response_id")
 
 
-def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
-    """Read a request; what a previous response said stands before ``input`` later (:attr:`Asked.follows`).
+def parse(body: Mapping[str, Any], sampled: Sampled) -> ChatRequest:
+    """Read a request; what a previous response said stands before ``input`` later (:attr:`ChatRequest.follows`).
 
     Raises:
         RefusedError: it is none, or asks for what cannot be done.
@@ -71,7 +71,7 @@ def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
         said.extend(_read(read_list(given, "input")))
     if not said:
         raise bad("input must not be empty.", "input")
-    return Asked(
+    return ChatRequest(
         tuple(said),
         tools,
         read_limit(body, "max_output_tokens"),
@@ -82,21 +82,21 @@ def parse(body: Mapping[str, Any], sampled: Sampled) -> Asked:
     )
 
 
-def answer(asked: Asked, answered: Answered) -> Json:
+def answer(asked: ChatRequest, answered: Answered) -> Json:
     """The ``response`` object."""
     ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     done = ended if answered.cut else {"status": "completed"}
     return _head(asked, answered) | done | {"output": _output(answered), "usage": _usage(answered)}
 
 
-def events(asked: Asked, answered: Answered) -> Iterator[Event]:
+def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
     """The events of a stream, each with its number."""
     number = 0
 
-    def event(name: str, /, **data: Json) -> Event:
+    def event(name: str, /, **data: Json) -> StreamEvent:
         nonlocal number
         number += 1
-        return Event({"type": name, "sequence_number": number - 1} | data, name)
+        return StreamEvent({"type": name, "sequence_number": number - 1} | data, name)
 
     begun = _head(asked, answered) | {"status": "in_progress", "output": [], "usage": None}
     yield event("response.created", response=begun)
@@ -124,10 +124,10 @@ def events(asked: Asked, answered: Answered) -> Iterator[Event]:
     yield event(ended, response=answer(asked, answered))
 
 
-def error_event(refused: RefusedError) -> Event:
+def error_event(refused: RefusedError) -> StreamEvent:
     """A refusal in the middle of a stream."""
     said = {"code": refused.code, "message": refused.message, "param": refused.param or None}
-    return Event({"type": "error", "sequence_number": 0} | said, "error")
+    return StreamEvent({"type": "error", "sequence_number": 0} | said, "error")
 
 
 _BEGUN = {"status": "in_progress"}
@@ -192,7 +192,7 @@ def _output(answered: Answered) -> list[Any]:
     return items
 
 
-def _head(asked: Asked, answered: Answered) -> dict[str, Json]:
+def _head(asked: ChatRequest, answered: Answered) -> dict[str, Json]:
     return {
         "id": f"resp_{answered.id}",
         "object": "response",

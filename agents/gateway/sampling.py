@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling
-from turnwise.agents.gateway.core import Asked, RefusedError, Sampled
+from turnwise.agents.gateway.core import ChatRequest, RefusedError, Sampled
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
@@ -38,7 +38,7 @@ class Call(History):
         return self.offered
 
 
-class Node(NamedTuple):
+class SampledNode(NamedTuple):
     """A sampled reply in the tree of a session.
 
     Attributes:
@@ -49,7 +49,7 @@ class Node(NamedTuple):
 
     place: int
     reply: Reply
-    parent: Node | None
+    parent: SampledNode | None
 
     def token_ids(self) -> list[int]:
         """All tokens of its row, from the first to the last one that was sampled."""
@@ -58,9 +58,9 @@ class Node(NamedTuple):
             found += (*node.reply.prompt_ids, *node.reply.action_ids)
         return found
 
-    def chain(self) -> list[Node]:
+    def chain(self) -> list[SampledNode]:
         """The replies of its row, the newest first."""
-        nodes: list[Node] = [self]
+        nodes: list[SampledNode] = [self]
         while (parent := nodes[-1].parent) is not None:
             nodes.append(parent)
         return nodes
@@ -81,7 +81,7 @@ def sampled_by(policy: Policy) -> Sampled:
     return Sampled(policy.sampling.temperature, policy.sampling.top_p)
 
 
-async def draw(policy: Policy, call: Call, asked: Asked, base: Node | None) -> Drawn:
+async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode | None) -> Drawn:
     """Let the policy reply, after the tokens of ``base`` where the chat template leaves them as they are.
 
     Raises:
@@ -97,7 +97,7 @@ async def draw(policy: Policy, call: Call, asked: Asked, base: Node | None) -> D
     return Drawn(reply._replace(prompt_ids=new, parent=None if extends else NO_PARENT), len(prompt), extends)
 
 
-def count(policy: Policy, asked: Asked) -> int:
+def count(policy: Policy, asked: ChatRequest) -> int:
     """The tokens of a prompt; of a policy without tokens, four characters count as one."""
     if not isinstance(policy, TokenPolicy):
         return sum(len(str(message)) for message in asked.messages) // 4 + 1
@@ -110,7 +110,7 @@ def context_full(tokens: int, length: int) -> RefusedError:
     return RefusedError(400, "context_length_exceeded", said, param="messages")
 
 
-def _prompt(renderer: Renderer, asked: Asked, base: Node | None) -> tuple[tuple[int, ...], bool]:
+def _prompt(renderer: Renderer, asked: ChatRequest, base: SampledNode | None) -> tuple[tuple[int, ...], bool]:
     """The tokens that are new, and whether they extend those of ``base``."""
     try:
         if base is None:
@@ -129,7 +129,7 @@ def _prompt(renderer: Renderer, asked: Asked, base: Node | None) -> tuple[tuple[
     return extension.ids, not extension.fresh
 
 
-def _as_sampled(messages: Sequence[Message], base: Node) -> list[Message]:
+def _as_sampled(messages: Sequence[Message], base: SampledNode) -> list[Message]:
     """The conversation with the replies as they were sampled: clients trim white space."""
     found = [*messages]
     for node in base.chain():

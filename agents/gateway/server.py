@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 from aiohttp import web
 
 from turnwise.agents.gateway.chat import CHAT
-from turnwise.agents.gateway.core import Api, Asked, RefusedError, bad
+from turnwise.agents.gateway.core import Api, ChatRequest, RefusedError, bad
 from turnwise.agents.gateway.mcp import McpSession, said
 from turnwise.agents.gateway.messages import MESSAGES
 from turnwise.agents.gateway.responses import RESPONSES
 from turnwise.agents.gateway.sampling import count, sampled_by
-from turnwise.agents.gateway.sessions import Session
+from turnwise.agents.gateway.sessions import AgentSession
 from turnwise.agents.gateway.world import World, carry_out
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
@@ -41,7 +41,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Seat:
     """A session in a server: who it is, and the environment that it may act in."""
 
-    session: Session
+    session: AgentSession
     world: World | None = None
     tools: Callable[[], tuple[Tool, ...]] = tuple
     name: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -262,7 +262,7 @@ def refusal(refused: RefusedError, body: Json) -> web.Response:
 
 
 async def _stream(
-    request: web.Request, api: Api, asked: Asked, session: Session, body: Mapping[str, Any]
+    request: web.Request, api: Api, asked: ChatRequest, session: AgentSession, body: Mapping[str, Any]
 ) -> web.StreamResponse:
     """Answer by events. What is refused at once is no stream; what fails later is an event."""
     asking = asyncio.create_task(session.ask(asked, {"api": api.path, **body}))

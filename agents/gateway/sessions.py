@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from turnwise.agents.core import NO_PARENT, Policy, Reply
-from turnwise.agents.gateway.core import Answered, Asked, RefusedError
+from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
-from turnwise.agents.gateway.sampling import Call, Drawn, Node, context_full, draw
+from turnwise.agents.gateway.sampling import Call, Drawn, SampledNode, context_full, draw
 from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
@@ -62,7 +62,7 @@ class Counts(NamedTuple):
     refused: int = 0
 
 
-class Session:
+class AgentSession:
     """The conversations of one agent.
 
     Args:
@@ -76,6 +76,8 @@ class Session:
     Attributes:
         counts: replies, tokens, requests that were answered again, rows of tokens, refusals.
         cut: why the last request could not be answered, where that ends an episode: the context or a budget is full.
+        busy: requests that are being answered.
+        began, touched: when it began, and when somebody last asked something.
         fault: what failed here, where a request failed without the client's fault and none succeeded since.
     """
 
@@ -95,13 +97,17 @@ class Session:
         self.counts = Counts()
         self.cut: EndReason | None = None
         self.fault = ""
-        self._nodes: dict[bytes, tuple[int, Node]] = {}
+        self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
         self._answers: dict[str, asyncio.Task[Answered]] = {}
         self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
         self._recent: deque[float] = deque()
-        self._busy = 0
+        self.busy = 0
+        self.began = self.touched = time.monotonic()
         self._closed = ""
-        self._began = time.monotonic()
+
+    def touch(self) -> None:
+        """Somebody is there."""
+        self.touched = time.monotonic()
 
     def close(self, why: str) -> None:
         """Answer nothing any more; what is being sampled is given up."""
@@ -109,12 +115,13 @@ class Session:
         for task in self._answers.values():
             task.cancel()
 
-    async def ask(self, asked: Asked, body: Mapping[str, Any]) -> Answered:
+    async def ask(self, asked: ChatRequest, body: Mapping[str, Any]) -> Answered:
         """The policy's reply to a request; the same one where it was sent before.
 
         Raises:
             RefusedError: the session is over or has used up what it may use, or the request cannot be answered.
         """
+        self.touch()
         key = request_key(body)
         known = self._answers.get(key)
         if known is not None and (not known.done() or _succeeded(known)) and not self._closed:
@@ -132,7 +139,7 @@ class Session:
                 raise RefusedError(410, "session_closed", self._closed or "The session is closed.") from None
             raise
 
-    def conversation(self, asked: Asked) -> Asked:
+    def conversation(self, asked: ChatRequest) -> ChatRequest:
         """A request with what stands before it in the response that it follows.
 
         Raises:
@@ -157,17 +164,17 @@ class Session:
         if self._closed:
             raise self._refusal(410, "session_closed", self._closed)
         for reason, used, most, what in (
-            (EndReason.TURN_LIMIT, self.counts.replies + self._busy, limits.calls, "replies"),
+            (EndReason.TURN_LIMIT, self.counts.replies + self.busy, limits.calls, "replies"),
             (EndReason.TOKEN_LIMIT, self.counts.tokens, limits.tokens, "tokens"),
-            (EndReason.TIME_LIMIT, now - self._began, limits.seconds, "seconds"),
+            (EndReason.TIME_LIMIT, now - self.began, limits.seconds, "seconds"),
         ):
             if used >= most:
                 self.cut = reason
                 raise self._refusal(403, "budget_spent", f"The session has used its {most:g} {what}.")
         while self._recent and now - self._recent[0] > 60:
             self._recent.popleft()
-        if self._busy >= limits.at_once:
-            why = f"{self._busy} requests of this session are being answered, which is the most."
+        if self.busy >= limits.at_once:
+            why = f"{self.busy} requests of this session are being answered, which is the most."
             raise self._refusal(429, "too_many_at_once", why, retry_s=1.0)
         if len(self._recent) >= limits.per_minute:
             wait = 60 - (now - self._recent[0])
@@ -179,8 +186,8 @@ class Session:
         self._count(refused=1)
         return RefusedError(status, code, why, retry_s=retry_s)
 
-    async def _answer(self, asked: Asked, key: str) -> Answered:
-        self._busy += 1
+    async def _answer(self, asked: ChatRequest, key: str) -> Answered:
+        self.busy += 1
         try:
             async with self.gate.passage():
                 return await self._draw(asked, key)
@@ -196,9 +203,9 @@ class Session:
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
         finally:
-            self._busy -= 1
+            self.busy -= 1
 
-    async def _draw(self, asked: Asked, key: str) -> Answered:
+    async def _draw(self, asked: ChatRequest, key: str) -> Answered:
         asked = self.conversation(asked)
         if asked.messages[-1].role == "assistant":
             said = "The last message is the assistant's: replies cannot be begun by the client."
@@ -216,7 +223,7 @@ class Session:
         return self._keep(asked, key, drawn, chain[-1], number, base)
 
     def _keep(
-        self, asked: Asked, key: str, drawn: Drawn, before: bytes, number: int, base: Node | None
+        self, asked: ChatRequest, key: str, drawn: Drawn, before: bytes, number: int, base: SampledNode | None
     ) -> Answered:
         """Give the reply its place in the tree, and write the answer."""
         identity = hashlib.sha256(f"{self.seed} {key}".encode()).hexdigest()[:24]
@@ -224,7 +231,7 @@ class Session:
         own, place = self.counts.replies, len(asked.messages)
         parent = None if drawn.extends and number == own - 1 else number if drawn.extends else NO_PARENT
         reply = drawn.reply._replace(message=message, parent=parent if own else None)
-        node = Node(place, reply, base if drawn.extends else None)
+        node = SampledNode(place, reply, base if drawn.extends else None)
         self._nodes[_link(before, message)] = (own, node)
         tokens = len(reply.action_ids)
         self._count(replies=1, tokens=tokens, branches=int(not drawn.extends))

@@ -30,7 +30,7 @@ class World(Protocol):
     def specs(self) -> Sequence[ToolSpec]: ...
 
     async def act(self, action: Message) -> ActResult:
-        """Play an action.
+        """ProgramPlay an action.
 
         Raises:
             ToolError: the episode is over.

@@ -16,7 +16,7 @@ import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.play import Play
+from turnwise.agents.gateway.play import ProgramPlay
 from turnwise.agents.gateway.program import AgentProgram, conclude, run_here
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
@@ -31,7 +31,7 @@ from turnwise.registry import component
 class _Running:
     """An episode's program, its server, and what joins it with the episode."""
 
-    play: Play
+    play: ProgramPlay
     server: GatewayServer
     task: asyncio.Task[None] | None = None
 
@@ -92,7 +92,7 @@ class ProgramPolicy:
                 "a program plays one agent, and this environment has several: name its opponents",
             )
         limits = SessionLimits(calls=self.program.calls, seconds=self.program.timeout)
-        play = Play(self.model, history, limits, say=self.program.say)
+        play = ProgramPlay(self.model, history, limits, say=self.program.say)
         server = GatewayServer(self.model.name)
         seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
         running = _Running(play, server)
@@ -101,7 +101,7 @@ class ProgramPolicy:
         running.task = asyncio.create_task(self._run(play, url, seat.key))
         return running
 
-    async def _run(self, play: Play, url: str, key: str) -> None:
+    async def _run(self, play: ProgramPlay, url: str, key: str) -> None:
         """Run the program to its end, and say how it ended."""
         try:
             told = [message.to_json() for message in play.messages]

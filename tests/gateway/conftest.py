@@ -16,7 +16,7 @@ from gateway_kit import AnsweringEngine, Served
 
 from turnwise.agents.core import Reply, Sampling
 from turnwise.agents.gateway.server import GatewayServer, Seat
-from turnwise.agents.gateway.sessions import Session
+from turnwise.agents.gateway.sessions import AgentSession
 from turnwise.agents.models.small import train_tokenizer
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer
@@ -39,7 +39,7 @@ def serve(renderer: Renderer) -> Callable[..., Any]:
         engine = AnsweringEngine(renderer, answer, options.pop("context_length", 1 << 20))
         policy = ModelPolicy(engine, renderer, options.pop("sampling", Sampling(1.0, 1.0, 200)), name="small")
         replies: list[Reply] = []
-        session = Session(policy, Task("", "add"), AgentEnv[int](), heard=replies.append, **options)
+        session = AgentSession(policy, Task("", "add"), AgentEnv[int](), heard=replies.append, **options)
         server = GatewayServer("small", largest_body=1 << 20)
         seat = server.add(Seat(session))
         await server.start()

@@ -13,10 +13,10 @@ import pytest
 from gateway_kit import AnsweringEngine, check_exact
 
 from turnwise.agents.core import NO_PARENT, Episode, Outcome, Sampling, Trajectory, Turn
-from turnwise.agents.gateway.core import Asked, RefusedError
+from turnwise.agents.gateway.core import ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.server import Seat
-from turnwise.agents.gateway.sessions import Session, SessionLimits
+from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
@@ -30,13 +30,13 @@ def session_of(renderer, answer, **options):
     replies = []
     engine = AnsweringEngine(renderer, answer)
     policy = ModelPolicy(engine, renderer, Sampling(1.0, 1.0, 60))
-    return Session(policy, TASK, AgentEnv[int](), heard=replies.append, **options), engine, replies
+    return AgentSession(policy, TASK, AgentEnv[int](), heard=replies.append, **options), engine, replies
 
 
 def ask(session, *messages, **more):
     said = tuple(messages)
     body = {"messages": [message.to_json() for message in said], **more}
-    return session.ask(Asked(said), body)
+    return session.ask(ChatRequest(said), body)
 
 
 def user(text):

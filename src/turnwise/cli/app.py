@@ -13,7 +13,17 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from cyclopts.exceptions import UnknownCommandError
 
 import turnwise
-from turnwise.cli import compare, components, credit, environments, evaluation, machine, swe, training
+from turnwise.cli import (
+    compare,
+    components,
+    credit,
+    environments,
+    evaluation,
+    gateway,
+    machine,
+    swe,
+    training,
+)
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
 from turnwise.secrets import redact
@@ -32,7 +42,7 @@ app = App(
 )
 VERBS = {
     name: verb
-    for module in (environments, components, evaluation, compare, training, credit, machine, swe)
+    for module in (environments, components, evaluation, gateway, compare, training, credit, machine, swe)
     for name, verb in module.VERBS.items()
 }
 for _name, _verb in VERBS.items():
