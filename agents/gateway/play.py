@@ -51,7 +51,7 @@ class ProgramPlay:
         history: of the episode, before its first turn.
         limits: of the session.
         gate: what holds the session's requests back.
-        say: whether the program is offered plain words beside the environment's tools.
+        plain_words: whether the program is offered plain words beside the environment's tools.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ProgramPlay:
         limits: SessionLimits | None = None,
         gate: Gate | None = None,
         *,
-        say: bool = False,
+        plain_words: bool = False,
     ) -> None:
         self.session = AgentSession(
             policy,
@@ -72,7 +72,7 @@ class ProgramPlay:
             gate=gate,
             heard=self._hear,
         )
-        self.history, self._say = history, say
+        self.history, self._plain_words = history, plain_words
         self.messages = [*history.observation]
         self.instructions = "\n\n".join(message.content for message in history.observation)
         self.by_call = self.by_time = 0
@@ -84,7 +84,7 @@ class ProgramPlay:
 
     def specs(self) -> Sequence[ToolSpec]:
         """What the program can do in the environment."""
-        return offered(self.history.tools, self._say)
+        return offered(self.history.tools, self._plain_words)
 
     async def act(self, action: Message, reply: int | None = None) -> ActResult:
         """ProgramPlay an action of the program's; with ``reply`` for that one of the session's.

@@ -54,7 +54,7 @@ class AgentProgram:
         sandbox: the sandbox that it runs in (``turnwise list sandbox``); "": none, as this user.
         answer: what it leaves behind for the environment: nothing, or its standard output, which is said at its end.
         prompt: how it is told its task: as text, or as JSON, a list of chat messages.
-        say: whether it is offered the tools ``say`` (plain words) and ``task`` beside the environment's; where that has none,
+        plain_words: whether it is offered the tools ``say`` and ``task`` beside those of the environment; where that has none,
             it is offered them in any case.
     """
 
@@ -68,7 +68,7 @@ class AgentProgram:
     sandbox: str = ""
     answer: Literal["none", "stdout"] = "none"
     prompt: Literal["text", "messages"] = "text"
-    say: bool = False
+    plain_words: bool = False
 
     def check(self) -> None:
         """Refuse what could never run.

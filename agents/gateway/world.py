@@ -51,9 +51,9 @@ def say(text: str) -> str:
 _TASK, _SAY = tool(task), tool(say)
 
 
-def offered(own: Sequence[Tool], say: bool) -> list[ToolSpec]:
-    """An environment's tools; where it has none, or with ``say``, also ``task`` and ``say``, unless it has such."""
-    if own and not say:
+def offered(own: Sequence[Tool], plain_words: bool) -> list[ToolSpec]:
+    """An environment's tools; where it has none, or with ``plain_words``, also ``task`` and ``say``, unless it has such."""
+    if own and not plain_words:
         return [one.spec for one in own]
     names = {one.spec.name for one in own}
     return [one.spec for one in (*own, *(extra for extra in (_TASK, _SAY) if extra.spec.name not in names))]

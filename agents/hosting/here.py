@@ -139,7 +139,7 @@ def gateway(
     split: Split | str = Split.TRAIN,
     seed: int = 0,
     calls: int = 1000,
-    say: bool = False,
+    plain_words: bool = False,
 ) -> Iterator[Gateway]:
     """Serve a policy to agents of any kind in this program, while the ``with`` block lasts.
 
@@ -156,7 +156,7 @@ def gateway(
         split: of the suite.
         seed: from which the sessions' chance is derived.
         calls: replies that a session may get.
-        say: agents are offered plain words beside the environment's tools.
+        plain_words: agents are offered plain words beside the environment's tools.
 
     Yields:
         The gateway: ``session()`` opens one, ``episodes`` are those that ended.
@@ -165,7 +165,9 @@ def gateway(
         TurnwiseError: there is no such policy or suite.
     """
     found = get_suite(suite) if isinstance(suite, str) else suite
-    options = HostOptions(found, Split(split), seed, SessionLimits(calls=calls), idle_s=float("inf"), say=say)
+    options = HostOptions(
+        found, Split(split), seed, SessionLimits(calls=calls), idle_s=float("inf"), plain_words=plain_words
+    )
     with opened_policy(policy) as player:
         served = Gateway(Host(player, options))
         served.start()

@@ -37,7 +37,7 @@ class HostOptions:
         limits: of each session.
         idle_s: seconds without a request after which a session is given up.
         most: open at a time.
-        say: agents are offered plain words beside the environment's tools.
+        plain_words: agents are offered plain words beside the environment's tools.
         env_options: what environments are made with.
     """
 
@@ -47,7 +47,7 @@ class HostOptions:
     limits: SessionLimits = field(default_factory=SessionLimits)
     idle_s: float = 600.0
     most: int = 1000
-    say: bool = False
+    plain_words: bool = False
     env_options: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
@@ -205,7 +205,9 @@ class _Seated:
     async def act(self, history: History) -> Reply:
         if history.memory is None:
             host = self._host
-            play = ProgramPlay(host.policy, history, host.options.limits, host.gate, say=host.options.say)
+            play = ProgramPlay(
+                host.policy, history, host.options.limits, host.gate, plain_words=host.options.plain_words
+            )
             history.memory = play
             self._opened.set_result(play)
         assert isinstance(history.memory, ProgramPlay)

@@ -92,7 +92,7 @@ class ProgramPolicy:
                 "a program plays one agent, and this environment has several: name its opponents",
             )
         limits = SessionLimits(calls=self.program.calls, seconds=self.program.timeout)
-        play = ProgramPlay(self.model, history, limits, say=self.program.say)
+        play = ProgramPlay(self.model, history, limits, plain_words=self.program.plain_words)
         server = GatewayServer(self.model.name)
         seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
         running = _Running(play, server)

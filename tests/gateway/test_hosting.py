@@ -52,7 +52,7 @@ def test_a_world_of_one_s_own_pays_each_turn_and_is_a_logged_episode(model, tmp_
 
 
 def test_a_suite_s_tasks_are_those_of_an_evaluation_and_its_environment_pays(model):
-    with turnwise.gateway("scripted:gold", "shop/easy", split="test", say=True) as served:
+    with turnwise.gateway("scripted:gold", "shop/easy", split="test", plain_words=True) as served:
         with served.session() as one:
             with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
                 end, number = None, 0

@@ -53,7 +53,7 @@ def model(renderer) -> ModelPolicy:
 
 def test_the_example_plays_gold_and_replays_byte_for_byte(tmp_path):
     given = AgentProgram(
-        (sys.executable, *EXAMPLE.command[1:]), workdir=str(ROOT), prompt="messages", say=True
+        (sys.executable, *EXAMPLE.command[1:]), workdir=str(ROOT), prompt="messages", plain_words=True
     )
     gold = turnwise.make_policy("scripted:gold")
     done = turnwise.evaluate(SUITE, ProgramPolicy(gold, given), episodes=4, log=tmp_path / "log.jsonl.zst")

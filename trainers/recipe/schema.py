@@ -212,7 +212,7 @@ class Agent(Section):
     """What the program leaves behind for the environment: `stdout` says its standard output as a last message."""
     prompt: Literal["text", "messages"] = "text"
     """How the program is told its task on its standard input: as text, or as a JSON list of chat messages."""
-    say: bool = False
+    plain_words: bool = False
     """Whether the program is offered the tools `say` (plain words) and `task` where the environment has other tools."""
 
 

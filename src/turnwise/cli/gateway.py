@@ -29,7 +29,7 @@ def gateway(
     seconds: float = 3600.0,
     per_minute: float = float("inf"),
     idle_s: float = 600.0,
-    say: bool = False,
+    plain_words: bool = False,
     out: Path | None = None,
 ) -> VerbResult:
     """Serve a policy to agents of any kind, by the APIs of OpenAI and Anthropic, until Ctrl-C; then the statistics.
@@ -49,7 +49,7 @@ def gateway(
         seconds: How long a session may last.
         per_minute: Requests that a session may send in a minute.
         idle_s: Seconds without a request after which a session is given up.
-        say: Whether agents are offered plain words beside the environment's tools.
+        plain_words: Whether agents are offered plain words beside the environment's tools.
         out: A folder for the episode log and the summary.
     """
     import asyncio
@@ -63,7 +63,7 @@ def gateway(
 
     limits = SessionLimits(calls=calls, seconds=seconds, per_minute=per_minute)
     found = get_suite(suite) if suite else None
-    options = HostOptions(found, Split(split), seed, limits, idle_s, say=say)
+    options = HostOptions(found, Split(split), seed, limits, idle_s, plain_words=plain_words)
     player = make_policy(policy, temperature=temperature, max_tokens=max_tokens, seed=seed)
     done: list[Episode] = []
     try:
