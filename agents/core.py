@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from turnwise.envs.core import AgentEnv, EndReason, Info, Step
 from turnwise.envs.messages import Message, Messages
@@ -41,6 +41,15 @@ class Sampling(NamedTuple):
     temperature: float = 1.0
     top_p: float = 1.0
     max_tokens: int = 256
+
+
+Kv: TypeAlias = Literal["recompute", "keep"]
+"""What becomes of the keys and values of requests in flight when the weights change under them.
+
+``recompute`` computes them anew, so that every later token is drawn from exactly the new weights' distribution, given all
+tokens before it. ``keep`` leaves those of the old weights, which costs nothing, and draws later tokens from a mixture that
+no single version describes; its gap is measured in docs/asynchronous.md. Either way no later request reads an old one's.
+"""
 
 
 class VersionSpan(NamedTuple):

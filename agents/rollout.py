@@ -211,7 +211,7 @@ async def rollout(
     requests: Sequence[Request],
     policy: PolicyMap,
     *,
-    concurrency: int = 64,
+    concurrency: int | Admission = 64,
     limits: Limits | None = None,
     retries: int = 1,
     env_options: Mapping[str, Any] | None = None,
@@ -228,7 +228,8 @@ async def rollout(
     Args:
         requests: the episodes.
         policy: plays every agent, or a mapping names who plays whom (:data:`turnwise.agents.multi_agent.PolicyMap`).
-        concurrency: episodes in flight; fewer where memory or cores are short (:mod:`turnwise.agents.execution.admission`).
+        concurrency: episodes in flight, fewer where memory or cores are short (:mod:`turnwise.agents.execution.admission`);
+            or the places that rollouts share which go on at the same time, first come, first served.
         limits: deadlines and token budget of each episode.
         retries: how often a faulted episode is played again.
         env_options: what environments are made with.
@@ -247,7 +248,7 @@ async def rollout(
         stack.push_async_callback(leases.close)
         await stack.enter_async_context(watch_loop())
         stack.enter_context(guard(max(limits.reset_s, limits.step_s)))
-        admission = Admission(concurrency, policy)
+        admission = Admission(concurrency, policy) if isinstance(concurrency, int) else concurrency
 
         async def one(index: int, request: Request) -> Episode:
             async with admission.place(blocking=env_class(request.task.env).blocking):
@@ -267,9 +268,9 @@ async def rollout(
         return [task.result() for task in tasks]
 
 
-def check_numbers(concurrency: int, retries: int) -> None:
+def check_numbers(concurrency: int | Admission, retries: int) -> None:
     """Refuse numbers with which nothing would ever be played."""
-    if concurrency < 1:
+    if isinstance(concurrency, int) and concurrency < 1:
         raise TurnwiseError(f"concurrency is {concurrency}: nothing would ever be played.", "Give 1 or more.")
     if retries < 0:
         raise TurnwiseError(f"retries is {retries}.", "Give 0 (play nothing again) or more.")

@@ -16,6 +16,8 @@ from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv
 from turnwise.envs.returned import check_class
 from turnwise.errors import EnvError, TurnwiseError
+from turnwise.extras import extra_of
+from turnwise.extras import missing as missing_library
 
 _sound: set[type] = set()
 
@@ -101,6 +103,8 @@ def load_module(where: str, said: str = "") -> ModuleType:
                 f"There is no module {where!r}{at}.",
                 "Write module:Class as it is imported, and install its package (pip install -e .).",
             ) from error
+        if extra_of(missing):
+            raise missing_library(missing, where) from error
         raise EnvError(
             f"{where} needs {missing!r}: {describe(error)}{at}.", "Install that library."
         ) from error

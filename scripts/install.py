@@ -136,6 +136,11 @@ def make_venv() -> None:
     )
     if works:
         return
+    if VENV.is_symlink():  # a worktree's, shared with others who use it now
+        raise Failed(
+            f"{VENV} is a link to {VENV.resolve()}, in which Python has no working pip.",
+            f"Install in the checkout that it belongs to, or remove the link {VENV}.",
+        )
     shutil.rmtree(VENV, ignore_errors=True)
     if not can_make_venvs():
         install_python3_venv()
@@ -193,7 +198,7 @@ def install_rest(requirements: list[str]) -> None:
     """Everything else, and Turnwise itself, in one resolution; compiled, since imports start every command."""
     listed = VENV / "requirements.txt"
     listed.write_text("\n".join(requirements))
-    wanted = ["-r", str(listed), "-e", f"{ROOT}[bench,dev]"]
+    wanted = ["-r", str(listed), "-e", f"{ROOT}[train,web,docker,wandb,bench,docs,dev]"]
     step("libraries and turnwise", [*UV, "--compile-bytecode", *wanted], [*PIP, *wanted])
 
 

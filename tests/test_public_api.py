@@ -143,7 +143,7 @@ def test_what_cannot_be_rolled_out_is_refused(given, options, said):
 
 def test_without_pandas_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(TurnwiseError, match=r"pandas is not installed(.|\n)*to_arrow"):
+    with pytest.raises(TurnwiseError, match=r"'pandas' is not installed(.|\n)*turnwise\[logs\]"):
         turnwise.rollout("shop/easy", "scripted:gold").to_pandas()
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from turnwise.doors import without_token
-from turnwise.errors import InfraError, MissingDependencyError
+from turnwise.errors import InfraError
+from turnwise.extras import needing
 from turnwise.secrets import redact, resolve
 from turnwise.tools.core import Json, Tool, ToolCall, ToolError, ToolSpec
 from turnwise.tools.owner import mark
@@ -34,7 +35,6 @@ Result = TypeVar("Result")
 _MOST_PAGES = 100
 _HTTP_S, _LISTEN_S = 30.0, 300.0  # a server may keep a stream of events open
 _MOST_TOOLS = 1000
-_NO_MCP = ("MCP servers need the official SDK.", "pip install 'mcp>=2.3'")
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,8 @@ class McpConnection:
     """
 
     def __init__(self, server: Server, *, timeout: float = 30.0) -> None:
-        try:
+        with needing("a connection to an MCP server"):
             import mcp as _mcp  # noqa: F401  (tried here, not in the background)
-        except ImportError as error:
-            raise MissingDependencyError(*_NO_MCP) from error
         self.server = server
         self.timeout = timeout
         self._stderr = Tail()

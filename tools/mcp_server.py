@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnwise.doors import Door
-from turnwise.errors import MissingDependencyError
+from turnwise.extras import needing
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-
-_NO_MCP = ("Serving tools needs the official MCP SDK.", "pip install 'mcp>=2.3'")
 
 
 class Toolbox(Protocol):
@@ -62,11 +60,9 @@ def mcp_server(toolbox: Toolbox) -> Server[Any]:
     Raises:
         MissingDependencyError: the ``mcp`` package is not installed.
     """
-    try:
+    with needing("serving tools over MCP"):
         import mcp_types as types
         from mcp.server.lowlevel import Server
-    except ImportError as error:
-        raise MissingDependencyError(*_NO_MCP) from error
     one_at_a_time = threading.Lock()
 
     def carry_out(call: ToolCall) -> tuple[str, bool]:

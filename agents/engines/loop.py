@@ -12,8 +12,9 @@ import asyncio
 import itertools
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from turnwise.errors import EngineError, TurnwiseError
@@ -62,6 +63,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
         self._dropped: list[int] = []
         self._task: asyncio.Task[None] | None = None
         self._lock = threading.Lock()  # held while the engine works
+        self._turnstile = threading.Lock()  # passed before the lock, so that who waits for it comes next
 
     @property
     def in_flight(self) -> int:
@@ -80,6 +82,16 @@ class EngineLoop(Generic[RequestT, AnswerT]):
                 "Await them before touching the engine's weights.",
             )
         return self._lock
+
+    @contextmanager
+    def between_steps(self) -> Generator[None]:
+        """Hold the engine between two steps, requests in flight or not; from any thread. Blocks until the step is over."""
+        with self._turnstile:
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     async def submit(self, request: RequestT) -> AnswerT:
         """The engine's answer. Cancelling the caller takes the request out of the batch.
@@ -135,7 +147,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
 
     def _admit(self) -> None:
         """Bring the engine up to date with what was asked for and given up since the last step."""
-        with self._lock:
+        with self.between_steps():
             if self._dropped:
                 self._engine.abort(self._dropped)
                 self._dropped = []
@@ -156,7 +168,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._locked_step)
 
     def _locked_step(self) -> Iterable[tuple[int, AnswerT]]:
-        with self._lock:
+        with self.between_steps():
             return list(self._engine.step()) if self._futures else ()
 
     def _fail(self, error: Exception) -> None:
@@ -176,7 +188,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
         self._waiting.clear()
         self._dropped = []
         if dropped:
-            with self._lock:
+            with self.between_steps():
                 self._engine.abort(dropped)
 
 

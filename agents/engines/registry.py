@@ -11,11 +11,12 @@ import importlib.util
 from typing import Any
 
 from turnwise.errors import MissingDependencyError
+from turnwise.extras import how_to_get
 from turnwise.registry import get_component
 
 COMMON = ("device", "context_length", "max_sequences")
 """What the run itself decides: where the engine computes, and how much it holds."""
-OTHER_ENGINE = "Install it (`python3 scripts/install.py`), or sample with torch: --set engine.kind=torch, which is slower."
+OTHER_ENGINE = "or sample with torch: --set engine.kind=torch, which is slower."
 
 
 def check_installed(name: str) -> None:
@@ -29,7 +30,7 @@ def check_installed(name: str) -> None:
         if importlib.util.find_spec(module) is None:
             raise MissingDependencyError(
                 f"The recipe samples with the engine {name!r} (engine.kind), and {module} is not installed.",
-                OTHER_ENGINE,
+                f"{how_to_get(module)}, {OTHER_ENGINE}",
             )
 
 

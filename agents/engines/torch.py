@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.engines.loop import EngineLoop
 from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component
@@ -80,28 +80,38 @@ class TorchEngine:
             )
         limit = min(sampling.max_tokens, room)
         prompt = np.asarray(prompt_ids, dtype=np.int64)
-        request = GenerationRequest(prompt, sampling, limit, frozenset(stop_ids), seed, self.version)
+        request = GenerationRequest(prompt, sampling, limit, frozenset(stop_ids), seed)
         return await self._loop.submit(request)
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
         """log p(token | all before it) at temperature 1, for every token but the first of each sequence.
 
-        Blocks, and only works while nothing is in flight.
+        Blocks; from any thread. Requests in flight wait meanwhile.
         """
         import torch
 
         from turnwise.agents.engines.decoding.batch import evaluating
 
-        with self._loop.alone(), torch.no_grad(), evaluating(self.model):
+        with self._loop.between_steps(), torch.no_grad(), evaluating(self.model):
             return [_score(self.model, ids) for ids in sequences]
 
-    def load_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+    def load_weights(
+        self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None
+    ) -> None:
         """Replace the weights in place and forget all cached prefixes; a shared model has them already.
 
+        Blocks; with ``kv`` from any thread. Requests in flight then wait between two tokens and go on with the new weights.
+
         Raises:
-            EngineError: requests are in flight, or the weights are not those of this model.
+            EngineError: requests are in flight and ``kv`` does not say what becomes of them, a shared model would change
+                under them, or the weights are not those of this model.
         """
-        with self._loop.alone():
+        if self.shared and kv is not None:
+            raise EngineError(
+                "A shared model changes whenever it is trained, also in the middle of a token.",
+                "Give the engine the model's folder, or load without kv when nothing is in flight.",
+            )
+        with self._loop.alone() if kv is None else self._loop.between_steps():
             if not self.shared:
                 named = dict(weights)
                 missing, unknown = self.model.load_state_dict(named, strict=False)
@@ -112,7 +122,7 @@ class TorchEngine:
                         f"These weights do not fit the engine's model: {', '.join(wrong[:4])}.",
                         "Hand over exactly the tensors of the checkpoint it was made from.",
                     )
-            self._batch.reset_prefix_cache()
+            self._batch.reweighted(version, kv)
             self.version = version
 
     def close(self) -> None:

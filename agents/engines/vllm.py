@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from turnwise.agents.core import Completion, Sampling, VersionSpan
+from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
 from turnwise.agents.engines.vllm_start import start, use_cuda
 from turnwise.errors import EngineError
@@ -105,6 +105,7 @@ class VllmEngine:
         self._in_process = tensor_parallel_size == 1
         self._steps = _StepEngine(self._engine)
         self._loop = EngineLoop(self._steps, threaded=self.cuda)
+        self._name_weights(0)
 
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
@@ -114,9 +115,7 @@ class VllmEngine:
         Raises:
             EngineError: the prompt leaves no room in the context, or the engine failed.
         """
-        version = self.version
-        request = self._request(prompt_ids, sampling, stop_ids, seed)
-        return _completion(await self._loop.submit(request), version)
+        return _completion(await self._loop.submit(self._request(prompt_ids, sampling, stop_ids, seed)))
 
     def generate_all(self, requests: Sequence[VllmJob]) -> list[Completion]:
         """All answers, in order. Blocks: it is vLLM's ``LLM.generate``, which benchmarks compare with."""
@@ -126,7 +125,7 @@ class VllmEngine:
             answers: dict[int, Any] = {}
             while len(answers) < len(requests):
                 answers |= self._steps.step()
-        return [_completion(answers[key], self.version) for key in range(len(requests))]
+        return [_completion(answers[key]) for key in range(len(requests))]
 
     def reset_prefix_cache(self) -> None:
         """Drop all cached prefixes.
@@ -135,44 +134,55 @@ class VllmEngine:
             EngineError: requests are in flight.
         """
         with self._loop.alone():
-            if not self._engine.reset_prefix_cache():
-                raise EngineError("vLLM keeps its prefix cache.", "Restart the engine.")
+            self._forget_prefixes()
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
         """log p(token | all before it) at temperature 1, for every token but the first of each sequence.
 
-        Blocks, and only works while nothing is in flight.
+        Blocks; from any thread. Requests in flight go on meanwhile, and get their answers at the next step.
         """
         from vllm import SamplingParams
 
         params = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
-        with self._loop.alone():
-            for index, ids in enumerate(sequences):
-                self._engine.add_request(f"score-{index}", {"prompt_token_ids": list(ids)}, params)
-            outputs: dict[str, Any] = {}
-            while self._engine.has_unfinished_requests():
-                outputs |= {out.request_id: out for out in self._engine.step() if out.finished}
+        prompts = {f"score-{index}": ids for index, ids in enumerate(sequences)}
+        with self._loop.between_steps():
+            outputs = self._steps.run_beside(prompts, params)
         scores: list[tuple[float, ...]] = []
         for index, ids in enumerate(sequences):
             entries = outputs[f"score-{index}"].prompt_logprobs[1:]
             scores.append(tuple(e[token].logprob for e, token in zip(entries, ids[1:], strict=True)))
         return scores
 
-    def load_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+    def load_weights(
+        self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None
+    ) -> None:
         """Replace the weights in place, by checkpoint names, and forget all cached prefixes.
+
+        Blocks; with ``kv`` from any thread. Requests in flight then wait between two tokens and go on with the new weights.
 
         Tied embeddings: hand over ``lm_head.weight`` too. On the CPU vLLM keeps the output head as a
         packed copy of its own, and a head that is not handed over silently keeps its old weights.
 
         Raises:
-            EngineError: requests are in flight.
+            EngineError: requests are in flight and ``kv`` does not say what becomes of them.
         """
-        with self._loop.alone():
+        with self._loop.alone() if kv is None else self._loop.between_steps():
             if self._in_process:
                 self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": iter(weights)})
             else:
                 self._reload_from_folder(weights)
-        self.reset_prefix_cache()
+            if kv == "keep":  # what others hold cannot be emptied, so later prompts are kept apart from it
+                self._steps.keep_apart(f"weights {version}")
+            else:
+                self._forget_prefixes(in_flight=kv == "recompute")
+            self._name_weights(version)
+
+    def _forget_prefixes(self, *, in_flight: bool = False) -> None:
+        if not self._engine.reset_prefix_cache(reset_running_requests=in_flight):
+            raise EngineError("vLLM keeps its prefix cache.", "Restart the engine.")
+
+    def _name_weights(self, version: int) -> None:
+        self._engine.set_weight_version(str(version))
         self.version = version
 
     @property
@@ -248,19 +258,59 @@ class _StepEngine:
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
+        self._requests: dict[int, _Request] = {}
+        self._ended: list[Any] = []
+        self._salt = ""  # prompts share the prefixes only of those that were computed under the same one
 
     def add(self, key: int, request: _Request) -> None:
-        self._engine.add_request(str(key), {"prompt_token_ids": list(request.prompt_ids)}, request.params)
+        prompt: dict[str, Any] = {"prompt_token_ids": list(request.prompt_ids)}
+        if self._salt:
+            prompt["cache_salt"] = self._salt
+        self._engine.add_request(str(key), prompt, request.params)
+        self._requests[key] = request
 
     def abort(self, keys: Sequence[int]) -> None:
         self._engine.abort_request([str(key) for key in keys])
+        for key in keys:
+            self._requests.pop(key, None)
 
     def step(self) -> Iterable[tuple[int, Any]]:
-        return [(int(out.request_id), out) for out in self._engine.step() if out.finished]
+        ended, self._ended = self._ended, []
+        ended += [out for out in self._engine.step() if out.finished]
+        for out in ended:
+            self._requests.pop(int(out.request_id), None)
+        return [(int(out.request_id), out) for out in ended]
+
+    def run_beside(self, prompts: Mapping[str, Sequence[int]], params: Any) -> dict[str, Any]:
+        """The outputs of some requests by their names; what else ends meanwhile is kept for the next step."""
+        for name, ids in prompts.items():
+            self._engine.add_request(name, {"prompt_token_ids": list(ids)}, params)
+        found: dict[str, Any] = {}
+        while len(found) < len(prompts):
+            for out in self._engine.step():
+                if out.finished and out.request_id in prompts:
+                    found[out.request_id] = out
+                elif out.finished:
+                    self._ended.append(out)
+        return found
+
+    def keep_apart(self, salt: str) -> None:
+        """From now on read no prefix that was computed before; requests that have not begun are queued anew for it."""
+        self._salt = salt
+        begun = {
+            int(state.external_req_id)
+            for state in self._engine.output_processor.request_states.values()
+            if state.detokenizer.num_output_tokens()
+        }
+        waiting = {key: request for key, request in self._requests.items() if key not in begun}
+        self.abort([*waiting])
+        for key, request in waiting.items():
+            self.add(key, request)
 
 
-def _completion(output: Any, version: int) -> Completion:
+def _completion(output: Any) -> Completion:
     answer = output.outputs[0]
     ids = tuple(answer.token_ids)
     logprobs = tuple(entry[token].logprob for entry, token in zip(answer.logprobs, ids, strict=True))
-    return Completion(ids, logprobs, answer.finish_reason == "stop", (VersionSpan(0, version),))
+    spans = tuple(VersionSpan(span.start, int(span.version)) for span in answer.weight_versions)
+    return Completion(ids, logprobs, answer.finish_reason == "stop", spans)

@@ -9,8 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from turnwise.agents.evaluation.distributions import (
+    fair_coin_p_value,
+    normal_quantile,
+    normal_tail,
+    sign_flip_p_value,
+    t_quantile,
+    t_tail,
+)
 from turnwise.agents.evaluation.statistics import Estimate, Interval
 from turnwise.errors import TurnwiseError
 
@@ -154,8 +161,8 @@ def unpaired_difference(before: Estimate, after: Estimate) -> SuccessDifference:
     if difference == 0 or not math.isfinite(reach):
         p_value = 1.0
     else:
-        z = abs(difference) / max(reach, _ROUNDING) * float(stats.norm.ppf(0.975))
-        p_value = float(2 * stats.norm.sf(z))
+        z = abs(difference) / max(reach, _ROUNDING) * normal_quantile(0.975)
+        p_value = 2 * normal_tail(z)
     clusters = min(before.clusters, after.clusters)
     return SuccessDifference(before.mean, after.mean, difference, interval, p_value, clusters, 0, NOT_PAIRED)
 
@@ -189,9 +196,9 @@ def difference_over_seeds(before: Mapping[int, float], after: Mapping[int, float
     if error > _ROUNDING:
         sizes = (a.size,) if same else (a.size, b.size)
         freedom = error**4 / sum(float(part) ** 2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
-        half = float(stats.t.ppf(0.975, freedom)) * error
+        half = t_quantile(0.975, freedom) * error
         interval = Interval(difference - half, difference + half)
-        p_value = float(2 * stats.t.sf(abs(difference) / error, freedom))
+        p_value = 2 * t_tail(abs(difference) / error, freedom)
     return SuccessDifference(
         before=float(a.mean()),
         after=float(b.mean()),
@@ -223,22 +230,13 @@ def difference_interval(before: Estimate, after: Estimate) -> Interval:
 
 def _mcnemar(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     gained, lost = int(((a == 0) & (b == 1)).sum()), int(((a == 1) & (b == 0)).sum())
-    return float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    return fair_coin_p_value(gained, gained + lost)
 
 
 def _sign_flip(difference: NDArray[np.float64], seed: int) -> float:
     if not difference.any() or difference.size < 2:
         return 1.0
-    # scipy enumerates all sign patterns where there are few, and draws RESAMPLES of them otherwise.
-    result = stats.permutation_test(
-        (difference,),
-        lambda x, axis: x.mean(axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        rng=np.random.default_rng(seed),
-    )
-    return float(result.pvalue)
+    return sign_flip_p_value(difference, RESAMPLES, seed)
 
 
 def _bootstrap(difference: NDArray[np.float64], seed: int) -> Interval:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from turnwise.agents.evaluation.distributions import normal_quantile, t_quantile
 from turnwise.errors import TurnwiseError
 
 _ROUNDING = 1e-12  # a standard error below this is the rounding of equal values
@@ -78,7 +78,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval:
     """
     if n <= 0:
         return Interval(0.0, 1.0)
-    return _score_interval(successes / n, n, float(stats.norm.ppf((1 + confidence) / 2)))
+    return _score_interval(successes / n, n, normal_quantile((1 + confidence) / 2))
 
 
 def _score_interval(p: float, n: float, z: float) -> Interval:
@@ -110,7 +110,7 @@ def clustered_mean(
     mean = float(x.mean())
     if g == 1:
         return Estimate(mean, Interval(-math.inf, math.inf), x.size, 1)
-    half = float(stats.t.ppf((1 + confidence) / 2, g - 1)) * _clustered_se(x, labels)
+    half = t_quantile((1 + confidence) / 2, g - 1) * _clustered_se(x, labels)
     return Estimate(mean, Interval(mean - half, mean + half), x.size, g)
 
 
@@ -143,7 +143,7 @@ def score_mean(
         return estimate
     se, variance = _clustered_se(x, labels), mean * (1 - mean)
     effective = variance / se**2 if variance > 0 and se > _ROUNDING else float(g)
-    t = float(stats.t.ppf((1 + confidence) / 2, g - 1))
+    t = t_quantile((1 + confidence) / 2, g - 1)
     return estimate._replace(interval=_score_interval(mean, effective, t))
 
 

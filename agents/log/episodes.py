@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.records import Record
-from turnwise.errors import MissingDependencyError
+from turnwise.extras import needing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,8 @@ class Episodes(Sequence[Episode]):
         Raises:
             TurnwiseError: a number is beyond what a column of the table can hold.
         """
-        from turnwise.agents.log.parquet import to_table
+        with needing("a table of turns"):
+            from turnwise.agents.log.parquet import to_table
 
         return to_table(enumerate(self.records))
 
@@ -63,12 +64,8 @@ class Episodes(Sequence[Episode]):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        try:
+        with needing("a data frame"):
             import pandas  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError(
-                "pandas is not installed.", "Run `pip install pandas`, or use to_arrow()."
-            ) from error
         return self.to_arrow().to_pandas()
 
 

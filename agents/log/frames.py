@@ -7,14 +7,22 @@ read, the next one that can is looked for: damage costs what it hit and nothing 
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import zstandard
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
+_FORM: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
 
 Bytes: TypeAlias = "mmap.mmap | bytes"
 
@@ -40,7 +48,7 @@ def pieces(path: Path) -> Iterator[Piece]:
 
 def compress(lines: bytes) -> bytes:
     """One frame."""
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(lines)
+    return zstd.compress(lines, options=_FORM)
 
 
 def _plain(data: Bytes) -> Iterator[Piece]:
@@ -65,14 +73,14 @@ def _frames(data: Bytes) -> Iterator[Piece]:
 
 def _frame(data: Bytes, start: int) -> Piece | None:
     """The frame that begins here, if it is whole."""
-    decoder = zstandard.ZstdDecompressor().decompressobj()
+    decoder = zstd.ZstdDecompressor()
     parts: list[bytes] = []
     at, size = start, len(data)
     try:
         while at < size and not decoder.eof:
             parts.append(decoder.decompress(data[at : at + _CHUNK]))
             at = min(at + _CHUNK, size)
-    except zstandard.ZstdError:
+    except zstd.ZstdError:
         return None
     if not decoder.eof:
         return None

@@ -42,6 +42,10 @@ class ModelPolicy:
 
     ``history.token_ids`` grows by each turn's prompt and action; it is written only after the engine has
     answered, so that a turn that was cancelled or failed can be played again.
+
+    Attributes:
+        in_flight: answers that are being sampled now.
+        sampled: tokens that were sampled so far.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class ModelPolicy:
         self.renderer = renderer
         self.sampling = sampling or Sampling()
         self.name = name
+        self.in_flight = self.sampled = 0
 
     @property
     def version(self) -> int:
@@ -74,12 +79,17 @@ class ModelPolicy:
         if room < 1:
             spans = (VersionSpan(0, self.version),)
             return Reply(Message("assistant", ""), versions=spans, end=EndReason.TOKEN_LIMIT)
-        done = await self.engine.generate(
-            prompt,
-            self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room, max_tokens or room)),
-            stop_ids=self.renderer.stop_ids,
-            seed=sampling_seed(history),
-        )
+        self.in_flight += 1
+        try:
+            done = await self.engine.generate(
+                prompt,
+                self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room, max_tokens or room)),
+                stop_ids=self.renderer.stop_ids,
+                seed=sampling_seed(history),
+            )
+        finally:
+            self.in_flight -= 1
+        self.sampled += len(done.token_ids)
         history.token_ids = [*kept, *done.token_ids]
         message = self.renderer.parse(done.token_ids, history.tools)
         return Reply(message, (), done.token_ids, done.logprobs, done.versions)

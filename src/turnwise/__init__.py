@@ -127,7 +127,11 @@ if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of
 def __getattr__(name: str) -> Any:
     # Names load on first use, so that `import turnwise` and `turnwise --help` stay light.
     if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
+        from turnwise.extras import needing
+
+        home = _HOME_OF[name]
+        with needing(f"turnwise.{name}", extra="train" if home.startswith("turnwise.trainers.") else ""):
+            return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module 'turnwise' has no attribute {name!r}")
 
 

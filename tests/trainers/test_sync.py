@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from turnwise.agents.core import Sampling
+from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.errors import EngineError
 from turnwise.trainers.learn.sync import (
@@ -67,6 +67,88 @@ def test_what_was_cached_with_old_weights_is_forgotten(engine: Any, model: Any) 
         logp = model(torch.tensor([[*prompt, *after.token_ids]])).logits[0].log_softmax(-1)
     expected = [logp[len(prompt) + i - 1, token].item() for i, token in enumerate(after.token_ids)]
     assert list(after.logprobs) == pytest.approx(expected, abs=1e-3)
+
+
+async def _changed_under_way(
+    engine: Any, after: Any, prompts: list[list[int]], kv: Any
+) -> tuple[list[Completion], Completion]:
+    """Completions under whose way the weights change, from another thread, and one that begins afterwards."""
+
+    def ask(prompt: list[int], tokens: int) -> Any:
+        return engine.generate(prompt, Sampling(max_tokens=tokens), stop_ids=(), seed=len(prompt))
+
+    under_way = [asyncio.create_task(ask(prompt, 60 + 5 * i)) for i, prompt in enumerate(prompts)]
+    await ask(prompts[0][:9], 20)  # as many tokens later
+    report = await asyncio.to_thread(push_weights, after, engine, engine.version + 1, kv=kv)
+    assert report.max_logp_gap < 1e-4, "the canary is read between two steps too"
+    # While the others run: the same prefix, which must not be read from what old weights computed.
+    later = asyncio.create_task(ask([*prompts[0], 7, 8], 8))
+    return await asyncio.gather(*under_way), await later
+
+
+def _gaps(prompts: list[list[int]], found: list[Completion], weights: dict[int, Any]) -> dict[int, float]:
+    """For each version, the largest difference of a token's log-probability to that of the named weights."""
+    largest = dict.fromkeys(weights, 0.0)
+    for prompt, one in zip(prompts, found, strict=True):
+        ends = [*(span.start for span in one.versions[1:]), len(one.token_ids)]
+        for span, end in zip(one.versions, ends, strict=True):
+            with torch.no_grad():
+                ids = torch.tensor([[*prompt, *one.token_ids]])
+                logp = weights[span.version](ids).logits[0].log_softmax(-1)
+            for i in range(span.start, end):
+                expected = logp[len(prompt) + i - 1, one.token_ids[i]].item()
+                largest[span.version] = max(largest[span.version], abs(expected - one.logprobs[i]))
+    return largest
+
+
+@pytest.mark.parametrize("kv", ["recompute", "keep"])
+def test_each_span_is_of_the_weights_that_it_names(
+    engine: Any, model: Any, random_model: Callable[..., Any], kv: str
+) -> None:
+    push_weights(model, engine, 10)
+    other = random_model(seed=2)
+    prompts = [[3 + (7 * i + j) % 300 for j in range(20 + 6 * i)] for i in range(6)]
+    found, later = asyncio.run(_changed_under_way(engine, other, prompts, kv))
+    for one in found:
+        assert [span.version for span in one.versions] == [10, 11], "the weights changed in its middle"
+        assert 0 < one.versions[1].start < len(one.token_ids)
+    gaps = _gaps(prompts, found, {10: model, 11: other})
+    assert gaps[10] < 1e-4
+    if kv == "recompute":
+        assert gaps[11] < 1e-4
+    else:
+        assert gaps[11] > 0.05, "old keys and values are still read"
+    assert later.versions == ((0, 11),)
+    assert _gaps([[*prompts[0], 7, 8]], [later], {11: other})[11] < 1e-4
+    assert engine.version == 11
+
+
+def test_weights_change_under_one_version_after_the_other(
+    engine: Any, model: Any, random_model: Callable[..., Any]
+) -> None:
+    push_weights(model, engine, 20)
+    weights = {20: model, **{21 + i: random_model(seed=3 + i) for i in range(3)}}
+
+    async def play() -> Completion:
+        long = asyncio.create_task(engine.generate([5, 6, 7], Sampling(max_tokens=120), stop_ids=(), seed=1))
+        for version in (21, 22, 23):
+            await engine.generate([9, 9], Sampling(max_tokens=15), stop_ids=(), seed=version)
+            await asyncio.to_thread(
+                engine.load_weights, checkpoint_tensors(weights[version]), version, kv="recompute"
+            )
+        return await long
+
+    one = asyncio.run(play())
+    assert [span.version for span in one.versions] == [20, 21, 22, 23]
+    assert max(_gaps([[5, 6, 7]], [one], weights).values()) < 1e-4
+
+
+def test_a_model_that_is_shared_does_not_change_under_way(model: Any) -> None:
+    engine = TorchEngine(model, context_length=CONTEXT)
+    with pytest.raises(EngineError, match="A shared model changes"):
+        engine.load_weights([], 1, kv="recompute")
+    engine.load_weights([], 1)
+    assert engine.version == 1
 
 
 def test_the_tied_head_is_handed_over(model: Any) -> None:

@@ -24,7 +24,7 @@ from turnwise.tasks.core import Split
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn import sync, warm_start
 from turnwise.trainers.recipe.load import check_recipe
-from turnwise.trainers.run import collect, loop
+from turnwise.trainers.run import collect, judging, trainer
 from turnwise.trainers.run.collect import AgentGroup, CollectedGroups, describe, log_groups
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.parts import Parts, build_parts
@@ -159,7 +159,7 @@ def test_a_warm_start_alone(runs: Runs) -> None:
 @pytest.mark.slow
 def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([0.5, 0.9, 0.9, 0.2])
-    played = loop.evaluate_async
+    played = judging.evaluate_async
 
     async def scored(suite: Any, policy: Any, **options: Any) -> Any:
         found = await played(suite, policy, **options)
@@ -167,15 +167,15 @@ def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch:
             object.__setattr__(found, "success", next(scores))
         return found
 
-    monkeypatch.setattr(loop, "evaluate_async", scored)
+    monkeypatch.setattr(judging, "evaluate_async", scored)
     judged: list[dict[str, Any]] = []
-    pushed = loop.push_weights
+    pushed = trainer.push_weights
 
-    def push(model: Any, engine: Any, version: int) -> Any:
+    def push(model: Any, engine: Any, version: int, **more: Any) -> Any:
         judged.append({name: t.clone() for name, t in sync.checkpoint_tensors(model)})
-        return pushed(model, engine, version)
+        return pushed(model, engine, version, **more)
 
-    monkeypatch.setattr(loop, "push_weights", push)
+    monkeypatch.setattr(trainer, "push_weights", push)
     result = runs(updates=4, evaluate__every=1, checkpoint={"every": 9, "keep": 1})
     assert result.best_update == 2
     assert (runs.folder / "run/best").resolve().name == "step-000002"
@@ -353,8 +353,9 @@ def test_an_engine_with_other_weights_stops_the_run(runs: Runs, monkeypatch: pyt
 
     load = TorchEngine.load_weights
 
-    def stale(self: Any, weights: Any, version: int) -> None:
-        load(self, [(name, t * 0 if version and "down_proj" in name else t) for name, t in weights], version)
+    def stale(self: Any, weights: Any, version: int, **more: Any) -> None:
+        broken = [(name, t * 0 if version and "down_proj" in name else t) for name, t in weights]
+        load(self, broken, version, **more)
 
     monkeypatch.setattr(TorchEngine, "load_weights", stale)
     with pytest.raises(EngineError, match="other weights"):

@@ -244,15 +244,22 @@ def step_gradient(
         [[float(_orders(group)) for group in batch] for batch in group_CGn.tolist()], dtype=torch.float64
     )
     chance_C = (orders_CG * probability_N[group_CGn].prod(-1)).prod(-1)
-    advantage_CBK = _advantages(credit, p, index_CB, n, signals, per_turn)
+    advantage_CBK = group_advantages(credit, p, index_CB, n, signals, per_turn)
     update_CSA = torch.einsum("cbk,cbksa->csa", advantage_CBK, p.score_NKSA[index_CB]) / index_CB.shape[1]
     mean_SA = torch.einsum("c,csa->sa", chance_C, update_CSA)
     square = (chance_C * ((update_CSA - mean_SA) ** 2).sum((1, 2))).sum()
     return Update(mean_SA, square.item())
 
 
-def _advantages(
-    credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor], per_turn: int
+def all_groups(p: Paths, n: int) -> tuple[Tensor, Tensor]:
+    """Every group of ``n`` trajectories (C, n), order aside, and in how many orders each can be drawn (C,)."""
+    groups = [*itertools.combinations_with_replacement(range(len(p.reward_NK)), n)]
+    orders = [float(_orders([*group])) for group in groups]
+    return torch.tensor(groups), torch.tensor(orders, dtype=torch.float64)
+
+
+def group_advantages(
+    credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor], per_turn: int = 1
 ) -> Tensor:
     """The advantages of each step in every batch, (C, B, K); all at once where groups don't touch each other."""
     C, B = index_CB.shape

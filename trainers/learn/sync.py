@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from turnwise.agents.core import Engine
+from turnwise.agents.core import Engine, Kv
 from turnwise.errors import EngineError
 from turnwise.tasks.core import derive_rng
 
@@ -33,7 +33,9 @@ class TrainableEngine(Engine, Protocol):
 
     dtype: str
 
-    def load_weights(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None: ...
+    def load_weights(
+        self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None
+    ) -> None: ...
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]: ...
 
@@ -53,21 +55,27 @@ class SyncReport(NamedTuple):
 
 
 def push_weights(
-    model: nn.Module, engine: TrainableEngine, version: int, *, tolerance: float | None = None
+    model: nn.Module,
+    engine: TrainableEngine,
+    version: int,
+    *,
+    tolerance: float | None = None,
+    kv: Kv | None = None,
 ) -> SyncReport:
-    """Copy the weights of ``model`` into ``engine`` and check that it uses them. No request may be in flight.
+    """Copy the weights of ``model`` into ``engine`` and check that it uses them.
 
     Args:
         model: a Hugging Face causal model, or a peft model, whose adapters are merged on the way.
         engine: takes them over in place and forgets what it computed with the old ones.
         version: the number that completions carry from now on.
         tolerance: largest accepted difference of a log-probability; by the engine's precision if None.
+        kv: what becomes of requests in flight; None: there must not be any.
 
     Raises:
         EngineError: the canary failed: the engine runs other weights than the trainer.
     """
     began = time.perf_counter()
-    engine.load_weights(checkpoint_tensors(model), version)
+    engine.load_weights(checkpoint_tensors(model), version, kv=kv)
     loaded = time.perf_counter()
     gap = check_canary(model, engine, version, tolerance=tolerance)
     return SyncReport(version, loaded - began, time.perf_counter() - loaded, *gap)

@@ -271,6 +271,18 @@ class Checkpoint(Section):
     well."""
 
 
+class ScaleOptions(Section):
+    """How far playing runs ahead of learning (docs/asynchronous.md). With the defaults a run plays, learns, and plays
+    again."""
+
+    staleness: Annotated[Whole, Field(ge=0)] = 0
+    """The number of updates whose episodes are played before the learner needs them, while it learns. No token is
+    trained on that was sampled by weights more than this number of updates old. 0 plays and learns in turns."""
+    kv: Literal["recompute", "keep"] = "recompute"
+    """What becomes of the keys and values of answers in the making when the weights change under them. `recompute`
+    computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
+
+
 class Recipe(Section):
     """The keys at the top of the file describe the whole training run."""
 
@@ -337,6 +349,8 @@ class Recipe(Section):
     (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
     optimizer: Optimizer = Optimizer()
     """How the loss is minimised."""
+    scale: ScaleOptions = ScaleOptions()
+    """How far playing runs ahead of learning."""
     updates: Annotated[Whole, Field(ge=0)] = 100
     """The number of updates; each plays episodes and then learns from them."""
     evaluate: Evaluate = Evaluate()

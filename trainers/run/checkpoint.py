@@ -70,7 +70,7 @@ def save_checkpoint(
         (aside / STATE).write_text(
             json.dumps({**state, "learner_steps": learner.steps, PARTS: numbers}), "utf-8"
         )
-        (aside / MANIFEST).write_text(json.dumps(_hashes(aside), indent=1), "utf-8")
+        (aside / MANIFEST).write_text(json.dumps(file_hashes(aside), indent=1), "utf-8")
     return final
 
 
@@ -102,7 +102,7 @@ def verify(path: Path) -> str | None:
     """What is wrong with a checkpoint; None if every file is as it was written."""
     try:
         wanted = json.loads((path / MANIFEST).read_text("utf-8"))
-        found = _hashes(path)
+        found = file_hashes(path)
     except (OSError, ValueError) as error:
         said = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
         return f"{path.name}/{MANIFEST} {said}."
@@ -156,6 +156,11 @@ def remove_after(folder: Path, step: int) -> None:
     for path in _newest_first(folder):
         if _step(path) > step:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def saved_steps(folder: Path) -> list[int]:
+    """After which steps there is a checkpoint, in order."""
+    return sorted(map(_step, _newest_first(folder)))
 
 
 def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFormat) -> None:
@@ -228,7 +233,8 @@ def _saved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
 
 
-def _hashes(path: Path) -> dict[str, str]:
+def file_hashes(path: Path) -> dict[str, str]:
+    """SHA-256 of every file of a checkpoint, by its path in it."""
     files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != MANIFEST)
     return {str(file.relative_to(path)): _sha256(file) for file in files}
 

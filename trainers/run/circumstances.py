@@ -67,6 +67,12 @@ def note_start(folder: Path, envs: Sequence[str], device: str, *, allow_changed_
     )
 
 
+def differences_since(folder: Path, envs: Sequence[str], device: str) -> list[str]:
+    """What is otherwise now than at the last start of the run in ``folder``, in words."""
+    starts = _starts(folder / STARTED)
+    return _differences(starts[-1], circumstances(envs, device)) if starts else []
+
+
 def _starts(path: Path) -> list[dict[str, Json]]:
     if not path.exists():
         return []

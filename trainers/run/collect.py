@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import mean
 from typing import NamedTuple
 
 from turnwise.agents.core import Episode, Policy, Trajectory
+from turnwise.agents.execution.admission import Admission
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import policy_map
 from turnwise.agents.rollout import Limits
@@ -79,6 +80,17 @@ class CollectedGroups(NamedTuple):
         found = [self.weights[agent_group.number] for agent_group in self.usable] if self.weights else []
         return [] if all(weight == 1.0 for weight in found) else found
 
+    def advantages(self, result: UpdateResult) -> dict[tuple[int, int], dict[str, Sequence[float]]]:
+        """By the numbers of group and episode, what each agent's turns were trained with; what weighed 0 is absent."""
+        given = zip(result.weights, result.advantages, strict=True)
+        own: dict[tuple[int, int], dict[str, Sequence[float]]] = {}
+        for agent_group in self.usable:
+            for i in agent_group.members:
+                weight, advantages = next(given, (0.0, ()))
+                if weight > 0:
+                    own.setdefault((agent_group.number, i), {})[agent_group.agent] = advantages
+        return own
+
     @property
     def failed(self) -> int:
         return sum(not episode.outcome.counts for group in self.played for episode in group)
@@ -103,10 +115,13 @@ async def collect(
     update: int,
     opponents: Mapping[str, Policy] | None = None,
     workers: WorkerPool | None = None,
+    places: Admission | None = None,
+    on_episode: Callable[[int, Episode], None] | None = None,
 ) -> CollectedGroups:
     """Play the tasks that the sampler chooses, in rounds if the recipe refills; chance comes from (seed, update).
 
-    ``opponents`` play the agents of these names, who are not trained; ``workers`` hold the environments.
+    ``opponents`` play the agents of these names, who are not trained; ``workers`` hold the environments. Several updates
+    that are played at a time share ``places``; ``on_episode`` is told of every episode that ends.
 
     Raises:
         RunError: more episodes failed than the recipe accepts.
@@ -114,10 +129,11 @@ async def collect(
     runner = RolloutRunner(
         policy_map(policy, opponents or {}),
         parts.reward,
-        concurrency=options.concurrency,
+        concurrency=places or options.concurrency,
         limits=limits_of(options),
         env_options=options.env_options,
         env_workers=workers or 0,
+        on_episode=on_episode,
     )
     requests: list[GroupRequest] = []
     played: list[Group] = []
@@ -146,9 +162,21 @@ async def collect(
         _refuse_failures(played, options.max_failed, update)
     if parts.guides:
         figures["success_unguided"] = mean(alone) if alone else 0.0
-    split = split_by_agent(parts, played, runner.cost, opponents or ())
+    return assembled(options, parts, played, runner.cost, requests, rounds)._replace(figures=figures)
+
+
+def assembled(
+    options: Rollout,
+    parts: Parts,
+    played: Sequence[Group],
+    cost: Cost,
+    requests: Sequence[GroupRequest],
+    rounds: Sequence[int],
+) -> CollectedGroups:
+    """What an update learns from, of the groups that were played as ``requests`` asked in rounds of these sizes."""
+    split = split_by_agent(parts, played, cost, options.opponents)
     weights = _weights(options, parts, split, requests, rounds)
-    return split._replace(requests=requests, weights=weights, rounds=len(rounds), figures=figures)
+    return split._replace(requests=requests, weights=weights, rounds=len(rounds))
 
 
 def _refuse_failures(played: Sequence[Group], most: float, update: int) -> None:
@@ -262,13 +290,7 @@ def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result:
         collected: its groups are numbered by task.
         result: what was learned from them.
     """
-    given = zip(result.weights, result.advantages, strict=True)
-    own: dict[tuple[int, int], dict[str, Sequence[float]]] = {}
-    for agent_group in collected.usable:
-        for i in agent_group.members:
-            weight, advantages = next(given, (0.0, ()))
-            if weight > 0:
-                own.setdefault((agent_group.number, i), {})[agent_group.agent] = advantages
+    own = collected.advantages(result)
     for number, group in enumerate(collected.played):
         for i, episode in enumerate(group):
             log.append(episode, update=update, group=number, advantages=own.get((number, i)))

@@ -19,6 +19,7 @@ from turnwise.durable import hold_folder
 from turnwise.errors import RunError, TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.trainers.recipe.schema import Recipe, plain
+from turnwise.trainers.report.events import EVENTS
 from turnwise.trainers.report.records import EPISODES, EVALUATIONS, METRICS, OBJECTIVE, RECIPE, json_lines
 from turnwise.trainers.run.circumstances import STARTED
 from turnwise.trainers.run.disk import append_line, disk_error, point, write_text
@@ -83,7 +84,8 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Drop the records of an attempt that ended before its first checkpoint."""
-        logs = (self.path / METRICS, self.path / EVALUATIONS, self.episodes, self.path / STARTED)
+        records = (METRICS, EVALUATIONS, STARTED, EVENTS)
+        logs = (*(self.path / name for name in records), self.episodes)
         self._clear(*logs, self.model, self.start, self.warm, self.best, self.tensorboard)
 
     def end_warm_start(self) -> None:

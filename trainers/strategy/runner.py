@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.agents.core import Episode, Outcome, Trajectory, Turn
+from turnwise.agents.execution.admission import Admission
 from turnwise.agents.multi_agent import PolicyMap
 from turnwise.agents.rollout import BranchPoint, Limits, Request, rollout
 from turnwise.agents.workers.pool import WorkerPool
@@ -69,16 +70,18 @@ class RolloutRunner:
         policy: PolicyMap,
         reward: Reward,
         *,
-        concurrency: int = 64,
+        concurrency: int | Admission = 64,
         limits: Limits | None = None,
         env_options: Mapping[str, Any] | None = None,
         env_workers: int | WorkerPool = 0,
+        on_episode: Callable[[int, Episode], None] | None = None,
     ) -> None:
         self.reward = reward
         self.cost = Cost()
         self._policy = policy
         self._options: dict[str, Any] = {
-            "concurrency": concurrency, "limits": limits, "env_options": env_options, "env_workers": env_workers
+            "concurrency": concurrency, "limits": limits, "env_options": env_options, "env_workers": env_workers,
+            "on_episode": on_episode,
         }  # fmt: skip
 
     async def __call__(

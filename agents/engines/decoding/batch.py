@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Completion, Sampling, VersionSpan
+from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
 from turnwise.agents.engines.decoding.draw import draw
 from turnwise.agents.engines.decoding.slots import SlotCache, SlotWindow, attention_mask
 
@@ -24,32 +24,44 @@ class GenerationRequest(NamedTuple):
     limit: int
     stop_ids: frozenset[int]
     seed: int
-    version: int
 
 
 class _Sequence:
-    """A request that has a slot."""
+    """A request that has a slot. ``read`` says whether the slot holds all its tokens but the newest."""
 
     def __init__(self, key: int, request: GenerationRequest) -> None:
         self.key = key
         self.request = request
         self.new_ids: list[int] = []
         self.logprobs: list[float] = []
+        self.versions: list[VersionSpan] = []
+        self.read = False
         self.random = np.random.Generator(np.random.Philox(key=request.seed % 2**64))
 
-    def take(self, token: int, logprob: float) -> Completion | None:
-        """Add a sampled token; the whole answer if it was the last."""
+    @property
+    def length(self) -> int:
+        """Tokens of the prompt and of the answer so far."""
+        return len(self.request.prompt) + len(self.new_ids)
+
+    def take(self, token: int, logprob: float, version: int) -> Completion | None:
+        """Add a token that these weights sampled; the whole answer if it was the last."""
+        if not self.versions or self.versions[-1].version != version:
+            self.versions.append(VersionSpan(len(self.new_ids), version))
         self.new_ids.append(token)
         self.logprobs.append(logprob)
         stopped = token in self.request.stop_ids
         if not stopped and len(self.new_ids) < self.request.limit:
             return None
-        versions = (VersionSpan(0, self.request.version),)
-        return Completion(tuple(self.new_ids), tuple(self.logprobs), stopped, versions)
+        return Completion(tuple(self.new_ids), tuple(self.logprobs), stopped, tuple(self.versions))
 
 
 class GenerationBatch:
-    """The running batch: which sequence sits in which slot, and what each slot's cache holds."""
+    """The running batch: which sequence sits in which slot, and what each slot's cache holds.
+
+    ``version`` is that of the model's weights.
+    """
+
+    version = 0
 
     def __init__(self, model: Any, context_length: int, slots: int) -> None:
         self.model = model
@@ -66,7 +78,24 @@ class GenerationBatch:
         self.token_SC = np.full((self.slots, self.context_length), -1, dtype=np.int64)
         self.length_S = np.zeros(self.slots, dtype=np.int64)  # columns that hold keys and values
         self.used_S = np.zeros(self.slots, dtype=np.int64)
+        self.old_S = np.zeros(self.slots, dtype=bool)  # computed by weights that were replaced since
         self.clock = 0
+
+    def reweighted(self, version: int, kv: Kv | None) -> None:
+        """Go on with the weights that the model has now. Only ``kv`` None empties the slots of running requests too."""
+        self.version = version
+        if kv is None:
+            self.reset_prefix_cache()
+            return
+        for slot, sequence in enumerate(self.sequences):
+            if sequence is None or kv == "recompute":
+                self.length_S[slot] = 0
+            else:
+                self.old_S[slot] = True
+            if sequence is not None and kv == "recompute" and sequence.new_ids:
+                known = np.array(sequence.new_ids, dtype=np.int64)
+                self.token_SC[slot, len(sequence.request.prompt) : sequence.length] = known
+                sequence.read = False
 
     def add(self, key: int, request: GenerationRequest) -> None:
         self.waiting[key] = request
@@ -79,22 +108,20 @@ class GenerationBatch:
     def step(self) -> list[tuple[int, Completion]]:
         """Decode one token for every running sequence and the prompts of those that join."""
         self.clock += 1
-        joining = self._seat()
-        self._compact(joining)
-        joined = set(joining)
-        running = [i for i, s in enumerate(self.sequences) if s is not None and s.key not in joined]
-        fresh = [i for i, s in enumerate(self.sequences) if s is not None and s.key in joined]
+        self._seat()
+        self._compact()
+        running = [i for i, s in enumerate(self.sequences) if s is not None and s.read]
+        unread = [i for i, s in enumerate(self.sequences) if s is not None and not s.read]
         done: list[tuple[int, Completion]] = []
         with torch.no_grad(), evaluating(self.model):
             if running:
                 done += self._sample(running, self._decode(running))
-            for batch in self._prefill_batches(fresh):
+            for batch in self._prefill_batches(unread):
                 done += self._sample(batch, self._prefill(batch))
         return done
 
-    def _seat(self) -> list[int]:
+    def _seat(self) -> None:
         """Give waiting requests a slot: one whose content they extend, or the longest unused."""
-        joining: list[int] = []
         idle = {i for i, s in enumerate(self.sequences) if s is None}
         while idle and self.waiting:
             key = next(iter(self.waiting))
@@ -110,21 +137,19 @@ class GenerationBatch:
             if shared_S[donor] > shared_S[slot]:
                 self.cache.copy(donor, slot, int(shared_S[donor]))
             columns = int(shared_S[donor])
-            self.length_S[slot] = columns
+            self.length_S[slot], self.old_S[slot] = columns, False
             self.token_SC[slot, : len(request.prompt)] = request.prompt
             self.sequences[slot] = _Sequence(key, request)
             idle.remove(slot)
-            joining.append(key)
-        return joining
 
     def _shared(self, prompt: np.ndarray) -> np.ndarray:
-        """How many leading tokens of ``prompt`` each slot holds; at most all but the last."""
+        """How many leading tokens of ``prompt`` each slot holds of the present weights; at most all but the last."""
         size = len(prompt) - 1
         same_SC = self.token_SC[:, :size] == prompt[:size]
         first_S = np.where(same_SC.all(-1), size, same_SC.argmin(-1)) if size else self.length_S * 0
-        return np.minimum(first_S, self.length_S)
+        return np.where(self.old_S, 0, np.minimum(first_S, self.length_S))
 
-    def _compact(self, joining: list[int]) -> None:
+    def _compact(self) -> None:
         """Move the sequences to the front once half of the batch would be idle slots."""
         taken = [i for i, s in enumerate(self.sequences) if s is not None]
         if not taken or taken[-1] + 1 < 2 * len(taken):
@@ -132,7 +157,7 @@ class GenerationBatch:
         holes = [i for i in range(len(taken)) if self.sequences[i] is None]
         for hole, slot in zip(holes, reversed(taken), strict=False):
             self.cache.swap(hole, slot, int(max(self.length_S[hole], self.length_S[slot])))
-            for kept in (self.token_SC, self.length_S, self.used_S):
+            for kept in (self.token_SC, self.length_S, self.used_S, self.old_S):
                 kept[[hole, slot]] = kept[[slot, hole]]
             self.sequences[hole], self.sequences[slot] = self.sequences[slot], None
 
@@ -152,11 +177,11 @@ class GenerationBatch:
         self.length_S[running] += 1
         return logits_BV if len(running) == batch else logits_BV[running]
 
-    def _prefill_batches(self, fresh: list[int]) -> Iterator[list[int]]:
-        """Groups of slots whose prompts are of like length, so that little is padding."""
-        new = {i: self._prompt_length(i) - int(self.length_S[i]) for i in fresh}
+    def _prefill_batches(self, unread: list[int]) -> Iterator[list[int]]:
+        """Groups of slots whose unread tokens are of like number, so that little is padding."""
+        new = {i: self._length(i) - int(self.length_S[i]) for i in unread}
         batch: list[int] = []
-        for i in sorted(fresh, key=lambda i: new[i]):
+        for i in sorted(unread, key=lambda i: new[i]):
             if batch and (new[i] > 2 * new[batch[0]] + 8 or new[i] * (len(batch) + 1) > PREFILL_TOKENS):
                 yield batch
                 batch = []
@@ -165,8 +190,8 @@ class GenerationBatch:
             yield batch
 
     def _prefill(self, batch: list[int]) -> Tensor:
-        """Logits (len(batch), V) after the last token of each prompt; new tokens are padded on the left."""
-        end_B = np.array([self._prompt_length(i) for i in batch])
+        """Logits (len(batch), V) after the last token of each sequence; unread tokens are padded on the left."""
+        end_B = np.array([self._length(i) for i in batch])
         new_B = end_B - self.length_S[batch]
         width = int(new_B.max())
         position_BQ = end_B[:, None] - width + np.arange(width)
@@ -174,12 +199,16 @@ class GenerationBatch:
         id_BQ = self.token_SC[np.array(batch)[:, None], position_BQ.clip(0)]
         logits_BV = self._forward(np.array(batch), id_BQ, position_BQ, valid_BQ, dense=False)
         self.length_S[batch] = end_B
+        for i in batch:
+            sequence = self.sequences[i]
+            assert sequence is not None
+            sequence.read = True
         return logits_BV
 
-    def _prompt_length(self, slot: int) -> int:
+    def _length(self, slot: int) -> int:
         sequence = self.sequences[slot]
         assert sequence is not None
-        return len(sequence.request.prompt)
+        return sequence.length
 
     def _forward(
         self,
@@ -213,7 +242,7 @@ class GenerationBatch:
         done: list[tuple[int, Completion]] = []
         for slot, sequence, token, logp in zip(slots, sequences, token_B, logp_B, strict=True):
             self.used_S[slot] = self.clock
-            answer = sequence.take(token, logp)
+            answer = sequence.take(token, logp, self.version)
             if answer is not None:
                 self.sequences[slot] = None
                 done.append((sequence.key, answer))

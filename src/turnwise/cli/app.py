@@ -22,10 +22,12 @@ from turnwise.cli import (
     gateway,
     machine,
     swe,
+    top,
     training,
 )
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
+from turnwise.extras import missing
 from turnwise.secrets import redact
 
 if TYPE_CHECKING:
@@ -42,7 +44,18 @@ app = App(
 )
 VERBS = {
     name: verb
-    for module in (environments, components, evaluation, gateway, compare, training, credit, machine, swe)
+    for module in (
+        environments,
+        components,
+        evaluation,
+        gateway,
+        compare,
+        training,
+        top,
+        credit,
+        machine,
+        swe,
+    )
     for name, verb in module.VERBS.items()
 }
 for _name, _verb in VERBS.items():
@@ -124,8 +137,8 @@ def explain(error: BaseException) -> VerbProblem:
             cause = f"{kind} at {where}: {error}".replace("\n", " ")[:300]
             return VerbProblem(kind, cause, f"Fix that line; the traceback is in {_write_traceback(error)}.")
         case ModuleNotFoundError():
-            cause = f"The library {error.name!r} is not installed."
-            return VerbProblem(kind, cause, "Install everything with `python3 scripts/install.py`.")
+            lack = missing(error.name or "")
+            return VerbProblem(type(lack).__name__, lack.cause, lack.remedy)
         case _:
             cause = f"Unexpected {kind}: {error}".replace("\n", " ")[:300]
             remedy = f"The traceback is in {_write_traceback(error)}; please report it."

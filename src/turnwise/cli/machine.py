@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from turnwise.cli.answer import Json, VerbResult, table
@@ -15,7 +16,7 @@ def bench(what: str, name: str = "", /) -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
     Args:
-        what: env (with the environment's id), rollout, env-workers, sandbox (with a backend, or all), train or
+        what: env (with the environment's id), rollout, env-workers, sandbox (with a backend, or all), train, async or
             credit.
         name: The environment's id, such as turnwise/Shop-v0, or the backend.
     """
@@ -45,13 +46,17 @@ def bench(what: str, name: str = "", /) -> VerbResult:
             from turnwise.trainers.bench.train import bench_train
 
             figures = bench_train()
+        case "async":
+            from turnwise.trainers.bench.overlap import bench_overlap
+
+            figures = bench_overlap()
         case "credit":
             from turnwise.trainers.bench.credit import bench_credit
 
             figures = bench_credit()
         case _:
             raise NotFoundError(
-                "benchmark", what, ("env", "rollout", "env-workers", "sandbox", "train", "credit")
+                "benchmark", what, ("env", "rollout", "env-workers", "sandbox", "train", "async", "credit")
             )
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
@@ -72,15 +77,17 @@ def doctor() -> VerbResult:
     sick = [finding for finding in findings if finding.needed and not finding.ok]
 
     def show(console: SafeConsole) -> None:
-        for finding in findings:
-            _show(console, finding)
+        for heading, group in groupby(findings, key=lambda finding: finding.group):
+            console.print(heading, style="bold")
+            for finding in group:
+                _show(console, finding)
         console.print("Something is missing." if sick else "Ready.", style="red" if sick else "green")
 
     def _show(console: SafeConsole, finding: Finding) -> None:
         mark, style = ("✓", "green") if finding.ok else ("✗", "red") if finding.needed else ("–", "yellow")
         remedy = f"\n    → {finding.remedy}" if finding.remedy else ""
         console.print(mark, style=style, end="")
-        console.print(f" {finding.name:9} {finding.detail}{remedy}")
+        console.print(f" {finding.name:11} {finding.detail}{remedy}")
 
     value = {"ok": not sick, "findings": [finding.to_json() for finding in findings]}
     return VerbResult(value, show, code=1 if sick else 0)

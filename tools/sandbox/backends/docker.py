@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from turnwise.errors import MissingDependencyError
+from turnwise.extras import needing
 from turnwise.registry import component
 from turnwise.tools import owner
 from turnwise.tools.sandbox import daemon
@@ -126,8 +127,9 @@ class DockerBackend(Backend):
             _remove(made)
 
     def _connect(self) -> Any:
-        import docker
-        from docker.errors import DockerException
+        with needing("the sandbox 'docker'"):
+            import docker
+            from docker.errors import DockerException
 
         with self._lock:
             if self._pid != os.getpid():  # a forked child must not talk on its parent's connections

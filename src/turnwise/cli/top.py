@@ -1,0 +1,134 @@
+"""The commands about what a run does and did: top, relearn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from turnwise.cli.answer import VerbResult
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from turnwise.console import SafeConsole
+    from turnwise.trainers.report.events import LiveRun
+
+SILENT_S = 10.0
+"""After so many seconds without an event a run is taken to be gone."""
+BAR = 24
+
+
+def top(run: Path, /, *, once: Annotated[bool, Parameter(negative=())] = False) -> VerbResult:
+    """Show what a run does now: who plays, what the learner does, lag, tokens per second, failures by cause.
+
+    Args:
+        run: The run's folder.
+        once: Print one picture and leave.
+    """
+    from turnwise.trainers.report.events import live_run
+
+    live = live_run(run)
+    value = {
+        "run": str(run),
+        "age": round(time.time() - live.time, 1),
+        "ended": live.ended,
+        **{
+            name: dict(getattr(live, name))
+            for name in ("start", "state", "learning", "published", "evaluated")
+        },
+        "updates": [dict(event) for event in live.updates],
+    }
+
+    def show(console: SafeConsole) -> None:
+        if once or not console.is_terminal:
+            console.print(frame(run, live))
+        else:
+            _watch(run, console)
+
+    return VerbResult(value, show)
+
+
+def relearn(run: Path, /, *, out: Path | None = None) -> VerbResult:
+    """Learn a finished run again from its episode log, and compare every checkpoint with it bit for bit.
+
+    Args:
+        run: The run's folder, which is only read.
+        out: A folder for the checkpoints that come out; nowhere without it.
+    """
+    import sys
+
+    from turnwise.trainers.run.relearn import relearn as learn_again
+
+    found = learn_again(run, out=out, log=lambda line: print(line, file=sys.stderr, flush=True))
+
+    def show(console: SafeConsole) -> None:
+        console.print(
+            f"{found.updates} updates learned again in {found.seconds:.0f} s: {found.advantages} advantages and the "
+            f"checkpoints after {', '.join(map(str, found.equal))} have the same bits"
+        )
+        console.print(f"weights {found.sha256}", style="dim")
+
+    return VerbResult(found.to_json(), show)
+
+
+def _watch(run: Path, console: SafeConsole) -> None:
+    """Show the run until it ends, or Ctrl-C."""
+    from rich.live import Live
+
+    from turnwise.trainers.report.events import live_run
+
+    with Live(console=console, screen=False, auto_refresh=False) as shown:
+        while True:
+            live = live_run(run)
+            shown.update(frame(run, live), refresh=True)
+            if live.ended:
+                return
+            time.sleep(1.0)
+
+
+def frame(run: Path, live: LiveRun) -> Group:
+    """One picture of a run."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    state, start, learning = live.state, live.start, live.learning
+    age = time.time() - live.time
+    gone = live.ended or (f"silent for {age:.0f} s" if age > SILENT_S else "")
+    made = max([int(start.get("update", 0)), *(int(event["update"]) for event in live.updates)])
+    head = f"{run}  update {made}/{start.get('updates', '?')}  staleness {start.get('staleness', 0)}"
+    rows = Table.grid(padding=(0, 2))
+    rows.add_row("learner", gone or str(state.get("doing", "starting")))
+    rows.add_row(
+        "engine",
+        f"{state.get('in_flight', 0)} answers in flight  {state.get('tokens_per_second', 0):.0f} tok/s"
+        f"  weights {live.published.get('version', start.get('update', 0))}",
+    )
+    for update, (done, of) in dict(state.get("playing", {})).items():
+        filled = round(BAR * min(1.0, done / max(1, of)))
+        rows.add_row(f"update {update}", f"{'█' * filled}{'·' * (BAR - filled)} {done}/{of} episodes")
+    if learning:
+        rows.add_row(
+            "newest lesson",
+            f"lag {learning.get('lag', 0):.2f}, at most {learning.get('lag_most', 0)}; "
+            f"waited {learning.get('waited', 0):.1f} s",
+        )
+    if live.published:
+        rows.add_row("weight update", f"stall {1000 * float(live.published.get('stall', 0)):.0f} ms")
+    if live.evaluated:
+        rows.add_row(
+            "dev", f"{live.evaluated.get('dev_success', 0):.3f} after update {live.evaluated.get('update')}"
+        )
+    for event in live.updates:
+        success = f"success {event['success']:.3f}  " if "success" in event else ""
+        rows.add_row(f"  {event['update']}", f"{success}{event.get('seconds', 0):.1f} s")
+    for cause, count in dict(state.get("failures", {})).items():
+        rows.add_row("failed", f"{count} × {cause}")
+    return Group(Text(head, style="bold"), rows)
+
+
+VERBS: dict[str, Callable[..., VerbResult]] = {"top": top, "relearn": relearn}

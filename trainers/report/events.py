@@ -1,0 +1,87 @@
+"""What goes on in a run at this moment: ``events.jsonl`` in its folder, read back.
+
+A line is one JSON object with ``time`` (seconds since 1970) and ``kind``:
+
+=============  ====================================================================================================
+``start``      a process begins or resumes: ``update`` (made so far), ``updates``, ``staleness``, ``episodes`` per update
+``admitted``   ``update`` may be played from now on
+``played``     all episodes of ``update`` are there
+``learning``   the learner begins ``update``, for which it ``waited`` (s); mean ``lag`` and ``lag_most`` of its tokens
+``published``  the engine samples with weights ``version`` from now on; ``stall`` (s): what loading and the canary took
+``update``     ``update`` is done, in ``seconds``; ``success`` of its episodes
+``evaluated``  ``dev_success`` after ``update``
+``state``      about once a second: ``doing`` (what the learner does), ``playing`` ({update: [episodes done, of]}),
+               ``in_flight`` (answers being sampled), ``tokens`` (sampled so far) and ``tokens_per_second``,
+               ``failures`` ({cause: episodes so far})
+``end``        the process leaves; ``why``
+=============  ====================================================================================================
+
+Updates are counted from 1, as in ``metrics.jsonl``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.report.records import json_lines
+
+EVENTS = "events.jsonl"
+RECENT = 8
+
+
+@dataclass
+class LiveRun:
+    """A run as its events show it.
+
+    Attributes:
+        start: the newest ``start``.
+        state: the newest ``state``.
+        learning: the newest ``learning``.
+        published: the newest ``published``.
+        updates: the newest few ``update`` events.
+        evaluated: the newest ``evaluated``.
+        ended: why the process left; empty while it is there.
+        time: of the newest event, in seconds since 1970.
+    """
+
+    start: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    learning: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    published: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    evaluated: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    updates: deque[Mapping[str, Any]] = field(default_factory=lambda: deque[Mapping[str, Any]](maxlen=RECENT))
+    ended: str = ""
+    time: float = 0.0
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        """Take up one event."""
+        kind = event.get("kind")
+        self.time = float(event.get("time", self.time))
+        if kind == "start":
+            self.start, self.ended, self.state = event, "", {}
+        elif kind == "update":
+            self.updates.append(event)
+        elif kind == "end":
+            self.ended = str(event.get("why", "done"))
+        elif kind in ("state", "learning", "published", "evaluated"):
+            setattr(self, str(kind), event)
+
+
+def live_run(run: Path) -> LiveRun:
+    """The present state of the run in a folder.
+
+    Raises:
+        TurnwiseError: it has no events.
+    """
+    path = run / EVENTS
+    if not path.is_file():
+        raise TurnwiseError(f"{run} has no {EVENTS}.", "Give the folder of a run that has begun.")
+    found = LiveRun()
+    for event in json_lines(path, []):
+        found.see(event)
+    return found

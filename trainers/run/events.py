@@ -1,0 +1,112 @@
+"""Tells what goes on in a run, event by event (:mod:`turnwise.trainers.report.events` has the format)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from turnwise.agents.core import Episode
+from turnwise.agents.evaluation.failures import causes
+from turnwise.tasks.core import Json
+from turnwise.trainers.report.events import EVENTS
+from turnwise.trainers.run.disk import disk_error
+
+STATE_S = 1.0
+"""How long a state stands before the next is written."""
+
+
+class Sampled(Protocol):
+    """Who counts what it samples (:class:`~turnwise.agents.policies.model.ModelPolicy`)."""
+
+    in_flight: int
+    sampled: int
+
+
+class Events:
+    """Appends events to ``events.jsonl`` of a run's folder.
+
+    Attributes:
+        doing: what the learner does, in a word.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / EVENTS
+        self.doing = "starting"
+        self._playing: dict[int, list[int]] = {}
+        self._failures: Counter[str] = Counter()
+        self._sampled, self._at = 0, time.monotonic()
+
+    def tell(self, kind: str, **values: Json) -> None:
+        """Write one event.
+
+        Raises:
+            RunError: the disk is full or cannot be written.
+        """
+        line = json.dumps({"time": round(time.time(), 3), "kind": kind, **values})
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:
+            raise disk_error(self._path, error) from error
+
+    def changed(self, kind: str, update: int) -> None:
+        """An update, counted from 0, was admitted or played."""
+        self.tell(kind, update=update + 1)
+        if kind == "played":
+            self._playing.pop(update, None)
+
+    def watch(self, update: int, episodes: int) -> Callable[[int, Episode], None]:
+        """Counts the episodes of an update, which has about so many, as they finish; and why they fail."""
+        done = self._playing.setdefault(update, [0, episodes])
+
+        def on_episode(_: int, episode: Episode) -> None:
+            done[0] += 1
+            if not episode.outcome.counts:
+                cause = causes([episode])[0]
+                message = re.sub(r"\d+", "#", cause.message)[:120]
+                self._failures[f"{cause.outcome}{cause.place and f' at {cause.place}'}: {message}"] += 1
+
+        return on_episode
+
+    @contextlib.asynccontextmanager
+    async def ticking(self, policies: Sequence[Sampled]) -> AsyncIterator[None]:
+        """Write the state about once a second, while the event loop turns; at the end that of the end."""
+
+        async def tick() -> None:
+            while True:
+                self._tell_state(policies)
+                await asyncio.sleep(STATE_S)
+
+        task = asyncio.get_running_loop().create_task(tick())
+        why = "stopped"
+        try:
+            yield
+            why = "done"
+        except BaseException as error:
+            why = f"{type(error).__name__}: {error}"[:200]
+            raise
+        finally:
+            task.cancel()
+            self._tell_state(policies)
+            self.tell("end", why=why)
+
+    def _tell_state(self, policies: Sequence[Sampled]) -> None:
+        now, sampled = time.monotonic(), sum(policy.sampled for policy in policies)
+        rate = (sampled - self._sampled) / max(1e-6, now - self._at)
+        self._sampled, self._at = sampled, now
+        self.tell(
+            "state",
+            doing=self.doing,
+            playing={str(update + 1): list(counts) for update, counts in sorted(self._playing.items())},
+            in_flight=sum(policy.in_flight for policy in policies),
+            tokens=sampled,
+            tokens_per_second=round(rate, 1),
+            failures=dict(self._failures),
+        )

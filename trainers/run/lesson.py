@@ -1,0 +1,115 @@
+"""The learning half of a run: from the episodes of an update to new weights, update after update.
+
+Nothing here plays with the policy that is trained, so that a run can be learned again from its log
+(:mod:`turnwise.trainers.run.relearn`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import NamedTuple, TypeVar
+
+from turnwise.agents.workers.pool import WorkerPool
+from turnwise.trainers.core import Stateful
+from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.run.collect import CollectedGroups, visits
+from turnwise.trainers.run.parts import build_parts
+from turnwise.trainers.run.schedules import Schedules
+from turnwise.trainers.run.session import TrainingSession
+from turnwise.trainers.run.update import UpdateResult, update_policy
+from turnwise.trainers.run.vacuous import Vacuous, vacuous
+from turnwise.trainers.sampler.mixture import Mixture
+
+T = TypeVar("T")
+
+
+class LearnedUpdate(NamedTuple):
+    """What an update came to; why it taught nothing, if so; and how long the sources took."""
+
+    result: UpdateResult
+    nothing: Vacuous | None
+    source_seconds: float
+
+
+class Lessons:
+    """The parts of a recipe and its scheduled numbers, with what they remember from update to update.
+
+    Args:
+        recipe: of the run.
+        mixture: its suites.
+
+    Attributes:
+        now: the recipe with the numbers that it has for the present update.
+        beside: where the learner works while others play; None: here, and nothing else goes on.
+    """
+
+    def __init__(self, recipe: Recipe, mixture: Mixture) -> None:
+        self.recipe, self.mixture = recipe, mixture
+        self.now = recipe
+        self.beside: Executor | None = None
+        self.parts = build_parts(recipe)
+        self.schedules = Schedules(recipe)
+
+    def stateful(self, session: TrainingSession) -> dict[str, Stateful]:
+        """The parts that learn or remember, by KIND/NAME: what checkpoints keep beside the learner."""
+        recipe = self.recipe
+        found: dict[str, Stateful] = {f"sampler/{recipe.rollout.sampler.name}": session.sampler}
+        if recipe.teacher is not None and session.teaching is not None:
+            found[f"teacher/{recipe.teacher.name}"] = session.teaching.teacher
+        if recipe.schedule:
+            found["schedule"] = self.schedules
+        return {**found, **session.signals.stateful, **self.parts.stateful}
+
+    def prepare(self, session: TrainingSession, update: int) -> Recipe:
+        """The recipe with the numbers that it has for this update, which its parts and the session take."""
+        if self.recipe.schedule:
+            self.now = self.schedules.at(update)
+            self.parts = build_parts(self.now).remembering(self.parts)
+            session.take(self.now)
+        return self.now
+
+    async def learn(
+        self,
+        session: TrainingSession,
+        update: int,
+        played: CollectedGroups,
+        workers: WorkerPool | None = None,
+    ) -> LearnedUpdate:
+        """Learn from what was played, and from what the sources give beside it."""
+        began, recipe = time.monotonic(), self.now
+        see = session.source_context(self.mixture, workers)
+        drawn = [await source.draw(see, update) for source in self.parts.sources]
+        source_seconds = time.monotonic() - began
+        work = functools.partial(
+            update_policy,
+            session.signal_context(),
+            session.signals,
+            self.parts,
+            played.training,
+            seed=recipe.seed,
+            update=update,
+            weights=played.training_weights,
+            drawn=drawn,
+            teaching=session.teaching,
+        )
+        result = await apart(self.beside, work)
+        session.sampler.seen(update, visits(played, result))
+        nothing = None
+        if not any(draw.shown or draw.joined for draw in drawn):
+            nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
+        return LearnedUpdate(result, nothing, source_seconds)
+
+    def seen(self, metrics: Mapping[str, object]) -> None:
+        """Told the metrics of an update, by which schedules may go."""
+        self.schedules.seen(metrics)
+
+
+async def apart(beside: Executor | None, work: Callable[[], T]) -> T:
+    """The result of some work, done in ``beside`` while the event loop goes on; here where that is None."""
+    if beside is None:
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(beside, work)

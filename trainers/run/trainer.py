@@ -1,0 +1,304 @@
+"""The loop of a run: play, learn, publish the weights, and now and then evaluate and save.
+
+The trainer knows no algorithm by name. One update is::
+
+    sample tasks → roll out → guide → judge → signals → reward → credit → filter → shape → Σ weight · reduce(loss) → step → sync
+
+All chance is derived from (seed, update), so a run resumed from a checkpoint is the run that was never
+interrupted. With ``scale.staleness`` later updates are played meanwhile (:mod:`turnwise.trainers.run.ahead`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from turnwise.agents.core import Kv
+from turnwise.agents.execution.admission import Admission
+from turnwise.agents.log.episode_log import EpisodeLog
+from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.workers.pool import WorkerPool
+from turnwise.tasks.core import Json
+from turnwise.trainers.core import Stateful
+from turnwise.trainers.learn.sync import push_weights
+from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.run.ahead import PlayAhead, check_lag, lag_of
+from turnwise.trainers.run.checkpoint import (
+    LoadedCheckpoint,
+    prune,
+    read_state,
+    remove_after,
+    restore,
+    save_checkpoint,
+    verify,
+)
+from turnwise.trainers.run.collect import CollectedGroups, collect, describe, log_groups
+from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.events import Events
+from turnwise.trainers.run.judging import AFTER, Judging
+from turnwise.trainers.run.lesson import LearnedUpdate, Lessons, apart
+from turnwise.trainers.run.progress import RunProgress, update_line
+from turnwise.trainers.run.session import TrainingSession
+from turnwise.trainers.run.stop import Stop
+from turnwise.trainers.run.vacuous import refuse_more
+from turnwise.trainers.run.warm import imitate
+from turnwise.trainers.sampler.mixture import Mixture
+
+Log = Callable[[str], None]
+
+
+class Trainer:
+    """Carries out a recipe in a run's directory."""
+
+    session: TrainingSession
+    workers: WorkerPool | None = None  # that hold the environments; None: this process does
+
+    def __init__(self, recipe: Recipe, run: RunDirectory, stop: Stop, log: Log) -> None:
+        self.recipe, self.run, self.stop, self.log = recipe, run, stop, log
+        self.mixture = Mixture(recipe.suites, recipe.seed)
+        self.staleness = recipe.scale.staleness
+        self.lessons = Lessons(recipe, self.mixture)
+        self.opponents = {name: make_policy(spec) for name, spec in recipe.rollout.opponents.items()}
+        self.judging = Judging(recipe, run, self.mixture, stop, log)
+        self.events = Events(run.path)
+        self.progress = RunProgress()
+        self.warmed_up = 0  # steps of the warm start before a resume
+        self.saved = -1  # the update after which the newest checkpoint was written
+
+    @property
+    def complete(self) -> bool:
+        """Whether all updates were made and the test evaluation is done."""
+        return self.saved == self.recipe.updates and self.judging.complete
+
+    @property
+    def stateful(self) -> dict[str, Stateful]:
+        """What checkpoints keep beside the learner."""
+        return self.lessons.stateful(self.session)
+
+    def tidy(self, loaded: LoadedCheckpoint | None) -> None:
+        """Reset the directory to the state of the checkpoint ``loaded``; without it, to the beginning."""
+        for note in loaded.notes if loaded else ():
+            self.log(f"skipped a damaged checkpoint: {note}")
+        if loaded is None:
+            self.run.clear()
+        elif loaded.path.parent == self.run.warm:
+            self.warmed_up = int(loaded.state["warm_start_steps"])
+            remove_after(self.run.warm, self.warmed_up)
+            self.run.forget_after_warm_step(self.warmed_up)
+        else:
+            self._go_back_to(loaded)
+
+    def _go_back_to(self, loaded: LoadedCheckpoint) -> None:
+        self.progress = RunProgress.from_state(loaded.state)
+        self.saved = self.progress.update
+        remove_after(self.run.checkpoints, self.progress.update)
+        for note in self.run.forget_after(self.progress.update):
+            self.log(note)
+        self._point_best()
+        self.judging.remember()
+
+    async def run_all(self, session: TrainingSession, loaded: LoadedCheckpoint | None) -> None:
+        """Do whatever is still to be done, from the warm start to the evaluation on the test split."""
+        self.session = session
+        if loaded is not None:
+            restore(loaded.path, session.learner, self.stateful, loaded.state)
+        if self.saved >= 0:
+            self.log(f"resumed after update {self.progress.update}")
+        elif self.recipe.warm_start is not None and not await self._warm_start():
+            self.log("stopped in the warm start; go on with --resume")
+            return
+        session.start_engine()
+        self.judging.refresh = self._sync
+        self._sync()
+        if self.saved < 0:
+            self._save()
+        self.run.end_warm_start()
+        if self.progress.update == 0:
+            await self.judging.judge(session, 0, self.judging.before)
+        options = self.recipe.rollout.env_options
+        with EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log:
+            async with self.events.ticking([session.policy, session.greedy]), self._playing() as ahead:
+                while self.progress.update < self.recipe.updates and not self.stop.asked:
+                    await self._update(ahead, episode_log)
+        if self.saved != self.progress.update:
+            self._save()
+        if not self.stop.asked:
+            await self._judge_best()
+        if self.stop.asked and not self.complete:
+            self.log(f"stopped after update {self.progress.update}; go on with --resume")
+
+    async def _warm_start(self) -> bool:
+        """True if it came to its end."""
+
+        def save(step: int) -> None:
+            self._write(self.run.warm, step, {"warm_start_steps": step})
+            prune(self.run.warm, 1, None)
+
+        await imitate(
+            self.recipe,
+            self.session,
+            self.mixture,
+            self.workers,
+            done=self.warmed_up,
+            stop=self.stop,
+            save=save,
+            note=lambda step, metrics: self.run.log_metrics(step, "warm_start", metrics),
+            log=self.log,
+        )
+        if self.stop.asked:
+            return False
+        self.session.begin_reinforcement()
+        return True
+
+    @contextlib.asynccontextmanager
+    async def _playing(self) -> AsyncIterator[PlayAhead[CollectedGroups]]:
+        """Who plays for the updates, ahead of the learner by as many as the recipe says; evaluations go on beside."""
+        recipe, first = self.recipe, self.progress.update
+        places = Admission(recipe.rollout.concurrency, self.session.policy)
+        episodes = recipe.rollout.groups * recipe.rollout.group_size
+        self.events.tell(
+            "start", update=first, updates=recipe.updates, staleness=self.staleness, episodes=episodes
+        )
+
+        async def play(update: int) -> CollectedGroups:
+            return await collect(
+                self.lessons.now.rollout,
+                self.session.sampler,
+                self.session.player(self.session.policy),
+                self.lessons.parts,
+                recipe.seed,
+                update,
+                self.opponents,
+                self.workers,
+                places,
+                self.events.watch(update, episodes),
+            )
+
+        ahead = PlayAhead(
+            play,
+            staleness=self.staleness,
+            first=first,
+            updates=recipe.updates,
+            on_event=self.events.changed,
+        )
+        if not self.staleness:
+            async with ahead:
+                yield ahead
+            return
+        self.judging.refresh = lambda: None  # what is in flight goes on with the weights that it has
+        with ThreadPoolExecutor(1, "turnwise-learner") as self.lessons.beside:
+            async with ahead:
+                yield ahead
+        self.lessons.beside, self.judging.refresh = None, self._sync
+
+    async def _update(self, ahead: PlayAhead[CollectedGroups], episode_log: EpisodeLog) -> None:
+        """One update; the loop of the module's first lines."""
+        began, update = time.monotonic(), self.progress.update
+        recipe = self.lessons.prepare(self.session, update)
+        self.events.doing = "waiting"
+        ahead.published(update)
+        played, waited = await ahead.take(update)
+        lag = lag_of(played.training, update)
+        check_lag(lag, self.staleness, update)
+        rolled_out = time.monotonic()
+        self._now("learning", update=update + 1, waited=waited, lag=lag.mean, lag_most=lag.most)
+        lesson = await self.lessons.learn(self.session, update, played, self.workers)
+        result, nothing, source_seconds = lesson
+        metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
+        learned = time.monotonic()
+        log_groups(episode_log, update, played, result)
+        self._count(update, metrics, played, lesson)
+        metrics |= await apart(self.lessons.beside, self._push)
+        self.events.tell("published", version=self.progress.update, stall=metrics["sync_seconds"])
+        if self.staleness:
+            ahead.published(self.progress.update)
+            metrics |= {"waited_seconds": waited, "lag": lag.mean, "lag_most": float(lag.most)}
+            metrics["drift"] = float(self.recipe.steps - 1)
+        metrics |= {
+            "rollout_seconds": rolled_out - began,
+            "source_seconds": source_seconds,
+            "learn_seconds": learned - rolled_out - source_seconds,
+            **self.lessons.schedules.values,
+        }
+        self.lessons.seen(metrics)
+        last = self.progress.update == self.recipe.updates
+        if last or self.progress.update % self.recipe.evaluate.every == 0:
+            self.events.doing = "evaluating"
+            metrics |= await self.judging.validate(self.session, self.progress)
+            self.events.tell("evaluated", update=self.progress.update, dev_success=metrics["dev_success"])
+        metrics["seconds"] = time.monotonic() - began
+        metrics["tokens_per_second"] = metrics["tokens"] / metrics["seconds"]
+        self.run.log_metrics(self.progress.update, "rl", metrics)
+        shown = {name: metrics[name] for name in ("seconds", "success") if name in metrics}
+        self.events.tell("update", update=self.progress.update, **shown)
+        self.session.write_scalars(self.progress.update, metrics)
+        best = self.progress.best_update == self.progress.update
+        if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
+            self.events.doing = "saving"
+            await apart(self.lessons.beside, self._save)
+        why = nothing.why if nothing else ""
+        self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
+        if nothing is not None and not last:
+            refuse_more(nothing, self.progress.vacuous, recipe.rollout.max_vacuous)
+
+    def _now(self, doing: str, **values: Json) -> None:
+        """Tell what the learner begins."""
+        self.events.doing = doing
+        self.events.tell(doing, **values)
+
+    def _count(
+        self, update: int, metrics: Mapping[str, Any], played: CollectedGroups, lesson: LearnedUpdate
+    ) -> None:
+        """Bring the run's counters up to date."""
+        done, nothing = self.progress, lesson.nothing
+        done.update = update + 1
+        done.tokens += int(metrics["tokens"])
+        done.failed += played.failed
+        done.learned += nothing is None
+        idle = nothing is not None and not nothing.mastered
+        done.vacuous = done.vacuous + 1 if idle else 0
+
+    async def _judge_best(self) -> None:
+        """Load what was best on dev and judge it on test."""
+        best, learner = self.run.checkpoint(self.progress.best_update), self.session.learner
+        if self.progress.best_update != self.progress.update:
+            problem = verify(best)
+            if problem is None:
+                restore(best, learner, self.stateful, read_state(best))
+                self._sync()
+            else:
+                self.log(f"the best checkpoint cannot be used, so the last one is judged: {problem}")
+                self.progress.best_update = self.progress.update
+                self._point_best()
+        await self.judging.judge(self.session, self.progress.update, AFTER)
+
+    def _push(self) -> dict[str, float]:
+        """Publish the weights, under requests in flight where something plays ahead."""
+        return self._sync(self.recipe.scale.kv if self.staleness else None)
+
+    def _sync(self, kv: Kv | None = None) -> dict[str, float]:
+        report = push_weights(self.session.learner.model, self.session.engine, self.progress.update, kv=kv)
+        return {"sync_seconds": report.seconds, "canary_gap": report.max_logp_gap}
+
+    def _save(self) -> None:
+        """Write a checkpoint; the best so far and the newest ones stay."""
+        self._write(self.run.checkpoints, self.progress.update, dataclasses.asdict(self.progress))
+        self.saved = self.progress.update
+        self._point_best()
+        best = self.run.checkpoint(self.progress.best_update).name
+        prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
+
+    def _write(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
+        session = self.session
+        save_checkpoint(
+            folder, step, session.learner, self.stateful, session.tokenizer, session.chat_format, state
+        )
+
+    def _point_best(self) -> None:
+        if self.run.checkpoint(self.progress.best_update).exists():
+            self.run.point_best(self.progress.best_update)

@@ -1,0 +1,69 @@
+"""The warm start of a run: imitation of a scripted agent, saved and told step by step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from turnwise.agents.workers.pool import WorkerPool
+from turnwise.trainers.learn.warm_start import warm_start
+from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.run.collect import limits_of
+from turnwise.trainers.run.session import TrainingSession, imitation
+from turnwise.trainers.run.stop import Stop
+from turnwise.trainers.sampler.mixture import Mixture
+
+
+async def imitate(
+    recipe: Recipe,
+    session: TrainingSession,
+    mixture: Mixture,
+    workers: WorkerPool | None,
+    *,
+    done: int,
+    stop: Stop,
+    save: Callable[[int], None],
+    note: Callable[[int, Mapping[str, float]], None],
+    log: Callable[[str], None],
+) -> None:
+    """Take the steps of the recipe's warm start, or those until it is stopped.
+
+    Args:
+        recipe: of the run; it has a warm start.
+        session: whose learner imitates.
+        mixture: the suites whose tasks are shown.
+        workers: processes that hold the environments; None: this one does.
+        done: steps that were taken before a resume.
+        stop: when asked, the step in hand is the last.
+        save: writes a checkpoint after a step.
+        note: receives the metrics of each step.
+        log: receives a line now and then.
+    """
+    options = recipe.warm_start
+    assert options is not None
+    began, again = time.monotonic(), f", after step {done}" if done else ""
+    log(f"warm start: {options.episodes} episodes of scripted:{options.demonstrator}{again}")
+
+    def on_step(step: int, steps: int, metrics: Mapping[str, float]) -> bool:
+        note(step, metrics)
+        if (step - 1) % max(1, steps // 8) == 0 or step == steps:
+            log(
+                f"  step {step:4d}/{steps}  nll per action token {metrics['action_nll']:.3f}"
+                f"  {time.monotonic() - began:5.0f} s"
+            )
+        if stop.asked or step == steps or step % options.checkpoint_every == 0:
+            save(step)
+        return not stop.asked
+
+    await warm_start(
+        session.learner,
+        session.renderer,
+        mixture,
+        imitation(options),
+        recipe.seed,
+        on_step,
+        recipe.rollout.env_options,
+        env_workers=workers or 0,
+        done=done,
+        limits=limits_of(recipe.rollout),
+    )
