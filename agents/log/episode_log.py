@@ -178,6 +178,46 @@ def read_episodes(path: Path | str) -> Iterator[Episode]:
     return (record.episode for record in LogReader(path))
 
 
+class LogPlace(NamedTuple):
+    """Where a record stands in a log: the offset at which its block begins, and its line in there, from 0."""
+
+    start: int
+    line: int
+
+
+def read_record(path: Path | str, place: LogPlace) -> Record:
+    """One record of a log, of which no more than its block is read.
+
+    Raises:
+        TurnwiseError: there is none at that place (the log was written anew), or it is damaged.
+    """
+    path = Path(path)
+    try:
+        piece = next(pieces(path, place.start))
+        line = (piece.lines or b"").splitlines()[place.line]
+    except (OSError, StopIteration, IndexError):
+        raise TurnwiseError(
+            f"{path} has no episode at byte {place.start}, line {place.line + 1} any more.",
+            "The log was written anew; look for the episode again.",
+        ) from None
+    return _record(path, line, place.line + 1)
+
+
+def lines_after(path: Path | str, start: int) -> Iterator[tuple[int, int, bytes]]:
+    """The blocks of a log that begin at ``start`` or later: where each begins and ends, and its whole lines.
+
+    A torn end is left out: it may be a block that is being written.
+
+    Raises:
+        TurnwiseError: the file is damaged before its end.
+    """
+    at = start
+    for block in _blocks(Path(path), start):
+        if not block.torn:
+            yield at, block.end, block.lines
+            at = block.end
+
+
 def cut_log(path: Path | str, keep: Callable[[Record], bool]) -> int:
     """Cut a log off before the first episode that ``keep`` refuses; a torn end goes too.
 
@@ -247,10 +287,10 @@ class _Block(NamedTuple):
     torn: bool = False
 
 
-def _blocks(path: Path) -> Iterator[_Block]:
-    """The intact blocks of a log, and in the end what a crash tore."""
+def _blocks(path: Path, start: int = 0) -> Iterator[_Block]:
+    """The intact blocks of a log from an offset on, and in the end what a crash tore."""
     lines = 0
-    for piece in pieces(path):
+    for piece in pieces(path, start):
         if piece.lines is not None:
             lines += piece.lines.count(b"\n")
             yield _Block(piece.lines, piece.end)

@@ -36,14 +36,14 @@ class Piece(NamedTuple):
     last: bool  # it reaches the end of the file
 
 
-def pieces(path: Path) -> Iterator[Piece]:
-    """All pieces of a file, in order and without gaps."""
+def pieces(path: Path, start: int = 0) -> Iterator[Piece]:
+    """All pieces of a file from ``start`` on, where one must begin, in order and without gaps."""
     with path.open("rb") as file:
         if not file.read(1):
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             zipped = path.suffix == ".zst" or data[: len(MAGIC)] == MAGIC
-            yield from (_frames(data) if zipped else _plain(data))
+            yield from (_frames(data, start) if zipped else _plain(data, start))
 
 
 def compress(lines: bytes) -> bytes:
@@ -51,8 +51,8 @@ def compress(lines: bytes) -> bytes:
     return zstd.compress(lines, options=_FORM)
 
 
-def _plain(data: Bytes) -> Iterator[Piece]:
-    start, size = 0, len(data)
+def _plain(data: Bytes, start: int) -> Iterator[Piece]:
+    size = len(data)
     while start < size:
         newline = data.find(b"\n", start)
         end = size if newline < 0 else newline + 1
@@ -60,8 +60,8 @@ def _plain(data: Bytes) -> Iterator[Piece]:
         start = end
 
 
-def _frames(data: Bytes) -> Iterator[Piece]:
-    start, size = 0, len(data)
+def _frames(data: Bytes, start: int) -> Iterator[Piece]:
+    size = len(data)
     while start < size:
         piece = _frame(data, start)
         if piece is None:

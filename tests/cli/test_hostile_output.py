@@ -50,6 +50,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["explain", "recipe.yaml"], False),
     (["explain", "wrong.yaml"], True),
     (["report", "run"], False),
+    (["view", "no\x1b[2Jfolder"], True),
     (["credit-quality", "--episodes-log", "nothing\x1b[2J"], True),
     (["bench", "env", "test/Hostile-v0"], True),
     (["doctor"], False),

@@ -33,6 +33,7 @@ import turnwise
 from turnwise.agents.evaluation.summary import percent, percent_interval
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import group_view
+from turnwise.trainers.report.panels import PANELS, Panel
 from turnwise.trainers.report.plots import Marker, Series, learning_curve, small_curve
 from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
@@ -40,26 +41,6 @@ from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
 _MOST_PANELS = 30
 
 
-class Panel(NamedTuple):
-    """How a metric is shown."""
-
-    title: str
-    share: bool = False  # between 0 and 1
-
-
-PANELS = {
-    "reward": Panel("Reward per episode"),
-    "success": Panel("Training success", share=True),
-    "success_unguided": Panel("Training success without help", share=True),
-    "entropy": Panel("Entropy, nats per token"),
-    "kl": Panel("KL to the reference"),
-    "clip_fraction": Panel("Clipped tokens", share=True),
-    "tokens_per_second": Panel("Tokens per second"),
-    "seconds": Panel("Seconds per update"),
-    "loss": Panel("Loss"),
-    "grad_norm": Panel("Gradient norm"),
-    "turns": Panel("Turns per episode"),
-}
 _IN_THE_CURVE = {"dev_success", "success", "success_unguided"}
 
 

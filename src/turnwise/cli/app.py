@@ -24,6 +24,7 @@ from turnwise.cli import (
     swe,
     top,
     training,
+    view,
 )
 from turnwise.cli.answer import Output, VerbProblem, VerbResult
 from turnwise.errors import TurnwiseError
@@ -52,6 +53,7 @@ VERBS = {
         compare,
         training,
         top,
+        view,
         credit,
         machine,
         swe,

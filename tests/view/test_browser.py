@@ -1,0 +1,163 @@
+"""The pages in Chromium: by keyboard, with axe in light and dark, and with hostile texts that do nothing."""
+
+from pathlib import Path
+
+import axe_playwright_python.base
+import places as made
+import pytest
+from playwright.sync_api import sync_playwright
+
+from turnwise.tools.browser.chromium import FLAGS, require_chromium
+
+pytestmark = [pytest.mark.usefixtures("browser"), pytest.mark.slow]
+AXE = (Path(axe_playwright_python.base.__file__).parent / "axe.min.js").read_text("utf-8")
+ODD = f"odd {made.HOSTILE[:8]} name"
+
+
+@pytest.fixture(scope="module")
+def chromium(browser):
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(require_chromium()), args=[*FLAGS])
+        yield chromium
+        chromium.close()
+
+
+def page_of(chromium, site, **options):
+    """A tab that has the cookie, with what its console complains of."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, **options)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"{site.address}/?token=the-token")
+    complaints = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return page, complaints
+
+
+def violations(page):
+    """axe's findings; its source is evaluated by the debugger, which the page's own policy does not bind."""
+    page.evaluate(f"{AXE}; undefined")
+    return page.evaluate(
+        "axe.run(document).then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html).slice(0, 3)]))"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_pages_pass_axe(chromium, site, scheme):
+    run, first, second, odd = (site.place(name) for name in ("nested/trained", "first", "second", ODD))
+    page, complaints = page_of(chromium, site, color_scheme=scheme)
+    paths = [
+        "/", run, first, odd, f"{run}/episodes", f"{run}/episodes?ended=solved&sort=turns", f"{run}/e/1?rules=1",
+        f"{run}/e/1/what-if?turn=1", f"/side?source={first[3:]}&source={second[3:]}", "/help", "/what-ifs", "/nothing",
+        site.place("shop-short.json"), f"{odd}/e/1",
+    ]  # fmt: skip
+    for path in paths:
+        page.goto(site.address + path)
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert violations(page) == [], path
+    assert [said for said in complaints if "404" not in said] == []
+    page.context.close()
+
+
+def test_hostile_texts_do_nothing(chromium, site, tmp_path):
+    page, complaints = page_of(chromium, site)
+    dialogs = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message) or dialog.dismiss())
+    odd = site.place(ODD)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path in (
+        "/",
+        odd,
+        f"{odd}/episodes",
+        f"{odd}/e/1",
+        f"{odd}/e/2",
+        f"{odd}/e/1/what-if?turn=1",
+        "/?words=" + "<script>",
+    ):
+        page.goto(site.address + path)
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert page.title() != "taken"
+        assert page.locator("main").is_visible()
+    exported = tmp_path / "exported.html"
+    exported.write_text(site.get(f"{odd}/export"), "utf-8")
+    page.goto(exported.as_uri())
+    assert page.title() != "taken"
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('.step')).display") == "grid"
+    )  # its own style is let in
+    assert dialogs == complaints == []
+    outside = [url for url in asked if not url.startswith((site.address, "file:", "data:"))]
+    assert outside == []
+    page.context.close()
+
+
+def test_everything_is_reached_by_keyboard(chromium, site):
+    """From the first page to a turn that is played differently, by keys alone."""
+    page, complaints = page_of(chromium, site)
+    press = page.keyboard.press
+    press("/")
+    page.keyboard.type("first")
+    press("Enter")
+    page.wait_for_url("**/?words=first")
+    press("j")
+    press("Enter")
+    page.wait_for_url("**/p/*")
+    while not page.evaluate("document.activeElement.matches('a.button')"):
+        press("Tab")
+    press("Enter")
+    page.wait_for_url("**/episodes")
+    for key in "jjk":
+        press(key)
+    assert page.evaluate("document.activeElement.textContent") == "1"
+    press("Enter")
+    page.wait_for_url("**/e/1")
+    press("n")
+    page.wait_for_url("**/e/2*")
+    press("p")
+    page.wait_for_url("**/e/1*")
+    for key in "jj":
+        press(key)
+    assert page.evaluate("document.activeElement.id") == "turn-2"
+    press("e")
+    assert page.evaluate("[...document.querySelectorAll('main details')].every(one => one.open)")
+    press("w")
+    page.wait_for_url("**/what-if?turn=2")
+    while not page.evaluate("document.activeElement.matches('form.ask button')"):
+        press("Tab")
+    press("Enter")
+    page.wait_for_url("**/what-ifs/*")
+    page.locator(".title", has_text="done after").wait_for(timeout=120_000)
+    assert "continuations" in page.inner_text("main")
+    press("?")
+    page.wait_for_url("**/help")
+    assert complaints == []
+    page.context.close()
+
+
+def test_pages_are_read_without_scripts(chromium, site):
+    page, _ = page_of(chromium, site, java_script_enabled=False)
+    page.goto(f"{site.address}{site.place('first')}/episodes")
+    page.fill("#search", "buy")
+    page.select_option("select[name=ended]", "failed")
+    page.click("form.filter button")
+    assert "ended=failed" in page.url
+    page.click("tbody a")
+    assert page.locator("article.step").count() > 1
+    page.context.close()
+
+
+def test_what_is_written_appears_while_one_looks(chromium, site, folder):
+    from filelock import FileLock
+
+    run = folder / "nested" / "trained"
+    rows = (run / "metrics.jsonl").read_text()
+    with FileLock(run / ".lock"):
+        page, _ = page_of(chromium, site)
+        page.goto(site.address + site.place("nested/trained"))
+        assert "update 3" in page.inner_text(".title")
+        with (run / "metrics.jsonl").open("a") as file:
+            file.write('{"update": 4, "phase": "rl", "success": 0.7, "entropy": 0.2}\n')
+        page.locator(".title", has_text="update 4").wait_for(timeout=60_000)
+        page.context.close()
+    (run / "metrics.jsonl").write_text(rows)

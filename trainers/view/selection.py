@@ -1,0 +1,294 @@
+"""What a reader asks of an index, as it stands in an address, and the rows that answer."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.view.index import LogIndex
+
+PAGE = 50
+SORTS = {
+    "number": "id",
+    "return": "total",
+    "score": "score",
+    "turns": "turns",
+    "tokens": "tokens",
+    "bad actions": "bad",
+    "update": "round",
+}
+"""What lists are sorted by, and the column that has it."""
+
+COMPARISONS = {"≥": ">=", "≤": "<=", "=": "="}
+_WORD = re.compile(r"\w+")
+_MOST_CHOICES = 200
+
+
+class Selection(NamedTuple):
+    """Which episodes of a log, in which order. Empty fields ask for nothing."""
+
+    words: str = ""
+    outcome: str = ""
+    ended: str = ""
+    policy: str = ""
+    env: str = ""
+    part: str = ""
+    part_is: str = "≥"
+    part_value: str = ""
+    knob: str = ""
+    knob_is: str = "="
+    knob_value: str = ""
+    turns_from: str = ""
+    turns_to: str = ""
+    update: str = ""
+    group: str = ""
+    task: str = ""
+    sort: str = "number"
+    order: str = "up"
+    page: str = "1"
+
+    @property
+    def number(self) -> int:
+        """The page, from 1."""
+        return int(self.page) if self.page.isdecimal() and 0 < len(self.page) < 9 and int(self.page) else 1
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether it leaves anything out."""
+        return bool(_conditions(self)[0])
+
+    def address(self, **changes: str) -> str:
+        """The query part of its address, with these changes; what stands at its default is left out."""
+        changed = self._replace(**changes)
+        plain = Selection()
+        return urlencode(
+            {name: value for name, value in changed._asdict().items() if value != getattr(plain, name)}
+        )
+
+
+class EpisodeRow(NamedTuple):
+    """A line of a list."""
+
+    id: int
+    task: str
+    env: str
+    policy: str
+    outcome: str
+    ended: str
+    turns: int
+    total: float
+    score: float
+    tokens: int
+    bad: int
+    update: int | None
+    group: int | None
+    prompt: str
+    error: str
+
+
+class FoundEpisodes(NamedTuple):
+    """One page of what was asked for, and how many there are in all."""
+
+    rows: tuple[EpisodeRow, ...]
+    total: int
+
+
+class Choices(NamedTuple):
+    """What there is to choose from, each with how many episodes have it."""
+
+    outcomes: tuple[tuple[str, int], ...]
+    ends: tuple[tuple[str, int], ...]
+    policies: tuple[tuple[str, int], ...]
+    envs: tuple[tuple[str, int], ...]
+    parts: tuple[tuple[str, int], ...]
+    knobs: tuple[tuple[str, int], ...]
+
+
+class SelectionTally(NamedTuple):
+    """Figures of all episodes that were asked for; ``returns`` holds the return of each."""
+
+    solved: int
+    counting: int
+    mean_turns: float
+
+
+def read_selection(asked: Mapping[str, str]) -> Selection:
+    """The selection in an address; names that mean nothing are left out.
+
+    Raises:
+        TurnwiseError: a number is none, or there is no such order.
+    """
+    found = Selection(**{name: asked[name].strip() for name in Selection._fields if name in asked})
+    for name in ("part_value", "turns_from", "turns_to", "update", "group"):
+        value = getattr(found, name)
+        if value and _number(value) is None:
+            raise TurnwiseError(
+                f"{name.replace('_', ' ')} is {value!r:.60}, which is no number.", "Write a number."
+            )
+    for name, known in (("sort", SORTS), ("part_is", COMPARISONS), ("knob_is", COMPARISONS)):
+        if getattr(found, name) not in known:
+            raise TurnwiseError(
+                f"{name} is {getattr(found, name)!r:.60}.", f"It is one of {', '.join(known)}."
+            )
+    return found
+
+
+def find(index: LogIndex, selection: Selection, *, most: int = PAGE) -> FoundEpisodes:
+    """The rows of the selection's page, and how many there are on all pages."""
+    where, values = _where(selection)
+    order = "DESC" if selection.order == "down" else "ASC"
+    start = (selection.number - 1) * most
+    with index.reading() as db:
+        total = db.execute(f"SELECT COUNT(*) FROM episodes{where}", values).fetchone()[0]
+        rows = db.execute(
+            f"SELECT * FROM episodes{where} ORDER BY {SORTS[selection.sort]} {order}, id LIMIT ? OFFSET ?",
+            (*values, most, start),
+        ).fetchall()
+    return FoundEpisodes(tuple(map(_row, rows)), total)
+
+
+def tally(index: LogIndex, selection: Selection) -> SelectionTally:
+    """How many of the selection count, how many were solved, and how long they are."""
+    where, values = _where(selection)
+    with index.reading() as db:
+        solved, counting, turns = db.execute(
+            "SELECT SUM(ended = 'solved'), SUM(outcome IN ('ok', 'limit')), AVG(turns) FROM episodes" + where,
+            values,
+        ).fetchone()
+    return SelectionTally(solved or 0, counting or 0, turns or 0.0)
+
+
+def one(index: LogIndex, number: int) -> EpisodeRow | None:
+    """The row of an episode."""
+    with index.reading() as db:
+        row = db.execute("SELECT * FROM episodes WHERE id = ?", (number,)).fetchone()
+    return _row(row) if row else None
+
+
+def siblings(index: LogIndex, row: EpisodeRow) -> tuple[EpisodeRow, ...]:
+    """The episodes of its group, in the order of the log: of its update and group, or outside training of its task."""
+    if row.update is not None and row.group is not None:
+        where, values = "round = ? AND batch = ?", (row.update, row.group)
+    else:
+        where, values = "task = ? AND round IS NULL", (row.task,)
+    with index.reading() as db:
+        rows = db.execute(f"SELECT * FROM episodes WHERE {where} ORDER BY id LIMIT 256", values).fetchall()
+    return tuple(map(_row, rows))
+
+
+def beside(index: LogIndex, selection: Selection, row: EpisodeRow) -> tuple[int | None, int | None]:
+    """The episodes before and after one in the selection's order."""
+    where, values = _where(selection)
+    column, down = SORTS[selection.sort], selection.order == "down"
+    found: list[int | None] = []
+    for forward in (False, True):
+        greater = forward != down
+        compare, order = (">", "ASC") if greater else ("<", "DESC")
+        ids, id_order = (">", "ASC") if forward else ("<", "DESC")
+        here = f"(SELECT {column} FROM episodes WHERE id = ?)"
+        condition = f"({column} {compare} {here} OR ({column} IS {here} AND id {ids} ?))"
+        joined = f"{where} AND {condition}" if where else f" WHERE {condition}"
+        with index.reading() as db:
+            near = db.execute(
+                f"SELECT id FROM episodes{joined} ORDER BY {column} {order}, id {id_order} LIMIT 1",
+                (*values, row.id, row.id, row.id),
+            ).fetchone()
+        found.append(near["id"] if near else None)
+    return found[0], found[1]
+
+
+def choices(index: LogIndex) -> Choices:
+    """What the fields of a selection can be, most frequent first."""
+    with index.reading() as db:
+        rows = db.execute("SELECT kind, name, n FROM names ORDER BY n DESC, name").fetchall()
+
+    def of(kind: str) -> tuple[tuple[str, int], ...]:
+        return tuple((row["name"], row["n"]) for row in rows if row["kind"] == kind)[:_MOST_CHOICES]
+
+    return Choices(of("outcome"), of("ended"), of("policy"), of("env"), of("part"), of("knob"))
+
+
+def outcomes_by_task(index: LogIndex) -> dict[str, tuple[EpisodeRow, ...]]:
+    """The episodes of each task, in the order in which tasks were first played."""
+    found: dict[str, list[EpisodeRow]] = {}
+    with index.reading() as db:
+        for row in db.execute("SELECT * FROM episodes ORDER BY id LIMIT 20000"):
+            found.setdefault(row["task"], []).append(_row(row))
+    return {task: tuple(rows) for task, rows in found.items()}
+
+
+def _row(row: sqlite3.Row) -> EpisodeRow:
+    return EpisodeRow(
+        row["id"], row["task"], row["env"], row["policy"], row["outcome"], row["ended"], row["turns"], row["total"],
+        row["score"], row["tokens"], row["bad"], row["round"], row["batch"], row["prompt"], row["error"],
+    )  # fmt: skip
+
+
+def _where(selection: Selection) -> tuple[str, list[str | float]]:
+    conditions, values = _conditions(selection)
+    return (" WHERE " + " AND ".join(conditions) if conditions else ""), values
+
+
+def _conditions(selection: Selection) -> tuple[list[str], list[str | float]]:
+    conditions: list[str] = []
+    values: list[str | float] = []
+
+    def add(condition: str, *given: str | float) -> None:
+        conditions.append(condition)
+        values.extend(given)
+
+    for column in ("outcome", "ended", "policy", "env"):
+        if value := getattr(selection, column):
+            add(f"{column} = ?", value)
+    if selection.task:
+        add("task = ?", selection.task)
+    for name, condition in (
+        ("turns_from", "turns >= ?"), ("turns_to", "turns <= ?"), ("update", "round = ?"), ("group", "batch = ?")
+    ):  # fmt: skip
+        if (number := _number(getattr(selection, name))) is not None:
+            add(condition, number)
+    if wanted := _WORD.findall(selection.words):
+        add("id IN (SELECT rowid FROM words WHERE words MATCH ?)", " ".join(f'"{word}"*' for word in wanted))
+    _add_part(selection, add_to=(conditions, values))
+    _add_knob(selection, add_to=(conditions, values))
+    return conditions, values
+
+
+def _add_part(selection: Selection, add_to: tuple[list[str], list[str | float]]) -> None:
+    """A part that an episode lacks is 0, so that it is among those whose part is at most 0."""
+    wanted = _number(selection.part_value)
+    if not selection.part or wanted is None:
+        return
+    sign = COMPARISONS[selection.part_is]
+    zero_too = {">=": wanted <= 0, "<=": wanted >= 0, "=": wanted == 0}[sign]
+    inside = f"SELECT episode FROM marks WHERE kind = 'part' AND name = ? AND {'NOT ' if zero_too else ''}number {sign} ?"
+    add_to[0].append(f"id {'NOT ' if zero_too else ''}IN ({inside})")
+    add_to[1].extend((selection.part, wanted))
+
+
+def _add_knob(selection: Selection, add_to: tuple[list[str], list[str | float]]) -> None:
+    if not selection.knob or not selection.knob_value:
+        return
+    number, sign = _number(selection.knob_value), COMPARISONS[selection.knob_is]
+    column = "text" if number is None else "number"
+    add_to[0].append(
+        f"id IN (SELECT episode FROM marks WHERE kind = 'knob' AND name = ? AND {column} {sign} ?)"
+    )
+    add_to[1].extend((selection.knob, selection.knob_value if number is None else number))
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e300 else None
+
+
+def ids_of(rows: Sequence[EpisodeRow]) -> list[int]:
+    """The numbers of rows."""
+    return [row.id for row in rows]

@@ -1,0 +1,314 @@
+"""An episode made ready to be shown: its turns, tokens, branches, pictures, and differences of files."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from turnwise.agents.core import NO_PARENT, Reply, Trajectory, Turn
+from turnwise.agents.log.records import Record
+from turnwise.envs.messages import Message, Messages
+from turnwise.tasks.core import Json
+from turnwise.trainers.report.episodes import Said, said, visible
+from turnwise.trainers.report.turns import TrueEpisode, TrueGroup, TrueTurn
+
+SHADES = 8
+"""How many steps of colour a token's probability is shown in."""
+
+_DIFF = re.compile(r"^(diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
+_LONGEST_TOKENS = 4000
+
+
+class TokenShown(NamedTuple):
+    """A sampled token: its text, its log-probability in nats (None: unknown), and a shade from 0, the likeliest."""
+
+    id: int
+    text: str
+    logp: float | None
+    shade: int
+
+    @property
+    def chance(self) -> str:
+        """Its probability, as people read it."""
+        if self.logp is None:
+            return "not known"
+        share = 100 * math.exp(self.logp)
+        return f"{share:.1f} %" if share >= 0.05 else f"{share:.1e} %"
+
+
+class DiffLine(NamedTuple):
+    """A line of a difference of files: ``add``, ``cut``, ``head`` or plain."""
+
+    kind: str
+    text: str
+
+
+class NamedValue(NamedTuple):
+    """A named number: a part of a reward, a signal."""
+
+    name: str
+    value: float
+
+
+class MessageShown(NamedTuple):
+    """A message: its text with pictures; ``diff`` where it is a difference of files."""
+
+    role: str
+    text: str
+    images: tuple[str, ...]
+    diff: tuple[DiffLine, ...] = ()
+
+
+class TurnShown(NamedTuple):
+    """A turn. ``parent`` is the turn whose tokens its prompt extends, from 1, or 0; ``depth`` how often it branched off."""
+
+    number: int
+    saw: tuple[MessageShown, ...]
+    action: MessageShown
+    bad: bool
+    tokens: tuple[TokenShown, ...]
+    mean_logp: float | None
+    parts: tuple[NamedValue, ...]
+    reward: float
+    to_go: float
+    advantage: float | None
+    share: float  # |advantage| as a share of the episode's largest
+    truth: TrueTurn | None
+    signals: tuple[NamedValue, ...]
+    details: str
+    versions: str
+    source: str
+    weight: float
+    state_key: str
+    parent: int
+    depth: int
+    prompt_tokens: int
+
+
+class AgentShown(NamedTuple):
+    """What one agent did."""
+
+    name: str
+    turns: tuple[TurnShown, ...]
+    final: tuple[MessageShown, ...]
+    total: float
+    branched: bool
+
+
+class EpisodeShown(NamedTuple):
+    """Everything of an episode that its page tells."""
+
+    agents: tuple[AgentShown, ...]
+    truth: TrueGroup | None
+    options: str
+    gold: str
+    metrics: tuple[NamedValue, ...]
+    has_tokens: bool
+
+
+def show_episode(
+    record: Record, tokenizer: Path | None = None, truths: Sequence[TrueGroup] = ()
+) -> EpisodeShown:
+    """An episode of a log; ``tokenizer`` is the file that says what its tokens read, ``truths`` what was measured."""
+    episode = record.episode
+    group, true_episode = _truth_of(record, truths)
+    words = TokenTexts(tokenizer)
+    agents = tuple(
+        _agent(trajectory, record.advantages.get(name, ()), true_episode if first else None, words)
+        for first, (name, trajectory) in zip(
+            itertools.chain([True], itertools.repeat(False)), episode.trajectories.items(), strict=False
+        )
+    )
+    return EpisodeShown(
+        agents,
+        group,
+        _as_text(dict(episode.task.options)),
+        _as_text(episode.task.gold),
+        tuple(NamedValue(visible(name), value) for name, value in episode.metrics.items()),
+        any(turn.tokens for agent in agents for turn in agent.turns),
+    )
+
+
+class TokenTexts:
+    """What tokens read, one by one; their ids where no tokeniser is known."""
+
+    def __init__(self, file: Path | None) -> None:
+        there = file is not None and file.is_file() and importlib.util.find_spec("tokenizers") is not None
+        self._file = file if there else None
+
+    def __call__(self, token: int) -> str:
+        if self._file is None:
+            return f"{token}·"
+        return _texts(self._file, self._file.stat().st_mtime_ns)(token)
+
+
+@functools.lru_cache(maxsize=4)
+def _texts(file: Path, changed: int) -> functools._lru_cache_wrapper[str]:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+
+    @functools.lru_cache(maxsize=100_000)
+    def text(token: int) -> str:
+        said = tokenizer.decode([token], skip_special_tokens=False)
+        whole = tokenizer.id_to_token(token)
+        if whole is None:
+            return f"⟨{token}⟩"
+        return whole if not said or "\ufffd" in said else said
+
+    return text
+
+
+def tokenizer_of(folder: Path, policy: str = "") -> Path | None:
+    """The tokeniser with which a run or an evaluation was played, if it is on this machine."""
+    model = Path(policy.partition(":")[2]) if ":" in policy else None
+    candidates = [folder / "model", folder / "start", *([model, model / "best" / "model"] if model else [])]
+    steps = sorted(folder.glob("checkpoints/step-*/model"))
+    for place in [*candidates, *steps[-1:]]:
+        if (file := place / "tokenizer.json").is_file():
+            return file
+    return None
+
+
+def _agent(
+    trajectory: Trajectory, advantages: Sequence[float], truth: TrueEpisode | None, words: TokenTexts
+) -> AgentShown:
+    turns = trajectory.turns
+    to_go = [sum(turn.reward for turn in turns[index:]) for index in range(len(turns))]
+    largest = max(map(abs, advantages), default=0.0)
+    depths = _depths(turns)
+    shown = tuple(
+        _turn(
+            index, turn, to_go[index], advantages[index] if index < len(advantages) else None, largest,
+            truth.turns[index] if truth else None, words, depths[index],
+        )
+        for index, turn in enumerate(turns)
+    )  # fmt: skip
+    return AgentShown(
+        visible(trajectory.agent),
+        shown,
+        show_messages(trajectory.final),
+        trajectory.total_reward,
+        any(turn.reply.parent is not None for turn in turns[1:]),
+    )
+
+
+def _depths(turns: Sequence[Turn]) -> list[int]:
+    """How often each turn's line of tokens branched off from the turn before it in the episode."""
+    found: list[int] = []
+    for index, turn in enumerate(turns):
+        parent = index - 1 if turn.reply.parent is None else turn.reply.parent
+        before = found[parent] if 0 <= parent < index else 0
+        found.append(before if parent in (index - 1, NO_PARENT) else before + 1)
+    return found
+
+
+def _turn(
+    index: int,
+    turn: Turn,
+    to_go: float,
+    advantage: float | None,
+    largest: float,
+    truth: TrueTurn | None,
+    words: TokenTexts,
+    depth: int,
+) -> TurnShown:
+    reply = turn.reply
+    known = reply.logprobs
+    parent = index - 1 if reply.parent is None else reply.parent
+    return TurnShown(
+        number=index + 1,
+        saw=show_messages(turn.observation),
+        action=show_message(turn.action),
+        bad=turn.bad_action,
+        tokens=show_tokens(reply, words),
+        mean_logp=sum(known) / len(known) if known else None,
+        parts=tuple(NamedValue(visible(name), value) for name, value in turn.rewards.items() if value),
+        reward=turn.reward,
+        to_go=to_go,
+        advantage=advantage,
+        share=abs(advantage) / largest if advantage is not None and largest else 0.0,
+        truth=truth,
+        signals=tuple(NamedValue(visible(name), value) for name, value in sorted(turn.signals.items())),
+        details=_as_text(dict(turn.details)) if turn.details else "",
+        versions=", ".join(
+            f"{span.version}" + (f" from token {span.start + 1}" if span.start else "")
+            for span in reply.versions
+        ),
+        source=visible(reply.source),
+        weight=turn.weight,
+        state_key=turn.state_key,
+        parent=0 if parent == NO_PARENT else parent + 1,
+        depth=depth,
+        prompt_tokens=len(reply.prompt_ids),
+    )
+
+
+def show_tokens(reply: Reply, words: TokenTexts) -> tuple[TokenShown, ...]:
+    """The sampled tokens of a reply."""
+    logps: Sequence[float | None] = reply.logprobs or [None] * len(reply.action_ids)
+    pairs = zip(reply.action_ids[:_LONGEST_TOKENS], logps, strict=False)
+    return tuple(TokenShown(token, visible(words(token)), logp, shade(logp)) for token, logp in pairs)
+
+
+def shade(logp: float | None) -> int:
+    """A step of colour for a log-probability: 0 for what was nearly certain, one more for each halving.
+
+    >>> [shade(x) for x in (None, 0.0, -0.5, -0.8, -3.0, -40.0)]
+    [0, 0, 0, 1, 4, 7]
+    """
+    return 0 if logp is None else min(SHADES - 1, max(0, int(-logp / math.log(2))))
+
+
+def show_messages(messages: Messages) -> tuple[MessageShown, ...]:
+    """Messages fit to be shown."""
+    return tuple(_shown(one) for one in said(messages))
+
+
+def show_message(message: Message) -> MessageShown:
+    """One message fit to be shown."""
+    return _shown(said(Messages((message,)))[0])
+
+
+def _shown(one: Said) -> MessageShown:
+    return MessageShown(one.role, one.text, one.images, diff_of(one.text))
+
+
+def diff_of(text: str) -> tuple[DiffLine, ...]:
+    """The lines of a text that holds a difference of files; of others none.
+
+    >>> [line.kind for line in diff_of("@@ -1 +1 @@\\n-old\\n+new\\n same")]
+    ['head', 'cut', 'add', '']
+    """
+    if "@@ " not in text or not _DIFF.search(text):
+        return ()
+    return tuple(DiffLine(_kind(line), line) for line in text.splitlines())
+
+
+def _kind(line: str) -> str:
+    if _DIFF.match(line):
+        return "head"
+    return {"+": "add", "-": "cut"}.get(line[:1], "")
+
+
+def _truth_of(record: Record, truths: Sequence[TrueGroup]) -> tuple[TrueGroup | None, TrueEpisode | None]:
+    """The measured episode that is this one: of its task, with the same actions."""
+    actions = [visible(str(turn.action)) or "(said nothing)" for turn in record.episode.trajectory.turns]
+    for group in truths:
+        if group.task_id != record.episode.task.id:
+            continue
+        for one in group.episodes:
+            if [turn.action for turn in one.turns] == actions:
+                return group, one
+    return None, None
+
+
+def _as_text(value: Json) -> str:
+    return visible(json.dumps(value, indent=1, ensure_ascii=False))

@@ -1,0 +1,194 @@
+"""The form in which a turn is asked to be played otherwise, and the page of its answers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from turnwise.agents.log.episode_log import read_record
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.report.episodes import visible
+from turnwise.trainers.view.drawing import strip
+from turnwise.trainers.view.forking import Arm, ForkEpisode, ForkQuestion
+from turnwise.trainers.view.index import LogIndex
+from turnwise.trainers.view.jobs import ArmReturns, ForkJob, ForkOrigin
+from turnwise.trainers.view.places import ModelPlace, ViewedPlace, models_of
+from turnwise.trainers.view.selection import EpisodeRow
+from turnwise.trainers.view.told import AgentShown, TurnShown, show_episode, tokenizer_of
+from turnwise.trainers.view.views import required_row
+
+NOBODY = "nobody"
+SCRIPTS = (
+    ("scripted:gold", "gold: the environment's own solution"),
+    ("scripted:demonstrator", "the imperfect script that warm starts imitate"),
+    ("scripted:random", "random actions"),
+)
+_SHOWN = 6
+
+
+class WhatIfShown(NamedTuple):
+    """The form."""
+
+    place: ViewedPlace
+    row: EpisodeRow
+    turn: int
+    played: TurnShown
+    agent: AgentShown
+    scripts: tuple[tuple[str, str], ...]
+    models: tuple[ModelPlace, ...]
+    refused: str
+    csrf: str
+
+
+def what_if_shown(
+    place: ViewedPlace, index: LogIndex, number: int, turn: str, places: Sequence[ViewedPlace], csrf: str
+) -> WhatIfShown:
+    """The form for a turn of an episode.
+
+    Raises:
+        TurnwiseError: there is no such episode, or no such turn.
+    """
+    row = required_row(place, index, number)
+    record = read_record(place.log, index.place(number))
+    folder = place.path if place.path.is_dir() else place.path.parent
+    agents = show_episode(record, tokenizer_of(folder, row.policy)).agents
+    agent = agents[0]
+    at = int(turn) if turn.isdecimal() and len(turn) < 6 else 0
+    if not 1 <= at <= len(agent.turns):
+        raise TurnwiseError(
+            f"The episode has {len(agent.turns)} turns, and {turn!r:.20} was asked for.", "Choose one."
+        )
+    refused = "" if len(agents) == 1 else "Several agents play in this episode, and it cannot be forked."
+    own = [model for model in models_of(places) if model.name.startswith(f"{place.name} ")]
+    others = [model for model in models_of(places) if model not in own]
+    return WhatIfShown(place, row, at, agent.turns[at - 1], agent, SCRIPTS, (*own, *others), refused, csrf)
+
+
+def question_of(
+    place: ViewedPlace,
+    index: LogIndex,
+    number: int,
+    fields: Sequence[tuple[str, str]],
+    places: Sequence[ViewedPlace],
+) -> tuple[ForkQuestion, ForkOrigin]:
+    """What a form asks for. Only scripts and checkpoints that the form offers can be asked to play.
+
+    Raises:
+        TurnwiseError: a field says something else than the form offers.
+    """
+    known = dict(fields)
+    actions = [text for name, text in fields if name == "action" and text.strip()]
+    policy = known.get("policy", NOBODY)
+    offered = {NOBODY, *(spec for spec, _ in SCRIPTS), *(model.spec for model in models_of(places))}
+    if policy not in offered:
+        raise TurnwiseError(f"{policy!r:.80} is nobody who can go on here.", "Choose one of the list.")
+    if policy == NOBODY and not actions and "look" not in known:
+        raise TurnwiseError(
+            "Nobody plays, and no action was given.", "Write an action, or choose who goes on."
+        )
+    row = required_row(place, index, number)
+    at = index.place(number)
+    turn = _count(known.get("turn", "1"), "turn", 1, max(1, row.turns))
+    record = read_record(place.log, at)
+    played = sum(one.reward for one in record.episode.trajectory.turns[turn - 1 :])
+    question = ForkQuestion(
+        log=str(place.log),
+        start=at.start,
+        line=at.line,
+        turn=turn,
+        actions=tuple(actions),
+        policy="" if policy == NOBODY else policy,
+        continuations=_count(known.get("continuations", "8"), "number of continuations", 1, 64),
+        temperature=_temperature(known.get("temperature", "1")),
+    )
+    return question, ForkOrigin(place.id, number, played)
+
+
+def _count(text: str, what: str, low: int, high: int) -> int:
+    if not text.isdecimal() or len(text) > 6 or not low <= int(text) <= high:
+        raise TurnwiseError(f"The {what} is {text!r:.20}.", f"Write a number from {low} to {high}.")
+    return int(text)
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 10:
+        raise TurnwiseError(f"The temperature is {text!r:.20}.", "Write a number from 0 (greedy) to 10.")
+    return value
+
+
+class ArmShown(NamedTuple):
+    """One of the two ways to go on: its returns, and some of its continuations."""
+
+    name: str
+    about: str
+    returns: ArmReturns
+    played: int
+    lost: int
+    some: tuple[ForkEpisode, ...]
+
+
+class JobShown(NamedTuple):
+    """The page of a question and its answers."""
+
+    job: ForkJob
+    place: ViewedPlace
+    arms: tuple[ArmShown, ...]
+    picture: Markup
+    difference: float | None
+    difference_error: float | None
+    you: ForkEpisode | None
+    observation: str
+    admissible: tuple[str, ...]
+    changed: str
+    csrf: str
+
+
+def job_shown(job: ForkJob, place: ViewedPlace, csrf: str) -> JobShown:
+    """A question as far as it is answered."""
+    question, moment = job.question, job.moment
+    if question.actions:
+        said = " then ".join(visible(action) for action in question.actions)
+        abouts: dict[Arm, str] = {"as played": "the action that was played", "changed": said}
+    else:
+        abouts = {"as played": "the action that was played", "changed": "the policy chooses at once"}
+    arms = tuple(_arm(job, arm, about) for arm, about in abouts.items() if job.episodes(arm))
+    groups = [
+        (f"{arm.name} (mean {arm.returns.mean:.2f})", arm.returns.values)
+        for arm in arms
+        if arm.returns.mean is not None
+    ]
+    picture = (
+        strip(groups, label="Returns from the turn on", mark=job.origin.played) if groups else Markup("")
+    )
+    difference, error = _difference(job)
+    you = next(iter(job.episodes("you")), None)
+    return JobShown(
+        job, place, arms, picture, difference, error, you,
+        visible(moment.observation) if moment else "",
+        tuple(visible(action) for action in moment.admissible) if moment else (),
+        visible(moment.changed) if moment else "",
+        csrf,
+    )  # fmt: skip
+
+
+def _arm(job: ForkJob, arm: Arm, about: str) -> ArmShown:
+    episodes = job.episodes(arm)
+    lost = sum(not episode.counts for episode in episodes)
+    return ArmShown(arm, about, job.returns(arm), len(episodes), lost, tuple(episodes[:_SHOWN]))
+
+
+def _difference(job: ForkJob) -> tuple[float | None, float | None]:
+    """Changed less as played, with its standard error; the arms are taken as independent, which errs on the safe side."""
+    before, after = job.returns("as played"), job.returns("changed")
+    if before.mean is None or after.mean is None:
+        return None, None
+    if before.error is None or after.error is None:
+        return after.mean - before.mean, None
+    return after.mean - before.mean, statistics.fmean([before.error**2, after.error**2]) ** 0.5 * 2**0.5
