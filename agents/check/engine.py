@@ -98,6 +98,31 @@ def scores_agree(entry: Component) -> str:
         return f"to {gap:.1g} nats"
 
 
+def weights_change_under_way(entry: Component) -> None:
+    """Weights are replaced while an answer is sampled: it goes on, and each part names the version that sampled it."""
+    from safetensors.torch import load_file
+
+    weights = load_file(Path(_model(), "model.safetensors"))
+    weights.setdefault("lm_head.weight", weights["model.embed_tokens.weight"])
+    asked = Sampling(max_tokens=40)
+
+    async def change(engine: Any) -> Completion:
+        under_way = asyncio.create_task(engine.generate([6, 6, 7], asked, stop_ids=(), seed=1))
+        await engine.generate([8], Sampling(max_tokens=5), stop_ids=(), seed=2)
+        load = functools.partial(engine.load_weights, weights.items(), engine.version + 1, kv="recompute")
+        await asyncio.to_thread(load)
+        return await under_way
+
+    with _opened(entry) as engine:
+        if not hasattr(engine, "load_weights"):
+            raise NotTested("It has no load_weights(): it plays, and cannot sample for a run.")
+        before, alone = engine.version, _sample(engine, 1, sampling=asked)[0]
+        found = asyncio.run(change(engine))
+        named = [span.version for span in found.versions]
+        require(named == [before, before + 1], f"It names the versions {named}.")
+        require(found.token_ids == alone.token_ids, "The same weights sampled something else.")
+
+
 REQUIREMENTS: dict[str, Requirements] = {
     "engine": {
         "says what it is": says_what_it_is,
@@ -105,5 +130,6 @@ REQUIREMENTS: dict[str, Requirements] = {
         "the seed decides": seeds_decide,
         "a stop id stops": stops,
         "scores agree with sampling": scores_agree,
+        "weights change under way": weights_change_under_way,
     }
 }

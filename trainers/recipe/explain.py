@@ -181,6 +181,12 @@ def _schedule(recipe: Recipe) -> list[str]:
     )
     lines.append(f"then {recipe.updates} updates on {on}, each of {played} and {steps}")
     lines += _sampling(recipe)
+    if ahead := recipe.scale.staleness:
+        most = (ahead + 1) * recipe.steps - 1
+        lines.append(
+            f"asynchronous: played up to {ahead} update{'s' if ahead > 1 else ''} ahead, so that a token is trained on at most "
+            f"{ahead} version{'s' if ahead > 1 else ''} ({most} optimizer steps) after it was sampled; kv: {recipe.scale.kv}"
+        )
     lines += [
         f"{key}: {number_at(recipe, key):g} at first, then by {_called('schedule', part)}"
         for key, part in recipe.schedule.items()

@@ -79,6 +79,10 @@ TURNS = instead(
 )
 
 _MEANINGS: Mapping[str, Here] = {
+    "max_staleness max_staleness_steps max_off_policy_steps max_steps_off_policy max_head_offpolicyness "
+    "max_trajectory_age_steps off_policy_steps max_off_policy_threshold": called(
+        "scale.staleness", "It is a bound for every token; nothing is discarded."
+    ),
     "lr actor_lr policy_lr": called("optimizer.learning_rate"),
     "critic_lr value_lr": called("optimizer.value_learning_rate"),
     "num_generations n rollout_n n_samples n_samples_per_prompt num_samples_per_prompt samples_per_prompt "

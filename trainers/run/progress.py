@@ -91,4 +91,7 @@ def update_line(update: int, updates: int, metrics: Mapping[str, Any], nothing: 
             f"  success {success:.3f}{played}  informative groups {metrics['informative']:.2f}"
             f"  {metrics['tokens_per_second']:5.0f} tok/s"
         )
-    return f"  update {update:3d}/{updates}{played}  {metrics['seconds']:4.1f} s{dev}{because}"
+    ahead = ""
+    if "waited_seconds" in metrics:
+        ahead = f"  waited {metrics['waited_seconds']:.1f} s  lag {metrics['lag']:.2f} ≤ {metrics['lag_most']:.0f}"
+    return f"  update {update:3d}/{updates}{played}  {metrics['seconds']:4.1f} s{ahead}{dev}{because}"
