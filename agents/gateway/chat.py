@@ -9,8 +9,8 @@ from turnwise.agents.gateway.core import (
     Answered,
     Api,
     ChatRequest,
+    FixedSampling,
     RefusedError,
-    Sampled,
     StreamEvent,
     arguments_text,
     bad,
@@ -77,7 +77,7 @@ _ROLES = {
 _TEXTS, _IMAGES = ("text", "refusal"), ("image_url", "input_audio", "file")
 
 
-def parse(body: Mapping[str, Any], sampled: Sampled) -> ChatRequest:
+def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     """Read a request.
 
     Raises:

@@ -106,7 +106,7 @@ class Api(NamedTuple):
     """
 
     path: str
-    parse: Callable[[Mapping[str, Any], Sampled], ChatRequest]
+    parse: Callable[[Mapping[str, Any], FixedSampling], ChatRequest]
     answer: Callable[[ChatRequest, Answered], Json]
     events: Callable[[ChatRequest, Answered], Iterator[StreamEvent]]
     error: Callable[[RefusedError], Json]
@@ -114,7 +114,7 @@ class Api(NamedTuple):
     waiting: bytes = b": waiting\n\n"
 
 
-class Sampled(NamedTuple):
+class FixedSampling(NamedTuple):
     """How the policy samples; None: whoever asks decides nothing and is told nothing, because no tokens are sampled here."""
 
     temperature: float | None = None
@@ -153,7 +153,7 @@ def check_keys(body: Mapping[str, Any], known: Mapping[str, Sequence[Any] | None
             raise unsupported(key, value, f"replies are sampled as in training, without it; {how}.")
 
 
-def check_sampling(body: Mapping[str, Any], sampled: Sampled) -> None:
+def check_sampling(body: Mapping[str, Any], sampled: FixedSampling) -> None:
     """Refuse a temperature or top_p that is not the policy's: what is sampled otherwise cannot be trained on."""
     for key, own in (("temperature", sampled.temperature), ("top_p", sampled.top_p)):
         given = body.get(key)

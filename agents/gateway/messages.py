@@ -10,8 +10,8 @@ from turnwise.agents.gateway.core import (
     Answered,
     Api,
     ChatRequest,
+    FixedSampling,
     RefusedError,
-    Sampled,
     StreamEvent,
     arguments_text,
     bad,
@@ -50,7 +50,7 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
 _IMAGES = ("image", "document")
 
 
-def parse(body: Mapping[str, Any], sampled: Sampled) -> ChatRequest:
+def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     """Read a request.
 
     Raises:

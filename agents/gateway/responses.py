@@ -10,8 +10,8 @@ from turnwise.agents.gateway.core import (
     Answered,
     Api,
     ChatRequest,
+    FixedSampling,
     RefusedError,
-    Sampled,
     StreamEvent,
     arguments_text,
     bad,
@@ -53,7 +53,7 @@ _ROLES = ("system", "developer", "user", "assistant")
 _REPEATED = ("instructions", "metadata", "tools", "user", "previous_response_id")
 
 
-def parse(body: Mapping[str, Any], sampled: Sampled) -> ChatRequest:
+def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     """Read a request; what a previous response said stands before ``input`` later (:attr:`ChatRequest.follows`).
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling
-from turnwise.agents.gateway.core import ChatRequest, RefusedError, Sampled
+from turnwise.agents.gateway.core import ChatRequest, FixedSampling, RefusedError
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
@@ -74,11 +74,11 @@ class Drawn(NamedTuple):
     extends: bool
 
 
-def sampled_by(policy: Policy) -> Sampled:
+def sampled_by(policy: Policy) -> FixedSampling:
     """How a policy samples, as far as clients must know."""
     if not isinstance(policy, TokenPolicy):
-        return Sampled()
-    return Sampled(policy.sampling.temperature, policy.sampling.top_p)
+        return FixedSampling()
+    return FixedSampling(policy.sampling.temperature, policy.sampling.top_p)
 
 
 async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode | None) -> Drawn:
