@@ -46,7 +46,7 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
     tried = stage.check and heard.tries and not heard.deeds and not heard.proposal.actions
     if tried and domain.checks[stage.check](db, story.customer):
         return _next(domain, story, user, db)
-    if heard.deeds or heard.looks:
+    if heard.deeds or (heard.looks and not heard.foreign):
         return _act(domain, story, user, db, heard)
     if stage.check and (heard.tries or heard.done or heard.closing) and not heard.proposal.actions:
         if domain.checks[stage.check](db, story.customer):
@@ -158,13 +158,17 @@ def _meant(
     a price or something of his request.
     """
     wanted, now = wants(domain, stage), heard.proposal
+    if heard.foreign:
+        return None
     if hit := now.actions & wanted:
         return now, hit
-    if now.actions - now.bare:
+    others = now.actions - now.bare
+    if others - now.light or (others and not now.about & wanted):
         return None
     if hit := user.offered.actions & wanted:
         return _with(user.offered, now), hit
-    if heard.foreign:
+    known = (domain.lexicon.actions[name].verbs for name in wanted)
+    if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None
     own = own_values(domain, story, stage, user)
     if now.about & wanted or now.named.money or own & now.named.values:

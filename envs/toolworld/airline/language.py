@@ -39,7 +39,7 @@ SENSES |= {
 }  # fmt: skip
 PATTERNS = {
     "bags": r"\b(\d+) (?:more |extra |additional |checked |further |of the )*(?:bags?|suitcases?|pieces?)\b",
-    "passenger": r"\b((?:alex|robin|sam|chris) [a-z]+)\b",
+    "passenger": r"\b((?:alex|robin|sam|chris) (?!stay|come|goes|go\b|is\b|has\b|was\b|will\b|would\b|to\b|and\b|as\b|on\b|in\b|remain|become|keep|for\b|instead|with\b|from\b)[a-z]+)\b",
     "delay": r"\b(not )?(?:be )?delayed\b",
     "cabin": r"\b(business|economy|basic)\b",
     "meal": r"\b(vegetarian|vegan|kosher|halal)\b",

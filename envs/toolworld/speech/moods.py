@@ -7,6 +7,7 @@ import functools
 import re
 from typing import NamedTuple
 
+from turnwise.envs.toolworld.speech.assent import leaves_open, solicits
 from turnwise.envs.toolworld.speech.ways import Alternation
 from turnwise.envs.toolworld.speech.words import normal, stems
 
@@ -38,12 +39,12 @@ class SentencePart(NamedTuple):
 _BULLET = re.compile(r"\s*\n\s*(?:[-*\u2022]|\d+[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+|\s--?\s")
 _CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
-                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|would|could|is|i will)\b)")  # fmt: skip
+                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|would|could|is|are|does|have|i will)\b)")  # fmt: skip
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
 _PREFIX = re.compile(
-    r"^(?:and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|okay(?! (?:if|to|for|with)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
-    r"i (?:was|am)(?: just)? wondering (?:if|whether)|got it|alright|all right|great(?: news| question| choice)?|perfect|wonderful|excellent|lovely|fantastic|awesome|"
-    r"good (?:news|question|morning|afternoon|evening|day)|no problem(?: at all)?|no worries|i see|right|yes(?! or no\b)|yep|yeah|"
+    r"^(?:and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|(?:okay|alright|all right|right)(?! (?:if|to|for|with|by)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
+    r"i (?:was|am)(?: just)? wondering (?:if|whether)|got it|great(?: news| question| choice)?|perfect|wonderful|excellent|lovely|fantastic|awesome|"
+    r"good (?:news|question|morning|afternoon|evening|day)|no problem(?: at all)?|no worries|i see|yes(?! or no\b)|yep|yeah|"
     r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|(?!for\b)\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
     r"h(?:i|ello|ey)(?: there)?(?: (?:mr|ms|mrs|dr)\.?)?(?: [a-z]+){0,2}|welcome(?: back)?|dear [a-z]+|"
     rf"{_SORRY}(?: (?:about|for) (?:that|this|it|the \w+))?(?: to (?:hear|say|inform|tell)(?: you)?(?: that)?)?(?: that)?|"
@@ -57,6 +58,7 @@ _CLOSING = Alternation(
     r"\b(?:any|some)thing (?:else|more|further)\b(?! (?:is|was) (?:the matter|wrong|amiss))", r"\belse (?:i|we|you|that)\b", r"\b(?:further|other|more) (?:help|assistance|questions|requests|"
     r"concerns|issues)\b", r"\bhow (?:can|may|could|else can) (?:i|we) (?:help|assist|serve)\b", r"\bwhat (?:can|may) (?:i|we) do for you\b",
     r"\bhelp(?:ing)? you (?:with )?(?:today|now|next)\b", r"\bwhat (?:brings you|else)\b",
+    r"^(?:is|was|will|would) (?:that|this|it) (?:be )?(?:all|everything)(?: (?:for|from|today|then|now)\b.*)?\?*$", r"\b(?:another|other|further|some other|some further|different) (?:matter|thing|wish|topic|request|point)s?\b.*\b(?:mind|i might|i could|i may|i can|help|see to|today|for you|you)\b", r"\b(?:besides|apart from|in addition to|other than|aside from|on top of|beyond) (?:that|this|it|these)\b(?=.*\b(?:i|we|you)\b)",
     r"\b(?:have|enjoy) a (?:\w+ )?(?:day|evening|trip|flight|one|weekend)\b", r"\b(?:good)?bye\b",
 )  # fmt: skip
 _LOOKING = (
@@ -94,6 +96,8 @@ _NOT_YET = Alternation(
     r"\b(?:no need|not necessary|not needed|unnecessary) (?:to|for)\b", r"\byou (?:do not|should not|must not|need not|shall not|can not yet|better not|will not)"
     r"(?: (?:need|have))?(?: to)?\b(?!.*\b(?:eligible|refund|be able|qualif|owe))", r"^(?:i would|i) (?:rather )?(?:ask you |prefer(?: that)? you |advise (?:you )?|recommend )?not\b",
     r"\bwithout (?:restarting|turning|resetting|touching|removing|changing|paying)\b", r"\bhold off\b", r"(?<!\bi do )(?<!\bwe do )(?<!\bi can )(?<!\bwe can )\bnot (?:to )?(?:restart|turn|reset|touch|remove|switch|pay|take)\b",
+    r"\bkeep (?:\w+ ){0,5}?(?:off|on|in|as (?:it|they)|closed|open|shut|untouched)\b.*\b(?:until|till|unless|for now|before|yet)\b", r"\b(?:stays?|remains?) (?:\w+ )?(?:as|where|on|off|in|out|put|untouched)\b.*\b(?:for now|until|till|please|for the moment|at present|yet)\b",
+    r"\bhands off\b|\bunder no circumstances\b|\bdo not you (?:dare|even)\b|\bno (?:restart|reboot|reset|need|reason|payment)\b(?= (?:is |are )?(?:needed|required|necessary|yet|at this|to|for)\b)|\bhold(?:ing)? back\b|\b(?:is|are|be|should|must) not (?:\w+ )?(?:changed|touched|restarted|rebooted|reset|removed|switched|turned|paid|taken|toggled|settled)(?: \w+)? (?:yet|for now|before|until|till|at this|just)\b",
     r"\brather than\b.*\byou\b", r"\bleave .{0,40}\bas (?:it|they|is)\b", r"\bwait for my\b",
 )  # fmt: skip
 _CONFIRM = Alternation(
@@ -128,7 +132,7 @@ _TELL_TO = Alternation(
     r"\b(?:can|could|would|will|might) you\b", r"\byou (?:should|can|could|must|might|may|need to|have to|will (?:need|have|want) to|would (?:need|have|want) to|ought to|want to)\b", r"\bi (?:need|want|ask|suggest|recommend|advise|would like|propose)"
     r"(?: that)? you\b", r"\b(?:next|first|second|last|final) (?:step|thing)\b", r"\bstep \d\b", r"\bhow about (?:you )?\w+ing\b", r"\b(?:would|do) you mind\b", r"\bwhat if you\b", r"\bplease\b", r"\blet us\b", r"\btime to\b",
     r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^mind \w+ing\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
-    r"\bwhy do not you\b|\bwhy not\b", r"(?:^|, )see (?:if|whether)\b",
+    r"\b(?:can|could) (?:that|it|this|the \w+) be \w+ed\b.*\byour (?:side|end|part)\b", r"\bwhy do not you\b|\bwhy not\b", r"(?:^|, )see (?:if|whether)\b",
 )  # fmt: skip
 _OFFER = Alternation(
     r"\b(?:shall|should|may|can|could|might|must) (?:i|we)\b", r"\b(?:i|we) (?:just |also |now |then |gladly |certainly )*(?:will|would|can|could|shall|am going to|are going to|am about to|am able to|are able to|plan to|propose|suggest|recommend|"
@@ -143,8 +147,16 @@ _NEGATED = Alternation(
     r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
     r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
     r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",
-    r"^no\b(?! (?:internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
+    r"^no\b(?! (?:internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bno (?:chance|hope|prospect)\b|\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
 )  # fmt: skip
+
+
+_LINK = re.compile(r"^which (?=\w)")
+_ASIDE = tuple(
+    f"which {verb} "
+    for verb in ("is", "are", "has", "have", "means", "would", "will", "comes", "costs", "leaves", "can")
+)
+"""How a clause begins that goes on telling, within a question too."""
 
 
 @functools.lru_cache(maxsize=8192)
@@ -155,10 +167,11 @@ def clauses(text: str) -> tuple[SentencePart, ...]:
         parts = [part.strip(" ,.") for part in _CUT.split(normal(sentence))]
         parts = [part for part in parts if part.strip("?!:;,. ")]
         asked = sentence.rstrip(" \"')]").endswith("?")
+        aside = len(parts) > 1 and parts[-1].startswith(_ASIDE)
         for place, part in enumerate(parts):
-            last = asked and place == len(parts) - 1
+            last = asked and place == len(parts) - (2 if aside else 1)
             # After a comma "which" goes on telling.
-            found.append(_clause(part if last or not place else part.removeprefix("which "), last))
+            found.append(_clause(part if last or not place else _LINK.sub("it ", part), last))
     return tuple(found)
 
 
@@ -184,6 +197,8 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     """The first mood that fits, the more special ones first."""
     if _CLOSING.search(body):
         return Mood.CLOSING
+    if not asked and _EXCLAIMS.match(body):
+        return Mood.COURTESY
     if _YOUR_STATE.search(body):
         return Mood.COURTESY
     if _NOT_YET.search(body) and not asked:
@@ -194,7 +209,8 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.HOLD
     if _ASKS_WHAT.search(body) and (asked or not _CONFIRM.search(body)) and not _SOUNDS.search(body):
         return Mood.REQUEST if _SHARE.search(body) or _TELL_TO.search(body) else Mood.QUESTION
-    if _CONFIRM.search(f"{body}?" if asked and not body.endswith("?") else body):
+    question = f"{body}?" if asked and not body.endswith("?") else body
+    if (asked or not _UNREAL.search(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
         return Mood.CONFIRM
     if _NEGATED.search(body) and not asked:
         return Mood.REFUSAL
@@ -203,6 +219,8 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     if _COURTESY.search(body) and not asked:
         return Mood.COURTESY
     first_person = _OFFER.search(body)
+    if asked and leaves_open(body) and not _SHARE.search(body):
+        return Mood.QUESTION
     if asked or _QUESTION.search(body):
         if _SHARE.search(body) or _TELL_TO.search(body):
             return Mood.OFFER if re.search(r"\b(?:me|us) to\b|\b(?:shall|should) i\b", body) else Mood.REQUEST
@@ -215,6 +233,10 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
 _YOUR_STATE = re.compile(
     r"^are you (?:okay|alright|all right|well|safe)\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
 )
+_UNREAL = re.compile(r"\b(?:would|could|might) have (?:\w+ed|been)\b|\bhad (?:hoped|wished|wanted)\b")
+_EXCLAIMS = re.compile(
+    r"^how (?!(?:much|many|long|do|does|did|can|old|far|often|to|is|are|would|about)\b)\w+(?: (?:that|this|it|for you|of (?:them|him|her)))*(?: (?:is|was|must be|sounds))?$|^what an? (?:\w+ )?\w+$"
+)
 _CONFIRMS = re.compile(
     r"^(?:this is|i am happy|i am glad|i am pleased|i would like|i want|i can|we can|i wanted|just|here|i am writing|let me)?(?: just)?(?: to)? ?confirm(?:ing)?(?: to you)? that\b.*\b(?:was|were|has been|have been|is now|are now|is|are|went|i have|we have)\b"
 )
@@ -225,10 +247,10 @@ _WHO = re.compile(
     r"\b(?:need|have|must|like|want|required?) to (?:first |quickly |just )?(?:verify|confirm|authenticate|identify|check) (?:your identity|who|you\b|your (?:account|details))"
 )
 _ASKS_WHAT = re.compile(
-    r"^(?:(?:to|for|at|in|on|with|under|by|from) )?(?:what|which|who|whose|whom|when|where|why|how)\b(?! (?:about|if|frustrating|annoying|awful|upsetting|terrible|unfortunate|inconvenient|nice|lovely|kind|wonderful|great|sad|strange|odd|disappointing|stressful)\b)|\bmay i ask\b(?! you to)"
+    r"^(?:(?:to|for|at|in|on|with|under|by|from(?! what you)) )?(?:what|which|who|whose|whom|when|where|why|how)\b(?! (?:about|if|frustrating|annoying|awful|upsetting|terrible|unfortunate|inconvenient|nice|lovely|kind|wonderful|great|sad|strange|odd|disappointing|stressful)\b)|\bmay i ask\b(?! you to)|, (?:where|when|which|how much|how many|what) (?:would|do|shall|should)\b(?! you (?:say|think|reckon))"
 )
 _SOUNDS = re.compile(
-    r"^how (?:does|do|would|is) .*\b(?:sound|suit|look|that)\b|^what (?:do you (?:say|think)|if)\b|^why not\b|^why do not"
+    r"^how (?:does|do|would|is) .*\b(?:sound|suit|look|that|feel|like)\b|^what (?:do you (?:say|think)|if)\b|^why not\b|^why do not"
 )
 _QUESTION_FACT = re.compile(
     r"^(?:what|which|who|whose|when|where|why|how (?:much|many|do|does)|did|have|has|had|is|are|was|were|does)\b"

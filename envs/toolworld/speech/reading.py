@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, clauses
+from turnwise.envs.toolworld.speech.strange import deeds_of, strange
 from turnwise.envs.toolworld.speech.values import Named, named
 from turnwise.envs.toolworld.speech.ways import Alternation
-from turnwise.envs.toolworld.speech.words import Concept, mentions, speaks_of, stems
+from turnwise.envs.toolworld.speech.words import Concept, mentions, normal, speaks_of, stems
 
 LONGEST = 4000
 """Characters that a user listens to."""
@@ -19,6 +20,9 @@ Sureness: TypeAlias = Literal["", "unclear", "clear"]
 
 _GIVE = re.compile(
     r"\b(?:your|the|a|an|on file|full|first|last|again|please|what|which|whose|who|how many|how much|need|verify|confirm|and)\b|^[\w -]{1,40}$"
+)
+_OWNS = re.compile(
+    r"^(?:have you|do you have)(?: got)? (?:a|an|any|something|anything)\b.*\b(?:handy|ready|near|there|around|at hand|to hand)\b"
 )
 _ABOUT_ME = re.compile(
     r"\b(?:verify|confirm|identif\w+|authenticat\w+|validate) (?:your|you|who|the account|it is you|that (?:it is|i am))\b(?:(?! (?:email|plan|order|change|cancel)).)*$|"
@@ -31,7 +35,7 @@ _CANNOT_DO = re.compile(
     r"\b(?:can|could|will|would|may) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed)\b"
 )
 _SEES = re.compile(
-    r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|"
+    r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|cost|charge|hurt|owe|lose|affect|matter|be charged|"
     r"guarantee|promise|thank|wait|know|sure|certain|be (?:undone|reversed|reinstated|taken back|restored|revoked)|undo|receive|pull|retrieve|get through|need|want|mean|worry|work|load|recogni[sz]e|catch|follow|match|have|show|on file|there|registered|responding|correct|the case|a problem)\b"
 )
 _UNTIL = re.compile(
@@ -40,21 +44,24 @@ _UNTIL = re.compile(
 _FINAL = Alternation(
     r"^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
     r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
-    r"nothing (?:more )?(?:i|we) can do|no way|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
+    r"nothing (?:more )?(?:i|we) can do|no way|no (?:chance|hope|prospect)|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
     r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
 )
 _DONE = Alternation(
-    r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
+    r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:live|yours|gone|on (?:its|their) way|up and running|history|saved|stored|done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
     r"\bsuccessfully\b|\b(?:went|gone) through\b|\b(?:i|we) have (?:now |just |also |successfully |gone ahead and |already )*(?!verified|found|checked|looked|located|reviewed|identified|received|noted|pulled|seen|read|confirmed|opened|searched|looked)\w+(?:ed|en|t|de|ut|one)\b|"
     r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"
     r"\b(?:you are|you will) (?:now )?(?:on|booked|getting|receive|be refunded|get|confirmed)\b|\byou (?:now )?have\b|^(?:here|there) (?:is|are) (?:your )?confirmation\b|\b(?:is|are|was|were) (?:cancelled|canceled|changed|moved|upgraded|added|returned|exchanged|issued|booked|renamed|resumed|restored|enabled|allowed|recorded|refunded|corrected|updated|shared|sent|liked|moved|declined|paid|pinned|deleted)\b|"
     r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
 )
 _TRY = re.compile(
-    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\b(?:come|came|is it|are you) back(?: to life| on| online| up)?\b|\bany (?:luck|better|change|difference|improvement)\b|\bup and running\b|\b(?:load|visit|browse|pull up) (?:a|any|some|your) (?:web ?)?(?:page|site|website|app)|\b(?:if|whether) (?:it|that|the \w+|everything) (?:works|loads|opens|goes through)\b|\bworking (?:now|again)\b|\brepaired\b|\bfixed\b|\bresolved\b"
+    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\b(?:come|came|is it|are you) back(?: to life| on| online| up)?\b|\bany (?:luck|better|change|difference|improvement)\b|\bup and running\b|\b(?:load|visit|browse|pull up) (?:a|any|some|your) (?:web ?)?(?:page|site|website|app)|\b(?:if|whether) (?:it|that|the \w+|everything) (?:works|loads|opens|goes through)\b|\bworking (?:now|again)\b|^(?:so |and |then )*(?:is|are|do|does|can) (?:you|it|pages|web ?pages|the (?:pages|internet|data|connection|web)|sites|websites|apps|things|anything|everything|your \w+)(?: \w+)? (?:load|open|surf|brows|behav|respond|work|com|get)\w*|\bhow (?:is|are|does) (?:the|your) (?:internet|data|connection|phone|signal|mobile data|browsing)\b.*\b(?:now|behav\w*|look\w*|do\w*)\b|\brepaired\b|\bfixed\b|\bresolved\b"
 )
 _STATE = re.compile(
     r"^(?:(?:before|first|let me know|tell me|just)\b[^:,?]*[:,] ?)?(?:you (?:have|did)|is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
+)
+_SO_FAR = re.compile(
+    r"\b(?:yet|already|by now|now|so far|in the meantime|since)\?*$|\b(?:have|did|has) (?:you|it|that|the|your)\b|\bmanage(?:d)?\b|, or not\?*$"
 )
 _UNSEEN = re.compile(
     r"^(?:how long|since when|why|when|how (?:did|come|do|does|can|to)|(?:do|did|would) you (?:happen to )?know (?:how|why|when|where)|would you (?:rather|prefer))\b"
@@ -71,25 +78,18 @@ _AN_OFFER = re.compile(r"\bfor (?:an? )?(?:additional|extra|another|only|just|me
 _SHOW = "does it say|does it read|it say now|show|see|display|status|settings say|say on|signal|bars|screen"
 _ABSURD = re.compile(
     r"\b(?:strangers?|for my own|my own (?:use|account|pocket|benefit)|my (?:cousin|friend|brother|sister|wife|husband|boss|uncle|dog|cat)|steal|minus \$|minus \d|in cash|bitcoin|gift cards? to me|"
-    r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|the moon|mars|twice for|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
+    r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|everything you (?:own|have|possess)|the moon|mars|twice for|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
 )
 _WANTS = re.compile(r"\b(?:please|kindly|need|require|tell|give|provide|share|let me know)\b")
-_DO_SO = re.compile(r"\b(?:try|do|give|done)\b.*\b(?:that|it|this|so|go|shot|both)\b")
+_DO_SO = re.compile(
+    r"\b(?:so|then|,) please do\b|^please do\b|\b(?:try|do|give|done)\b.*\b(?:that|it|this|so|go|shot|both)\b"
+)
 _PAID = re.compile(r"\bpa(?:y|id)\b")
 _WORD = re.compile(r"\w{2,}")
 _CHECKED = re.compile(
     r"\b(?:when|once|if|after|until|as soon as) (?:you|it|that|this)\b|\b(?:identity|verif\w+|your details|(?:found|located|checked|looked|reviewed|identified|noted|received|pulled|confirmed your|sent you|opened))\b"
 )
-_WOULD = re.compile(
-    r"\b(?:i|we) (?:will|would|can|could|would like to|am going to|want to)(?: now| also| then| just| go ahead and)* (\w+)|\b(?:shall|should|may|can|could|if) (?:i|we) (\w+)|\b(?:me|us) to (\w+)"
-)
 _WOULD_YOU = re.compile(r"^would you (?:mind|fancy|care for|consider|like) \w+ing\b")
-_NEUTRAL_TEXT = (
-    "do go proceed continue start make arrange process register charge carry move set apply handle submit "
-    "finalize finalise complete sort get have be see check look confirm take put add give offer book "
-    "place use reserve need ask just now also like then not "
-)
-_NEUTRAL = frozenset(_NEUTRAL_TEXT.split())
 _MINE = re.compile(
     r"\b(?:me|us) to\b|\b(?:shall|should|may|if|can|could) (?:i|we)\b|\bmy\b|^i (?:will|can|could|am|have)\b"
 )
@@ -99,6 +99,33 @@ _PLAN = re.compile(
 _FUTURE = re.compile(
     r"\b(?:will|would|can|could|shall|may|might|going to|should|about to|let me|to be|want|like)\b"
 )
+
+
+_BY_ME = re.compile(
+    r"\b(?:i|we) (?:will|would|can|could|have|am|are|had|need to|want to|shall|was|were)\b|\b(?:shall|should|may|can|could) (?:i|we)\b|\blet me\b|\b(?:me|us) to\b|\b(?:later|afterwards|in a moment|soon|not (?:right )?now|last time|usually)\b"
+)
+_IF_IT = re.compile(r"^(?:if|when|once|after|before|since|because|as)\b(?!.*, )")
+_NEEDED = re.compile(
+    r"\b(?:would|will|should|might|could|may|ought to) (?:\w+ )?(?:help|fix|cure|solve|do (?:it|the trick|the job)|be (?:best|worth|good|next|wise|the)|bring|resolve|sort)\b|\bneeds?\b.*\b(?:\w+ing|to|a|an)\b|\bwants \w+ing\b|\b(?:has|have) to\b|"
+    r"\bmust\b|\b(?:what helps|the way forward|the (?:next|first|last) (?:step|thing)|the (?:fix|cure|remedy|solution|trick|answer)|what is needed|what remains|all it takes|it is time|the thing to do)\b|\b(?:off|on|out|in|back) (?:with|you) \w+|\byou (?:would|will) (?:want|need) to\b"
+)
+"""That a thing is to be done, without saying by whom."""
+_NOT_BUT = re.compile(r"\b(?:rather than|instead of|and not|but not)\b[^,.;?!]*")
+"""What would not be done."""
+_IN_WORDS = re.compile(
+    r"^(?:put|say|phrase|explain) (?:it|that|this) (?:\w+ )?(?:way|differently|again|words|simply|plainly)\b"
+)
+_KEPT = re.compile(
+    r"\b(?:leav(?:e|ing)|keep(?:ing)?|without|except|excluding|but not|minus the)\b[^,.;?!]*", re.IGNORECASE
+)
+"""What is named only to say that it stays as it is."""
+_ONLY = re.compile(r"\bonly\b|\bjust the\b")
+_BESIDE = (Mood.STATEMENT, Mood.REQUEST, Mood.QUESTION, Mood.COURTESY, Mood.HOLD, Mood.REFUSAL)
+"""In such clauses stands what a question for a yes is about, where no clause offers it."""
+_GIVEN = re.compile(
+    r"\b(?:since|because|given that|considering|now that|seeing that) (?:you|we|it|the|your)\b|\byou (?:had|have|took|bought|paid|booked|were|ordered|got)\b|\b(?:payment|bill)\b.*\b(?:has|have|is|was) (?:land|arriv|com|been|clear|paid|in\b)"
+)
+"""What is only told as a reason."""
 
 
 class SpokenDeed(NamedTuple):
@@ -123,6 +150,13 @@ class Lexicon:
         """How each slot is asked for, with ``|`` between the ways."""
         return {slot: "|".join(words) for slot, words in self.slots.items()}
 
+    @functools.cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The stems of all words that the domain knows."""
+        concepts = (*self.actions.values(), *(deed.concept for deed in self.deeds))
+        said = [*self.asked.values(), *(f"{concept.verbs}|{concept.nouns}" for concept in concepts)]
+        return frozenset(word for words in said for word in stems(normal(words.replace("|", " "))).split())
+
 
 class Proposal(NamedTuple):
     """What somebody said that he would do: actions (some only by a verb), and what he named."""
@@ -130,6 +164,7 @@ class Proposal(NamedTuple):
     actions: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()  # actions whose nouns were said, without their verbs
     bare: frozenset[str] = frozenset()  # actions of which only the verb was said
+    light: frozenset[str] = frozenset()  # actions with a verb that says little by itself
     named: Named = Named()
     only: bool = False  # it shall be these and no others
 
@@ -156,6 +191,7 @@ class Heard(NamedTuple):
     going_on: bool = False  # is not finished with it: asks to wait, did not succeed, will do the rest
     offers: bool = False  # says what the speaker can or would do
     foreign: bool = False  # that is something which nobody asked for
+    verbs: frozenset[str] = frozenset()  # stems of what the speaker would do in particular
     hold: bool = False
     courtesy: bool = False
 
@@ -165,6 +201,8 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
     """What a user makes of a message."""
     text = text[:LONGEST]
     found = tuple(_offering(lexicon, clause) for clause in clauses(text))
+    if lexicon.deeds and all(clause.mood is not Mood.CONFIRM for clause in found):
+        found = tuple(_directing(lexicon, clause) for clause in found)
     asks: list[str] = []
     deeds: list[str] = []
     looks: list[str] = []
@@ -215,20 +253,44 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         asks=tuple(asks), deeds=tuple(deeds), looks=tuple(looks), forbids=Mood.FORBID in moods, proposal=proposal,
         consent=asked or (said and not done and bool(proposal.actions - proposal.bare)), asked=asked, claims=claims, absurd=_ABSURD.search(text.lower()) is not None,
         refusal=refusal, done=done, closing=Mood.CLOSING in moods,
-        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(clause) for clause in found),
-        hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
+        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(lexicon, clause) for clause in found),
+        verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in found)), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
     )  # fmt: skip
 
 
 def _offering(lexicon: Lexicon, clause: SentencePart) -> SentencePart:
     """The same, as an offer where a question is one by what it names: "book it?", "… for another $20?"."""
-    if not clause.asked or clause.mood not in (Mood.QUESTION, Mood.REQUEST):
+    if not clause.asked or clause.mood not in (Mood.QUESTION, Mood.REQUEST) or _IN_WORDS.match(clause.text):
         return clause
     does = _SUBJECT.match(clause.text) is None and any(
         (match := speaks_of(concept, clause.stems)) and match.place == 0
         for concept in lexicon.actions.values()
     )
     return clause._replace(mood=Mood.OFFER) if does or _AN_OFFER.search(clause.text) else clause
+
+
+def _directing(lexicon: Lexicon, clause: SentencePart) -> SentencePart:
+    """The same, as a request where it says what the listener is to do with a device, in whatever mood it seemed to be."""
+    if clause.mood not in (Mood.STATEMENT, Mood.OFFER, Mood.HOLD) or clause.asked:
+        return clause
+    if _BY_ME.search(clause.text) or _DONE.search(clause.text) or _IF_IT.match(clause.text):
+        return clause
+    named_deeds = [
+        deed for deed in lexicon.deeds if (match := speaks_of(deed.concept, clause.stems)) and match.named
+    ]
+    ordered = any(_ordered(deed.concept.verbs).search(clause.text) for deed in named_deeds)
+    if ordered or (named_deeds and _NEEDED.search(clause.text)):
+        return clause._replace(mood=Mood.REQUEST)
+    return clause
+
+
+@functools.cache
+def _ordered(verbs: str) -> re.Pattern[str]:
+    """An imperative of one of the verbs: at the beginning, or after "and", "then" and the like."""
+    said = "|".join(sorted({way.split()[0] for way in verbs.split("|")}, key=len, reverse=True))
+    return re.compile(
+        rf"(?:^|[,:] ?|\b(?:and|then|please|just|now|first|next|go|you to|time to|is to) )(?:{said})\b(?! (?:is|was|are|has)\b)"
+    )
 
 
 def _goes_on(found: tuple[SentencePart, ...]) -> bool:
@@ -242,6 +304,8 @@ def _goes_on(found: tuple[SentencePart, ...]) -> bool:
 def _asked(lexicon: Lexicon, clause: SentencePart) -> tuple[str, ...]:
     """The slots that a clause asks for."""
     if clause.mood in (Mood.STATEMENT, Mood.OFFER, Mood.CONFIRM) and not _elliptical(clause):
+        return ()
+    if _OWNS.match(clause.text):
         return ()
     slots = [slot for slot, words in lexicon.asked.items() if mentions(words, clause.stems)]
     if slots and (_GIVE.search(clause.text) or clause.asked):
@@ -286,6 +350,8 @@ def _on_device(
         about = [
             deed for deed in lexicon.deeds if deed.concept.nouns and mentions(deed.concept.nouns, context)
         ]
+    if clause.asked and clause.mood in (Mood.QUESTION, Mood.CONFIRM) and _SO_FAR.search(clause.text):
+        asks_state = True
     if asks_state or clause.mood in (Mood.QUESTION, Mood.CONFIRM):
         doing = [
             deed
@@ -313,12 +379,9 @@ def _on_device(
     return ((look.name,) if mentions(_SHOW, clause.stems) or about else ()), ()
 
 
-def _foreign(clause: SentencePart) -> bool:
-    """Whether the speaker would do something that has a name of its own."""
-    if _WOULD_YOU.match(clause.text):
-        return True
-    verbs = [verb for found in _WOULD.findall(clause.text) for verb in found if verb]
-    return any(verb not in _NEUTRAL for verb in verbs)
+def _foreign(lexicon: Lexicon, clause: SentencePart) -> bool:
+    """Whether the speaker would do something that is none of a service's business."""
+    return _WOULD_YOU.match(clause.text) is not None or strange(clause.text, lexicon.vocabulary)
 
 
 def _offers(lexicon: Lexicon, clause: SentencePart) -> bool:
@@ -353,27 +416,37 @@ def _reports(clause: SentencePart) -> bool:
 
 def _proposal(lexicon: Lexicon, found: tuple[SentencePart, ...], text: str) -> Proposal:
     """The actions of which a message says that they would be done."""
-    moods = (Mood.OFFER, Mood.CONFIRM)
-    if any(clause.mood is Mood.CONFIRM for clause in found):
-        moods = (*moods, Mood.STATEMENT, Mood.REQUEST, Mood.QUESTION, Mood.COURTESY, Mood.HOLD)
-    actions, bare, about = set[str](), set[str](), set[str]()
+    asks = any(clause.mood is Mood.CONFIRM for clause in found)
+    actions, bare, about, told, light = set[str](), set[str](), set[str](), set[str](), set[str]()
     context = ""
     for clause in found:
-        if clause.mood in moods:
+        offers = clause.mood in (Mood.OFFER, Mood.CONFIRM)
+        if offers or (asks and clause.mood in _BESIDE and not _denies(lexicon, clause)):
+            said = stems(_NOT_BUT.sub(" ", clause.text)) if _NOT_BUT.search(clause.text) else clause.stems
             for name, concept in lexicon.actions.items():
-                if match := speaks_of(concept, clause.stems, context):
-                    (actions if match.named else bare).add(name)
-                elif concept.nouns and mentions(concept.nouns, clause.stems):
+                match = speaks_of(concept, said)
+                if match and match.light:
+                    light.add(name)
+                if offers and (match or speaks_of(concept, said, context)):
+                    (actions if match and match.named else bare).add(name)
+                elif match and match.named and not _GIVEN.search(clause.text):
+                    told.add(name)
+                if concept.nouns and mentions(concept.nouns, said):
                     about.add(name)
         context = f"{context} {clause.stems}"
-    only = re.search(r"\bonly\b|\bjust the\b", text) is not None
+    actions = actions or told  # nothing but what is told beside may say what it would be
     return Proposal(
         frozenset(actions | bare),
-        frozenset(about),
+        frozenset(about | told),
         frozenset(bare - actions),
-        named(text, lexicon.patterns),
-        only,
+        frozenset(light),
+        named(_KEPT.sub(" ", text), lexicon.patterns),
+        _ONLY.search(text) is not None,
     )
+
+
+def _denies(lexicon: Lexicon, clause: SentencePart) -> bool:
+    return clause.mood is Mood.REFUSAL and _sureness(lexicon, clause) != ""
 
 
 def concept_of(name: str) -> Concept:

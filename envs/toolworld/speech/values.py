@@ -22,7 +22,7 @@ _MONTH = rf"({'|'.join(MONTHS)}|{'|'.join(month[:3] for month in MONTHS)})\.?"
 _MONTH_DAY = re.compile(rf"\b{_MONTH} (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?\b", re.IGNORECASE)
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_MONTH}(?!\w)", re.IGNORECASE)
 _SPOKEN = re.compile(
-    r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) ?(million|thousand|k)? ?(dollars?|usd|bucks|cents?)\b"
+    r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) ?(billion|million|thousand|k)? ?(dollars?|usd|bucks|cents?)\b"
     r"(?:(?: and)? (\d\d?) cents|(?: and)? (\d\d)(?!\w|\.\d| ?(?:gb|g|gigs?|mb|more|of|bags?|days?|%)))?"
 )
 _FREE = re.compile(
@@ -113,7 +113,12 @@ def _money(text: str, plain: str) -> set[int]:
         found |= {int(value) for value in amounts(plain)}
     units = any(unit in plain for unit in _UNITS)
     for number, scale, unit, cents, more in _SPOKEN.findall(plain) if units else ():
-        value = float(number.replace(",", "")) * {"million": 1e6, "thousand": 1e3, "k": 1e3}.get(scale, 1)
+        value = float(number.replace(",", "")) * {
+            "billion": 1e9,
+            "million": 1e6,
+            "thousand": 1e3,
+            "k": 1e3,
+        }.get(scale, 1)
         found.add(round(value if unit.startswith("cent") else 100 * value) + int(cents or more or 0))
     if re.search(r"\bmillion dollars\b", plain):
         found.add(100_000_000)

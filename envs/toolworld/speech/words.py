@@ -22,7 +22,7 @@ _CONTRACTIONS = (
     ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
 """What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
 _TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 _TENS = dict(
     zip(
@@ -62,6 +62,9 @@ _IRREGULAR = {
     "wrote": "write", "written": "write", "brought": "bring", "undid": "undo", "undone": "undo", "news": "news",
 }  # fmt: skip
 _ID = re.compile(r"(?:\S+ )?(?=\S*\d)(?=\S*[a-z])\S+")
+_LIGHT_TEXT = "get giv go put tak send set us mak be hav do bring proces start ad"
+_LIGHT = frozenset(_LIGHT_TEXT.split())
+_AS_NOUN = re.compile(r"\b(?:the|a|an|your|thi|that|any|no|our)\s$")
 _PRONOUN = re.compile(r"\b(it|that|this|them|these|those|one|so|you|all|both|\d+)\b")
 
 
@@ -137,6 +140,7 @@ class Match(NamedTuple):
 
     named: bool
     place: int  # of the verb, in stems
+    light: bool = False  # by a verb that says little by itself ("get", "put")
 
 
 @functools.cache
@@ -169,30 +173,32 @@ def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None
 
     >>> cut = Concept("cancel|call off", "order")
     >>> speaks_of(cut, stems("i have called your order off"))
-    Match(named=True, place=6)
+    Match(named=True, place=6, light=False)
     >>> speaks_of(cut, stems("shall i cancel it"))
-    Match(named=False, place=7)
+    Match(named=False, place=7, light=False)
     """
     if _firsts(concept.verbs).isdisjoint(_parts(stemmed)):
         return None
     found = _pattern(concept.verbs, 4).search(stemmed)
     if found is None:
         return None
+    light = found[0] in _LIGHT
     if not concept.nouns or mentions(concept.nouns, stemmed):
-        return Match(True, found.start())
+        return Match(True, found.start(), light)
+    vague = light or _AS_NOUN.search(stemmed[: found.start()]) is not None
     rest = stemmed[found.end() :].strip()
     if (
         context
         and mentions(concept.nouns, context)
         and (_PRONOUN.search(stemmed) or not rest or rest.startswith("and i "))
     ):
-        return Match(True, found.start())
+        return Match(True, found.start(), light)
     if _ID.match(rest):
-        return Match(True, found.start())
+        return Match(not vague, found.start(), light=True)
     if (
         not rest
         or _PRONOUN.match(rest)
         or rest.startswith(("for you", "now", "right away", "pleas", "yet", "alreadi", "then", "and i "))
     ):
-        return Match(False, found.start())
+        return Match(False, found.start(), light)
     return None

@@ -52,7 +52,7 @@ SENSES |= {
     ),
 }  # fmt: skip
 PATTERNS = {
-    "gigabytes": r"\b(\d+) ?(?:more |extra |additional |further )?(?:gb|gigabytes?|gigs?|gbs)\b",
+    "gigabytes": r"\b\d+(?= ?(?:more |extra |additional |further )?(?:gb|gigabytes?|gigs?|gbs)\b)|(?:(?<=\bgo-)|(?<=\bmax-)|(?<=\bpro-)|(?<=\bflex-)|(?<=\bbasic-))\d+\b",
 }
 STATUS = Concept(
     "show|look|check|see|tell|read|open|view|go|describe|say|report|list|glance|give|send",
@@ -61,37 +61,37 @@ STATUS = Concept(
 )
 AIRPLANE = Concept(
     "turn off|switch off|disable|deactivate|toggle|take off|take out|leave|exit|set off|put off|off|get out|shut off|turn it off|"
-    "come out|toggle off|flip off|uncheck|end",
+    "come out|toggle off|flip off|uncheck|end|knock off|pop off|flick off|slide off|go off|get off|tap off|move out|kill|lift|swipe off|push off|out of|off with",
     "airplane|airplane mode|aeroplane mode|flight mode|plane mode|aeroplane|plane symbol|plane icon|little plane",
 )
 DATA = Concept(
-    "turn on|switch on|enable|activate|toggle|set on|put on|turn it on|flip on|reenable|check|get on|toggle on|tap",
+    "turn on|switch on|enable|activate|toggle|set on|put on|turn it on|flip on|reenable|check|get on|toggle on|tap|pop on|flick on|slide on|move on|push on|bring on|go on|swipe on|switch back on|turn back on|flip back on|flick|slide",
     "mobile data|cellular data|cell data|data connection|data switch|mobile internet|data toggle|data setting",
 )
 ROAMING = Concept(
-    "turn on|switch on|enable|activate|toggle|allow|set on|put on|turn it on|flip on|permit|toggle on|check",
+    "turn on|switch on|enable|activate|toggle|allow|set on|put on|turn it on|flip on|permit|toggle on|check|pop on|flick on|slide on|move on|push on|bring on|go on|swipe on|switch back on|turn back on|flip back on|flick|slide",
     "data roaming|roaming",
 )
 SAVER = Concept(
-    "turn off|switch off|disable|deactivate|toggle|take off|set off|stop|turn it off|shut off|toggle off|off|flip off|remove|uncheck",
+    "turn off|switch off|disable|deactivate|toggle|take off|set off|stop|turn it off|shut off|toggle off|off|flip off|remove|uncheck|knock off|pop off|flick off|slide off|go off|get off|off with|go|kill",
     "data saver|saver|data saving|data saving mode|low data mode|saving mode",
 )
 SIM = Concept(
-    "take out|remove|put|reinsert|reseat|insert|eject|pull|pop|pop out|reset|take|slot|swap|push|slide|re-insert|re-seat|check|put back|pop open",
+    "take out|remove|put|reinsert|reseat|insert|eject|pull|pop|pop out|reset|take|slot|swap|push|slide|re-insert|re-seat|check|put back|pop open|lift|seat|slide out|press|press in|click|pull out|want",
     "sim|sim card|sim tray|tray|card",
 )
 APN = Concept(
-    "reset|restore|set|put back|clear|revert|change|default|put",
+    "reset|restore|set|put back|clear|revert|change|default|put|take back|return|go back|roll back|tap",
     "apn|access point|access point name|apn setting|access point setting",
 )
 RESTART = Concept(
     "restart|reboot|power cycle|power off|turn off and on|turn off and back on|switch off and on|switch off and back on|power down|power-cycle|"
-    "shut down|turn off and turn on|turn off then on|start again|power on",
+    "shut down|turn off and turn on|turn off then on|start again|power on|hold the power button|hold down the power button|press and hold the power|start it up|start up again|on and off again|off and on again|turn it off and on|switch it off and on|power back up|back up again|power it down|power down and up|fresh start",
     "",
 )
 PAY = Concept(
-    "pay|settle|accept|approve|clear|complete",
-    "bill|payment request|invoice|overdue amount|payment|amount due",
+    "pay|settle|accept|approve|clear|complete|take care of|square|pay off",
+    "bill|payment request|invoice|overdue amount|payment|amount due|due|outstanding|balance|overdue|arrears|open amount",
 )
 _OFF = "turn off|switch off|disable|deactivate|toggle|take off|set off|stop|turn it off|shut off|toggle off|off|flip off|remove|end|leave"
 _ON = "turn on|switch on|enable|activate|set on|put on|turn it on|flip on|start|open"
