@@ -64,6 +64,8 @@ class EngineLoop(Generic[RequestT, AnswerT]):
         self._task: asyncio.Task[None] | None = None
         self._lock = threading.Lock()  # held while the engine works
         self._turnstile = threading.Lock()  # passed before the lock, so that who waits for it comes next
+        self._going = asyncio.Event()
+        self._going.set()
 
     @property
     def in_flight(self) -> int:
@@ -92,6 +94,14 @@ class EngineLoop(Generic[RequestT, AnswerT]):
             yield
         finally:
             self._lock.release()
+
+    def pause(self) -> None:
+        """Take no step after this one until :meth:`resume`. In the event loop's thread, as is :meth:`resume`."""
+        self._going.clear()
+
+    def resume(self) -> None:
+        """Step again."""
+        self._going.set()
 
     async def submit(self, request: RequestT) -> AnswerT:
         """The engine's answer. Cancelling the caller takes the request out of the batch.
@@ -133,6 +143,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
     async def _run(self) -> None:
         try:
             while self._futures:
+                await self._going.wait()
                 self._admit()
                 for key, answer in await self._step():
                     future = self._futures.pop(key, None)

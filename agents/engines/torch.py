@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +70,23 @@ class TorchEngine:
         Raises:
             EngineError: the prompt leaves no room in the context, or the engine failed.
         """
+        return await self.stream(prompt_ids, sampling, stop_ids=stop_ids, seed=seed)
+
+    async def stream(
+        self,
+        prompt_ids: Sequence[int],
+        sampling: Sampling,
+        *,
+        stop_ids: Sequence[int],
+        seed: int,
+        drawn: int = 0,
+        heard: Callable[[int, float, int], None] | None = None,
+    ) -> Completion:
+        """As :meth:`generate`; ``heard`` is told each token as it is sampled, its log-probability and the weights' version.
+
+        With ``drawn`` the request's random stream is entered after so many tokens: what was sampled of an answer and
+        is now the prompt's end is then followed by what would have followed it.
+        """
         from turnwise.agents.engines.decoding.batch import GenerationRequest
 
         room = self.context_length - len(prompt_ids)
@@ -80,7 +97,7 @@ class TorchEngine:
             )
         limit = min(sampling.max_tokens, room)
         prompt = np.asarray(prompt_ids, dtype=np.int64)
-        request = GenerationRequest(prompt, sampling, limit, frozenset(stop_ids), seed)
+        request = GenerationRequest(prompt, sampling, limit, frozenset(stop_ids), seed, drawn, heard)
         return await self._loop.submit(request)
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
@@ -124,6 +141,18 @@ class TorchEngine:
                     )
             self._batch.reweighted(version, kv)
             self.version = version
+
+    def tensors(self) -> Iterable[tuple[str, Tensor]]:
+        """The weights that it computes with, by name."""
+        yield from self.model.state_dict().items()
+
+    def pause(self) -> None:
+        """Sample nothing after the token in hand until :meth:`resume`; requests wait."""
+        self._loop.pause()
+
+    def resume(self) -> None:
+        """Go on after :meth:`pause`."""
+        self._loop.resume()
 
     def close(self) -> None:
         """Free the engine's memory."""

@@ -91,7 +91,7 @@ def fingerprint(spec: str) -> str:
 
 
 def _model_files(name: str) -> list[Path]:
-    folder = Path(find_model(name))
+    folder = Path(find_model(name.partition("@")[0]))
     return [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
 
 
@@ -101,12 +101,14 @@ def policies() -> list[Component]:
 
 
 def spec_form(entry: Component) -> str:
-    """How its spec is written.
+    """How its spec is written; an engine that runs elsewhere is named with its address.
 
     >>> from turnwise.registry import get_component
     >>> spec_form(get_component("engine", "torch")), spec_form(get_component("policy", "human"))
     ('torch:PATH_OR_ID', 'human')
     """
+    if entry.kind == "engine" and "urls" in entry.options:
+        return f"{entry.name}:PATH_OR_ID@URL"
     return f"{entry.name}:PATH_OR_ID" if entry.kind == "engine" else entry.form or entry.name
 
 
@@ -182,7 +184,8 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
     from turnwise.agents.policies.model import ModelPolicy, read_chat_format
     from turnwise.agents.tokens.renderer import Renderer
 
-    model = reach(find_model(name))
+    folder, _, url = name.partition("@") if "urls" in entry.options else (name, "", "")
+    model = reach(find_model(folder))
     try:
         config = AutoConfig.from_pretrained(model).get_text_config()
         tokenizer = AutoTokenizer.from_pretrained(model)
@@ -196,7 +199,8 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
     tools = options.tools or chat_format.tools_format
     check_tools_format(tools)
     renderer = Renderer(tokenizer, tools_format=tools)
-    asked = {"context_length": context, "max_sequences": options.max_sequences, "seed": options.seed}
+    asked: dict[str, object] = {"context_length": context, "max_sequences": options.max_sequences}
+    asked |= {"seed": options.seed, "urls": [url] if url else []}
     engine = open_engine(entry.name, model, **{key: asked[key] for key in asked if key in entry.options})
     sampling = options.sampling(chat_format.max_tokens)
     return ModelPolicy(engine, renderer, sampling, name=f"{entry.name}:{name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -24,6 +24,10 @@ class GenerationRequest(NamedTuple):
     limit: int
     stop_ids: frozenset[int]
     seed: int
+    drawn: int = 0  # tokens that the random stream has given already
+    heard: Callable[[int, float, int], None] | None = (
+        None  # told each token, its log-probability, the version
+    )
 
 
 class _Sequence:
@@ -37,6 +41,7 @@ class _Sequence:
         self.versions: list[VersionSpan] = []
         self.read = False
         self.random = np.random.Generator(np.random.Philox(key=request.seed % 2**64))
+        self.random.random(request.drawn)
 
     @property
     def length(self) -> int:
@@ -49,6 +54,8 @@ class _Sequence:
             self.versions.append(VersionSpan(len(self.new_ids), version))
         self.new_ids.append(token)
         self.logprobs.append(logprob)
+        if self.request.heard is not None:
+            self.request.heard(token, logprob, version)
         stopped = token in self.request.stop_ids
         if not stopped and len(self.new_ids) < self.request.limit:
             return None

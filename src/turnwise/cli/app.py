@@ -21,6 +21,7 @@ from turnwise.cli import (
     evaluation,
     gateway,
     machine,
+    serving,
     swe,
     top,
     training,
@@ -49,13 +50,20 @@ VERBS = {
         environments,
         components,
         evaluation,
+<<<<<<< HEAD
         gateway,
+=======
+>>>>>>> main
         compare,
         training,
         top,
         view,
         credit,
         machine,
+<<<<<<< HEAD
+=======
+        serving,
+>>>>>>> main
         swe,
     )
     for name, verb in module.VERBS.items()

@@ -1,0 +1,53 @@
+"""Engines in other processes or on other machines, as an engine of this one (docs/engines.md)."""
+
+from __future__ import annotations
+
+import os
+
+from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.guard import read_token
+from turnwise.errors import MissingDependencyError
+from turnwise.registry import component
+
+
+@component(
+    "engine", "remote", about="Engines that run elsewhere: `turnwise serve-engine`.", requires=("aiohttp",)
+)
+class RemoteEngine(RemoteFleet):
+    """Samples with engines that run elsewhere, one or many (an :class:`~turnwise.agents.core.Engine`).
+
+    Args:
+        model: that the engines were started with, or one of its shape; they are told of its weights by the trainer.
+        device: is theirs to choose.
+        context_length: longest prompt plus answer, in tokens.
+        max_sequences: is theirs to choose.
+        urls: of the engines, such as ``http://127.0.0.1:8700``.
+        urls_file: a file with more of them, one a line, which may change while a run goes on.
+        token_file: holds the token that the engines were started with.
+        publish_host: this machine's address as engines on other machines reach it.
+        silence_s: an engine that has work and says nothing for so long is taken out.
+        patience_s: how long an answer waits while no engine serves.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        context_length: int = 0,
+        max_sequences: int = 64,
+        urls: list[str] | None = None,
+        urls_file: str = "",
+        token_file: str = "",
+        publish_host: str = "127.0.0.1",
+        silence_s: float = 60.0,
+        patience_s: float = 120.0,
+    ) -> None:
+        if not urls and not urls_file:
+            raise MissingDependencyError(
+                "No engine elsewhere is named.",
+                "Start one (`turnwise serve-engine MODEL`) and give its address: engine.options.urls.",
+            )
+        options = RemoteOptions(read_token(token_file), urls_file, publish_host, silence_s, patience_s)
+        super().__init__(urls or [], context_length=context_length, options=options)
+        self.model = str(model)

@@ -1,0 +1,315 @@
+"""One engine's server, as its users see it: calls that steer it, and answers that are streamed from it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import aiohttp
+import pydantic
+
+from turnwise.agents.core import Completion, Kv
+from turnwise.agents.remote.answer import AnswerStream, Job, SampledTokens
+from turnwise.agents.remote.protocol import (
+    FACTS,
+    GENERATE,
+    AnswerPiece,
+    EngineFacts,
+    FinishBody,
+    GenerateBody,
+    SamplingBody,
+    UpdateBody,
+    UpdateInfo,
+)
+from turnwise.errors import EngineError
+
+FACTS_S = 5.0
+"""What a healthy server may take to say how it is."""
+CONTROL_S = 600.0
+"""What steering may take: weights are on their way."""
+CONNECT_S = 10.0
+RESETS = 3
+"""How often a request is sent again, with the same id, where the connection was closed before anything came."""
+_MOST_LINE = 1 << 22
+
+
+class Address(NamedTuple):
+    """Where a server listens, and the token that it asks for."""
+
+    url: str
+    token: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+
+def parse_url(url: str) -> str:
+    """An engine's URL without its trailing slash.
+
+    Raises:
+        EngineError: it is none.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+        raise EngineError(f"{url!r} is no engine's URL.", "Write http://HOST:PORT.")
+    return url.rstrip("/")
+
+
+class RemoteServer:
+    """A server, what is known of it, and what it is doing for us.
+
+    Args:
+        address: where it listens.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.facts: EngineFacts | None = None
+        self.version = -1  # of the weights that we know it to have
+        self.readings: set[AnswerStream] = set()  # the answers that are on their way from it
+        self.heard_at = time.monotonic()  # when it last gave a sign of life while it had something to do
+        self.updating = False
+        self._publishing = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return urlsplit(self.address.url).netloc
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.readings)
+
+    @property
+    def silence(self) -> float:
+        """For how many seconds nothing has come of what was asked; 0 where nothing is."""
+        return time.monotonic() - self.heard_at if self.readings and not self.updating else 0.0
+
+    # --- steering: blocks, from any thread -----------------------------------------------------
+
+    def call(self, method: str, path: str, body: object = None, *, seconds: float = CONTROL_S) -> bytes:
+        """Ask the server and wait for its answer.
+
+        Raises:
+            EngineError: it cannot be reached, or refuses.
+        """
+        parts = urlsplit(self.address.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        assert parts.hostname is not None
+        connection = kind(parts.hostname, parts.port, timeout=seconds)
+        data = json.dumps(body).encode() if body is not None else None
+        headers = {**self.address.headers, **({"Content-Type": "application/json"} if data else {})}
+        try:
+            connection.request(method, f"{parts.path}{path}", data, headers)
+            response = connection.getresponse()
+            said = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise EngineError(
+                f"The engine at {self.name} does not answer {path}: {type(error).__name__} {error}.",
+                "Is it running (`turnwise serve-engine`), and is its address right?",
+            ) from error
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise self.refused(path, response.status, said)
+        return said
+
+    def refused(self, path: str, status: int, said: bytes) -> EngineError:
+        """What to raise where the server refuses."""
+        why = _message(said)
+        if status in (401, 403):
+            return EngineError(
+                f"The engine at {self.name} refuses {path}: {why}",
+                "Give the token_file that it was started with.",
+            )
+        if status == 404:
+            return EngineError(
+                f"The server at {self.name} does not know {path}.",
+                "Start engines by `turnwise serve-engine`.",
+            )
+        return EngineError(f"The engine at {self.name} refuses {path} ({status}): {why}", "Look at its log.")
+
+    def look(self) -> EngineFacts:
+        """Ask the server what and how it is.
+
+        Raises:
+            EngineError: it does not answer, or is no engine of ours.
+        """
+        said = self.call("GET", FACTS, seconds=FACTS_S)
+        try:
+            self.facts = EngineFacts.model_validate_json(said)
+        except pydantic.ValidationError as error:
+            raise EngineError(
+                f"The server at {self.name} is no engine of this version: {error.errors()[0]['msg']}.",
+                "Start engines by the same version of `turnwise serve-engine`.",
+            ) from error
+        return self.facts
+
+    def publish(self, info: UpdateInfo, version: int, kv: Kv, *, seconds: float = CONTROL_S) -> None:
+        """Bring weights into the engine, between two tokens of what it samples, and see that it has them.
+
+        Raises:
+            EngineError: it does not have them; until it does, it must serve nobody.
+        """
+        if not self._publishing.acquire(blocking=False):
+            raise EngineError(
+                f"The engine at {self.name} is given weights already.", "Try again when it has them."
+            )
+        self.updating = True
+        for reading in tuple(self.readings):
+            reading.update_begins()
+        try:
+            cache = "false" if kv == "keep" else "true"
+            self.call("POST", f"/pause?mode=keep&clear_cache={cache}", seconds=seconds)
+            self.call("POST", "/start_weight_update", seconds=seconds)
+            self.call("POST", "/update_weights", UpdateBody(update_info=info).model_dump(), seconds=seconds)
+            body = FinishBody(weight_version=str(version)).model_dump()
+            self.call("POST", "/finish_weight_update", body, seconds=seconds)
+            self.attest(info.checksum, version)
+            self.version = version
+            self.call("POST", "/resume", seconds=seconds)
+        finally:
+            self.heard_at = time.monotonic()
+            self.updating = False
+            self._publishing.release()
+
+    def attest(self, checksum: str, version: int) -> None:
+        """Compare what the engine says that it computes with what was published.
+
+        Raises:
+            EngineError: it has other weights, or half of them.
+        """
+        weights = self.look().weights
+        if weights.settled and weights.version == str(version) and weights.checksum == checksum:
+            return
+        half = "half of " if not weights.settled else ""
+        raise EngineError(
+            f"The engine at {self.name} has {half}weights {weights.version} ({weights.checksum[:8] or 'its own'}), "
+            f"and not weights {version} ({checksum[:8]}).",
+            "Nothing was sampled with them. It is given them again.",
+        )
+
+    def score(self, sequence: Sequence[int], *, seconds: float = CONTROL_S) -> tuple[float, ...]:
+        """log p(token | all before it) at temperature 1, for every token but the first.
+
+        Raises:
+            EngineError: the server cannot say.
+        """
+        sampling = SamplingBody(temperature=0.0, top_p=1.0, max_tokens=1, prompt_logprobs=0)
+        body = GenerateBody(
+            request_id=f"score-{secrets.token_hex(8)}",
+            token_ids=list(sequence),
+            sampling_params=sampling,
+            stream=False,
+        )
+        said = self.call("POST", GENERATE, body.model_dump(exclude_none=True), seconds=seconds)
+        piece = AnswerPiece.model_validate_json(said)
+        entries = piece.prompt_logprobs or []
+        if len(entries) != len(sequence):
+            raise EngineError(
+                f"The engine at {self.name} scored {len(entries)} of {len(sequence)} tokens.",
+                "Look at its log.",
+            )
+        return tuple(
+            (entry or {})[token].logprob for entry, token in zip(entries[1:], sequence[1:], strict=True)
+        )
+
+    # --- sampling: in the loop of the session --------------------------------------------------
+
+    def begin(self, job: Job, kept: SampledTokens) -> AnswerStream:
+        """Begin to read an answer, of which ``kept`` is there already; :meth:`sample` goes on."""
+        assert self.facts is not None
+        body, kept = job.ask(kept, version=self.version, resumes=self.facts.resumes)
+        reading = AnswerStream(job, kept, self.version, body)
+        if not self.readings:
+            self.heard_at = time.monotonic()
+        self.readings.add(reading)
+        if self.updating:  # looked at after it was added: an update that begins now has seen it
+            reading.update_begins()
+        return reading
+
+    async def sample(self, session: aiohttp.ClientSession, reading: AnswerStream) -> Completion:
+        """Sample the answer.
+
+        Raises:
+            Lost: no answer came, or what came is none.
+            EngineError: the request itself is refused; no other engine would take it.
+        """
+        data = reading.body.model_dump_json(exclude_none=True).encode()
+        try:
+            return await self._send(session, data, reading)
+        finally:
+            self.readings.discard(reading)
+
+    async def _send(self, session: aiohttp.ClientSession, data: bytes, reading: AnswerStream) -> Completion:
+        for attempt in range(RESETS):
+            try:
+                return await self._hear(session, data, reading)
+            except (aiohttp.ClientConnectorError, TimeoutError) as error:
+                raise reading.lost("dead", f"{self.name} cannot be reached: {error}") from error
+            except (aiohttp.ClientError, OSError) as error:
+                # Servers close connections that are idle, perhaps just now: the request is sent again under its id.
+                if reading.ids or attempt + 1 == RESETS:
+                    said = f"{type(error).__name__} {error} after {len(reading.ids)} tokens"
+                    raise reading.lost("dead", f"{self.name} broke off: {said}") from error
+        raise AssertionError("unreachable")
+
+    async def _hear(self, session: aiohttp.ClientSession, data: bytes, reading: AnswerStream) -> Completion:
+        headers = {**self.address.headers, "Content-Type": "application/json"}
+        async with session.post(f"{self.address.url}{GENERATE}", data=data, headers=headers) as response:
+            if response.status != 200:
+                said = await response.read()
+                if response.status < 500 and response.status not in (401, 403, 404, 408, 429):
+                    raise self.refused(GENERATE, response.status, said)
+                raise reading.lost("dead", f"{self.name} answers {response.status}: {_message(said)}")
+            async for line in _lines(response.content):
+                self.heard_at = time.monotonic()
+                if line == b"[DONE]":
+                    return reading.completion()
+                self._take(line, reading)
+        raise reading.lost("truncated", f"{self.name} ended after {len(reading.ids)} tokens")
+
+    def _take(self, line: bytes, reading: AnswerStream) -> None:
+        try:
+            piece = AnswerPiece.model_validate_json(line)
+        except pydantic.ValidationError as error:
+            raise reading.lost("truncated", f"{self.name} says {line[:80]!r}") from error
+        if not piece.choices:
+            raise reading.lost("dead", f"{self.name}: {_message(line)}")
+        for choice in piece.choices:
+            reading.take(choice)
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """The events of a stream."""
+    rest = b""
+    async for data, _ in content.iter_chunks():
+        *lines, rest = (rest + data).split(b"\n")
+        if len(rest) > _MOST_LINE:
+            raise aiohttp.ClientPayloadError("a line without end")
+        for line in lines:
+            if line.startswith(b"data: "):
+                yield line[6:].strip()
+
+
+def _message(said: bytes) -> str:
+    """What a server says that is wrong."""
+    try:
+        found = json.loads(said)
+        error = found.get("error", found.get("detail", found)) if isinstance(found, dict) else found
+        return str(error.get("message", error) if isinstance(error, dict) else error)[:300]
+    except ValueError:
+        return said[:300].decode("utf-8", "replace")
+
+
+def new_session() -> aiohttp.ClientSession:
+    """Connections for any number of requests at a time; none is kept idle for as long as servers keep them."""
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=3.0)
+    timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_S)
+    return aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=1 << 20)

@@ -1,0 +1,400 @@
+"""Many engines elsewhere as one :class:`~turnwise.agents.core.Engine`, whose weights can be replaced.
+
+A thread of its own speaks to them, so that answers are read and engines are watched while the caller's event loop is
+held up by a learner, and weights can be published from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from turnwise.agents.core import Completion, Kv, Sampling
+from turnwise.agents.remote.answer import Job, Lost, SampledTokens
+from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
+from turnwise.agents.remote.protocol import version_of
+from turnwise.agents.remote.router import EngineHealth, Router
+from turnwise.agents.remote.transfer import Publisher, locality
+from turnwise.errors import EngineError, TurnwiseError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MOST_LOSSES = 16
+"""How often one answer may be lost before it is given up: it may be what kills the engines."""
+LOOK_S = 0.2
+MOST_ENGINES = 64
+_logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+class RemoteOptions(NamedTuple):
+    """How engines are found and watched.
+
+    Attributes:
+        token: that the engines ask for.
+        urls_file: a file with the URLs of more engines, one a line. It is read again when it changes.
+        publish_host: the address of this machine as engines on other machines reach it, to fetch weights.
+        silence_s: an engine that has work and says nothing for so long is taken to be wedged.
+        patience_s: how long an answer waits for an engine while none serves.
+        publish_s: what an engine may take to fetch and load weights.
+    """
+
+    token: str = ""
+    urls_file: str = ""
+    publish_host: str = "127.0.0.1"
+    silence_s: float = 60.0
+    patience_s: float = 120.0
+    publish_s: float = 600.0
+
+
+class _Published(NamedTuple):
+    version: int
+    checksum: str
+
+
+class RemoteFleet:
+    """Engines at ``urls``, behind one :class:`Router`.
+
+    Answers are those of one engine: where an engine fails, another continues or repeats what it was sampling
+    (docs/engines.md), and whoever awaits the answer does not notice.
+
+    Args:
+        urls: of the engines' servers.
+        context_length: longest prompt plus answer, in tokens; 0: what all engines can hold.
+        options: how they are found and watched.
+
+    Raises:
+        EngineError: no engine answers, or they do not fit together.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], *, context_length: int = 0, options: RemoteOptions | None = None
+    ) -> None:
+        self.options = options or RemoteOptions()
+        self.version = 0
+        servers = [self._server(url) for url in dict.fromkeys([*urls, *self._listed()])]
+        self._router = Router(servers)
+        self._publisher: Publisher | None = None
+        self._published: _Published | None = None
+        self._publishing = threading.Lock()  # one at a time changes an engine's weights
+        self._pool = ThreadPoolExecutor(MOST_ENGINES, "turnwise-remote")
+        self._in_flight = 0
+        self._running: dict[RemoteServer, set[asyncio.Task[Completion]]] = {}
+        self._changed = asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="turnwise-remote", daemon=True)
+        self._thread.start()
+        self._closed = False
+        try:
+            self._on_loop(self._open())
+            self.dtype, self.context_length = self._agreed(context_length)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- what an engine does -------------------------------------------------------------------
+
+    async def generate(
+        self, prompt_ids: Sequence[int], sampling: Sampling, *, stop_ids: Sequence[int], seed: int
+    ) -> Completion:
+        """Sample one answer; a stop id that ends it is its last token.
+
+        Raises:
+            EngineError: the prompt leaves no room in the context, or no engine can answer.
+        """
+        room = self.context_length - len(prompt_ids)
+        if room < 1 or not prompt_ids:
+            raise EngineError(
+                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.context_length}.",
+                "Raise context_length, or keep less history.",
+            )
+        limit = min(sampling.max_tokens, room)
+        job = Job(secrets.token_hex(12), tuple(prompt_ids), sampling, tuple(stop_ids), seed, limit)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._play(job), self._loop))
+
+    def load_weights(
+        self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None
+    ) -> None:
+        """Publish weights to every engine that serves, and see by their checksum that each has them.
+
+        Blocks; with ``kv`` from any thread. An engine that cannot take them is taken out and named in the log; it gets
+        them before it serves again.
+
+        Raises:
+            EngineError: requests are in flight and ``kv`` does not say what becomes of them, or no engine took the weights.
+        """
+        if kv is None and self._in_flight:
+            raise EngineError(
+                f"{self._in_flight} requests are in flight.", "Await them, or say what becomes of them: kv."
+            )
+        with self._publishing:
+            if self._publisher is None:
+                self._publisher = Publisher(self.options.publish_host)
+            checksum = self._publisher.pack(weights, self.dtype)
+            self._published, before = _Published(version, checksum), self._published
+            serving = list(self._router.serving.values())
+            failed = [error for error in self._pool.map(lambda s: self._push(s, kv), serving) if error]
+            if serving and len(failed) == len(serving):
+                self._published = before
+                raise EngineError(
+                    f"No engine took weights {version}: {failed[0]}", "Look at the engines' logs."
+                )
+            self.version = version
+
+    def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+        """log p(token | all before it) at temperature 1, for every token but the first of each sequence. Blocks.
+
+        Every engine scores all of them, and answers for every n-th token: what one computes wrongly is seen.
+
+        Raises:
+            EngineError: no engine serves, or one cannot score.
+        """
+        servers = list(self._router.serving.values())
+        if not servers:
+            raise EngineError("No engine serves.", self._causes())
+
+        def all_of(server: RemoteServer) -> list[tuple[float, ...]]:
+            return [server.score(ids) for ids in sequences]
+
+        found = list(self._pool.map(all_of, servers))
+        return [
+            tuple(found[place % len(found)][row][place] for place in range(len(ids) - 1))
+            for row, ids in enumerate(sequences)
+        ]
+
+    def close(self) -> None:
+        """Let the engines go; their servers run on."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(RuntimeError):
+            self._on_loop(self._end())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._pool.shutdown(cancel_futures=True)
+        if self._publisher is not None:
+            self._publisher.close()
+
+    # --- who serves ----------------------------------------------------------------------------
+
+    def health(self) -> list[EngineHealth]:
+        """How each engine is."""
+        return self._on_loop(_soon(self._router.health))
+
+    def join(self, url: str) -> None:
+        """Take one more engine in. It gets the weights that were published last before it serves."""
+        self._on_loop(_soon(lambda: self._router.join(self._server(url))))
+
+    def leave(self, name: str) -> None:
+        """Give nothing more to the engine of this name (``host:port``); it finishes what it has in hand."""
+        self._on_loop(_soon(lambda: self._router.leave(name)))
+
+    def _server(self, url: str) -> RemoteServer:
+        return RemoteServer(Address(parse_url(url), self.options.token))
+
+    def _listed(self) -> list[str]:
+        """The URLs in the file of engines; those of a file that is being replaced are found at the next look."""
+        if not self.options.urls_file:
+            return []
+        try:
+            lines = Path(self.options.urls_file).read_text("utf-8").splitlines()
+        except OSError:
+            return []
+        return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+    def _agreed(self, context_length: int) -> tuple[str, int]:
+        """The type of weights and the context of all engines.
+
+        Raises:
+            EngineError: none serves, they differ, or their context is too short.
+        """
+        servers = list(self._router.serving.values())
+        facts = [server.facts for server in servers if server.facts is not None]
+        if not facts:
+            raise EngineError("None of the engines serves.", self._causes())
+        if len({found.dtype for found in facts}) > 1:
+            said = ", ".join(f"{s.name} {s.facts.dtype}" for s in servers if s.facts)
+            raise EngineError(
+                f"The engines compute in different types: {said}.", "Start all with one --dtype."
+            )
+        least = min(found.context_length for found in facts)
+        if context_length > least:
+            raise EngineError(
+                f"The engines hold {least} tokens where {context_length} are asked for.",
+                f"Start them with --context-length {context_length}, or set engine.context_length to {least}.",
+            )
+        return facts[0].dtype, context_length or least
+
+    def _causes(self) -> str:
+        said = [f"{name} ({absence.detail})" for name, absence in self._router.absent.items()]
+        return "; ".join(said) + "." if said else "Give engine.options.urls the address of one."
+
+    # --- sampling, in the thread of the engines ------------------------------------------------
+
+    async def _open(self) -> None:
+        self._session = new_session()
+        await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
+        self._watching = asyncio.create_task(self._watch())
+
+    async def _end(self) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if hasattr(self, "_session"):
+            await self._session.close()
+
+    async def _play(self, job: Job) -> Completion:
+        kept, causes = SampledTokens(), list[str]()
+        self._in_flight += 1
+        try:
+            while len(causes) < MOST_LOSSES:
+                answer = job.whole(kept) if kept.ids else None
+                if answer is not None:  # only the word that it was all had been lost
+                    return answer
+                server = await self._server_for(job)
+                try:
+                    answer = await self._from(server, job, kept)
+                except Lost as lost:
+                    kept = lost.kept
+                    causes.append(lost.cause)
+                    self._take_out(server, lost.cause, lost.detail)
+                else:
+                    self._router.answered(server, len(answer.token_ids))
+                    return answer
+        finally:
+            self._in_flight -= 1
+        raise EngineError(
+            f"An answer was lost {len(causes)} times: {', '.join(causes)}.",
+            "It may be what ends the engines.",
+        )
+
+    async def _server_for(self, job: Job) -> RemoteServer:
+        until = time.monotonic() + self.options.patience_s
+        while (server := self._router.choose(job.prompt_ids)) is None:
+            if time.monotonic() > until:
+                raise EngineError("No engine serves.", self._causes())
+            self._changed.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), 1.0)
+        return server
+
+    async def _from(self, server: RemoteServer, job: Job, kept: SampledTokens) -> Completion:
+        """The answer from this engine.
+
+        Raises:
+            Lost: it does not come; among others because the engine is taken out meanwhile.
+        """
+        reading = server.begin(job, kept)
+        task = asyncio.create_task(server.sample(self._session, reading))
+        running = self._running.setdefault(server, set())
+        running.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            mine = asyncio.current_task()
+            if mine is not None and mine.cancelling():
+                raise
+            raise reading.lost("taken out", f"{server.name} was taken out") from None
+        finally:
+            running.discard(task)
+            server.readings.discard(reading)
+
+    def _take_out(self, server: RemoteServer, cause: str, detail: str) -> None:
+        """Send no more to an engine, and let others go on with what it was sampling."""
+        if cause == "taken out":  # this was told when it was
+            return
+        if self._router.take_out(server, cause, detail):
+            _logger.warning("the engine %s is out (%s): %s", server.name, cause, detail)
+            for task in self._running.pop(server, set()):
+                task.cancel()
+
+    async def _watch(self) -> None:
+        """Find engines that have fallen silent, and look at those that are out."""
+        while True:
+            for server in list(self._router.serving.values()):
+                if server.silence > self.options.silence_s:
+                    said = f"nothing for {server.silence:.0f} s while {server.in_flight} requests wait"
+                    self._take_out(server, "wedged", said)
+            for url in self._listed():
+                if (server := self._server(url)).name not in self._router.names():
+                    self._router.join(server)
+            await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
+            await asyncio.sleep(LOOK_S)
+
+    async def _look_at(self, server: RemoteServer) -> None:
+        try:
+            await self._loop.run_in_executor(self._pool, self._make_ready, server)
+        except TurnwiseError as error:
+            self._router.take_out(server, "absent", error.cause)
+        else:
+            if (
+                self._published is None or server.version == self._published.version
+            ):  # else there are newer ones
+                self._router.admit(server)
+                self._changed.set()
+
+    # --- weights, in any thread ----------------------------------------------------------------
+
+    def _make_ready(self, server: RemoteServer) -> None:
+        """See that an engine samples, with the weights that were published last.
+
+        Raises:
+            EngineError: it does not.
+        """
+        facts, published = server.look(), self._published
+        if published is None:
+            server.version = self.version
+            if version_of(facts.weights.version) != self.version or not facts.weights.settled:
+                raise EngineError(
+                    f"The engine at {server.name} has weights {facts.weights.version} of another run.",
+                    "Publish weights, or start it anew.",
+                )
+        elif (has := facts.weights) != has.model_copy(update=_expected(published)):
+            _logger.info(
+                "the engine %s has weights %s: it gets %s", server.name, has.version, published.version
+            )
+            self._publish_to(server, published, "recompute")
+        else:
+            server.version = published.version
+            server.call("POST", "/resume", seconds=FACTS_S)
+        server.score([1, 1], seconds=max(FACTS_S, self.options.silence_s / 2))
+
+    def _push(self, server: RemoteServer, kv: Kv | None) -> EngineError | None:
+        assert self._published is not None
+        try:
+            self._publish_to(server, self._published, kv or "recompute")
+        except EngineError as error:
+            failed = error
+            self._on_loop(_soon(lambda: self._take_out(server, "not updated", failed.cause)))
+            return failed
+        return None
+
+    def _publish_to(self, server: RemoteServer, published: _Published, kv: Kv) -> None:
+        assert self._publisher is not None
+        assert server.facts is not None
+        here = bool(server.facts.local) and server.facts.local == locality()
+        way = self._publisher.by_file if here else self._publisher.by_tcp
+        server.publish(way(published.checksum), published.version, kv, seconds=self.options.publish_s)
+
+    def _on_loop(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run in the engines' thread and wait."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _expected(published: _Published) -> dict[str, object]:
+    return {"version": str(published.version), "checksum": published.checksum, "settled": True}
+
+
+async def _soon(call: Callable[[], Result]) -> Result:
+    return call()

@@ -1,0 +1,74 @@
+"""Who may speak to an engine's server: whoever has its token. Without one it listens to this machine alone."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+
+from turnwise.errors import EngineError
+
+HEALTH = "/health"
+"""May be asked without a token: it says nothing but that the server is up."""
+
+
+def read_token(file: str | Path) -> str:
+    """The token in a file; empty where no file is named.
+
+    Raises:
+        EngineError: it cannot be read, or is too short to be a secret.
+    """
+    if not file:
+        return ""
+    try:
+        token = Path(file).expanduser().read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"The token file {file} cannot be read: {error}.", _MAKE) from error
+    if len(token) < 16 or not token.isascii() or not token.isprintable():
+        raise EngineError(f"The token in {file} is no secret of 16 or more ASCII characters.", _MAKE)
+    return token
+
+
+_MAKE = "Make one: `(umask 077; openssl rand -hex 32 > engine.token)`."
+
+
+def check_exposure(host: str, token: str) -> None:
+    """Refuse to listen beyond this machine without a token.
+
+    Raises:
+        EngineError: the address is not loopback, and there is no token.
+    """
+    if token or is_loopback(host):
+        return
+    raise EngineError(
+        f"An engine that listens on {host} would answer, and take weights from, anyone.",
+        "Give it --token-file, and the same file to whoever uses it.",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refusal(path: str, headers: Mapping[str, str], token: str) -> str:
+    """Why a request is refused; empty if it is not. Names of headers are in lower case.
+
+    Pages in a browser on this machine can reach loopback too: they send their origin, and none is expected here.
+    """
+    if "origin" in headers:
+        return "Requests from web pages are refused."
+    if not token or path == HEALTH:
+        return ""
+    said = headers.get("authorization", "")
+    if hmac.compare_digest(said.encode("utf-8", "replace"), f"Bearer {token}".encode()):
+        return ""
+    return "The token is missing or wrong."

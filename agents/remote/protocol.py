@@ -1,0 +1,186 @@
+"""What an engine's server is asked and what it answers: the part of vLLM's protocol that sampling for training needs.
+
+Token ids go in; token ids, their log-probabilities and the versions of the weights that sampled them come out. Bodies
+that lack what an answer needs are refused here, at the edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pydantic
+from pydantic import BaseModel, Field
+
+from turnwise.agents.core import Sampling, VersionSpan
+
+GENERATE = "/inference/v1/generate"
+FACTS = "/turnwise/engine"
+"""Beside vLLM's routes, one of ours: what the engine is, and what weights it has (:class:`EngineFacts`)."""
+FIRST = "default"
+"""vLLM's name for the weights that a server was started with; ours is version 0."""
+
+
+class SamplingBody(BaseModel):
+    """How tokens are drawn. Further fields of vLLM's are not ours to send, and are refused."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    temperature: float = Field(ge=0)
+    top_p: float = Field(gt=0, le=1)
+    max_tokens: int = Field(ge=1)
+    seed: int = 0
+    stop_token_ids: list[int] = []
+    ignore_eos: bool = True  # only the caller's stop ids stop
+    logprobs: int | None = 0  # of the sampled token alone
+    prompt_logprobs: int | None = None
+    detokenize: bool = False
+    extra_args: dict[str, int] = {}
+    """``drawn``: how many tokens the request's random stream has given already (engines that can enter it midway)."""
+
+    @classmethod
+    def of(cls, sampling: Sampling, limit: int, stop_ids: Sequence[int], seed: int) -> SamplingBody:
+        """The body of a request for at most ``limit`` tokens."""
+        return cls(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=limit,
+            seed=seed % 2**63,
+            stop_token_ids=list(stop_ids),
+        )
+
+    @property
+    def sampling(self) -> Sampling:
+        return Sampling(self.temperature, self.top_p, self.max_tokens)
+
+
+class GenerateBody(BaseModel):
+    """``POST /inference/v1/generate``. The same ``request_id`` again is the same request, not another one."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    request_id: str = Field(min_length=1, max_length=200)
+    token_ids: list[int] = Field(min_length=1)
+    sampling_params: SamplingBody
+    stream: bool = True
+    cache_salt: str | None = None
+    priority: int = 0
+
+
+class TokenLogprob(BaseModel):
+    """A sampled token and its log-probability, in nats."""
+
+    token_id: int
+    logprob: float
+
+
+class Logprobs(BaseModel):
+    """One entry for each token."""
+
+    content: list[TokenLogprob] | None = None
+
+
+class SpanBody(BaseModel):
+    """Tokens ``[start, end)`` of the answer come from this version of the weights."""
+
+    version: str
+    start: int
+    end: int
+
+
+class Choice(BaseModel):
+    """A piece of an answer, or all of it; ``finish_reason`` is in the last piece alone."""
+
+    index: int = 0
+    token_ids: list[int] | None = None
+    logprobs: Logprobs | None = None
+    finish_reason: str | None = None
+    weight_versions: list[SpanBody] | None = None
+
+
+class AnswerPiece(BaseModel):
+    """One event of a stream, or a whole answer."""
+
+    request_id: str = ""
+    choices: list[Choice] = []
+    prompt_logprobs: list[dict[int, PromptLogprob] | None] | None = None
+
+
+class PromptLogprob(BaseModel):
+    """The log-probability of a token of the prompt, in nats."""
+
+    logprob: float
+
+
+class UpdateInfo(BaseModel):
+    """Where an engine fetches new weights: a file in shared memory, or a sender that waits on TCP."""
+
+    path: str = ""
+    host: str = ""
+    port: int = 0
+    key: str = ""
+    checksum: str
+
+
+class UpdateBody(BaseModel):
+    """``POST /update_weights``."""
+
+    update_info: UpdateInfo
+
+
+class FinishBody(BaseModel):
+    """``POST /finish_weight_update``."""
+
+    weight_version: str
+
+
+class WeightsFacts(BaseModel):
+    """The weights that an engine has. ``settled`` is False between the start of an update and its end."""
+
+    version: str
+    checksum: str = ""  # of what was loaded last; empty: those that it was started with
+    settled: bool = True
+
+
+class EngineFacts(BaseModel):
+    """``GET /turnwise/engine``: what the engine is and how it is.
+
+    ``instance`` is another one after each start. ``resumes``: a request's random stream can be entered midway.
+    """
+
+    kind: str
+    instance: str
+    model: str = ""
+    dtype: str
+    context_length: int
+    weights: WeightsFacts
+    resumes: bool = False
+    local: str = ""  # names the machine, if it is asked about from where its files are
+    in_flight: int = 0
+
+
+def version_of(label: str) -> int | None:
+    """The number of a version by its label; None for a label that is not ours.
+
+    >>> version_of("7"), version_of("default"), version_of("step-7")
+    (7, 0, None)
+    """
+    if label == FIRST:
+        return 0
+    return int(label) if label.isascii() and label.isdigit() else None
+
+
+def spans_of(bodies: Sequence[SpanBody], tokens: int, start: int = 0) -> tuple[VersionSpan, ...] | None:
+    """The spans of ``tokens`` tokens that begin at ``start``; None where they are not whole or a version is none of ours.
+
+    >>> spans_of([SpanBody(version="1", start=0, end=2), SpanBody(version="2", start=2, end=5)], 5)
+    (VersionSpan(start=0, version=1), VersionSpan(start=2, version=2))
+    """
+    spans: list[VersionSpan] = []
+    end = start
+    for body in bodies:
+        version = version_of(body.version)
+        if version is None or body.start != end or body.end <= body.start:
+            return None
+        spans.append(VersionSpan(body.start, version))
+        end = body.end
+    return tuple(spans) if end == start + tokens else None

@@ -1,0 +1,120 @@
+"""The command that runs an engine for others: serve-engine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from cyclopts import Parameter
+
+from turnwise.cli.answer import VerbResult
+
+if TYPE_CHECKING:
+    from turnwise.console import SafeConsole
+
+
+def serve_engine(
+    model: str,
+    /,
+    *,
+    kind: Literal["torch", "vllm"] = "torch",
+    host: str = "127.0.0.1",
+    port: int = 8700,
+    token_file: Path | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    context_length: int = 2048,
+    max_sequences: int = 64,
+    option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    with_parent: Annotated[bool, Parameter(negative=())] = False,
+) -> VerbResult:
+    """Run an engine that a training run or an evaluation elsewhere samples from.
+
+    The line "ready: URL" is written once it answers. It runs until SIGTERM or Ctrl-C.
+
+    Args:
+        model: A model's folder, a run's folder or a Hugging Face id.
+        kind: The engine: vllm is the fast one, torch needs no vLLM.
+        host: The address to listen on. Any but this machine's own needs a token.
+        port: The port; 0 is a free one.
+        token_file: A file with the token that callers must have.
+        device: cuda, cpu or auto.
+        dtype: The type of the weights; auto is bfloat16 on a GPU and float32 on a CPU.
+        context_length: The longest prompt plus answer, in tokens.
+        max_sequences: How many requests are decoded at a time.
+        option: Further options of the engine, such as --option kv_cache_gib=4.
+        with_parent: End when the process that started this one ends.
+    """
+    from turnwise.agents.models.hub import reach
+    from turnwise.agents.policies.registry import find_model
+    from turnwise.agents.remote.guard import read_token
+    from turnwise.agents.remote.orphan import end_with_parent
+    from turnwise.agents.remote.serve import listen
+    from turnwise.cli.training import overrides
+
+    if with_parent:
+        end_with_parent()
+    token = read_token(token_file or "")
+    folder = reach(find_model(model))
+    options = _Options(context_length, max_sequences, device, dtype, overrides(option or [], "--option"))
+    with listen(host, port, token) as door:
+        serve = _serve_vllm if kind == "vllm" else _serve_torch
+        code = serve(folder, door, str(token_file or ""), options)
+    return VerbResult({"ended": code}, _ended, code=code)
+
+
+class _Options(NamedTuple):
+    """What an engine is to be; ``own`` are those that only its kind has."""
+
+    context_length: int
+    max_sequences: int
+    device: str
+    dtype: str
+    own: dict[str, object]
+
+
+def _serve_torch(model: str, door: socket.socket, token_file: str, options: _Options) -> int:
+    from turnwise.agents.engines.registry import open_engine
+    from turnwise.agents.remote.guard import read_token
+    from turnwise.agents.remote.serve import serve
+    from turnwise.agents.remote.server import EngineServer
+
+    engine = open_engine("torch", model, **{**_common(options), **options.own})
+    server = EngineServer(engine, kind="torch", model=model, token=read_token(token_file))
+    asyncio.run(serve(server, door, _ready))
+    return 0
+
+
+def _serve_vllm(model: str, door: socket.socket, token_file: str, options: _Options) -> int:
+    from turnwise.agents.engines.vllm_start import use_cuda
+    from turnwise.agents.remote.serve import url_of
+    from turnwise.agents.remote.vllm_server import start
+
+    cuda = use_cuda(options.device)
+    dtype = options.dtype if options.dtype != "auto" else "bfloat16" if cuda else "float32"
+    url = url_of(door)
+    door.close()  # vLLM listens itself
+    given: dict[str, Any] = {**_common(options), **options.own, "dtype": dtype, "cuda": cuda}
+    del given["device"]
+    return start(model, url, token_file, _ready, **given)
+
+
+def _common(options: _Options) -> dict[str, object]:
+    common = options._asdict()
+    del common["own"]
+    return common
+
+
+def _ready(url: str) -> None:
+    print(f"ready: {url}", file=sys.stderr, flush=True)
+
+
+def _ended(console: SafeConsole) -> None:
+    console.print("ended")
+
+
+VERBS: dict[str, Callable[..., VerbResult]] = {"serve-engine": serve_engine}

@@ -1,0 +1,255 @@
+"""Engines elsewhere answer as one in this process does, take weights, and refuse strangers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.agents.core import Completion, Sampling, VersionSpan
+from turnwise.agents.engines.registry import open_engine
+from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.remote.guard import read_token
+from turnwise.agents.remote.protocol import GENERATE
+from turnwise.agents.remote.serve import listen
+from turnwise.errors import EngineError, MissingDependencyError
+from turnwise.trainers.learn.sync import check_canary, push_weights
+
+Fleet = Callable[..., Any]
+PROMPTS = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
+TOKEN = "0123456789abcdef-token"
+
+
+def sample(engine: Any, prompts: Sequence[Sequence[int]] = PROMPTS, **given: Any) -> list[Completion]:
+    """All at once."""
+    sampling, stop = given.get("sampling", Sampling(max_tokens=20)), given.get("stop_ids", ())
+
+    async def together() -> list[Completion]:
+        jobs = (engine.generate(p, sampling, stop_ids=stop, seed=i) for i, p in enumerate(prompts))
+        return list(await asyncio.gather(*jobs))
+
+    return asyncio.run(together())
+
+
+def same(ours: Sequence[Completion], theirs: Sequence[Completion]) -> bool:
+    """The same tokens, and log-probabilities to rounding."""
+    gap = max(
+        abs(a - b)
+        for x, y in zip(ours, theirs, strict=True)
+        for a, b in zip(x.logprobs, y.logprobs, strict=True)
+    )
+    return [(x.token_ids, x.stopped, x.versions) for x in ours] == [
+        (y.token_ids, y.stopped, y.versions) for y in theirs
+    ] and gap < 1e-4
+
+
+def shifted(engine: TorchEngine, by: float) -> dict[str, Any]:
+    """Other weights of the same shape."""
+    return {name: tensor + by for name, tensor in engine.tensors()}
+
+
+@pytest.mark.parametrize("engines", [1, 2])
+def test_engines_elsewhere_sample_what_one_in_this_process_does(
+    served: Any, fleet: Fleet, alone: TorchEngine, engines: int
+):
+    remote = fleet(*(served().url for _ in range(engines)))
+    free = sample(alone)
+    assert same(sample(remote), free)
+    stop = free[0].token_ids[3]
+    assert same(sample(remote, stop_ids=(stop,)), sample(alone, stop_ids=(stop,)))
+    greedy = Sampling(temperature=0.0, max_tokens=5)
+    assert same(sample(remote, sampling=greedy), sample(alone, sampling=greedy))
+    assert all(row.answers for row in remote.health())
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(served: Any, fleet: Fleet):
+    remote = fleet(served().url)
+    with pytest.raises(EngineError, match="does not fit a context of 256"):
+        sample(remote, [[1] * 256])
+    (answer,) = sample(remote, [[1] * 250], sampling=Sampling(max_tokens=100))
+    assert len(answer.token_ids) == 6
+
+
+def test_weights_reach_every_engine_and_are_attested(served: Any, fleet: Fleet, random_model: Any):
+    servers = [served(), served()]
+    remote, model = fleet(*(server.url for server in servers)), random_model(seed=3)
+    report = push_weights(model, remote, 7)
+    assert report.max_logp_gap < 1e-4
+    assert {server.engine.version for server in servers} == {remote.version} == {7}
+    assert all(answer.versions == (VersionSpan(0, 7),) for answer in sample(remote))
+
+
+def test_the_canary_sees_one_wrong_engine_of_two(served: Any, fleet: Fleet, random_model: Any):
+    servers = [served(), served()]
+    remote, model = fleet(*(server.url for server in servers)), random_model(seed=3)
+    push_weights(model, remote, 1)
+    servers[1].engine.load_weights(shifted(servers[1].engine, 0.05).items(), 1)
+    with pytest.raises(EngineError, match="runs other weights"):
+        check_canary(model, remote, 1)
+
+
+def test_weights_travel_by_tcp_where_no_memory_is_shared(
+    served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("turnwise.agents.remote.engine.locality", lambda: "elsewhere")
+    remote, weights = fleet(served().url), shifted(alone, 0.02)
+    remote.load_weights(weights.items(), 2)
+    alone.load_weights(weights.items(), 2)
+    assert same(sample(remote), sample(alone))
+
+
+@pytest.mark.parametrize("kv", ["recompute", "keep"])
+def test_weights_change_in_flight_and_each_token_says_whose_it_is(
+    served: Any, fleet: Fleet, alone: TorchEngine, kv: Any
+):
+    server = served()
+    remote, weights = fleet(server.url), shifted(alone, 0.02)
+
+    async def slowly() -> Completion:
+        task = asyncio.ensure_future(
+            remote.generate(PROMPTS[0], Sampling(max_tokens=200), stop_ids=(), seed=1)
+        )
+        while not any(len(answer.ids) >= 5 for answer in list(server.server._answers.values())):
+            await asyncio.sleep(0.001)
+        await asyncio.to_thread(remote.load_weights, weights.items(), 9, kv=kv)
+        return await task
+
+    with pytest.raises(EngineError, match="in flight"):
+        asyncio.run(refused(remote, weights))
+    answer = asyncio.run(slowly())
+    assert [span.version for span in answer.versions] == [0, 9]
+    cut = answer.versions[1].start
+    assert answer.logprobs[:cut] == pytest.approx(of(alone, answer, PROMPTS[0])[:cut], abs=1e-4)
+    alone.load_weights(weights.items(), 9)
+    if kv == "recompute":
+        assert answer.logprobs[cut:] == pytest.approx(of(alone, answer, PROMPTS[0])[cut:], abs=1e-4)
+
+
+async def refused(remote: Any, weights: dict[str, Any]) -> None:
+    task = asyncio.ensure_future(remote.generate(PROMPTS[0], Sampling(max_tokens=240), stop_ids=(), seed=1))
+    while not remote.health()[0].in_flight:
+        await asyncio.sleep(0.001)
+    try:
+        await asyncio.to_thread(remote.load_weights, weights.items(), 9)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        while remote.health()[0].in_flight:
+            await asyncio.sleep(0.001)
+
+
+def of(engine: TorchEngine, answer: Completion, prompt: Sequence[int]) -> list[float]:
+    """What the engine's weights say of an answer's tokens."""
+    return list(engine.score([[*prompt, *answer.token_ids]])[0][len(prompt) - 1 :])
+
+
+def test_the_same_id_again_is_the_same_answer_and_samples_nothing(served: Any):
+    server = served()
+    body = {
+        "request_id": "one",
+        "token_ids": PROMPTS[0],
+        "sampling_params": {"temperature": 1.0, "top_p": 1.0, "max_tokens": 12, "seed": 4, "logprobs": 0},
+        "stream": False,
+    }
+    first, sampled = post(server.url, GENERATE, body), server.engine._batch.clock
+    assert post(server.url, GENERATE, body) == first
+    assert server.engine._batch.clock == sampled
+    body["token_ids"] = PROMPTS[1]
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        post(server.url, GENERATE, body)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"token_ids": []}, "token_ids"),
+        ({"sampling_params": {"temperature": -1, "top_p": 1, "max_tokens": 1}}, "temperature"),
+        ({"sampling_params": {"temperature": 1, "top_p": 1, "max_tokens": 1, "n": 4}}, "sampling_params.n"),
+        ({"token_ids": [1] * 300}, "does not fit"),
+    ],
+)
+def test_a_body_that_is_wrong_is_refused_with_its_place(served: Any, change: dict[str, Any], said: str):
+    sampling = {"temperature": 1.0, "top_p": 1.0, "max_tokens": 4}
+    body = {"request_id": "a", "token_ids": [1], "sampling_params": sampling, "stream": False, **change}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        post(served().url, GENERATE, body)
+    assert said in refused.value.read().decode()
+
+
+def test_strangers_are_refused(served: Any, fleet: Fleet, tmp_path: Path):
+    server = served(token=TOKEN)
+    with pytest.raises(EngineError, match="token"):
+        fleet(server.url)
+    for path in (GENERATE, "/pause", "/update_weights", "/turnwise/engine"):
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            post(server.url, path, {}, {"Authorization": "Bearer wrong"})
+    with pytest.raises(
+        urllib.error.HTTPError, match="401"
+    ):  # a page in a browser knows no token, and sends its origin
+        post(server.url, "/pause", {}, {"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"})
+    assert len(sample(fleet(server.url, token=TOKEN))) == len(PROMPTS)
+
+
+def test_an_open_address_needs_a_token(tmp_path: Path):
+    with pytest.raises(EngineError, match="would answer, and take weights from, anyone"):
+        listen("0.0.0.0", 0, "")
+    short = tmp_path / "token"
+    short.write_text("abc")
+    with pytest.raises(EngineError, match="no secret"):
+        read_token(short)
+
+
+def test_a_recipes_engine_needs_an_address(tied_checkpoint: Path, served: Any):
+    with pytest.raises(MissingDependencyError, match="No engine elsewhere"):
+        open_engine("remote", str(tied_checkpoint))
+    engine = open_engine(
+        "remote", str(tied_checkpoint), device="cpu", context_length=128, urls=[served().url]
+    )
+    assert (engine.dtype, engine.context_length) == ("float32", 128)
+    engine.close()
+
+
+def test_engines_that_hold_too_little_are_refused(served: Any, tied_checkpoint: Path):
+    with pytest.raises(EngineError, match="hold 256 tokens where 512"):
+        open_engine("remote", str(tied_checkpoint), context_length=512, urls=[served().url])
+
+
+def test_an_address_where_nobody_answers_is_named(fleet: Fleet):
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+    with pytest.raises(EngineError, match="None of the engines serves") as failed:
+        fleet(f"http://127.0.0.1:{port}")
+    assert f"127.0.0.1:{port}" in str(failed.value)
+
+
+def post(url: str, path: str, body: object, headers: dict[str, str] | None = None) -> Any:
+    asked = urllib.request.Request(
+        url + path, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
+    )
+    with urllib.request.urlopen(asked, timeout=60) as response:
+        return json.loads(response.read())
+
+
+def test_a_policy_is_named_with_its_engines_address(served: Any, tmp_path: Path):
+    from turnwise import rollout
+    from turnwise.agents.models.small import build_small_model
+    from turnwise.agents.policies.registry import make_policy
+
+    model = build_small_model(tmp_path, ["one and two " * 30], context=256)
+    server = served(model=model)
+    spec = f"remote:{model}@{server.url}"
+    (there,) = rollout("calc/easy", spec, episodes=1)
+    (here,) = rollout("calc/easy", f"torch:{model}", episodes=1)
+    assert [turn.reply.action_ids for turn in there.trajectory.turns] == [
+        turn.reply.action_ids for turn in here.trajectory.turns
+    ]
+    make_policy(spec).close()
