@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from turnwise.agents.core import Episode
@@ -26,8 +25,8 @@ Result = TypeVar("Result")
 class Gateway:
     """A gateway in a thread of its own, while a ``with`` block lasts; made by :func:`gateway`."""
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, host: Any) -> None:
+        self._host: Host = host
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="turnwise-gateway", daemon=True)
         self.episodes: list[Episode] = []
@@ -35,11 +34,11 @@ class Gateway:
     def start(self) -> None:
         """Listen at a free port of this machine."""
         self._thread.start()
-        self.wait(self.host.start())
+        self._wait(self._host.start())
 
     def close(self) -> None:
         """End all sessions, and stop listening."""
-        self.wait(self.host.close())
+        self._wait(self._host.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -52,39 +51,39 @@ class Gateway:
             prompt: what is to be done, where the world is the agent's own.
             index: of the task, where the gateway has a suite; the next one unless given.
 
-        Yields:
-            Where the agent finds the policy; in the end it has the ``episode``.
+        Returns:
+            A context manager of the session, where the agent finds the policy; in the end it has the ``episode``.
         """
-        opened = OpenSession(self, self.wait(self.host.open(index=index, prompt=prompt)))
+        opened = OpenSession(self, self._wait(self._host.open(index=index, prompt=prompt)))
         try:
             yield opened
         finally:
             if opened.episode is None:
                 opened.end()
 
-    def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except RefusedError as refused:
             raise TurnwiseError(refused.message, "See docs/gateway.md.") from None
 
 
-@dataclass
 class OpenSession:
-    """A session of a policy, and what an agent must know of it.
+    """A session of a policy, and what an agent must know of it; :meth:`Gateway.session` opens one.
 
     Attributes:
         episode: how it ended, once it did.
     """
 
-    _gateway: Gateway
-    _hosted: Hosted
-    episode: Episode | None = None
+    def __init__(self, gateway: Gateway, hosted: Any) -> None:
+        self._gateway = gateway
+        self._hosted: Hosted = hosted
+        self.episode: Episode | None = None
 
     @property
     def url(self) -> str:
         """The session's address, which is Anthropic's base URL; ``/mcp`` behind it has the environment's tools."""
-        return f"{self._gateway.host.server.address}/sessions/{self._hosted.seat.name}"
+        return f"{self._gateway._host.server.address}/sessions/{self._hosted.seat.name}"
 
     @property
     def base_url(self) -> str:
@@ -112,8 +111,8 @@ class OpenSession:
         Raises:
             TurnwiseError: there is no such turn or component, or the environment pays by itself.
         """
-        host, name = self._gateway.host, self._hosted.seat.name
-        self._gateway.wait(host.reward(name, {component: value}, turn))
+        host, name = self._gateway._host, self._hosted.seat.name
+        self._gateway._wait(host.reward(name, {component: value}, turn))
 
     def end(self, *, solved: bool | None = None) -> Episode:
         """End the session; in a world of the agent's own, ``solved`` says how it ended.
@@ -126,7 +125,7 @@ class OpenSession:
             if self._hosted.episode.done():
                 self.episode = self._hosted.episode.result()
             else:
-                self.episode = self._gateway.wait(self._gateway.host.end(self._hosted.seat.name, end))
+                self.episode = self._gateway._wait(self._gateway._host.end(self._hosted.seat.name, end))
             self._gateway.episodes.append(self.episode)
         return self.episode
 
@@ -158,8 +157,8 @@ def gateway(
         calls: replies that a session may get.
         plain_words: agents are offered plain words beside the environment's tools.
 
-    Yields:
-        The gateway: ``session()`` opens one, ``episodes`` are those that ended.
+    Returns:
+        A context manager of the gateway: ``session()`` opens one, ``episodes`` are those that ended.
 
     Raises:
         TurnwiseError: there is no such policy or suite.
@@ -192,8 +191,8 @@ def session(policy: PolicyLike, prompt: str = "", *, seed: int = 0) -> Iterator[
         prompt: what is to be done, for the log.
         seed: of its chance.
 
-    Yields:
-        ``base_url`` and ``key`` for the agent, ``reward`` and ``end`` for whoever judges it.
+    Returns:
+        A context manager of the session: ``base_url`` and ``key`` for the agent, ``reward`` and ``end`` for its judge.
     """
     with gateway(policy, seed=seed) as served, served.session(prompt) as opened:
         yield opened

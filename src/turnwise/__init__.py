@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from turnwise.agents.core import (
+        Act,
         Completion,
         Engine,
         Episode,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "turnwise.agents.core": (
-        "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
+        "Act", "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
         "Trajectory", "Turn", "VersionSpan",
     ),
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
@@ -106,7 +107,7 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
+    "Act", "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
     "Engine", "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "Gateway",
     "Group", "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages",
     "NotFoundError", "OpenSession", "Outcome", "PartState", "Policy", "PolicyLike", "PolicyOptions",

@@ -47,7 +47,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "ReplayReport", "Difference",
     ),
     "Episodes": (
-        "Episode", "Trajectory", "Turn", "Outcome", "EndReason", "History", "Reply", "VersionSpan", "Record", "EnvVersion",
+        "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "History", "Reply", "VersionSpan", "Record", "EnvVersion",
         "EpisodeLog",
     ),
     "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image"),

@@ -50,20 +50,14 @@ VERBS = {
         environments,
         components,
         evaluation,
-<<<<<<< HEAD
         gateway,
-=======
->>>>>>> main
         compare,
         training,
         top,
         view,
         credit,
         machine,
-<<<<<<< HEAD
-=======
         serving,
->>>>>>> main
         swe,
     )
     for name, verb in module.VERBS.items()
