@@ -268,7 +268,14 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
         for k, turn in enumerate(trajectory.turns):
             for name, value in turn.signals.items():
                 signals[name][b, k] = value
-    return TurnBatch(reward_BK, mask_BK, torch.tensor(group_B), torch.tensor(truncated_B), state_BK, signals)
+    return TurnBatch(
+        reward_BK,
+        mask_BK,
+        torch.tensor(group_B, dtype=torch.long),
+        torch.tensor(truncated_B, dtype=torch.bool),
+        state_BK,
+        signals,
+    )
 
 
 def plain_rows(texts: Sequence[Sequence[int]], scored_from: Sequence[int]) -> TokenRows:

@@ -76,7 +76,8 @@ class Lora(Section):
 
 
 class Model(Section):
-    """Which model is trained. Exactly one of `path` and `scratch` is given."""
+    """Which model is trained. Exactly one of `path` and `scratch` is given; a text alone is the path, as in
+    `model: Qwen/Qwen2.5-0.5B-Instruct`."""
 
     path: str | None = None
     """The Hugging Face id of the model, or a folder that holds it."""
@@ -88,6 +89,11 @@ class Model(Section):
     """Whether to keep only the input of each layer and to compute the layer again in the backward pass. A
     step takes about a third longer and needs activation memory for one layer at a time; meant for models of
     billions of weights."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _by_its_path(cls, given: object) -> object:
+        return {"path": given} if isinstance(given, str) else given
 
 
 class EngineOptions(Section):

@@ -46,6 +46,8 @@ def eval_(
 ) -> VerbResult:
     """Evaluate a policy on a suite: success with its interval, pass@k, pass^k, score, turns.
 
+    For example: `turnwise eval shop/easy --policy openai:MODEL@http://localhost:8000/v1 --episodes 200 --out runs/eval`.
+
     Args:
         suite: Its name; `turnwise list suites` shows all.
         policy: Who plays; `turnwise list policy` shows the forms.
@@ -229,6 +231,8 @@ def _show_evaluation(
 def replay(log: Path, /) -> VerbResult:
     """Play logged episodes again and prove that every byte is the same.
 
+    For example: `turnwise replay runs/eval`.
+
     Args:
         log: An episode log (episodes.jsonl.zst), or the folder that holds one.
     """
@@ -242,6 +246,8 @@ def replay(log: Path, /) -> VerbResult:
 
 def repair(path: Path, /, *, dry_run: Annotated[bool, Parameter(negative=())] = False) -> VerbResult:
     """Cut out what is damaged in a log, keep it beside the file as NAME.damaged, and say what it was.
+
+    For example: `turnwise repair runs/eval --dry-run`.
 
     Args:
         path: An episode log or another file of JSON lines, or the folder of an evaluation or a run.
