@@ -84,7 +84,7 @@ async def pictures(server: ViewServer, page: Page, out: Path) -> None:
         sources = f"source={judged[0].id}&source={judged[1].id}"
         await page.goto(f"{base}/compare?{sources}")
         await page.locator("h1", has_text=re.compile("Comparison")).wait_for()
-        await shot("comparison", "", 900)
+        await shot("comparison", "", 560)
         await shot("side", f"/side?{sources}&task={await differing(page, base, sources)}", 900)
     for place in places:
         if place.kind == "campaign":
@@ -99,7 +99,7 @@ async def settled(server: ViewServer, place: ViewedPlace) -> None:
 
 
 async def one_episode(server: ViewServer, runs: Sequence[ViewedPlace], shot: Shot) -> None:
-    """A late episode with a bad action, or any, of the first run that has episodes, with what every rule would give."""
+    """The longest episode that was solved, of the first run that has one, with what every rule would give."""
     for run in runs:
         index = await server.index(run)
         found = find(index, Selection(ended="solved", sort="turns", order="down")).rows
@@ -110,7 +110,7 @@ async def one_episode(server: ViewServer, runs: Sequence[ViewedPlace], shot: Sho
 
 
 async def what_if(server: ViewServer, place: ViewedPlace, page: Page, base: str, shot: Shot) -> None:
-    """The demonstrator goes on from another action, at the first turn at which it searched."""
+    """Random actions go on from another action than the one that was played, at the second turn of a failure."""
     index = await server.index(place)
     rows = find(index, Selection(ended="failed", turns_from="3", sort="score")).rows
     await page.goto(f"{base}/p/{place.id}/e/{rows[0].id}/what-if?turn=2")

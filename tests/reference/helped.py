@@ -15,7 +15,7 @@ import torch
 from measured import logits, row
 from plain import reference, refuses
 
-from turnwise.agents.core import NO_PARENT, Completion, Episode, Outcome, Sampling
+from turnwise.agents.core import NO_PARENT, Completion, Episode, Outcome, Reply, Sampling
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy
@@ -239,14 +239,25 @@ class Log(NamedTuple):
     groups: list[list[Episode]]
 
 
-def log_without(missing: str) -> str:
-    """A log whose second episode lacks the tokens of all turns, or of the last one."""
+def log_with(wrong: str) -> str:
+    """A log whose second episode lacks tokens (of all turns, of the last one), or has those of another model."""
     episodes = [*log_of(False).groups[0][:2]]
     trajectory = episodes[1].trajectory
-    first = 0 if missing == "all" else len(trajectory.turns) - 1
+    last = len(trajectory.turns) - 1
+
+    def spoil(k: int, reply: Reply) -> Reply:
+        if wrong == "none" or (wrong == "last missing" and k == last):
+            return reply._replace(action_ids=())
+        if wrong == "other actions":
+            return reply._replace(action_ids=tuple(max(0, one - 1) for one in reply.action_ids))
+        if wrong == "other vocabulary":
+            return reply._replace(prompt_ids=tuple(one + 10**6 for one in reply.prompt_ids))
+        if wrong == "other template" and k == 1:
+            return reply._replace(prompt_ids=(*reply.prompt_ids, reply.prompt_ids[-1]))
+        return reply
+
     turns = tuple(
-        dataclasses.replace(turn, reply=turn.reply._replace(action_ids=())) if k >= first else turn
-        for k, turn in enumerate(trajectory.turns)
+        dataclasses.replace(turn, reply=spoil(k, turn.reply)) for k, turn in enumerate(trajectory.turns)
     )
     episodes[1] = dataclasses.replace(
         episodes[1], trajectories={"agent": dataclasses.replace(trajectory, turns=turns)}
@@ -305,12 +316,10 @@ def stored(make: Part, path: str = "", groups: int = 4, solved: bool = True, joi
     assert drawn(draw, 0, seed=1) != drawn(draw, 0)
     every = drawn(make(path=log.path, groups=99), 0)
     assert len(every.joined or every.shown) == (len(log.groups) if join else sum(map(len, log.groups)))
-    for missing in ("all", "last"):
-        why = refuses(
-            lambda missing=missing: drawn(make(path=log_without(missing), solved=False), 0), RunError
-        )
-        assert "Line 2 of" in why
-        assert "without tokens" in why
+    for wrong in ("none", "last missing", "other actions", "other vocabulary", "other template"):
+        found = drawn(make(path=log_with(wrong), solved=False), 0)
+        given = [one for group in found.joined for one in group] or [*found.shown]
+        assert [*map(_tokens, given)] == [*map(_tokens, log_of(False).groups[0][:2])], wrong
     with tempfile.TemporaryDirectory() as folder, EpisodeLog(f"{folder}/empty.jsonl") as log_:
         failed = dataclasses.replace(log.groups[0][0], outcome=Outcome.INFRA_ERROR)
         log_.append(failed, update=0, group=0)
@@ -321,6 +330,10 @@ def stored(make: Part, path: str = "", groups: int = 4, solved: bool = True, joi
 
 def _key(episode: Episode) -> object:
     return episode.task.id, episode.seed, [turn.reply.action_ids for turn in episode.trajectory.turns]
+
+
+def _tokens(episode: Episode) -> object:
+    return [(turn.reply.prompt_ids, turn.reply.action_ids) for turn in episode.trajectory.turns]
 
 
 def _holding(log: Log, episode: Episode) -> int:

@@ -129,8 +129,9 @@ def test_staleness_0_is_the_plain_run(runs: Runs) -> None:
         {"guide": ["hint"]},
         {"source": [{"name": "demonstrations", "episodes": 2}]},
         {"schedule": {"optimizer.learning_rate": {"name": "linear", "to": 0.001}}},
+        {"loss": ["clip", "distill"], "teacher": {"name": "told", "top": 3}},
     ],
-    ids=["head", "guide", "source", "schedule"],
+    ids=["head", "guide", "source", "schedule", "teacher"],
 )
 def test_what_learns_or_helps_works_while_others_are_played(runs: Runs, parts: dict[str, Any]) -> None:
     result = runs(**AHEAD, **parts)

@@ -123,6 +123,21 @@ def test_what_is_gone_is_named(run: Path, tmp_path: Path) -> None:
         relearn(tmp_path)
 
 
+def test_a_teacher_that_is_gone_is_named(run: Path, tmp_path: Path, letters: dict[str, Any]) -> None:
+    teacher = tmp_path / "the-teacher"
+    shutil.copytree(run / "checkpoints/step-000003/model", teacher)
+    loss = ["clip", "distill"]
+    taught = made(
+        tmp_path / "taught",
+        letters,
+        {"loss": loss, "teacher": {"name": "model", "path": str(teacher), "top": 2}},
+    )
+    assert relearn(taught).equal == (0, 1, 2, 3)
+    shutil.rmtree(teacher)
+    with pytest.raises(TurnwiseError, match="the-teacher"):
+        relearn(taught)
+
+
 def test_the_command_says_what_is_equal(run: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_verb(["relearn", str(run), "--json"]) == 0
     said = json.loads(capfd.readouterr().out)

@@ -19,6 +19,7 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
+from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.levels import LEVELS, level_of_correction, level_of_loss
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
@@ -96,7 +97,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from found_by(lambda: samplers.append(make_sampler(recipe)))
     for sampler in samplers:
         yield from _misfitting_sampler(recipe, sampler)
-        yield from _misfitting_scale(recipe, sampler)
+        yield from misfits_of_playing_ahead(recipe, sampler)
         yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
     yield from _misfitting_model(recipe)
 
@@ -298,47 +299,6 @@ def _misfitting_sampler(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProb
             f"{asks} asks how one policy did on a task, and in {several[0]} several agents are trained.",
             "Name who plays the others (rollout.opponents), or leave it out.",
         )
-
-
-PLAYED_BY = ("rollout", "sampling", "engine", "guide", "judge")
-"""Sections that say how episodes are played."""
-
-
-def _misfitting_scale(recipe: Recipe, sampler: Sampler) -> Iterator[RecipeProblem]:
-    """What cannot be played ahead of learning, and why."""
-    if not recipe.scale.staleness:
-        return
-    rollout, remedy = recipe.rollout, "Set scale.staleness: 0, or"
-    if not rollout.groups:
-        yield RecipeProblem(
-            "scale.staleness plays ahead of learning, and rollout.groups: 0 plays nothing.",
-            f"{remedy} raise rollout.groups.",
-        )
-    if rollout.refill:
-        yield RecipeProblem(
-            "scale.staleness admits the groups of later updates by their number, and with rollout.refill an update has as "
-            "many as turn out to be needed.",
-            f"{remedy} leave rollout.refill out.",
-        )
-    if sampler.returns or sampler.by_success:
-        yield RecipeProblem(
-            f"rollout.sampler {rollout.sampler.name!r} chooses by what the update before showed, which is not known when "
-            "scale.staleness plays ahead.",
-            f"{remedy} choose a sampler that does not, such as uniform.",
-        )
-    strategy = rollout.strategy.component("strategy")
-    if strategy.shared_turns or strategy.gives:
-        yield RecipeProblem(
-            f"The forks of rollout.strategy {rollout.strategy.name!r} are compared as one policy's, and with scale.staleness "
-            "the weights change between them.",
-            f"{remedy} use rollout.strategy: chain.",
-        )
-    for key in recipe.schedule:
-        if key.split(".")[0] in PLAYED_BY:
-            yield RecipeProblem(
-                f"schedule changes {key} from update to update, and with scale.staleness several updates are played at a time.",
-                f"{remedy} leave this key out of the schedule.",
-            )
 
 
 def _misfitting_payments(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
+import json
 from pathlib import Path
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
 from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent
+from turnwise.trainers.source.rendering import Rendering, own_trajectories
 
-REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation whose policy had this tokeniser."
+REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation."
 
 
 @component("source", "stored")
@@ -25,6 +28,9 @@ class Stored:
     Then give the source a correction, for an older policy sampled them; the whole ratio of a trajectory, ``{name: tis, level:
     trajectory, cap: 1e9}``, is exact and noisy, others are some degrees off (docs/recipe-bias.md).
 
+    What somebody else played (a script, a person, a server, a model with another tokeniser or chat template) is rendered
+    anew in this model's tokens, whose log-probabilities then are not known: no correction can weigh them.
+
     >>> import asyncio
     >>> from turnwise.trainers.source.toy import example_context, example_log
     >>> stored = Stored(path=str(example_log()), groups=2, join=True)
@@ -34,7 +40,7 @@ class Stored:
 
     Raises:
         RecipeError: there is no path.
-        RunError: when it is asked: the log has no episode of a model that could be learned from.
+        RunError: when it is asked: the log has no episode that could be learned from.
     """
 
     def __init__(self, *, path: str = "", groups: int = 4, solved: bool = True, join: bool = False) -> None:
@@ -43,7 +49,8 @@ class Stored:
         self.path, self.groups, self.solved, self.join = path, groups, solved and not join, join
 
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
-        known = _groups(str(Path(self.path).resolve()), self.solved)
+        options = json.dumps(dict(see.env_options))
+        known = _groups(str(Path(self.path).resolve()), self.solved, see.renderer, options)
         drawn = derive_rng("stored", see.seed, update).sample(known, min(self.groups, len(known)))
         if self.join:
             return SourceDraw(joined=drawn)
@@ -51,17 +58,19 @@ class Stored:
 
 
 @functools.lru_cache(maxsize=4)
-def _groups(path: str, solved: bool) -> list[Group]:
-    """The groups of a log; what was no part of an update is a group by itself."""
+def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> list[Group]:
+    """The groups of a log in this model's tokens; what was no part of an update is a group by itself."""
     found: dict[tuple[int | None, int | None, int], list[Episode]] = {}
+    rendering = Rendering(renderer, json.loads(env_options))
     for number, record in enumerate(LogReader(path)):
-        episode, alone = record.episode, record.group is None
+        episode, alone = own_trajectories(record.episode), record.group is None
         if not episode.outcome.counts or (solved and not episode.success):
             continue
-        turns = [turn for one in episode.trajectories.values() for turn in one.turns]
-        if not turns or any(not turn.reply.action_ids for turn in turns):
-            raise RunError(f"Line {number + 1} of {path} has turns without tokens.", REMEDY)
-        found.setdefault((record.update, record.group, number if alone else -1), []).append(episode)
+        if not episode.trajectories:
+            continue
+        place = record.update, record.group, number if alone else -1
+        found.setdefault(place, []).append(rendering(episode))
     if not found:
         raise RunError(f"{path} has no{' solved' if solved else ''} episode to learn from.", REMEDY)
+    rendering.tell(path)
     return list(found.values())

@@ -18,13 +18,13 @@ from torch import Tensor, nn
 from turnwise.agents.core import NO_PARENT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import make
 from turnwise.errors import RunError
 from turnwise.tools.core import Tool
 from turnwise.trainers.core import Group, PartState, TeacherTop
 from turnwise.trainers.kit.telling import told_below
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate_rows, micro_batches
 from turnwise.trainers.signal.core import SignalContext
+from turnwise.trainers.source.rendering import ToolsOfTasks
 
 GIVES = ("token_teacher_logp", "teacher_top")
 
@@ -152,22 +152,10 @@ def rewritten_rows(
 
 
 def _with_tools(see: SignalContext, groups: Sequence[Group]) -> Iterator[tuple[Episode, Sequence[Tool]]]:
-    """The episodes, each with the tools of its task, which its episodes share."""
-    tools: dict[tuple[str, str], Sequence[Tool]] = {}
+    """The episodes, each with the tools of its task."""
+    tools = ToolsOfTasks(see.env_options)
     for episode in (episode for group in groups for episode in group):
-        place = episode.task.id, episode.trajectory.agent
-        if place not in tools:
-            tools[place] = _tools_of(see, episode)
-        yield episode, tools[place]
-
-
-def _tools_of(see: SignalContext, episode: Episode) -> Sequence[Tool]:
-    env = make(episode.task.env, **see.env_options)
-    try:
-        env.reset(seed=episode.seed, options={"task": episode.task})
-        return env.tools_for(episode.trajectory.agent)
-    finally:
-        env.close()
+        yield episode, tools(episode, episode.trajectory.agent)
 
 
 def _retold(renderer: Renderer, tools: Sequence[Tool], trajectory: Trajectory, text: str) -> Trajectory:

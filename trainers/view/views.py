@@ -42,7 +42,6 @@ from turnwise.trainers.view.selection import (
     find,
     one,
     siblings,
-    tally,
 )
 from turnwise.trainers.view.told import AgentShown, EpisodeShown, show_episode, tokenizer_of
 
@@ -348,7 +347,7 @@ class EvaluationShown(NamedTuple):
 
 def evaluation_shown(place: ViewedPlace, index: LogIndex) -> EvaluationShown:
     """An evaluation as it is now."""
-    line, known, counted = _evaluation_line(place), choices(index), tally(index, Selection())
+    line, known, counted = _evaluation_line(place), choices(index), find(index, Selection(), most=1).tally
     total = sum(n for _, n in known.outcomes) or 1
     return EvaluationShown(
         place,
@@ -373,7 +372,6 @@ class EpisodesShown(NamedTuple):
     progress: IndexProgress
     choices: Choices
     found: FoundEpisodes
-    tally: SelectionTally
     pages: int
     trained: bool
 
@@ -387,7 +385,6 @@ def episodes_shown(place: ViewedPlace, index: LogIndex, selection: Selection) ->
         index.progress(),
         choices(index),
         found,
-        tally(index, selection),
         max(1, -(-found.total // PAGE)),
         place.kind == "run",
     )

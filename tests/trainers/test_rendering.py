@@ -1,0 +1,72 @@
+"""Stored episodes of scripts and of other models are learned from in this run's tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.agents.core import Episode
+from turnwise.agents.log.episode_log import EpisodeLog
+from turnwise.agents.policies.model import DemonstrationPolicy
+from turnwise.agents.policies.registry import make_policy
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.envs.registry import get_suite, suite_tasks
+from turnwise.tasks.core import Split
+from turnwise.trainers.guide.toy import untrained_policy
+from turnwise.trainers.source.core import SourceContext
+from turnwise.trainers.source.rendering import ToolsOfTasks, fits, own_trajectories, rendered
+from turnwise.trainers.source.stored import Stored
+from turnwise.trainers.source.toy import example_context
+
+SUITES = ("shop/quick", "toolworld/quick", "household/easy", "functioncall/quick")
+
+
+def requests(suite: str, count: int = 3) -> list[Request]:
+    return [Request(task, 7) for task in suite_tasks(get_suite(suite), Split.TRAIN, count)]
+
+
+def tokens(episode: Episode) -> list[tuple[object, ...]]:
+    return [(t.reply.prompt_ids, t.reply.action_ids, t.reply.parent) for t in episode.trajectory.turns]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_scripts_episodes_are_rendered_as_its_demonstrations_are(suite: str) -> None:
+    renderer = untrained_policy().renderer
+    script = make_policy("scripted:gold")
+    plain = run_episodes(requests(suite), script)
+    demonstrated = run_episodes(requests(suite), DemonstrationPolicy(script, renderer))
+    tools = ToolsOfTasks({})
+    for one, wanted in zip(plain, demonstrated, strict=True):
+        assert not fits(one, renderer)
+        assert tokens(rendered(one, renderer, tools)) == tokens(wanted)
+        assert fits(wanted, renderer)
+
+
+def test_agents_without_tokens_are_left_out_where_another_has_them() -> None:
+    (request,) = requests("games/kuhn-self", 1)
+    renderer = untrained_policy().renderer
+    random = make_policy("scripted:random")
+    (scripted,) = run_episodes([request], random)
+    first, second = scripted.trajectories
+    assert set(own_trajectories(scripted).trajectories) == {first, second}
+    (episode,) = run_episodes([request], {first: DemonstrationPolicy(random, renderer), second: random})
+    assert set(own_trajectories(episode).trajectories) == {first}
+
+
+def test_the_rendering_is_told_and_has_no_log_probabilities(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with EpisodeLog(tmp_path / "episodes.jsonl") as log:
+        for one in run_episodes(requests("shop/quick"), make_policy("scripted:gold")):
+            log.append(one)
+    see: SourceContext = example_context("shop/quick")
+    with caplog.at_level("WARNING"):
+        drawn = asyncio.run(Stored(path=str(log.path), join=True, groups=9)(see, 0))
+    assert "3 of 3 episodes are not in this model's tokens" in caplog.text
+    turns = [turn for group in drawn.joined for one in group for turn in one.trajectory.turns]
+    assert turns
+    assert all(turn.reply.action_ids and not turn.reply.logprobs for turn in turns)
