@@ -50,6 +50,9 @@ LINES: list[tuple[list[str], bool]] = [
     (["explain", "recipe.yaml"], False),
     (["explain", "wrong.yaml"], True),
     (["report", "run"], False),
+    (["top", "watched", "--once"], True),
+    (["top", "garbled", "--once"], False),
+    (["relearn", "no\x1b[2Jrun"], True),
     (["view", "no\x1b[2Jfolder"], True),
     (["credit-quality", "--episodes-log", "nothing\x1b[2J"], True),
     (["bench", "env", "test/Hostile-v0"], True),
@@ -103,6 +106,11 @@ def prepare(folder: Path, arguments: list[str]) -> None:
     (folder / "wrong.yaml").write_text(recipe + '"no\\e[2Jsuch": 1\n')
     (folder / "damaged").mkdir(exist_ok=True)
     (folder / "damaged" / LOG).write_bytes(b'{"format": "\x1b[2J"}\n')
+    hostile = {"red\x1b[2J [bold]x[/] :smiley:\x1b]0;": 1}
+    state = {"kind": "state", "failures": hostile, "doing": "\x1b[8m", "playing": {"\x1b[2J": [1, 2]}}
+    for name, event in (("watched", state), ("garbled", {**state, "playing": {"\x1b[2J": "x"}})):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "events.jsonl").write_text(json.dumps(event) + "\n")
     if arguments[:2] == ["replay", "evaluated"]:
         on_a_terminal(folder, "eval", "test/hostile", *GOLD, "--episodes", "2", "--out", "evaluated")
     if arguments[0] == "report":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
+from turnwise.terminal import visible
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -45,7 +46,7 @@ def top(run: Path, /, *, once: Annotated[bool, Parameter(negative=())] = False) 
 
     def show(console: SafeConsole) -> None:
         if once or not console.is_terminal:
-            console.print(frame(run, live))
+            console.print(picture(run, live))
         else:
             _watch(run, console)
 
@@ -84,14 +85,29 @@ def _watch(run: Path, console: SafeConsole) -> None:
     with Live(console=console, screen=False, auto_refresh=False) as shown:
         while True:
             live = live_run(run)
-            shown.update(frame(run, live), refresh=True)
+            shown.update(picture(run, live), refresh=True)
             if live.ended:
                 return
             time.sleep(1.0)
 
 
-def frame(run: Path, live: LiveRun) -> Group:
-    """One picture of a run."""
+def picture(run: Path, live: LiveRun) -> Group:
+    """One picture of a run.
+
+    Raises:
+        TurnwiseError: its events are not what a run writes.
+    """
+    from turnwise.errors import TurnwiseError
+
+    try:
+        return _frame(run, live)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TurnwiseError(
+            f"The events of {run} are damaged: {error}.", "Remove events.jsonl; the run writes it anew."
+        ) from None
+
+
+def _frame(run: Path, live: LiveRun) -> Group:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -102,33 +118,35 @@ def frame(run: Path, live: LiveRun) -> Group:
     made = max([int(start.get("update", 0)), *(int(event["update"]) for event in live.updates)])
     head = f"{run}  update {made}/{start.get('updates', '?')}  staleness {start.get('staleness', 0)}"
     rows = Table.grid(padding=(0, 2))
-    rows.add_row("learner", gone or str(state.get("doing", "starting")))
-    rows.add_row(
+
+    def add(name: str, said: str) -> None:
+        rows.add_row(*(Text(visible(text)) for text in (name, said)))  # no markup: causes are others' words
+
+    add("learner", gone or str(state.get("doing", "starting")))
+    add(
         "engine",
         f"{state.get('in_flight', 0)} answers in flight  {state.get('tokens_per_second', 0):.0f} tok/s"
         f"  weights {live.published.get('version', start.get('update', 0))}",
     )
     for update, (done, of) in dict(state.get("playing", {})).items():
         filled = round(BAR * min(1.0, done / max(1, of)))
-        rows.add_row(f"update {update}", f"{'█' * filled}{'·' * (BAR - filled)} {done}/{of} episodes")
+        add(f"update {update}", f"{'█' * filled}{'·' * (BAR - filled)} {done}/{of} episodes")
     if learning:
-        rows.add_row(
+        add(
             "newest lesson",
             f"lag {learning.get('lag', 0):.2f}, at most {learning.get('lag_most', 0)}; "
             f"waited {learning.get('waited', 0):.1f} s",
         )
     if live.published:
-        rows.add_row("weight update", f"stall {1000 * float(live.published.get('stall', 0)):.0f} ms")
+        add("weight update", f"stall {1000 * float(live.published.get('stall', 0)):.0f} ms")
     if live.evaluated:
-        rows.add_row(
-            "dev", f"{live.evaluated.get('dev_success', 0):.3f} after update {live.evaluated.get('update')}"
-        )
+        add("dev", f"{live.evaluated.get('dev_success', 0):.3f} after update {live.evaluated.get('update')}")
     for event in live.updates:
         success = f"success {event['success']:.3f}  " if "success" in event else ""
-        rows.add_row(f"  {event['update']}", f"{success}{event.get('seconds', 0):.1f} s")
+        add(f"  {event['update']}", f"{success}{event.get('seconds', 0):.1f} s")
     for cause, count in dict(state.get("failures", {})).items():
-        rows.add_row("failed", f"{count} × {cause}")
-    return Group(Text(head, style="bold"), rows)
+        add("failed", f"{count} × {cause}")
+    return Group(Text(visible(head), style="bold"), rows)
 
 
 VERBS: dict[str, Callable[..., VerbResult]] = {"top": top, "relearn": relearn}
