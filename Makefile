@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart sandboxes browser test test-fast test-full mutants lint clean
+.PHONY: install quickstart sandboxes browser test test-fast test-full mutants lint site clean
 export OMP_WAIT_POLICY ?= passive
 
 install: ## make .venv with everything in it (quick when nothing changed)
@@ -34,6 +34,9 @@ lint: install
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
+
+site: install ## the documentation as pages in site/, built strictly
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict -q
 
 clean: ## remove what was installed and cached (runs/ stays)
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from turnwise.envs.core import AgentEnv, EndReason, Info, Step
 from turnwise.envs.messages import Message, Messages
@@ -100,6 +100,9 @@ class Reply(NamedTuple):
             sampled under; None: the same.
         source: who chose it, where it was not the policy that is trained, such as ``guide/prefix``.
         end: set when the policy cannot go on: its context is full.
+        silent: the environment is not told of it, because a program stands between them and acts by itself.
+        of: such a program's action belongs to this turn, which stands already, and ``message`` is the action; ``NO_PARENT``:
+            to none, because the program acts before the policy said anything.
     """
 
     message: Message
@@ -111,11 +114,33 @@ class Reply(NamedTuple):
     scored_ids: tuple[int, ...] | None = None
     source: str = ""
     end: EndReason | None = None
+    silent: bool = False
+    of: int | None = None
+
+
+class Act(NamedTuple):
+    """An action that a program played for a turn.
+
+    Attributes:
+        message: the action.
+        number: of the action among all such of the episode, from 0.
+        turns: how many turns stood when it was played.
+        bad_action: the environment refused it.
+    """
+
+    message: Message
+    number: int
+    turns: int
+    bad_action: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One policy message and the environment's answer: a :class:`Reply` joined with a ``Step``."""
+    """One policy message and the environment's answer: a :class:`Reply` joined with a ``Step``.
+
+    Where a program stands between them, ``acts`` is what it played for this turn, and the rewards are those of all of it;
+    None: the environment was told the message itself.
+    """
 
     observation: Messages  # what the policy observed before it acted
     reply: Reply
@@ -126,6 +151,7 @@ class Turn:
     details: Mapping[str, Json] = field(default_factory=dict[str, Json])
     signals: Mapping[str, float] = field(default_factory=dict[str, float])  # measured in the rollout
     weight: float = 1.0  # in training; a turn of another source with weight 0 is read like a prompt
+    acts: tuple[Act, ...] | None = None
 
     @property
     def action(self) -> Message:
@@ -192,6 +218,7 @@ class History:
     agent: str = "agent"
     turns: list[Turn] = field(default_factory=list[Turn])
     token_ids: list[int] = field(default_factory=list[int])  # the current branch, as the engine saw it
+    memory: object = None  # whatever its policy keeps of this episode
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -204,9 +231,17 @@ class History:
             said.extend((*turn.observation, turn.action))
         return [*said, *self.observation]
 
+    def note(self, reply: Reply, state_key: str) -> None:
+        """Record a turn of which the environment was not told."""
+        self.turns.append(Turn(self.observation, reply._replace(silent=False), 0.0, {}, state_key, acts=()))
+        self.observation = Messages()
+
     def add(self, reply: Reply, step: Step, state_key: str) -> None:
-        """Record a turn that was played."""
+        """Record a turn that was played, or an action that was played for one that stands."""
         info: Info = step.info
+        if reply.of is not None:
+            self._add_act(reply, step, state_key)
+            return
         self.turns.append(
             Turn(
                 self.observation,
@@ -219,6 +254,24 @@ class History:
             )
         )
         self.observation = Messages()
+
+    def _add_act(self, reply: Reply, step: Step, state_key: str) -> None:
+        bad, rewards = step.info.get("bad_action", False), step.info.get("rewards", {})
+        number = sum(len(turn.acts or ()) for turn in self.turns)
+        place = len(self.turns) if reply.of is None or reply.of < 0 else reply.of
+        act = Act(reply.message, number, len(self.turns), bad)
+        if place == len(self.turns):  # the program acts before the policy said anything
+            self.note(Reply(reply.message), state_key)
+        turn = self.turns[place]
+        total = {name: turn.rewards.get(name, 0.0) + value for name, value in rewards.items()}
+        self.turns[place] = replace(
+            turn,
+            acts=(*(turn.acts or ()), act),
+            reward=turn.reward + step.reward,
+            rewards={**turn.rewards, **total},
+            bad_action=turn.bad_action or bad,
+            details={**turn.details, **step.info.get("details", {})},
+        )
 
     def add_pending_reward(self, rewards: Mapping[str, float]) -> None:
         """Add what the last turn earned afterwards; what is earned before an agent's first turn is nobody's."""
@@ -242,3 +295,15 @@ class Policy(Protocol):
     async def act(self, history: History) -> Reply: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Attending(Protocol):
+    """A policy that is with an episode from its first turn to its end, such as a program that plays it.
+
+    It keeps its own deadlines, and is told when the episode is over, however it ended.
+    """
+
+    async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
+        """The episode is over (None: it failed); the replies that were sampled and are not yet among its turns."""
+        ...

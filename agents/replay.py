@@ -8,19 +8,22 @@ state keys, bad-action marks, details, and how it ended.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import Episode, History, Reply
+from turnwise.agents.core import NO_PARENT, Episode, History, Reply, Turn
+from turnwise.agents.gateway.own import make_known
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.episodes import LOG_NAME
 from turnwise.agents.log.records import Record, env_version
 from turnwise.agents.rollout import rollout_episode
 from turnwise.blocking import blocking
+from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
@@ -78,14 +81,17 @@ class ReplayReport:
 
 
 class RecordedPolicy:
-    """Plays the replies of one agent of a recorded episode, then ends it as the record does."""
+    """Plays the replies of one agent of a recorded episode, then ends it as the record does.
+
+    Where a program stood between agent and environment, its actions are played between the replies as they were then.
+    """
 
     name = "recorded"
     version = 0
 
     def __init__(self, episode: Episode, agent: str) -> None:
         self._episode = episode
-        self._replies = iter([turn.reply for turn in episode.trajectories[agent].turns])
+        self._replies = iter(recorded_replies(episode.trajectories[agent].turns))
 
     async def act(self, history: History) -> Reply:
         reply = next(self._replies, None)
@@ -95,8 +101,31 @@ class RecordedPolicy:
             raise TurnwiseError("The record stops here.", self._episode.error or "No reason is recorded.")
         return Reply(Message("assistant", ""), end=self._episode.end)
 
+    async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
+        """What was still being sampled when the episode ended."""
+        return list(itertools.takewhile(lambda reply: reply.silent, self._replies))
+
     def close(self) -> None:
         pass
+
+
+def recorded_replies(turns: Sequence[Turn]) -> Iterator[Reply]:
+    """What a policy returned so that these turns came about, in order."""
+    acts = sorted((act.number, place) for place, turn in enumerate(turns) for act in turn.acts or ())
+    said = {act.number: act for turn in turns for act in turn.acts or ()}
+    stood = 0
+    for number, place in acts:
+        while stood < said[number].turns:
+            yield _reply_of(turns[stood])
+            stood += 1
+        alone = place == stood  # it came before any reply, and made a turn
+        yield Reply(said[number].message, of=NO_PARENT if alone else place)
+        stood += alone
+    yield from map(_reply_of, turns[stood:])
+
+
+def _reply_of(turn: Turn) -> Reply:
+    return turn.reply._replace(silent=turn.acts is not None)
 
 
 async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
@@ -119,6 +148,7 @@ async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
     if isinstance(log, (str, Path)):
         log = Path(log)
         log = LogReader(log / LOG_NAME if log.is_dir() else log)
+    make_known()
     started = time.monotonic()
     episodes = turns = equal = 0
     first: Difference | None = None

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import Episode, History, Outcome, Trajectory, Turn
+from turnwise.agents.core import Attending, Episode, History, Outcome, Trajectory, Turn
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.execution.calls import Fault, in_env, in_policy
 from turnwise.agents.multi_agent import MultiAgentEpisode, PolicyMap, policy_for
@@ -106,7 +106,7 @@ class _Episode:
         task, seed, limits = self.request.task, self.request.seed, self.limits
         self.started = time.monotonic()
         self.episode = episode = MultiAgentEpisode(env, task, seed)
-        end, outcome, error = None, Outcome.OK, ""
+        end, outcome, error, state_key = None, Outcome.OK, "", ""
         try:
             state_key = await self._begin()
             while end is None:
@@ -114,7 +114,9 @@ class _Episode:
                 if self.on_branch_point is not None:
                     self.on_branch_point(await _branch_point(history, seed, state_key, limits.step_s))
                 reply = await in_policy(policy_for(self.policy, history.agent), history, limits.generate_s)
-                if reply.end is None:
+                if reply.silent:
+                    history.note(reply, state_key)
+                elif reply.end is None:
                     step = await self._step(reply.message)
                     episode.add(history, reply, step, state_key)
                     state_key, end = step.info.get("state_key", ""), step.info.get("end")
@@ -125,10 +127,20 @@ class _Episode:
             outcome = Outcome.LIMIT if end.truncated else Outcome.OK
         except Fault as fault:
             self.fault, outcome, error = fault, fault.outcome, str(fault)
+        finally:
+            await self._leave(end if self.fault is None else None, state_key)
         metrics = {"seconds": time.monotonic() - self.started}
         if self.repeated:
             metrics["repeated_steps"] = float(self.repeated)
         return Episode(task, seed, episode.trajectories(), outcome, end, error, metrics)
+
+    async def _leave(self, end: EndReason | None, state_key: str) -> None:
+        """Tell the policies that attended that the episode is over."""
+        for history in self.episode.histories.values():
+            policy = policy_for(self.policy, history.agent)
+            if isinstance(policy, Attending):
+                for reply in await policy.leave(history, end):
+                    history.note(reply, state_key)
 
     async def _begin(self) -> str:
         """Reset the environment, or bring it and the history to where they start; the state's key."""

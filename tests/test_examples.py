@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,17 +15,34 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 SAID = {
     "evaluate_and_compare": "40 of 40 episodes",
+    "evaluate_api_model": "20 of 20 episodes (60 turns) replay byte for byte",
     "first_episode": "It ended with solved and the score 1.0",
+    "mcp_tools": "3 scarves: yes",
     "own_agent_loop": "a loop of one's own: 1.0",
     "own_credit_rule": "credit: late(share=0.2)",
     "own_environment": "test: gold 100%",
 }
+TINY = {
+    "model.scratch.layers": 2, "warm_start.episodes": 48, "rollout.groups": 2, "rollout.group_size": 2, "updates": 1,
+    "evaluate.every": 1, "evaluate.dev": 4, "evaluate.test": 4,
+}  # fmt: skip
+TRAINING = {  # what each says at the end of a run that was made small
+    "distill": "distill",
+    "learn_offline": "without playing",
+    "self_play": "trained against itself",
+    "train_in_two_minutes": "everything in",
+}
+MOST_LINES = 60
 IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (turnwise[\w.]*) import|import (turnwise[\w.]*))", re.MULTILINE)
 EXTENSION_POINTS = {
     "turnwise.envs.acting",
     "turnwise.envs.games.kuhn",
     "turnwise.envs.games.probe",
+    "turnwise.envs.web.actions",
+    "turnwise.envs.web.env",
+    "turnwise.envs.web.sessions",
     "turnwise.envs.worlds.speaking.server",
+    "turnwise.registry",
     "turnwise.tools.calls",
     "turnwise.tools.core",
     "turnwise.tools.mcp_client",
@@ -48,7 +66,12 @@ def run(*arguments: str, folder: Path) -> str:
 
 
 def test_every_example_is_run() -> None:
-    assert sorted([*SAID, "train_in_two_minutes"]) == EXAMPLES
+    assert sorted([*SAID, *TRAINING, "web_application"]) == EXAMPLES
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_short(name: str) -> None:
+    assert len((ROOT / "examples" / f"{name}.py").read_text("utf-8").splitlines()) < MOST_LINES
 
 
 @pytest.mark.slow
@@ -60,18 +83,32 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_training_example_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_training_example_runs(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    program = (
-        "import train_in_two_minutes\n"
-        "short = {'warm_start.episodes': 64, 'rollout.groups': 2, 'updates': 1}\n"
-        "short |= {'evaluate.every': 1, 'evaluate.dev': 4, 'evaluate.test': 4}\n"
-        "print(train_in_two_minutes.main('run', **short).interrupted)"
-    )
-    assert run(
+    program = f"import {name}; {name}.main('run', **{TINY!r})"
+    said = run(
         "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'examples')!r})\n{program}", folder=tmp_path
-    ).endswith("False\n")
-    assert (tmp_path / "run/report.html").exists()
+    )
+    assert TRAINING[name] in said
+    assert [*(tmp_path / "run").rglob("report.html")]
+
+
+@pytest.mark.slow
+def test_the_example_of_a_web_application_runs(browser: None, tmp_path: Path) -> None:
+    assert "gold: 100%" in run(str(ROOT / "examples/web_application.py"), folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    cells = json.loads((ROOT / "examples/credit.ipynb").read_text("utf-8"))["cells"]
+    (tmp_path / "notebook.py").write_text(
+        "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    )
+    said = run("notebook.py", folder=tmp_path)
+    assert "return_to_go" in said
+    assert "as worked by hand" in said
 
 
 def test_the_programs_about_agents_run(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
         "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
     ],
     "agents": [
-        "core", "tokens", "models", "remote", "engines", "multi_agent", "log", "execution", "workers", "policies", "rollout",
-        "rollout_tasks", "replay", "evaluation", "check", "bench",
+        "core", "tokens", "models", "remote", "engines", "multi_agent", "log", "execution", "workers", "gateway",
+        "policies", "rollout", "rollout_tasks", "replay", "evaluation", "hosting", "check", "bench",
     ],
     "trainers": [
         "core", "sink", "kit", "credit", "loss", "reduce", "correction", "reward", "filter", "shape",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from turnwise.agents.core import History, Outcome, Policy, Reply
+from turnwise.agents.core import Attending, History, Outcome, Policy, Reply
 from turnwise.agents.execution.threads import in_thread
 from turnwise.blame import describe
 from turnwise.envs.baselines import Script, moment
@@ -140,7 +140,7 @@ async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
         Fault: it failed, or took more than ``seconds``.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(None if isinstance(policy, Attending) else seconds):
             return await policy.act(history)
     except TimeoutError:
         raise Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s", late=True) from None

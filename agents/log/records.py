@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import turnwise
-from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
+from turnwise.agents.core import Act, Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class
@@ -247,6 +247,11 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         "details": dict(turn.details),
         **({"signals": dict(turn.signals)} if turn.signals else {}),
         **({"weight": turn.weight} if turn.weight != 1 else {}),
+        **(
+            {"acts": [act._asdict() | {"message": act.message.to_json()} for act in turn.acts]}
+            if turn.acts is not None
+            else {}
+        ),
     }
 
 
@@ -285,7 +290,12 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         details=data["details"],
         signals=data.get("signals", {}),
         weight=data.get("weight", 1.0),
+        acts=None if data.get("acts") is None else tuple(_to_act(act) for act in data["acts"]),
     )
+
+
+def _to_act(data: Mapping[str, Any]) -> Act:
+    return Act(Message.from_json(data["message"]), data["number"], data["turns"], data["bad_action"])
 
 
 def _link(chain: str, observation: Json) -> str:

@@ -67,10 +67,13 @@ class ModelPolicy:
         reply = await self.reply(history, prompt, prompt)
         return reply._replace(prompt_ids=new, parent=NO_PARENT if fresh and history.turns else None)
 
-    async def reply(self, history: History, prompt: Sequence[int], kept: Sequence[int]) -> Reply:
+    async def reply(
+        self, history: History, prompt: Sequence[int], kept: Sequence[int], max_tokens: int | None = None
+    ) -> Reply:
         """Sample an action after ``prompt``; what stands before it in the history from now on is ``kept``.
 
         The reply lacks the tokens of its prompt. Where there is no room for an action it says that the episode ends.
+        ``max_tokens`` may be fewer than the policy's own.
         """
         room = self.engine.context_length - len(prompt)
         if room < 1:
@@ -80,7 +83,7 @@ class ModelPolicy:
         try:
             done = await self.engine.generate(
                 prompt,
-                self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room)),
+                self.sampling._replace(max_tokens=min(self.sampling.max_tokens, room, max_tokens or room)),
                 stop_ids=self.renderer.stop_ids,
                 seed=sampling_seed(history),
             )

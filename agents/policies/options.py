@@ -21,6 +21,7 @@ class PolicyOptions(NamedTuple):
         max_sequences: how many an engine decodes at a time.
         seed: of an engine's own chance.
         tools: how tools are shown to a model (``sampling.tools`` of a recipe); "": as it was trained.
+        model: the spec of the policy that a program (``command:``) talks to.
     """
 
     temperature: float = 1.0
@@ -30,6 +31,7 @@ class PolicyOptions(NamedTuple):
     max_sequences: int = 64
     seed: int = 0
     tools: str = ""
+    model: str = ""
 
     def sampling(self, trained: int = Sampling().max_tokens) -> Sampling:
         """How tokens are drawn of a model that was trained with messages of at most ``trained`` tokens."""

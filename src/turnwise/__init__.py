@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from turnwise.agents.core import (
+        Act,
         Completion,
         Engine,
         Episode,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from turnwise.agents.evaluation.evaluate import Evaluation, TooManyFailedError, evaluate, evaluate_async
     from turnwise.agents.evaluation.failures import Cause
     from turnwise.agents.evaluation.statistics import Interval
+    from turnwise.agents.hosting.here import Gateway, OpenSession, gateway, session
     from turnwise.agents.log.episode_log import EpisodeLog
     from turnwise.agents.log.episodes import Episodes, load_episodes
     from turnwise.agents.log.records import EnvVersion, Record
@@ -65,12 +67,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "turnwise.agents.core": (
-        "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
+        "Act", "Completion", "Engine", "Episode", "History", "Outcome", "Policy", "Reply", "Sampling",
         "Trajectory", "Turn", "VersionSpan",
     ),
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
     "turnwise.agents.evaluation.failures": ("Cause",),
     "turnwise.agents.evaluation.statistics": ("Interval",),
+    "turnwise.agents.hosting.here": ("Gateway", "OpenSession", "gateway", "session"),
     "turnwise.agents.log.episode_log": ("EpisodeLog",),
     "turnwise.agents.log.episodes": ("Episodes", "load_episodes"),
     "turnwise.agents.log.records": ("EnvVersion", "Record"),
@@ -104,17 +107,18 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
-    "Engine", "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "Group",
-    "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages", "NotFoundError",
-    "Outcome", "PartState", "Policy", "PolicyLike", "PolicyOptions", "Recipe", "RecipeError", "RecipeLike",
-    "Record", "ReplayReport", "Reply", "RewardKind", "RowMask", "RunError", "Sampling", "ScheduleMoment",
-    "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop", "TokenBatch", "TokenCredit", "TokenLoss",
-    "TokenView", "TooManyFailedError", "Tool", "ToolCall", "ToolError", "ToolSpec", "TrainingResult",
-    "Trajectory", "Transition", "Turn", "TurnBatch", "TurnwiseError", "VersionSpan", "WholeBatch",
-    "WholeLoss", "WorkerPool", "compare", "component", "evaluate", "evaluate_async", "explain", "get_suite",
-    "load_episodes", "load_recipe", "make", "make_policy", "register", "register_suite", "replay",
-    "replay_async", "rollout", "rollout_async", "suite_task", "suite_tasks", "tool", "train", "train_async",
+    "Act", "AgentEnv", "Cause", "CheckpointEvaluation", "Comparison", "Completion", "Difference", "EndReason",
+    "Engine", "EnvError", "EnvVersion", "Episode", "EpisodeLog", "Episodes", "Evaluation", "Gateway",
+    "Group", "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages",
+    "NotFoundError", "OpenSession", "Outcome", "PartState", "Policy", "PolicyLike", "PolicyOptions",
+    "Recipe", "RecipeError", "RecipeLike", "Record", "ReplayReport", "Reply", "RewardKind", "RowMask",
+    "RunError", "Sampling", "ScheduleMoment", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
+    "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool", "ToolCall",
+    "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch",
+    "TurnwiseError", "VersionSpan", "WholeBatch", "WholeLoss", "WorkerPool", "compare", "component",
+    "evaluate", "evaluate_async", "explain", "gateway", "get_suite", "load_episodes", "load_recipe", "make",
+    "make_policy", "register", "register_suite", "replay", "replay_async", "rollout", "rollout_async",
+    "session", "suite_task", "suite_tasks", "tool", "train", "train_async",
 ]  # fmt: skip
 
 if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of a second for it

@@ -39,6 +39,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Environments, tasks and policies": (
         "make", "make_policy", "get_suite", "suite_task", "suite_tasks",
     ),
+    "Agents of any kind": ("gateway", "session", "Gateway", "OpenSession"),
     "Add your own": ("register", "register_suite", "component", "tool"),
     "What is written by authors": ("AgentEnv", "Policy", "Engine"),
     "What comes back": (
@@ -46,7 +47,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "ReplayReport", "Difference",
     ),
     "Episodes": (
-        "Episode", "Trajectory", "Turn", "Outcome", "EndReason", "History", "Reply", "VersionSpan", "Record", "EnvVersion",
+        "Episode", "Trajectory", "Turn", "Act", "Outcome", "EndReason", "History", "Reply", "VersionSpan", "Record", "EnvVersion",
         "EpisodeLog",
     ),
     "Environments": ("Transition", "Step", "Info", "RewardKind", "Snapshot", "Message", "Messages", "Image"),

@@ -40,7 +40,7 @@ EXTRAS: Mapping[str, Extra] = {
     "logs": Extra("episodes as tables", ("pyarrow", "pandas"), ("train",)),
     "plots": Extra("charts", ("matplotlib",), ("report", "compare --plot", "credit-quality --out")),
     "wandb": Extra("the sink wandb", ("wandb",)),
-    "mlflow": Extra("the sink mlflow", ("mlflow",)),
+    "mlflow": Extra("the sink mlflow", ("mlflow", "sqlalchemy", "alembic")),
     "bench": Extra("what `turnwise bench train` compares itself with", ("trl",)),
     "docs": Extra("the documentation site", ("mkdocs", "material", "mkdocstrings")),
 }

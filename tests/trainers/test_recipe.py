@@ -312,3 +312,11 @@ def test_a_reward_pays_only_what_is_known_before_it_and_for_all(changes: dict[st
     with pytest.raises(RecipeError, match=cause):
         load_recipe("shop-quick", changes)
     load_recipe("shop-quick", {"reward": {"name": "from_signal"}, "judge": "gold"})
+
+
+def test_a_model_may_be_given_by_its_name_alone() -> None:
+    given = {"suite": "shop/quick", "model": "some/model", "updates": 30}
+    assert load_recipe(given).model.path == "some/model"
+    changed = load_recipe(given, {"model.lora.rank": 4}).model
+    assert (changed.path, changed.lora and changed.lora.rank) == ("some/model", 4)
+    assert load_recipe(given, {"model": "other/model"}).model.path == "other/model"

@@ -81,3 +81,12 @@ def test_what_joins_is_not_a_minibatch_of_its_own(stored: Stored) -> None:
     source = [{"name": "stored", "path": str(stored.log), "solved": False, "join": True, "loss": ["ift"]}]
     with pytest.raises(RecipeError, match="joins what was played"):
         stored.run("joined", source=source)
+
+
+def test_where_nothing_was_played_groups_are_still_numbers() -> None:
+    import torch
+
+    from turnwise.trainers.learn.collate import collate_turns
+
+    none = collate_turns([])
+    assert (none.group_B.dtype, none.truncated_B.dtype, len(none.group_B)) == (torch.long, torch.bool, 0)

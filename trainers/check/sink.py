@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from turnwise.errors import MissingDependencyError
 from turnwise.registry import Component
-from turnwise.requirements import Requirements, require, says_what_it_is
+from turnwise.requirements import NotTested, Requirements, require, says_what_it_is
 
 FIGURES = {
     "reward": 0.5,
@@ -19,7 +20,10 @@ FIGURES = {
 def takes_figures(entry: Component) -> None:
     """Updates with figures of any type, closing at once, and going on where an earlier process stopped."""
     with tempfile.TemporaryDirectory(prefix="turnwise-sink-") as folder:
-        entry.build({})(Path(folder), 0).close()
+        try:
+            entry.build({})(Path(folder), 0).close()
+        except MissingDependencyError as lack:
+            raise NotTested(str(lack)) from lack
         for begin in (0, 2):
             sink = entry.build({})(Path(folder), begin)
             for update in (begin + 1, begin + 2):

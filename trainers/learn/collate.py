@@ -147,6 +147,9 @@ def collate_rows(trajectories: Sequence[Trajectory], sources: Sequence[str] = ()
         ends: list[tuple[int, int]] = []  # of each turn's action: the row, and the place after it
         for k, turn in enumerate(trajectory.turns):
             reply = turn.reply
+            if turn.acts and not reply.action_ids:  # a program acted before the policy said anything
+                ends.append((0, 0))
+                continue
             prompt = reply.prompt_ids if reply.scored_ids is None else reply.scored_ids
             r = _row_of(reply, k, ends, rows)
             if r == len(owner):
@@ -265,7 +268,14 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
         for k, turn in enumerate(trajectory.turns):
             for name, value in turn.signals.items():
                 signals[name][b, k] = value
-    return TurnBatch(reward_BK, mask_BK, torch.tensor(group_B), torch.tensor(truncated_B), state_BK, signals)
+    return TurnBatch(
+        reward_BK,
+        mask_BK,
+        torch.tensor(group_B, dtype=torch.long),
+        torch.tensor(truncated_B, dtype=torch.bool),
+        state_BK,
+        signals,
+    )
 
 
 def plain_rows(texts: Sequence[Sequence[int]], scored_from: Sequence[int]) -> TokenRows:

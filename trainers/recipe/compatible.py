@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from turnwise.agents.models.small import HEAD_DIMS
 from turnwise.agents.multi_agent import agents_of, check_opponents
+from turnwise.agents.policies.command import program_of
 from turnwise.agents.policies.registry import check_spec
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request
@@ -25,7 +26,7 @@ from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
-from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.recipe.synonyms import PARTS
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
@@ -48,6 +49,9 @@ def missing(recipe: Recipe, where: Where) -> Iterator[RecipeProblem]:
     rollout, warm = recipe.rollout, recipe.warm_start
     if warm is not None:
         yield from found_by(lambda: scripted(warm.demonstrator), where("warm_start.demonstrator"))
+    if recipe.agent is not None:
+        told = plain(recipe.agent)
+        yield from found_by(lambda: program_of(told, "agent").check(), where("agent"))
     yield from _not_json(rollout.env_options, "rollout.env_options", where)
     for suite in suites:
         if rollout.env_options:
@@ -100,6 +104,30 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield from misfits_of_playing_ahead(recipe, sampler)
         yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
     yield from _misfitting_model(recipe)
+    yield from _misfitting_agent(recipe)
+
+
+def _misfitting_agent(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """What needs to act in the middle of an episode, which a program plays as a whole."""
+    if recipe.agent is None:
+        return
+    if recipe.rollout.strategy.name != "chain":
+        yield RecipeProblem(
+            f"rollout.strategy {recipe.rollout.strategy.name!r} begins episodes in the middle of others, and a program "
+            "(`agent`) plays whole ones.",
+            "Set rollout.strategy: chain, or leave `agent` out.",
+        )
+    if recipe.guide:
+        yield RecipeProblem(
+            f"guide {recipe.guide[0].name!r} plays turns of an episode, and a program (`agent`) plays whole ones.",
+            "Leave `guide` or `agent` out.",
+        )
+    for name in recipe.suites:
+        if len({*agents_of(get_suite(name))} - {*recipe.rollout.opponents}) > 1:
+            yield RecipeProblem(
+                f"The program of `agent` plays one agent, and in {name} several are trained.",
+                "Name who plays the others (rollout.opponents), or leave `agent` out.",
+            )
 
 
 def _missing_opponents(

@@ -170,7 +170,7 @@ def _changed(old: Any, keys: list[str], value: Any, path: list[str]) -> Any:
     if old is None:
         old = _default(path) if path else {}
     if isinstance(old, str):
-        old = {"name": old}
+        old = {"path" if path == ["model"] else "name": old}
     if isinstance(old, list):
         return _changed_in_list(old, keys, value, path)
     if not isinstance(old, dict):

@@ -76,7 +76,8 @@ class Lora(Section):
 
 
 class Model(Section):
-    """Which model is trained. Exactly one of `path` and `scratch` is given."""
+    """Which model is trained. Exactly one of `path` and `scratch` is given; a text alone is the path, as in
+    `model: Qwen/Qwen2.5-0.5B-Instruct`."""
 
     path: str | None = None
     """The Hugging Face id of the model, or a folder that holds it."""
@@ -88,6 +89,11 @@ class Model(Section):
     """Whether to keep only the input of each layer and to compute the layer again in the backward pass. A
     step takes about a third longer and needs activation memory for one layer at a time; meant for models of
     billions of weights."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _by_its_path(cls, given: object) -> object:
+        return {"path": given} if isinstance(given, str) else given
 
 
 class EngineOptions(Section):
@@ -194,6 +200,28 @@ class Rollout(Section):
     Updates in which every episode was solved do not count."""
 
 
+class Agent(Section):
+    """A program plays each training and evaluation episode and reaches the model through a gateway (docs/gateway.md); the
+    model's replies to it are the turns that are trained."""
+
+    command: Annotated[list[str], Field(min_length=1)]
+    """The program and its arguments; `{prompt}` in them stands for the task."""
+    workdir: str = "."
+    """The folder in which the program runs."""
+    env: dict[str, str] = {}
+    """Environment variables for the program, beside those through which it finds the model and the tools."""
+    timeout: Rate = 600.0
+    """The deadline of an episode, in seconds; then the program is ended, and the episode was cut by a limit."""
+    calls: Count = 200
+    """The most replies that the program may ask for in one episode."""
+    answer: Literal["none", "stdout"] = "none"
+    """What the program leaves behind for the environment: `stdout` says its standard output as a last message."""
+    prompt: Literal["text", "messages"] = "text"
+    """How the program is told its task on its standard input: as text, or as a JSON list of chat messages."""
+    plain_words: bool = False
+    """Whether the program is offered the tools `say` (plain words) and `task` where the environment has other tools."""
+
+
 class Optimizer(Section):
     """The optimizer is AdamW with a linear warm-up and a constant learning rate after it."""
 
@@ -284,6 +312,8 @@ class Recipe(Section):
     """Supervised learning before reinforcement learning; none leaves it out."""
     rollout: Rollout = Rollout()
     """How the episodes of one update are played."""
+    agent: Agent | None = None
+    """The program that plays the episodes; with none the model plays them itself."""
     algorithm: str | None = None
     """The training algorithm by its name in the field, such as `dapo` (`turnwise list algorithms`). It stands for
     several of the keys of this page; those that the recipe gives beside it win."""

@@ -110,7 +110,7 @@ class Judging:
     ) -> Evaluation:
         found = await evaluate_async(
             suite,
-            session.policy if mode == "sampled" else session.greedy,
+            session.player(session.policy if mode == "sampled" else session.greedy),
             split=split,
             episodes=tasks,
             seed=self.recipe.seed,

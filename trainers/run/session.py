@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from turnwise.agents.core import Sampling
+from turnwise.agents.core import Policy, Sampling
 from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
+from turnwise.agents.policies.command import ProgramPolicy, program_of
 from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool
@@ -25,7 +26,7 @@ from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.sync import TrainableEngine
 from turnwise.trainers.learn.warm_start import demonstrations, texts
 from turnwise.trainers.recipe.compatible import make_sampler
-from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart
+from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart, plain
 from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
@@ -79,6 +80,11 @@ class TrainingSession:
         drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
         self.greedy = ModelPolicy(self.engine, self.renderer, drawn._replace(temperature=0.0))
+
+    def player(self, policy: ModelPolicy) -> Policy:
+        """Who plays episodes: the policy itself, or the recipe's program, which talks to it."""
+        agent = self.recipe.agent
+        return policy if agent is None else ProgramPolicy(policy, program_of(plain(agent), "agent"))
 
     def take(self, recipe: Recipe) -> None:
         """Go on with the numbers that a recipe has for the next update."""

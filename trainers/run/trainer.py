@@ -169,7 +169,7 @@ class Trainer:
             return await collect(
                 self.lessons.now.rollout,
                 self.session.sampler,
-                self.session.policy,
+                self.session.player(self.session.policy),
                 self.lessons.parts,
                 recipe.seed,
                 update,

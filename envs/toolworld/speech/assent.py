@@ -86,6 +86,22 @@ _ASIDE = re.compile(
 )
 
 
+_WORD = re.compile(r"[\w-]+")
+_WORDS_OF_SIGNS = (
+    "nod thumbs thumb thumbs-up say-so say word blessing green go-ahead yes yeah yep okay permission approval consent confirmation "
+    "sign-off signoff agreement all-clear clearance authorization authorisation shout signal verdict decision answer affirmative"
+)
+_WORDS_OF_CONDITIONS = "if provided providing assuming as so supposing in should unless"
+_WORDS_OF_ANSWERS = "shout holler whistle ping nod yell sing speak text buzz say tell be your up you give let reply answer indicate signal"
+_SIGNS = tuple(
+    (frozenset(words.split()), sign)
+    for words, sign in (
+        (_WORDS_OF_SIGNS, _WAITS_FOR), (_WORDS_OF_CONDITIONS, _CONDITION), (_WORDS_OF_ANSWERS, _LIGHTLY), (_WORDS_OF_ANSWERS, _ANSWER_ME),
+    )
+)  # fmt: skip
+"""What a statement that asks for a yes has, with the words one of which stands in it."""
+
+
 def solicits(text: str, *, asked: bool) -> bool:
     """Whether a normal clause asks for a yes; ``asked``: it ends in a question mark.
 
@@ -94,13 +110,16 @@ def solicits(text: str, *, asked: bool) -> bool:
     >>> [solicits(text, asked=False) for text in ("with your nod i will see to it", "i got your okay, thank you")]
     [True, False]
     """
-    if _ASIDE.search(text):
-        return False
     if asked and _question(text):
-        return not leaves_open(text)
-    if _TOLD_PAST.search(text):
-        return False
-    return any(sign.search(text) for sign in (_WAITS_FOR, _CONDITION, _LIGHTLY, _ANSWER_ME))
+        return _ASIDE.search(text) is None and not leaves_open(text)
+    words = _WORD.findall(text)  # a look at the words is cheaper than a search
+    return (
+        any(
+            not begin.isdisjoint(words) and sign.search(text) is not None and _TOLD_PAST.search(text) is None
+            for begin, sign in _SIGNS
+        )
+        and _ASIDE.search(text) is None
+    )
 
 
 def leaves_open(text: str) -> bool:

@@ -191,7 +191,9 @@ class Heard(NamedTuple):
     going_on: bool = False  # is not finished with it: asks to wait, did not succeed, will do the rest
     offers: bool = False  # says what the speaker can or would do
     foreign: bool = False  # that is something which nobody asked for
-    verbs: frozenset[str] = frozenset()  # stems of what the speaker would do in particular
+    verbs: frozenset[str] = (
+        frozenset()
+    )  # stems of what the speaker would do in particular, where a yes is asked for
     hold: bool = False
     courtesy: bool = False
 
@@ -245,17 +247,25 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         context = f"{context} {clause.stems}"
     proposal = _proposal(lexicon, found, text)
     asked = Mood.CONFIRM in moods or any(clause.mood is Mood.OFFER and clause.asked for clause in found)
-    said = any(
-        clause.mood is Mood.OFFER and _PLAN.search(clause.text) and not _UNTIL.search(clause.text)
-        for clause in found
-    )
+    consent = asked or (not done and bool(proposal.actions - proposal.bare) and _plans(found))
+    weighed = found if consent or looks else ()
     return Heard(
         asks=tuple(asks), deeds=tuple(deeds), looks=tuple(looks), forbids=Mood.FORBID in moods, proposal=proposal,
-        consent=asked or (said and not done and bool(proposal.actions - proposal.bare)), asked=asked, claims=claims, absurd=_ABSURD.search(text.lower()) is not None,
+        consent=consent, asked=asked, claims=claims, absurd=_ABSURD.search(text.lower()) is not None,
         refusal=refusal, done=done, closing=Mood.CLOSING in moods,
-        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(lexicon, clause) for clause in found),
-        verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in found)), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
+        question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(lexicon, clause) for clause in weighed),
+        verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in weighed)), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
     )  # fmt: skip
+
+
+def _plans(found: tuple[SentencePart, ...]) -> bool:
+    """Whether the speaker says what he is going to do, whatever anybody answers."""
+    return any(
+        clause.mood is Mood.OFFER
+        and _PLAN.search(clause.text) is not None
+        and _UNTIL.search(clause.text) is None
+        for clause in found
+    )
 
 
 def _offering(lexicon: Lexicon, clause: SentencePart) -> SentencePart:

@@ -23,6 +23,8 @@ def compare(
 ) -> VerbResult:
     """Compare runs, checkpoints or evaluations: differences with their intervals and tests.
 
+    For example: `turnwise compare runs/a runs/b --out compared.html`.
+
     Args:
         sources: Two or more, the base first: a run's folder, RUN@best, RUN@40, a checkpoint's folder, an evaluation's
             folder or its evaluation.json. A pattern in quotes ('runs/grpo-*') is one group, compared over its seeds.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def check(what: str, /, *, tasks: int = 0) -> VerbResult:
     """Test an environment against each requirement of the contract (E1-E9), or a component against what its kind requires.
 
+    For example: `turnwise check my_env.py --tasks 20`.
+
     Args:
         what: An environment's id (turnwise/Shop-v0), a suite (harbor:FOLDER), a component (credit/grpo, engine/torch, ...), or where either is
             written, installed or not: path/to/file.py, path/to/file.py:Name or module:Name.
@@ -95,6 +97,8 @@ def _check_env(name: str, tasks: int) -> VerbResult:
 
 def new_part(kind: str, name: str, /, *, out: Path = Path()) -> VerbResult:
     """Start a package of your own with a component that passes `turnwise check`.
+
+    For example: `turnwise new-part credit my-rule`.
 
     Args:
         kind: What it is: credit, loss, engine, policy, ... (`turnwise list`).

@@ -47,6 +47,8 @@ def credit_quality(
 ) -> VerbResult:
     """Score every credit rule on the same episodes against the turns' true advantages.
 
+    For example: `turnwise credit-quality --out runs/credit`.
+
     Args:
         suite: Played beside the small exact processes; shop/easy if none is given.
         policy: One for each stage of training; scripts of rising skill if none is given.

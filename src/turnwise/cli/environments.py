@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 def list_(kind: str = "", /) -> VerbResult:
     """List what there is of a kind, each with the package that it comes with; without a kind, the kinds.
 
+    For example: `turnwise list suites`.
+
     Args:
         kind: envs, suites, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
     """
@@ -134,6 +136,8 @@ def show_card(console: SafeConsole, report: CheckReport) -> None:
 def survey(*names: str, gold: int = 1000, baselines: int = 1000, tasks: int = 10_000) -> VerbResult:
     """Play the gold policy and trivial baselines on many tasks of suites, and check the splits.
 
+    For example: `turnwise survey shop/easy --gold 200 --baselines 200`.
+
     Args:
         names: Suites (lab/easy), environments (turnwise/Lab-v0) or families (lab).
         gold: How many tasks of each suite the scripted solution plays.
@@ -173,6 +177,8 @@ def fairness(*names: str, tasks: int = 60, reworded: Path | None = None) -> Verb
 
     Silence, one word, an agent of key words, a scan without a model, scripts from weak to strong, and gold, on the test
     split. The exit code is 1 where a suite falls short.
+
+    For example: `turnwise fairness shop/hard --tasks 60`.
 
     Args:
         names: Suites (shop/hard), environments (turnwise/Shop-v0) or families (shop).
@@ -216,6 +222,8 @@ def play(
     browse: Annotated[bool, Parameter(negative=())] = False,
 ) -> VerbResult:
     """Play one episode, yourself or by a policy, and see every turn.
+
+    For example: `turnwise play shop/easy --policy scripted:gold`.
 
     Args:
         name: An environment (turnwise/Shop-v0), a suite (shop/easy) or where an environment is written
@@ -314,6 +322,8 @@ def _show_episode(console: SafeConsole, episode: Episode, *, turns: bool) -> Non
 
 def new_env(name: str, /, *, out: Path = Path()) -> VerbResult:
     """Start a package of your own with an environment that passes `turnwise check`.
+
+    For example: `turnwise new-env word-chain`.
 
     Args:
         name: What it is about, such as word-chain.

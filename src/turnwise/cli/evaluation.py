@@ -33,6 +33,7 @@ def eval_(
     max_tokens: int = 0,
     concurrency: int = 64,
     tools: str = "",
+    model: str = "",
     env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     env_workers: int = 0,
     generate_s: float = 300.0,
@@ -45,6 +46,8 @@ def eval_(
 ) -> VerbResult:
     """Evaluate a policy on a suite: success with its interval, pass@k, pass^k, score, turns.
 
+    For example: `turnwise eval shop/easy --policy openai:MODEL@http://localhost:8000/v1 --episodes 200 --out runs/eval`.
+
     Args:
         suite: Its name; `turnwise list suites` shows all.
         policy: Who plays; `turnwise list policy` shows the forms.
@@ -56,6 +59,7 @@ def eval_(
         max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
         concurrency: Episodes in flight.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
+        model: The policy that a program of `command:` talks to, such as vllm:PATH.
         env_option: What environments are made with, as KEY=VALUE.
         env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
         generate_s: Deadline of one answer of the policy, in seconds.
@@ -78,7 +82,7 @@ def eval_(
     if resume and out is None:
         raise TurnwiseError("--resume goes on with an evaluation in a folder.", "Say which one with --out.")
     env_options = _json(overrides(env_option or [], "--env-option"))
-    played_by = {"temperature": temperature, "max_tokens": max_tokens, "tools": tools}
+    played_by = {"temperature": temperature, "max_tokens": max_tokens, "tools": tools, "model": model}
     asked = _asked(suite, policy, split, k, seed, episode_s, env_options) | played_by
     options = {
         "split": split,
@@ -227,6 +231,8 @@ def _show_evaluation(
 def replay(log: Path, /) -> VerbResult:
     """Play logged episodes again and prove that every byte is the same.
 
+    For example: `turnwise replay runs/eval`.
+
     Args:
         log: An episode log (episodes.jsonl.zst), or the folder that holds one.
     """
@@ -240,6 +246,8 @@ def replay(log: Path, /) -> VerbResult:
 
 def repair(path: Path, /, *, dry_run: Annotated[bool, Parameter(negative=())] = False) -> VerbResult:
     """Cut out what is damaged in a log, keep it beside the file as NAME.damaged, and say what it was.
+
+    For example: `turnwise repair runs/eval --dry-run`.
 
     Args:
         path: An episode log or another file of JSON lines, or the folder of an evaluation or a run.

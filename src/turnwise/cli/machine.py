@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def bench(what: str, name: str = "", /) -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
+    For example: `turnwise bench env turnwise/Shop-v0`.
+
     Args:
         what: env (with the environment's id), rollout, env-workers, sandbox (with a backend, or all), train, async or
             credit.
@@ -70,7 +72,10 @@ def bench(what: str, name: str = "", /) -> VerbResult:
 
 
 def doctor() -> VerbResult:
-    """Say what this machine has and lacks, and how to get it."""
+    """Say what this machine has and lacks, and how to get it.
+
+    For example: `turnwise doctor`.
+    """
     from turnwise.doctor import Finding, examine
 
     findings = examine()

@@ -35,6 +35,8 @@ def swe(
 ) -> VerbResult:
     """Make bug-fixing tasks (turnwise/SWE-v0) of packages: `swe add WHAT` lists a package, `swe build [NAME ...]` makes tasks.
 
+    For example: `turnwise swe build --tasks 20`.
+
     Args:
         action: add or build.
         what: add: a YAML file, a folder of a repository, or a name of the package index (NAME or NAME==VERSION). build:

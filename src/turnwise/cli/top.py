@@ -26,6 +26,8 @@ BAR = 24
 def top(run: Path, /, *, once: Annotated[bool, Parameter(negative=())] = False) -> VerbResult:
     """Show what a run does now: who plays, what the learner does, lag, tokens per second, failures by cause.
 
+    For example: `turnwise top runs/shop`.
+
     Args:
         run: The run's folder.
         once: Print one picture and leave.
@@ -55,6 +57,8 @@ def top(run: Path, /, *, once: Annotated[bool, Parameter(negative=())] = False) 
 
 def relearn(run: Path, /, *, out: Path | None = None) -> VerbResult:
     """Learn a finished run again from its episode log, and compare every checkpoint with it bit for bit.
+
+    For example: `turnwise relearn runs/shop`.
 
     Args:
         run: The run's folder, which is only read.

@@ -26,6 +26,8 @@ def train(
 ) -> VerbResult:
     """Train an agent by a recipe.
 
+    For example: `turnwise train shop-quick --out runs/shop --set updates=20`.
+
     Args:
         recipe: A recipe's name (`turnwise list recipes`) or a YAML file.
         out: The run's folder; runs/NAME without it.
@@ -93,6 +95,8 @@ def explain(
 ) -> VerbResult:
     """Print what a recipe optimises, in words and as a formula.
 
+    For example: `turnwise explain shop-quick --set credit=grpo`.
+
     Args:
         recipe: A recipe's name or a YAML file.
         preflight: Also play a few scripted episodes, as `turnwise train` does before anything else.
@@ -125,6 +129,8 @@ def explain(
 
 def report(run: Path, /) -> VerbResult:
     """Write a run's report.html: one file that holds everything.
+
+    For example: `turnwise report runs/shop`.
 
     Args:
         run: The run's folder.

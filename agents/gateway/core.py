@@ -1,0 +1,264 @@
+"""What the gateway is made of: what a client asks, what it is answered, and the APIs that both are written in.
+
+An :class:`Api` reads a request's body into an :class:`ChatRequest` and writes an :class:`Answered` as that API does, whole or as
+a stream of events. Nothing else knows how OpenAI's or Anthropic's objects look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from turnwise.envs.messages import Message
+from turnwise.tasks.core import Json
+from turnwise.tools.core import Tool, ToolSpec
+
+PIECE = 48
+"""Characters of one event of a stream."""
+
+
+class RefusedError(Exception):
+    """A request that gets an error instead of an answer.
+
+    Attributes:
+        status: of HTTP.
+        code: a word for programs, such as ``unsupported_parameter``.
+        retry_s: after which it may be sent again; None: it would be refused again.
+        param: the key of the request that is meant.
+    """
+
+    def __init__(
+        self, status: int, code: str, message: str, *, retry_s: float | None = None, param: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.retry_s, self.param = retry_s, param
+
+
+class ChatRequest(NamedTuple):
+    """A request for one reply.
+
+    Attributes:
+        messages: the conversation, from the system message on.
+        tools: what the model may call.
+        max_tokens: of the reply; None: as many as the policy samples.
+        stream: the answer is sent as events.
+        usage: a stream ends with the counts of tokens.
+        model: the name by which the client calls the model, which is its own affair.
+        follows: the response that this one continues (``previous_response_id``).
+        keys: of the request that answers repeat, such as ``instructions``.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    max_tokens: int | None = None
+    stream: bool = False
+    usage: bool = False
+    model: str = ""
+    follows: str = ""
+    keys: Mapping[str, Json] = {}
+
+
+class Answered(NamedTuple):
+    """What the policy replied.
+
+    Attributes:
+        message: the reply; the ids of its calls are the session's own.
+        prompt_tokens: that the engine was given.
+        tokens: that it sampled.
+        cut: the reply ends because it may have no more tokens.
+        id: letters and digits, a function of session and request alone.
+        created: seconds since 1970.
+    """
+
+    message: Message
+    prompt_tokens: int
+    tokens: int
+    cut: bool
+    id: str
+    created: int
+
+
+class StreamEvent(NamedTuple):
+    """One event of a stream; ``name`` is "" where the API gives its events none."""
+
+    data: Json
+    name: str = ""
+
+    def encode(self) -> bytes:
+        """As it is sent."""
+        text = self.data if isinstance(self.data, str) else json.dumps(self.data, ensure_ascii=False)
+        return (f"event: {self.name}\n" if self.name else "").encode() + f"data: {text}\n\n".encode()
+
+
+class Api(NamedTuple):
+    """One of the APIs.
+
+    Attributes:
+        path: behind the address that clients are given.
+        parse: the request's body, a JSON object; raises :class:`RefusedError`.
+        answer: the body of the answer.
+        events: the same as a stream.
+        error: the body of a refusal.
+        error_event: a refusal inside a stream that has begun.
+        waiting: what keeps a connection open until there is an answer.
+    """
+
+    path: str
+    parse: Callable[[Mapping[str, Any], FixedSampling], ChatRequest]
+    answer: Callable[[ChatRequest, Answered], Json]
+    events: Callable[[ChatRequest, Answered], Iterator[StreamEvent]]
+    error: Callable[[RefusedError], Json]
+    error_event: Callable[[RefusedError], StreamEvent]
+    waiting: bytes = b": waiting\n\n"
+
+
+class FixedSampling(NamedTuple):
+    """How the policy samples; None: whoever asks decides nothing and is told nothing, because no tokens are sampled here."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+
+
+# --- reading requests ---------------------------------------------------------------------------------
+
+
+def bad(message: str, param: str = "") -> RefusedError:
+    """A request that means nothing."""
+    return RefusedError(400, "invalid_value", message, param=param)
+
+
+def unsupported(param: str, value: Json, why: str) -> RefusedError:
+    """A request for what cannot be done here."""
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    return RefusedError(400, "unsupported_parameter", f"{param}={shown:.80} is refused: {why}", param=param)
+
+
+def check_keys(body: Mapping[str, Any], known: Mapping[str, Sequence[Any] | None]) -> None:
+    """Refuse keys that nobody knows, and values that would be left unheard.
+
+    Args:
+        body: the request.
+        known: each key with the values that ask for what is done anyway; None: the key is read elsewhere, or changes
+            nothing about the reply.
+    """
+    for key, value in body.items():
+        if key not in known:
+            raise unsupported(key, value, "this gateway does not know it. Leave it out.")
+        accepted = known[key]
+        if accepted is not None and value is not None and value not in accepted:
+            choices = " or ".join(json.dumps(one) for one in accepted)
+            how = f"leave it out, or give {choices}" if accepted else "leave it out"
+            raise unsupported(key, value, f"replies are sampled as in training, without it; {how}.")
+
+
+def check_sampling(body: Mapping[str, Any], sampled: FixedSampling) -> None:
+    """Refuse a temperature or top_p that is not the policy's: what is sampled otherwise cannot be trained on."""
+    for key, own in (("temperature", sampled.temperature), ("top_p", sampled.top_p)):
+        given = body.get(key)
+        if given is None or own is None:
+            continue
+        if not isinstance(given, (int, float)) or abs(given - own) > 1e-6:
+            raise unsupported(
+                key,
+                given,
+                f"the policy is sampled with {key} {own:g}, as it is trained. Leave it out, or give {own:g}.",
+            )
+
+
+def read_limit(body: Mapping[str, Any], *keys: str) -> int | None:
+    """The most tokens that a reply may have, under whichever of these names it is given."""
+    for key in keys:
+        value = body.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise bad(f"{key} must be a whole number from 1 on, and is {value!r:.40}.", key)
+        return value
+    return None
+
+
+def read_flag(body: Mapping[str, Any], key: str) -> bool:
+    """A value that is true or false, or not given."""
+    value = body.get(key)
+    if value not in (None, True, False):
+        raise bad(f"{key} must be true or false, and is {value!r:.40}.", key)
+    return bool(value)
+
+
+def read_list(value: Any, param: str) -> list[Any]:
+    """A list, as it must be."""
+    if not isinstance(value, list):
+        raise bad(f"{param} must be a list, and is {value!r:.60}.", param)
+    return value
+
+
+def read_object(value: Any, param: str) -> dict[str, Any]:
+    """An object, as it must be."""
+    if not isinstance(value, dict):
+        raise bad(f"{param} must be an object, and is {value!r:.60}.", param)
+    return value
+
+
+def read_text(value: Any, param: str) -> str:
+    """A text, as it must be."""
+    if not isinstance(value, str):
+        raise bad(f"{param} must be a text, and is {value!r:.60}.", param)
+    return value
+
+
+def read_parts(value: Any, param: str, kinds: Sequence[str], images: Sequence[str] = ()) -> str:
+    """The text of a message's content: a text, or a list of parts of these kinds, joined by line ends.
+
+    Raises:
+        RefusedError: there is another part among them, such as an image.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    texts: list[str] = []
+    for n, part in enumerate(read_list(value, param)):
+        one = read_object(part, f"{param}[{n}]")
+        kind = one.get("type")
+        if kind in images:
+            raise unsupported(f"{param}[{n}].type", kind, "this policy reads text and cannot see images.")
+        if kind not in kinds:
+            raise unsupported(f"{param}[{n}].type", kind, f"only {' and '.join(kinds)} can be read here.")
+        texts.append(read_text(one.get("text", one.get("refusal")), f"{param}[{n}].text"))
+    return "\n".join(texts)
+
+
+def read_arguments(value: Any, param: str) -> dict[str, Json]:
+    """The arguments of a call that the client tells back: JSON text of an object; what is none is kept as one text."""
+    text = read_text(value, param)
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {"arguments": text}
+
+
+def offered_tool(name: Any, description: Any, parameters: Any, param: str) -> Tool:
+    """A tool of the client's: the model may call it, and the client carries the call out."""
+    schema = read_object(
+        parameters if parameters is not None else {"type": "object", "properties": {}}, param
+    )
+    said = read_text(description or "", f"{param}.description")
+    return Tool(ToolSpec(read_text(name, f"{param}.name"), said, schema), _elsewhere, dict)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """A text in the pieces in which it is streamed; an empty one has none."""
+    for start in range(0, len(text), PIECE):
+        yield text[start : start + PIECE]
+
+
+def arguments_text(arguments: Mapping[str, Json]) -> str:
+    """Arguments as the APIs write them."""
+    return json.dumps(dict(arguments), ensure_ascii=False)
+
+
+def _elsewhere(**arguments: Json) -> None:
+    raise RuntimeError("The client carries out its own tools.")

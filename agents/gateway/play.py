@@ -1,0 +1,181 @@
+"""An episode that a program plays: its talk with the policy and its actions in the environment, as turns in order.
+
+The program drives, and so does the loop that plays episodes (:mod:`turnwise.agents.rollout`). A :class:`ProgramPlay` joins them:
+whatever the program does is an event, the loop takes one event after the other, and the environment's answer to an action
+goes back to the program that waits for it.
+
+A reply of the policy is a turn. An action belongs to the newest reply that called for it, by the name and the arguments of
+the call, and to the newest reply of all where none did; its rewards are that turn's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.gate import Gate
+from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
+from turnwise.agents.gateway.world import ActResult, offered
+from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message, Messages
+from turnwise.tools.core import ToolCall, ToolError, ToolSpec
+
+
+class _Action(NamedTuple):
+    message: Message
+    answer: asyncio.Future[ActResult]
+    reply: int | None = None  # of the session, for which it was expressly played
+
+
+class _Ended(NamedTuple):
+    end: EndReason
+    fault: Fault | None = None
+
+
+class _Pending(NamedTuple):
+    """An action that is being played, and how much of the observation was there before it."""
+
+    action: _Action
+    seen: int
+    turn: int
+
+
+class ProgramPlay:
+    """An episode in the making, and the session of the program that plays it.
+
+    Args:
+        policy: replies to the program.
+        history: of the episode, before its first turn.
+        limits: of the session.
+        gate: what holds the session's requests back.
+        plain_words: whether the program is offered plain words beside the environment's tools.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        history: History,
+        limits: SessionLimits | None = None,
+        gate: Gate | None = None,
+        *,
+        plain_words: bool = False,
+    ) -> None:
+        self.session = AgentSession(
+            policy,
+            history.task,
+            history.env,
+            seed=history.seed,
+            limits=limits,
+            gate=gate,
+            heard=self._hear,
+        )
+        self.history, self._plain_words = history, plain_words
+        self.messages = [*history.observation]
+        self.instructions = "\n\n".join(message.content for message in history.observation)
+        self.by_call = self.by_time = 0
+        self._events: asyncio.Queue[Reply | _Action | _Ended] = asyncio.Queue()
+        self._pending: _Pending | None = None
+        self._places: list[int] = []  # of each reply of the session, its turn
+        self._calls: list[tuple[int, ToolCall]] = []  # that nobody carried out yet, with their turns
+        self._over = ""
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """What the program can do in the environment."""
+        return offered(self.history.tools, self._plain_words)
+
+    async def act(self, action: Message, reply: int | None = None) -> ActResult:
+        """ProgramPlay an action of the program's; with ``reply`` for that one of the session's.
+
+        Raises:
+            ToolError: the episode is over.
+        """
+        if self._over:
+            raise ToolError(self._over)
+        self.session.touch()
+        event = _Action(action, asyncio.get_running_loop().create_future(), reply)
+        self._events.put_nowait(event)
+        return await event.answer
+
+    def stop(self, end: EndReason, fault: Fault | None = None) -> None:
+        """The program is gone; what it did before counts."""
+        self._events.put_nowait(_Ended(end, fault))
+
+    async def next(self) -> Reply:
+        """What happens next in the episode, as the loop takes it.
+
+        Raises:
+            Fault: what the program stood on failed.
+        """
+        self._settle(None)
+        event = await self._events.get()
+        match event:
+            case Reply():
+                return self._placed(event)
+            case _Action():
+                turn = self._turn_of(event.message) if event.reply is None else self._places[event.reply]
+                self._pending = _Pending(event, len(self.history.observation), turn)
+                return Reply(event.message, of=turn)
+            case _Ended():
+                if event.fault is not None:
+                    raise event.fault
+                return Reply(Message("assistant", ""), end=event.end)
+
+    def over(self, end: EndReason | None) -> list[Reply]:
+        """The episode is over: whoever waits is told; the replies that are not yet among its turns."""
+        why = f"The episode is over: {end}." if end else "The episode is over: it failed."
+        self._over = self._over or why
+        self.session.close(why)
+        self._settle(end)
+        left: list[Reply] = []
+        while not self._events.empty():
+            event = self._events.get_nowait()
+            if isinstance(event, _Action) and not event.answer.done():
+                event.answer.set_exception(ToolError(why))
+            elif isinstance(event, Reply):
+                left.append(event)
+        base = len(self.history.turns)
+        return [self._placed(reply, base + n) for n, reply in enumerate(left)]
+
+    def _hear(self, reply: Reply) -> None:
+        self._events.put_nowait(reply)
+
+    def _placed(self, reply: Reply, turn: int | None = None) -> Reply:
+        """A reply of the session as a turn: parents are turns."""
+        turn = len(self.history.turns) if turn is None else turn
+        parent = len(self._places) - 1 if reply.parent is None else reply.parent
+        found = self._places[parent] if parent >= 0 else NO_PARENT
+        self._places.append(turn)
+        self._calls += [(turn, call) for call in reply.message.tool_calls]
+        return reply._replace(parent=None if turn == 0 or found == turn - 1 else found, silent=True)
+
+    def _turn_of(self, action: Message) -> int:
+        """The turn that an action belongs to."""
+        call = action.tool_calls[0] if action.tool_calls else None
+        for n in reversed(range(len(self._calls))):
+            turn, asked = self._calls[n]
+            if call is not None and (asked.name, asked.arguments) == (call.name, call.arguments):
+                del self._calls[n]
+                self.by_call += 1
+                return turn
+        self.by_time += 1
+        newest = self._places[-1] if self._places else len(self.history.turns) - 1
+        return newest if newest >= 0 else NO_PARENT
+
+    def _settle(self, end: EndReason | None) -> None:
+        """Tell the program what its action came to."""
+        if self._pending is None:
+            return
+        (action, seen, turn), self._pending = self._pending, None
+        turns = self.history.turns
+        played = turns[turn if turn >= 0 else -1].acts if turns else None
+        if action.answer.done():
+            return
+        if not played:
+            action.answer.set_exception(ToolError(self._over or "The action failed."))
+            return
+        new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
+        text = "\n".join(message.content for message in new)
+        action.answer.set_result(ActResult(text, played[-1].bad_action, end))

@@ -1,0 +1,225 @@
+"""OpenAI's responses (``POST /v1/responses``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnwise.agents.gateway.chat import error
+from turnwise.agents.gateway.core import (
+    Answered,
+    Api,
+    ChatRequest,
+    FixedSampling,
+    RefusedError,
+    StreamEvent,
+    arguments_text,
+    bad,
+    check_keys,
+    check_sampling,
+    offered_tool,
+    pieces,
+    read_arguments,
+    read_flag,
+    read_limit,
+    read_list,
+    read_object,
+    read_parts,
+    read_text,
+    unsupported,
+)
+from turnwise.envs.messages import Message
+from turnwise.tasks.core import Json
+from turnwise.tools.core import Tool, ToolCall
+
+_KEYS: dict[str, tuple[Any, ...] | None] = {
+    **dict.fromkeys(("input", "instructions", "model", "max_output_tokens", "temperature", "top_p", "tools")),
+    **dict.fromkeys(("stream", "previous_response_id", "user", "metadata", "store", "service_tier")),
+    **dict.fromkeys(("prompt_cache_key", "prompt_cache_retention", "safety_identifier", "stream_options")),
+    "include": ([], ["reasoning.encrypted_content"]),
+    "truncation": ("disabled",),
+    "background": (False,),
+    "tool_choice": ("auto",),
+    "parallel_tool_calls": (True,),
+    "text": ({"format": {"type": "text"}}, {}),
+    "reasoning": ({},),
+    "top_logprobs": (0,),
+    "max_tool_calls": (),
+    "conversation": (),
+    "prompt": (),
+}
+_TEXTS, _IMAGES = ("input_text", "output_text", "refusal"), ("input_image", "input_file", "input_audio")
+_ROLES = ("system", "developer", "user", "assistant")
+_REPEATED = ("instructions", "metadata", "tools", "user", "previous_response_id")
+
+
+def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
+    """Read a request; what a previous response said stands before ``input`` later (:attr:`ChatRequest.follows`).
+
+    Raises:
+        RefusedError: it is none, or asks for what cannot be done.
+    """
+    tools = () if body.get("tools") is None else _tools(body["tools"])
+    check_keys(body, _KEYS if tools else {**_KEYS, "tool_choice": ("auto", "none")})
+    check_sampling(body, sampled)
+    instructions = read_text(body.get("instructions") or "", "instructions")
+    said = [Message("system", instructions)] if instructions else []
+    given = body.get("input")
+    if isinstance(given, str):
+        said.append(Message("user", given))
+    else:
+        said.extend(_read(read_list(given, "input")))
+    if not said:
+        raise bad("input must not be empty.", "input")
+    return ChatRequest(
+        tuple(said),
+        tools,
+        read_limit(body, "max_output_tokens"),
+        read_flag(body, "stream"),
+        model=read_text(body.get("model") or "", "model"),
+        follows=read_text(body.get("previous_response_id") or "", "previous_response_id"),
+        keys={key: body[key] for key in _REPEATED if body.get(key) is not None},
+    )
+
+
+def answer(asked: ChatRequest, answered: Answered) -> Json:
+    """The ``response`` object."""
+    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    done = ended if answered.cut else {"status": "completed"}
+    return _head(asked, answered) | done | {"output": _output(answered), "usage": _usage(answered)}
+
+
+def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
+    """The events of a stream, each with its number."""
+    number = 0
+
+    def event(name: str, /, **data: Json) -> StreamEvent:
+        nonlocal number
+        number += 1
+        return StreamEvent({"type": name, "sequence_number": number - 1} | data, name)
+
+    begun = _head(asked, answered) | {"status": "in_progress", "output": [], "usage": None}
+    yield event("response.created", response=begun)
+    yield event("response.in_progress", response=begun)
+    for n, item in enumerate(_output(answered)):
+        place = {"item_id": item["id"], "output_index": n}
+        if item["type"] == "message":
+            yield event("response.output_item.added", output_index=n, item=item | {"content": [], **_BEGUN})
+            part = item["content"][0]
+            place["content_index"] = 0
+            yield event("response.content_part.added", part=part | {"text": ""}, **place)
+            for text in pieces(part["text"]):
+                yield event("response.output_text.delta", delta=text, logprobs=[], **place)
+            yield event("response.output_text.done", text=part["text"], logprobs=[], **place)
+            yield event("response.content_part.done", part=part, **place)
+        else:
+            opening = item | {"arguments": "", **_BEGUN}
+            yield event("response.output_item.added", output_index=n, item=opening)
+            for text in pieces(item["arguments"]):
+                yield event("response.function_call_arguments.delta", delta=text, **place)
+            said = {"arguments": item["arguments"], "name": item["name"]}
+            yield event("response.function_call_arguments.done", **said, **place)
+        yield event("response.output_item.done", output_index=n, item=item)
+    ended = "response.incomplete" if answered.cut else "response.completed"
+    yield event(ended, response=answer(asked, answered))
+
+
+def error_event(refused: RefusedError) -> StreamEvent:
+    """A refusal in the middle of a stream."""
+    said = {"code": refused.code, "message": refused.message, "param": refused.param or None}
+    return StreamEvent({"type": "error", "sequence_number": 0} | said, "error")
+
+
+_BEGUN = {"status": "in_progress"}
+
+
+def _tools(value: Any) -> tuple[Tool, ...]:
+    tools: list[Tool] = []
+    for n, one in enumerate(read_list(value, "tools")):
+        where = f"tools[{n}]"
+        if read_object(one, where).get("type") != "function":
+            raise unsupported(
+                f"{where}.type", one.get("type"), "only functions can be offered to this policy."
+            )
+        tools.append(offered_tool(one.get("name"), one.get("description"), one.get("parameters"), where))
+    return tuple(tools)
+
+
+def _read(items: list[Any]) -> list[Message]:
+    """The messages that a list of items stands for; what an assistant says and calls at one time is one message."""
+    said: list[Message] = []
+    for n, value in enumerate(items):
+        where = f"input[{n}]"
+        item = read_object(value, where)
+        match item.get("type", "message"):
+            case "message":
+                one = _message(item, where)
+            case "function_call":
+                name = read_text(item.get("name"), f"{where}.name")
+                arguments = read_arguments(item.get("arguments"), f"{where}.arguments")
+                call = ToolCall(name, arguments, read_text(item.get("call_id"), f"{where}.call_id"))
+                one = Message("assistant", "", (call,))
+            case "function_call_output":
+                text = read_parts(item.get("output"), f"{where}.output", _TEXTS, _IMAGES)
+                one = Message("tool", text, tool_call_id=read_text(item.get("call_id"), where))
+            case kind:
+                raise unsupported(f"{where}.type", kind, "this policy never wrote such an item.")
+        if one.role == "assistant" and one.tool_calls and said and said[-1].role == "assistant":
+            before = said.pop()
+            one = Message("assistant", before.content, (*before.tool_calls, *one.tool_calls))
+        said.append(one)
+    return said
+
+
+def _message(item: Mapping[str, Any], where: str) -> Message:
+    role = item.get("role")
+    if role not in _ROLES:
+        raise bad(f"{where}.role is {role!r:.40}; it is one of {', '.join(_ROLES)}.", where)
+    content = read_parts(item.get("content"), f"{where}.content", _TEXTS, _IMAGES)
+    return Message("system" if role == "developer" else role, content)
+
+
+def _output(answered: Answered) -> list[Any]:
+    items: list[Any] = []
+    if answered.message.content or not answered.message.tool_calls:
+        part = {"type": "output_text", "text": answered.message.content, "annotations": [], "logprobs": []}
+        head = {"id": f"msg_{answered.id}", "type": "message", "role": "assistant", "status": "completed"}
+        items.append(head | {"content": [part]})
+    for n, call in enumerate(answered.message.tool_calls):
+        head = {"id": f"fc_{answered.id}_{n}", "type": "function_call", "status": "completed"}
+        said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call.arguments)}
+        items.append(head | said)
+    return items
+
+
+def _head(asked: ChatRequest, answered: Answered) -> dict[str, Json]:
+    return {
+        "id": f"resp_{answered.id}",
+        "object": "response",
+        "created_at": answered.created,
+        "model": asked.model,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "max_output_tokens": asked.max_tokens,
+        "temperature": None,
+        "top_p": None,
+    } | dict(asked.keys)
+
+
+def _usage(answered: Answered) -> Json:
+    given, sampled = answered.prompt_tokens, answered.tokens
+    return {
+        "input_tokens": given,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": sampled,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": given + sampled,
+    }
+
+
+RESPONSES = Api("/v1/responses", parse, answer, events, error, error_event)

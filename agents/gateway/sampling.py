@@ -1,0 +1,137 @@
+"""One reply of the policy to a conversation that a client tells: the tokens that stand are kept, new ones are appended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling
+from turnwise.agents.gateway.core import ChatRequest, FixedSampling, RefusedError
+from turnwise.agents.tokens.renderer import Renderer
+from turnwise.envs.messages import Message
+from turnwise.errors import TurnwiseError
+from turnwise.tools.core import Tool
+
+
+@runtime_checkable
+class TokenPolicy(Protocol):
+    """A policy that samples tokens (:class:`turnwise.agents.policies.model.ModelPolicy`)."""
+
+    engine: Engine
+    renderer: Renderer
+    sampling: Sampling
+
+    async def reply(
+        self, history: History, prompt: Sequence[int], kept: Sequence[int], max_tokens: int | None = None
+    ) -> Reply: ...
+
+
+@dataclass(slots=True)
+class Call(History):
+    """A request as policies see one: a history that consists of what the client tells, with the client's tools."""
+
+    offered: tuple[Tool, ...] = ()
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        return self.offered
+
+
+class SampledNode(NamedTuple):
+    """A sampled reply in the tree of a session.
+
+    Attributes:
+        place: of the reply among the messages of its conversation.
+        reply: with the tokens that it adds to those of its parent.
+        parent: the reply whose tokens it extends; None: it began a row of tokens.
+    """
+
+    place: int
+    reply: Reply
+    parent: SampledNode | None
+
+    def token_ids(self) -> list[int]:
+        """All tokens of its row, from the first to the last one that was sampled."""
+        found: list[int] = []
+        for node in reversed(self.chain()):
+            found += (*node.reply.prompt_ids, *node.reply.action_ids)
+        return found
+
+    def chain(self) -> list[SampledNode]:
+        """The replies of its row, the newest first."""
+        nodes: list[SampledNode] = [self]
+        while (parent := nodes[-1].parent) is not None:
+            nodes.append(parent)
+        return nodes
+
+
+class Drawn(NamedTuple):
+    """A reply, the tokens of its whole prompt, and whether it goes on with the tokens of the node that was given."""
+
+    reply: Reply
+    prompt_tokens: int
+    extends: bool
+
+
+def sampled_by(policy: Policy) -> FixedSampling:
+    """How a policy samples, as far as clients must know."""
+    if not isinstance(policy, TokenPolicy):
+        return FixedSampling()
+    return FixedSampling(policy.sampling.temperature, policy.sampling.top_p)
+
+
+async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode | None) -> Drawn:
+    """Let the policy reply, after the tokens of ``base`` where the chat template leaves them as they are.
+
+    Raises:
+        RefusedError: the template refuses the conversation, or the context is full.
+    """
+    if not isinstance(policy, TokenPolicy):
+        return Drawn(await policy.act(call), 0, base is not None)
+    new, extends = _prompt(policy.renderer, asked, base)
+    prompt = [*base.token_ids(), *new] if base is not None and extends else [*new]
+    reply = await policy.reply(call, prompt, prompt, asked.max_tokens)
+    if reply.end is not None:
+        raise context_full(len(prompt), policy.engine.context_length)
+    return Drawn(reply._replace(prompt_ids=new, parent=None if extends else NO_PARENT), len(prompt), extends)
+
+
+def count(policy: Policy, asked: ChatRequest) -> int:
+    """The tokens of a prompt; of a policy without tokens, four characters count as one."""
+    if not isinstance(policy, TokenPolicy):
+        return sum(len(str(message)) for message in asked.messages) // 4 + 1
+    return len(_prompt(policy.renderer, asked, None)[0])
+
+
+def context_full(tokens: int, length: int) -> RefusedError:
+    """What a client is told that has no room left; OpenAI's and Anthropic's programs know the words."""
+    said = f"prompt is too long: {tokens} tokens, and this model's maximum context length is {length} tokens."
+    return RefusedError(400, "context_length_exceeded", said, param="messages")
+
+
+def _prompt(renderer: Renderer, asked: ChatRequest, base: SampledNode | None) -> tuple[tuple[int, ...], bool]:
+    """The tokens that are new, and whether they extend those of ``base``."""
+    try:
+        if base is None:
+            return renderer.start(asked.messages, asked.tools), False
+        messages = _as_sampled(asked.messages, base)
+        said = base.reply.action_ids
+        extension = renderer.extend(
+            messages, len(messages) - base.place - 1, said[-1] if said else None, asked.tools
+        )
+    except TurnwiseError as error:
+        raise RefusedError(400, "invalid_messages", f"{error.cause} {error.remedy}") from None
+    except (TypeError, AttributeError, KeyError, ValueError) as error:  # a tool's schema that is none
+        raise RefusedError(
+            400, "invalid_tools", f"The conversation cannot be rendered: {error!r:.200}"
+        ) from None
+    return extension.ids, not extension.fresh
+
+
+def _as_sampled(messages: Sequence[Message], base: SampledNode) -> list[Message]:
+    """The conversation with the replies as they were sampled: clients trim white space."""
+    found = [*messages]
+    for node in base.chain():
+        found[node.place] = node.reply.message
+    return found

@@ -1,0 +1,290 @@
+"""A session: one agent's conversations with the policy, as a tree of which every sampled token is kept once.
+
+A request tells a whole conversation. The longest stored one that it begins with (message by message, with the same tools)
+is continued by tokens; where there is none, a new row of tokens begins: a sub-agent, a compaction, a history that was
+edited. Two requests that go on from the same place are two branches. A request that is sent again, which is what SDKs do
+when a connection fails, gets the same answer again, also while the first one is still being sampled; whoever wants a
+second sample of the same conversation says so with another ``seed`` or ``user``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from turnwise.agents.core import NO_PARENT, Policy, Reply
+from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
+from turnwise.agents.gateway.gate import Gate
+from turnwise.agents.gateway.sampling import Call, Drawn, SampledNode, context_full, draw
+from turnwise.blame import describe
+from turnwise.envs.core import AgentEnv, EndReason
+from turnwise.envs.messages import Message, Messages
+from turnwise.secrets import redact
+from turnwise.tasks.core import Task
+from turnwise.tools.core import Tool, ToolCall
+
+_NO_PARENT = -1
+
+
+class SessionLimits(NamedTuple):
+    """What one session may use.
+
+    Attributes:
+        calls: replies of the policy.
+        tokens: that it samples.
+        seconds: from its beginning to its end.
+        per_minute: requests, beyond which clients are told to wait.
+        at_once: requests that are being answered.
+        reply_s: the deadline of one reply.
+    """
+
+    calls: float = 1000
+    tokens: float = float("inf")
+    seconds: float = float("inf")
+    per_minute: float = float("inf")
+    at_once: int = 64
+    reply_s: float = 300.0
+
+
+class Counts(NamedTuple):
+    """What a session came to."""
+
+    replies: int = 0
+    tokens: int = 0
+    resent: int = 0
+    branches: int = 0
+    refused: int = 0
+
+
+class AgentSession:
+    """The conversations of one agent.
+
+    Args:
+        policy: whose replies they get.
+        task, env: what the policy's chance is derived from, and what scripted policies look at.
+        seed: of the session's chance.
+        limits: what it may use.
+        gate: what holds requests back while the policy's weights change.
+        heard: told of each reply, with its tokens and its parent among those before it.
+
+    Attributes:
+        counts: replies, tokens, requests that were answered again, rows of tokens, refusals.
+        cut: why the last request could not be answered, where that ends an episode: the context or a budget is full.
+        busy: requests that are being answered.
+        began, touched: when it began, and when somebody last asked something.
+        fault: what failed here, where a request failed without the client's fault and none succeeded since.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        task: Task,
+        env: AgentEnv[Any],
+        *,
+        seed: int = 0,
+        limits: SessionLimits | None = None,
+        gate: Gate | None = None,
+        heard: Callable[[Reply], None] | None = None,
+    ) -> None:
+        self.policy, self.task, self.env, self.seed = policy, task, env, seed
+        self.limits, self.gate, self.heard = limits or SessionLimits(), gate or Gate(), heard
+        self.counts = Counts()
+        self.cut: EndReason | None = None
+        self.fault = ""
+        self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
+        self._answers: dict[str, asyncio.Task[Answered]] = {}
+        self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
+        self._recent: deque[float] = deque()
+        self.busy = 0
+        self.began = self.touched = time.monotonic()
+        self._closed = ""
+
+    def touch(self) -> None:
+        """Somebody is there."""
+        self.touched = time.monotonic()
+
+    def close(self, why: str) -> None:
+        """Answer nothing any more; what is being sampled is given up."""
+        self._closed = self._closed or why
+        for task in self._answers.values():
+            task.cancel()
+
+    async def ask(self, asked: ChatRequest, body: Mapping[str, Any]) -> Answered:
+        """The policy's reply to a request; the same one where it was sent before.
+
+        Raises:
+            RefusedError: the session is over or has used up what it may use, or the request cannot be answered.
+        """
+        self.touch()
+        key = request_key(body)
+        known = self._answers.get(key)
+        if known is not None and (not known.done() or _succeeded(known)) and not self._closed:
+            self._count(resent=1)
+        else:
+            self._admit()
+            known = self._answers[key] = asyncio.create_task(self._answer(asked, key))
+            known.add_done_callback(
+                _succeeded
+            )  # so that an error which nobody waits for any more is no warning
+        try:
+            return await asyncio.shield(known)
+        except asyncio.CancelledError:
+            if known.cancelled():
+                raise RefusedError(410, "session_closed", self._closed or "The session is closed.") from None
+            raise
+
+    def conversation(self, asked: ChatRequest) -> ChatRequest:
+        """A request with what stands before it in the response that it follows.
+
+        Raises:
+            RefusedError: there is no such response in this session.
+        """
+        if not asked.follows:
+            return asked
+        before = self._told.get(asked.follows)
+        if before is None:
+            raise RefusedError(
+                404,
+                "previous_response_not_found",
+                f"This session has no response {asked.follows:.80}.",
+                param="previous_response_id",
+            )
+        system = [m for m in asked.messages[:1] if m.role == "system" and asked.keys.get("instructions")]
+        return asked._replace(messages=(*system, *before, *asked.messages[len(system) :]), follows="")
+
+    def _admit(self) -> None:
+        """Refuse a request that the session may not make (any more)."""
+        limits, now = self.limits, time.monotonic()
+        if self._closed:
+            raise self._refusal(410, "session_closed", self._closed)
+        for reason, used, most, what in (
+            (EndReason.TURN_LIMIT, self.counts.replies + self.busy, limits.calls, "replies"),
+            (EndReason.TOKEN_LIMIT, self.counts.tokens, limits.tokens, "tokens"),
+            (EndReason.TIME_LIMIT, now - self.began, limits.seconds, "seconds"),
+        ):
+            if used >= most:
+                self.cut = reason
+                raise self._refusal(403, "budget_spent", f"The session has used its {most:g} {what}.")
+        while self._recent and now - self._recent[0] > 60:
+            self._recent.popleft()
+        if self.busy >= limits.at_once:
+            why = f"{self.busy} requests of this session are being answered, which is the most."
+            raise self._refusal(429, "too_many_at_once", why, retry_s=1.0)
+        if len(self._recent) >= limits.per_minute:
+            wait = 60 - (now - self._recent[0])
+            why = f"The session may send {limits.per_minute:g} requests a minute."
+            raise self._refusal(429, "rate_limit_exceeded", why, retry_s=max(1.0, wait))
+        self._recent.append(now)
+
+    def _refusal(self, status: int, code: str, why: str, *, retry_s: float | None = None) -> RefusedError:
+        self._count(refused=1)
+        return RefusedError(status, code, why, retry_s=retry_s)
+
+    async def _answer(self, asked: ChatRequest, key: str) -> Answered:
+        self.busy += 1
+        try:
+            async with self.gate.passage():
+                return await self._draw(asked, key)
+        except RefusedError as refused:
+            if refused.code == "context_length_exceeded":
+                self.cut = EndReason.TOKEN_LIMIT
+            self._count(refused=1)
+            raise
+        except TimeoutError:
+            self.fault = f"a reply took more than {self.limits.reply_s:g} s"
+            raise RefusedError(504, "deadline_exceeded", f"{self.fault}.", retry_s=1.0) from None
+        except Exception as error:
+            self.fault = describe(error)
+            raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
+        finally:
+            self.busy -= 1
+
+    async def _draw(self, asked: ChatRequest, key: str) -> Answered:
+        asked = self.conversation(asked)
+        if asked.messages[-1].role == "assistant":
+            said = "The last message is the assistant's: replies cannot be begun by the client."
+            raise RefusedError(400, "invalid_messages", said, param="messages")
+        chain = [*fingerprints(asked.messages, asked.tools)]
+        number, base = next(
+            (self._nodes[one] for one in reversed(chain) if one in self._nodes), (_NO_PARENT, None)
+        )
+        seed = int(hashlib.sha256(f"{self.seed} {key}".encode()).hexdigest()[:15], 16)
+        call = Call(self.env, self.task, seed, Messages(asked.messages), token_ids=[], offered=asked.tools)
+        async with asyncio.timeout(self.limits.reply_s):
+            drawn = await draw(self.policy, call, asked, base)
+        if drawn.reply.end is not None:  # of a policy without tokens
+            raise context_full(drawn.prompt_tokens, 0)
+        return self._keep(asked, key, drawn, chain[-1], number, base)
+
+    def _keep(
+        self, asked: ChatRequest, key: str, drawn: Drawn, before: bytes, number: int, base: SampledNode | None
+    ) -> Answered:
+        """Give the reply its place in the tree, and write the answer."""
+        identity = hashlib.sha256(f"{self.seed} {key}".encode()).hexdigest()[:24]
+        message = _named(drawn.reply.message, identity)
+        own, place = self.counts.replies, len(asked.messages)
+        parent = None if drawn.extends and number == own - 1 else number if drawn.extends else NO_PARENT
+        reply = drawn.reply._replace(message=message, parent=parent if own else None)
+        node = SampledNode(place, reply, base if drawn.extends else None)
+        self._nodes[_link(before, message)] = (own, node)
+        tokens = len(reply.action_ids)
+        self._count(replies=1, tokens=tokens, branches=int(not drawn.extends))
+        self.cut, self.fault = None, ""
+        conversation = (*asked.messages, message)
+        has_system = bool(asked.keys.get("instructions"))
+        self._told[f"resp_{identity}"] = conversation[has_system:]
+        if self.heard is not None:
+            self.heard(reply)
+        cut = bool(reply.action_ids) and not self._stopped(reply)
+        return Answered(message, drawn.prompt_tokens, tokens, cut, identity, int(time.time()))
+
+    def _stopped(self, reply: Reply) -> bool:
+        renderer = getattr(self.policy, "renderer", None)
+        return renderer is None or reply.action_ids[-1] in renderer.stop_ids
+
+    def _count(self, **more: int) -> None:
+        now = self.counts._asdict()
+        self.counts = Counts(**{name: now[name] + more.get(name, 0) for name in now})
+
+
+def request_key(body: Mapping[str, Any]) -> str:
+    """What tells requests apart: their bodies, whether they are streamed or not."""
+    kept = {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
+    text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprints(messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[bytes]:
+    """A hash of each beginning of a conversation, from that of the tools alone to the whole."""
+    specs = json.dumps([tool.spec.to_json() for tool in tools], sort_keys=True)
+    link = hashlib.blake2b(specs.encode(), digest_size=16).digest()
+    yield link
+    for message in messages:
+        link = _link(link, message)
+        yield link
+
+
+def _link(before: bytes, message: Message) -> bytes:
+    calls = [[call.id, call.name, dict(call.arguments)] for call in message.tool_calls]
+    content = message.content.strip() if message.role == "assistant" else message.content
+    text = json.dumps([message.role, content, calls, message.tool_call_id], sort_keys=True)
+    return hashlib.blake2b(before + text.encode(), digest_size=16).digest()
+
+
+def _named(message: Message, identity: str) -> Message:
+    """A reply whose calls have ids that occur once, unless the model gave them ids of its own."""
+    calls = tuple(
+        ToolCall(call.name, call.arguments, f"call_{identity}{n}") if call.id in ("", f"call_{n}") else call
+        for n, call in enumerate(message.tool_calls)
+    )
+    return replace(message, tool_calls=calls) if calls else message
+
+
+def _succeeded(task: asyncio.Task[Answered]) -> bool:
+    return not task.cancelled() and task.exception() is None

@@ -1,0 +1,83 @@
+"""What a session can act on beside talking: the tools of an environment, each call of which is played there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
+from turnwise.tasks.core import Json
+from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool, tool
+
+
+class ActResult(NamedTuple):
+    """What the environment answered, whether it refused the action, and how the episode ended if it did."""
+
+    text: str
+    bad_action: bool = False
+    end: EndReason | None = None
+
+
+class World(Protocol):
+    """An environment's episode, as programs outside of it act in it."""
+
+    @property
+    def instructions(self) -> str:
+        """What is to be done, as it was told at the beginning."""
+        ...
+
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    async def act(self, action: Message) -> ActResult:
+        """ProgramPlay an action.
+
+        Raises:
+            ToolError: the episode is over.
+        """
+        ...
+
+
+def task() -> str:
+    """What is to be done, as it was told at the beginning."""
+    raise NotImplementedError
+
+
+def say(text: str) -> str:
+    """Say something in plain words, to the user or as the environment's own commands."""
+    raise NotImplementedError
+
+
+_TASK, _SAY = tool(task), tool(say)
+
+
+def offered(own: Sequence[Tool], plain_words: bool) -> list[ToolSpec]:
+    """An environment's tools; where it has none, or with ``plain_words``, also ``task`` and ``say``, unless it has such."""
+    if own and not plain_words:
+        return [one.spec for one in own]
+    names = {one.spec.name for one in own}
+    return [one.spec for one in (*own, *(extra for extra in (_TASK, _SAY) if extra.spec.name not in names))]
+
+
+def action_of(own: Sequence[Tool], call: ToolCall) -> Message | None:
+    """The action that a call is; None: it asks what the task is, which is no action.
+
+    Raises:
+        ToolError: there is no such tool, or what is said is no text.
+    """
+    if any(one.spec.name == call.name for one in own):
+        return Message("assistant", "", (call,))
+    chosen = find_tool((*own, _TASK, _SAY), call.name)
+    arguments = chosen.validate(call)
+    return None if chosen is _TASK else Message("assistant", arguments["text"])
+
+
+async def carry_out(
+    world: World, own: Sequence[Tool], name: str, arguments: Mapping[str, Json], call_id: str
+) -> ActResult:
+    """What a call of one of the offered tools comes to; what the environment refuses is a bad action, too."""
+    try:
+        action = action_of(own, ToolCall(name, arguments, call_id))
+        return ActResult(world.instructions) if action is None else await world.act(action)
+    except ToolError as error:
+        return ActResult(str(error), bad_action=True)

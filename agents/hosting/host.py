@@ -1,0 +1,225 @@
+"""Opens sessions, plays their episodes as their agents go on, and keeps what comes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from turnwise.agents.core import Episode, History, Policy, Reply
+from turnwise.agents.gateway.core import RefusedError, bad
+from turnwise.agents.gateway.gate import Gate
+from turnwise.agents.gateway.own import OWN, own_task, verdict
+from turnwise.agents.gateway.play import ProgramPlay
+from turnwise.agents.gateway.server import GatewayServer, Seat
+from turnwise.agents.gateway.sessions import SessionLimits
+from turnwise.agents.gateway.world import ActResult
+from turnwise.agents.rollout import Limits, Request, rollout
+from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import suite_task
+from turnwise.tasks.core import Json, Split, Suite, Task, derive_rng
+
+LOOK_S = 1.0
+"""How often abandoned sessions are looked for."""
+
+
+@dataclass
+class HostOptions:
+    """What sessions are opened with.
+
+    Attributes:
+        suite: whose tasks they get; None: their worlds are their agents' own.
+        split: of the suite.
+        seed: from which their chance is derived, as an evaluation's is.
+        limits: of each session.
+        idle_s: seconds without a request after which a session is given up.
+        most: open at a time.
+        plain_words: agents are offered plain words beside the environment's tools.
+        env_options: what environments are made with.
+    """
+
+    suite: Suite | None = None
+    split: Split = Split.TEST
+    seed: int = 0
+    limits: SessionLimits = field(default_factory=SessionLimits)
+    idle_s: float = 600.0
+    most: int = 1000
+    plain_words: bool = False
+    env_options: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+@dataclass
+class Hosted:
+    """An open session: its seat in the server, and its episode in the making."""
+
+    seat: Seat
+    play: ProgramPlay
+    task: Task
+    episode: asyncio.Task[Episode]
+
+
+class Host:
+    """A gateway whose sessions are opened and ended by whoever has its token.
+
+    Args:
+        policy: replies to all of them. It stays open.
+        options: what sessions are opened with.
+        on_episode: told of each finished episode.
+
+    Attributes:
+        server: where sessions are reached; started and closed by :meth:`start` and :meth:`close`.
+        gate: holds all requests back while somebody changes the policy's weights.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        options: HostOptions | None = None,
+        on_episode: Callable[[Episode], None] | None = None,
+    ) -> None:
+        self.policy, self.options, self._on_episode = policy, options or HostOptions(), on_episode
+        self.server = GatewayServer(policy.name)
+        self.gate = Gate()
+        self.open_sessions: dict[str, Hosted] = {}
+        self._numbers = itertools.count()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Listen, and look for abandoned sessions from now on."""
+        await self.server.start(host, port)
+        self._watch = asyncio.create_task(self._give_up_abandoned())
+
+    async def close(self) -> None:
+        """End all sessions: their agents gave up."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await asyncio.gather(*(self.end(name, EndReason.GAVE_UP) for name in [*self.open_sessions]))
+        await self.server.close()
+
+    async def open(self, *, index: int | None = None, prompt: str = "") -> Hosted:
+        """Open a session: on a task of the suite (the next one unless ``index`` says which), or in a world of the user's.
+
+        Raises:
+            RefusedError: too many are open, or the episode could not be begun.
+        """
+        if len(self.open_sessions) >= self.options.most:
+            why = f"{self.options.most} sessions are open, which is the most."
+            raise RefusedError(429, "too_many_sessions", why, retry_s=5.0)
+        request = self._request(index, prompt)
+        opened: asyncio.Future[ProgramPlay] = asyncio.get_running_loop().create_future()
+        seated = _Seated(self, opened)
+        playing = rollout(
+            [request], seated, retries=0, env_options=self.options.env_options, limits=Limits(), concurrency=1
+        )
+        episode = asyncio.create_task(_only(playing))
+        await asyncio.wait([opened, episode], return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            why = f"The episode could not be begun: {(await episode).error}"
+            raise RefusedError(503, "not_opened", why)
+        play = opened.result()
+        is_own = request.task.env == OWN
+        seat = self.server.add(
+            Seat(play.session, None if is_own else play, lambda: tuple(play.history.tools))
+        )
+        hosted = self.open_sessions[seat.name] = Hosted(seat, play, request.task, episode)
+        episode.add_done_callback(lambda done: self._finished(seat.name, done))
+        return hosted
+
+    async def reward(self, name: str, rewards: Mapping[str, float], turn: int = -1) -> ActResult:
+        """Pay a turn of a session in a world of the user's own; -1 is the newest turn.
+
+        Raises:
+            RefusedError: there is no such session or turn, or its environment pays by itself.
+        """
+        return await self._tell(name, verdict(rewards, None), turn)
+
+    async def end(self, name: str, end: EndReason, rewards: Mapping[str, float] | None = None) -> Episode:
+        """End a session; in a world of the user's own ``end`` is the verdict, elsewhere its agent gave up.
+
+        Raises:
+            RefusedError: there is no such session.
+        """
+        hosted = self._hosted(name)
+        if hosted.task.env == OWN and (rewards or end is not EndReason.GAVE_UP):
+            await self._tell(name, verdict(rewards or {}, end), -1)
+        hosted.play.stop(EndReason.GAVE_UP)
+        return await hosted.episode
+
+    def _hosted(self, name: str) -> Hosted:
+        if name not in self.open_sessions:
+            raise RefusedError(404, "not_found", "There is no open session of this name.")
+        return self.open_sessions[name]
+
+    async def _tell(self, name: str, said: str, turn: int) -> ActResult:
+        hosted = self._hosted(name)
+        if hosted.task.env != OWN:
+            why = f"{hosted.task.env} pays by itself; only worlds of the user's own are paid for."
+            raise RefusedError(409, "paid_by_environment", why)
+        replies = hosted.play.session.counts.replies
+        if not -replies <= turn < max(replies, 1):
+            raise bad(f"turn is {turn}, and the session has {replies} of them.", "turn")
+        number = turn % replies if replies else None
+        result = await hosted.play.act(Message("assistant", said), number)
+        if result.bad_action:
+            raise bad(result.text)
+        return result
+
+    def _request(self, index: int | None, prompt: str) -> Request:
+        options, number = self.options, next(self._numbers)
+        if options.suite is None:
+            task = own_task(prompt)
+            return Request(task, derive_rng("gateway", options.seed, number).getrandbits(53))
+        name, split = options.suite.name, options.split
+        index = number if index is None else index
+        seed = derive_rng("evaluate", name, split.value, options.seed, index, 0).getrandbits(53)
+        return Request(suite_task(options.suite, split, index), seed)
+
+    def _finished(self, name: str, done: asyncio.Task[Episode]) -> None:
+        self.open_sessions.pop(name, None)
+        self.server.remove(name)
+        if not done.cancelled() and done.exception() is None and self._on_episode is not None:
+            self._on_episode(done.result())
+
+    async def _give_up_abandoned(self) -> None:
+        while True:
+            await asyncio.sleep(min(LOOK_S, self.options.idle_s))
+            now, limits = time.monotonic(), self.options.limits
+            for hosted in [*self.open_sessions.values()]:
+                session = hosted.play.session
+                if now - session.began > limits.seconds:
+                    hosted.play.stop(EndReason.TIME_LIMIT)
+                elif not session.busy and now - session.touched > self.options.idle_s:
+                    hosted.play.stop(EndReason.GAVE_UP)
+
+
+class _Seated:
+    """The policy of one hosted episode: whoever opened its session."""
+
+    def __init__(self, host: Host, opened: asyncio.Future[ProgramPlay]) -> None:
+        self.name, self.version = host.policy.name, host.policy.version
+        self._host, self._opened = host, opened
+
+    async def act(self, history: History) -> Reply:
+        if history.memory is None:
+            host = self._host
+            play = ProgramPlay(
+                host.policy, history, host.options.limits, host.gate, plain_words=host.options.plain_words
+            )
+            history.memory = play
+            self._opened.set_result(play)
+        assert isinstance(history.memory, ProgramPlay)
+        return await history.memory.next()
+
+    async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
+        return history.memory.over(end) if isinstance(history.memory, ProgramPlay) else ()
+
+    def close(self) -> None:
+        """The policy stays open."""
+
+
+async def _only(playing: Awaitable[list[Episode]]) -> Episode:
+    (episode,) = await playing
+    return episode

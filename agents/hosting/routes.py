@@ -1,0 +1,113 @@
+"""What whoever holds a gateway's token may do over HTTP: open sessions, pay their turns, end them, see how they do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from turnwise.agents.core import Episode
+from turnwise.agents.gateway.core import RefusedError, bad
+from turnwise.agents.gateway.server import read_json, refusal
+from turnwise.agents.hosting.host import Host, Hosted
+from turnwise.doors import Door
+from turnwise.envs.core import EndReason
+from turnwise.tasks.core import Json
+
+Handler = Callable[[web.Request], Awaitable[Json]]
+
+
+def add_routes(host: Host, door: Callable[[], Door]) -> None:
+    """Add the routes to a host's server, before it is started; ``door`` decides who may use them."""
+
+    def guarded(handle: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def ask(request: web.Request) -> web.Response:
+            try:
+                refused = door().refuses(request.headers)
+                if refused is not None:
+                    raise RefusedError(refused[0], "invalid_token", refused[1])
+                return web.json_response(await handle(request))
+            except RefusedError as refused:
+                return refusal(refused, {"error": refused.message})
+
+        return ask
+
+    async def opened(request: web.Request) -> Json:
+        body = await read_json(request) if request.can_read_body else {}
+        unknown = sorted({*body} - {"index", "prompt"})
+        index, prompt = body.get("index"), body.get("prompt", "")
+        if (
+            unknown
+            or not isinstance(prompt, str)
+            or isinstance(index, bool)
+            or not isinstance(index, int | None)
+        ):
+            raise bad(
+                'Give {"index": N} (a task of the suite), {"prompt": TEXT} (a world of your own), or nothing.'
+            )
+        if index is not None and index < 0:
+            raise bad("index counts from 0.", "index")
+        return described(host, await host.open(index=index, prompt=prompt))
+
+    async def rewarded(request: web.Request) -> Json:
+        body = await read_json(request)
+        turn = body.get("turn", -1)
+        if isinstance(turn, bool) or not isinstance(turn, int):
+            raise bad("turn counts the session's replies from 0; -1 is the newest.", "turn")
+        await host.reward(request.match_info["session"], _rewards(body), turn)
+        return {"turn": turn}
+
+    async def ended(request: web.Request) -> Json:
+        body = await read_json(request) if request.can_read_body else {}
+        try:
+            end = EndReason(body.get("end", EndReason.GAVE_UP))
+        except ValueError:
+            raise bad(f"end is one of {', '.join(EndReason)}.", "end") from None
+        rewards = _rewards(body) if "reward" in body or "rewards" in body else {}
+        return outcome(await host.end(request.match_info["session"], end, rewards))
+
+    async def listed(request: web.Request) -> Json:
+        return {"open": [described(host, one) for one in host.open_sessions.values()]}
+
+    router = host.server.app.router
+    router.add_post("/sessions", guarded(opened))
+    router.add_get("/sessions", guarded(listed))
+    router.add_post("/sessions/{session}/reward", guarded(rewarded))
+    router.add_post("/sessions/{session}/end", guarded(ended))
+
+
+def described(host: Host, hosted: Hosted) -> Json:
+    """An open session, with all that its agent must know."""
+    url = f"{host.server.address}/sessions/{hosted.seat.name}"
+    return {
+        "id": hosted.seat.name,
+        "key": hosted.seat.key,
+        "url": url,
+        "base_url": f"{url}/v1",
+        "mcp_url": None if hosted.seat.world is None else f"{url}/mcp",
+        "prompt": hosted.play.instructions,
+        "messages": [message.to_json() for message in hosted.play.messages],
+        **hosted.play.session.counts._asdict(),
+    }
+
+
+def outcome(episode: Episode) -> Json:
+    """How an episode ended."""
+    return {
+        "outcome": episode.outcome.value,
+        "end": episode.end and episode.end.value,
+        "score": episode.score,
+        "success": episode.success,
+        "turns": len(episode.trajectory.turns),
+        "error": episode.error,
+    }
+
+
+def _rewards(body: Mapping[str, Any]) -> dict[str, float]:
+    given = body.get("rewards", {"outcome": body.get("reward")})
+    if not isinstance(given, dict) or not all(
+        isinstance(x, int | float) and not isinstance(x, bool) for x in given.values()
+    ):
+        raise bad('Give {"reward": NUMBER}, or {"rewards": {"outcome": NUMBER, "step": NUMBER}}.', "reward")
+    return {str(name): float(value) for name, value in given.items()}

@@ -1,0 +1,175 @@
+"""A program as a policy: it is run once per episode, and reaches the model through a gateway of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import yaml
+
+from turnwise.agents.core import History, Outcome, Policy, Reply
+from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.play import ProgramPlay
+from turnwise.agents.gateway.program import AgentProgram, conclude, run_here
+from turnwise.agents.gateway.server import GatewayServer, Seat
+from turnwise.agents.gateway.sessions import SessionLimits
+from turnwise.agents.policies.options import PolicyOptions
+from turnwise.blame import describe
+from turnwise.envs.core import EndReason
+from turnwise.errors import TurnwiseError
+from turnwise.registry import component
+
+
+@dataclass
+class _Running:
+    """An episode's program, its server, and what joins it with the episode."""
+
+    play: ProgramPlay
+    server: GatewayServer
+    task: asyncio.Task[None] | None = None
+
+
+class ProgramPolicy:
+    """Plays each episode by a program of its own, whose model is another policy.
+
+    The program's replies and actions become the episode's turns (:mod:`turnwise.agents.gateway.play`). An episode ends when
+    its program does (``gave_up``, or ``time_limit`` where it took too long), or when the environment ends it; the program
+    is then ended, with all that it started.
+
+    Args:
+        model: what the program talks to. It stays open.
+        program: what is run.
+        name: under which it is reported.
+    """
+
+    def __init__(self, model: Policy, program: AgentProgram, *, name: str = "") -> None:
+        program.check()
+        self.model, self.program = model, program
+        self.name = name or f"command:{shlex.join(program.command)} with {model.name}"
+
+    @property
+    def version(self) -> int:
+        return self.model.version
+
+    @property
+    def engine(self) -> object:
+        """The model's engine, at whose load is looked before episodes begin."""
+        return getattr(self.model, "engine", None)
+
+    async def act(self, history: History) -> Reply:
+        if history.memory is None:
+            history.memory = await self._start(history)
+        assert isinstance(history.memory, _Running)
+        return await history.memory.play.next()
+
+    async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
+        """End the program."""
+        running, history.memory = history.memory, None
+        if not isinstance(running, _Running):
+            return ()
+        left = running.play.over(end)
+        if running.task is not None:
+            running.task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running.task
+        await running.server.close()
+        return left
+
+    def close(self) -> None:
+        self.model.close()
+
+    async def _start(self, history: History) -> _Running:
+        if len(history.env.agents) > 1:
+            raise Fault(
+                Outcome.INFRA_ERROR,
+                "a program plays one agent, and this environment has several: name its opponents",
+            )
+        limits = SessionLimits(calls=self.program.calls, seconds=self.program.timeout)
+        play = ProgramPlay(self.model, history, limits, plain_words=self.program.plain_words)
+        server = GatewayServer(self.model.name)
+        seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
+        running = _Running(play, server)
+        await server.start()
+        url = f"{server.address}/sessions/{seat.name}"
+        running.task = asyncio.create_task(self._run(play, url, seat.key))
+        return running
+
+    async def _run(self, play: ProgramPlay, url: str, key: str) -> None:
+        """Run the program to its end, and say how it ended."""
+        try:
+            told = [message.to_json() for message in play.messages]
+            prompt = json.dumps(told) if self.program.prompt == "messages" else play.instructions
+            done = await run_here(self.program, prompt, url, key)
+            if play.session.fault:
+                raise Fault(Outcome.INFRA_ERROR, f"the policy failed: {play.session.fault}")
+            play.stop(await conclude(self.program, play, done, play.session.cut))
+        except Fault as fault:
+            play.stop(EndReason.GAVE_UP, fault)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the episode that waits must hear of it)
+            play.stop(EndReason.GAVE_UP, Fault(Outcome.INFRA_ERROR, describe(error)))
+
+
+def read_program(target: str) -> AgentProgram:
+    """The program of ``command:TARGET``: a command as a shell would read it, or a YAML file of :class:`AgentProgram`.
+
+    >>> read_program("python agent.py --fast").command
+    ('python', 'agent.py', '--fast')
+
+    Raises:
+        TurnwiseError: the file is none, or has keys that nobody knows.
+    """
+    if not target.endswith((".yaml", ".yml")):
+        try:
+            return AgentProgram(tuple(shlex.split(target)))
+        except ValueError as error:
+            raise TurnwiseError(
+                f"The command {target!r} cannot be read: {error}.", "Close its quotes."
+            ) from None
+    try:
+        data: Any = yaml.safe_load(Path(target).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise TurnwiseError(
+            f"{target} cannot be read: {error}.", "Give a YAML file with `command`."
+        ) from None
+    return program_of(data, target)
+
+
+def program_of(data: Any, where: str) -> AgentProgram:
+    """A program from plain values.
+
+    Raises:
+        TurnwiseError: a key is unknown or has a wrong value.
+    """
+    try:
+        return _CHECKED.validate_python(data)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        known = ", ".join(AgentProgram.__dataclass_fields__)
+        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
+
+
+_CHECKED = pydantic.TypeAdapter(AgentProgram)
+
+
+@component("policy", "command", form="command:PROGRAM")
+def command(target: str, options: PolicyOptions) -> ProgramPolicy:
+    """A program of any kind, or the YAML file of one, with --model."""
+    if not options.model:
+        raise TurnwiseError(
+            f"The program {target!r} needs a model to talk to.",
+            "Say which one: --model vllm:PATH (in Python: make_policy(…, model=…)).",
+        )
+    from turnwise.agents.policies.registry import make_policy
+
+    program = read_program(target)
+    program.check()
+    given = options._asdict() | {"model": ""}
+    return ProgramPolicy(make_policy(options.model, **given), program)

@@ -1,0 +1,50 @@
+"""What each verb prints with ``--json``: the reference of the command line, and what tests hold verbs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Form(NamedTuple):
+    """The keys of the object that a verb prints, or of each object of its list, and what it is."""
+
+    about: str
+    keys: tuple[str, ...]
+    several: bool = False
+
+    def __str__(self) -> str:
+        what = "a list of objects" if self.several else "an object"
+        keys = f" with {', '.join(f'`{key}`' for key in self.keys)}" if self.keys else ""
+        return f"{what}{keys}: {self.about}."
+
+
+FORMS: Mapping[str, Form] = {
+    "list": Form("what there is of the kind, with more keys by kind", ("name",), several=True),
+    "survey": Form("each suite with gold, baselines and splits", ("ok", "suites")),
+    "fairness": Form("each suite with its ladder of agents", ("ok", "suites")),
+    "play": Form(
+        "the episode, turn by turn",
+        ("env", "task", "seed", "policy", "outcome", "end", "error", "score", "turns"),
+    ),
+    "new-env": Form("what was written", ("name", "env", "suite", "files")),
+    "check": Form("each requirement with whether it holds and what was seen", ("env", "ok", "requirements")),
+    "new-part": Form("what was written", ("kind", "name", "files")),
+    "eval": Form(
+        "the figures with their intervals, and whether too many episodes failed",
+        ("suite", "policy", "success", "success_interval", "interrupted", "too_many_failed"),
+    ),
+    "replay": Form("whether every byte was the same, and the first differences", ("ok",)),
+    "repair": Form("what was cut out of which file", ("dry_run", "files")),
+    "compare": Form("each measure with its differences, intervals and tests", ("written",)),
+    "train": Form("evaluations before and after, and where the run is", ("path", "evaluations")),
+    "explain": Form(
+        "the objective in words and as a formula, and the recipe's bias if it is known",
+        ("recipe", "text", "bias"),
+    ),
+    "report": Form("where the page was written", ("report",)),
+    "credit-quality": Form("each credit rule beside true advantages", ()),
+    "bench": Form("each figure with its unit and spread, and the machine", ("name", "machine", "figures")),
+    "doctor": Form("each thing that was looked at, by group", ("ok", "findings")),
+    "swe": Form("what was made of each package", ()),
+}

@@ -1,0 +1,123 @@
+"""Sessions that others open: by HTTP and in Python, on a suite and in worlds of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from urllib.request import Request, urlopen
+
+import aiohttp
+import openai
+import pytest
+from gateway_kit import AnsweringEngine
+
+import turnwise
+from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.gateway.sessions import SessionLimits
+from turnwise.agents.hosting.host import Host, HostOptions
+from turnwise.agents.hosting.routes import add_routes
+from turnwise.agents.policies.model import ModelPolicy
+from turnwise.doors import Door
+from turnwise.envs.core import EndReason
+from turnwise.envs.registry import get_suite
+from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Split
+from turnwise.trainers.learn.collate import collate
+
+
+@pytest.fixture
+def model(renderer) -> ModelPolicy:
+    return ModelPolicy(
+        AnsweringEngine(renderer, lambda text: "fine"), renderer, Sampling(1.0, 1.0, 40), name="small"
+    )
+
+
+def test_a_world_of_one_s_own_pays_each_turn_and_is_a_logged_episode(model, tmp_path):
+    with turnwise.gateway(model) as served, served.session("Say fine.") as one:
+        with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
+            for n in range(2):
+                client.chat.completions.create(model="m", messages=[{"role": "user", "content": f"say {n}"}])
+        one.reward(0.25, turn=0, component="step")
+        one.reward(0.5)
+        for turn, component, named in ((7, "outcome", "turn is 7"), (0, "luck", "outcome, step")):
+            with pytest.raises(TurnwiseError, match=named):
+                one.reward(1.0, turn=turn, component=component)
+        episode = one.end(solved=True)
+    assert (episode.success, episode.score, episode.outcome) == (True, 0.5, Outcome.OK)
+    assert [turn.reward for turn in episode.trajectory.turns] == [0.25, 0.5]
+    assert collate([[episode]]).rows.mask_RT.sum() == sum(len(d.token_ids) for d in model.engine.sampled)
+    with turnwise.EpisodeLog(tmp_path / "own.jsonl.zst", policy="small") as log:
+        log.append(episode)
+    assert turnwise.replay(tmp_path / "own.jsonl.zst").ok
+
+
+def test_a_suite_s_tasks_are_those_of_an_evaluation_and_its_environment_pays(model):
+    with turnwise.gateway("scripted:gold", "shop/easy", split="test", plain_words=True) as served:
+        with served.session() as one:
+            with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
+                end, number = None, 0
+                while end is None:
+                    number += 1  # the same words again are a new question here
+                    asked = [{"role": "user", "content": one.prompt}]
+                    reply = client.chat.completions.create(model="m", messages=asked, user=str(number))
+                    body = json.dumps({"text": reply.choices[0].message.content}).encode()
+                    headers = {"Authorization": f"Bearer {one.key}"}
+                    with urlopen(Request(f"{one.url}/act", body, headers)) as answer:
+                        end = json.load(answer)["end"]
+            assert one.end().success
+        with served.session() as left, pytest.raises(TurnwiseError, match="pays by itself"):
+            left.reward(1.0)
+    assert left.episode.end is EndReason.GAVE_UP
+    tasks = [turnwise.suite_task(get_suite("shop/easy"), Split.TEST, n).id for n in range(2)]
+    assert [episode.task.id for episode in served.episodes] == tasks
+
+
+def test_sessions_over_http_need_the_token_and_the_abandoned_are_given_up(model):
+    async def run():
+        done = []
+        host = Host(model, HostOptions(idle_s=0.2, limits=SessionLimits(calls=5), most=2), done.append)
+        add_routes(host, lambda: Door("127.0.0.1", host.server.port, "the-token"))
+        await host.start()
+        url = f"{host.server.address}/sessions"
+        async with aiohttp.ClientSession() as client:
+            for headers in (
+                {},
+                {"Authorization": "Bearer no"},
+                {"Authorization": "Bearer the-token", "Host": "evil"},
+            ):
+                async with client.post(url, headers=headers) as response:
+                    assert response.status in (401, 421)
+            given = {"Authorization": "Bearer the-token"}
+            async with client.post(url, headers=given, json={"prompt": "x"}) as response:
+                one = await response.json()
+            for body in ({"index": -1}, {"promt": "x"}, {"index": "0"}):
+                async with client.post(url, headers=given, json=body) as response:
+                    assert response.status == 400
+            own = {"Authorization": f"Bearer {one['key']}"}
+            said = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+            async with client.post(f"{one['base_url']}/chat/completions", json=said, headers=own) as response:
+                assert response.status == 200
+            for path in ("/reward", "/end"):  # an agent cannot pay itself
+                async with client.post(one["url"] + path, json={"reward": 1}, headers=own) as response:
+                    assert response.status == 401
+            async with client.post(
+                one["url"] + "/act", json={"text": '{"rewards": {"outcome": 1}}'}, headers=own
+            ) as response:
+                assert response.status == 404
+            async with client.post(one["url"] + "/reward", json={"reward": 0.5}, headers=given) as response:
+                assert response.status == 200
+            ended = {"end": "solved", "reward": 0.5}
+            async with client.post(one["url"] + "/end", json=ended, headers=given) as response:
+                assert (await response.json())["score"] == 1.0
+            async with client.post(f"{one['base_url']}/chat/completions", json=said, headers=own) as response:
+                assert response.status == 401
+            async with client.post(url, headers=given) as response:
+                left = await response.json()
+            while len(done) < 2:
+                await asyncio.sleep(0.05)
+            assert (done[1].end, done[1].score) == (EndReason.GAVE_UP, 0.0)
+            assert left["id"] not in host.open_sessions
+        await host.close()
+        assert [episode.success for episode in done] == [True, False]
+
+    asyncio.run(run())

@@ -1,0 +1,162 @@
+"""Episodes that a program plays: turns, rewards, replays, training rows, and whatever programs do wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from gateway_kit import AnsweringEngine
+
+import turnwise
+from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.gateway.program import AgentProgram
+from turnwise.agents.policies.command import ProgramPolicy, read_program
+from turnwise.agents.policies.model import ModelPolicy
+from turnwise.envs.core import EndReason
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.learn.collate import collate
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = read_program(str(ROOT / "examples" / "agent_program.yaml"))
+SUITE = "shop/easy"
+
+PRELUDE = """
+import json, os, sys, time
+from urllib.request import Request, urlopen
+def post(url, body):
+    headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
+        return json.load(answer)
+def chat(*messages, **more):
+    return post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", {"messages": messages, **more})["choices"][0]["message"]
+def act(text):
+    return post(os.environ["SESSION_URL"] + "/act", {"text": text})
+"""
+
+
+def program(text: str = "", **options) -> AgentProgram:
+    command = options.pop("command", (sys.executable, "-S", "-c", PRELUDE + text))
+    return AgentProgram(command, workdir=str(ROOT), **options)
+
+
+def played(model, given: AgentProgram, episodes: int = 1, **options):
+    return turnwise.rollout(SUITE, ProgramPolicy(model, given), episodes=episodes, retries=0, **options)
+
+
+@pytest.fixture
+def model(renderer) -> ModelPolicy:
+    engine = AnsweringEngine(renderer, lambda text: "search[red]" if "Results" not in text else "click[b1]")
+    return ModelPolicy(engine, renderer, Sampling(1.0, 1.0, 40), name="small")
+
+
+def test_the_example_plays_gold_and_replays_byte_for_byte(tmp_path):
+    given = AgentProgram(
+        (sys.executable, *EXAMPLE.command[1:]), workdir=str(ROOT), prompt="messages", plain_words=True
+    )
+    gold = turnwise.make_policy("scripted:gold")
+    done = turnwise.evaluate(SUITE, ProgramPolicy(gold, given), episodes=4, log=tmp_path / "log.jsonl.zst")
+    assert (done.success, done.turns > 1) == (1.0, True)
+    report = turnwise.replay(tmp_path / "log.jsonl.zst")
+    assert (report.ok, report.episodes) == (True, 4), report
+
+
+def test_turns_have_the_tokens_of_replies_and_the_rewards_of_what_the_program_did(model):
+    first = program("""
+prompt = sys.stdin.read()
+talk = [{"role": "user", "content": prompt}]
+reply = chat(*talk)
+seen = act(reply["content"])
+helper = chat({"role": "user", "content": "you are a sub-agent: " + seen["text"]})
+talk += [reply, {"role": "user", "content": seen["text"]}]
+act(chat(*talk)["content"])
+""")
+    (episode,) = played(model, first)
+    assert (episode.outcome, episode.end) == (Outcome.OK, EndReason.GAVE_UP)
+    turns = episode.trajectory.turns
+    assert [len(turn.acts) for turn in turns] == [1, 0, 1]
+    assert [turn.reply.parent for turn in turns] == [None, -1, 0]
+    assert [turn.reply.action_ids for turn in turns] == [done.token_ids for done in model.engine.sampled]
+    rows = collate([[episode]]).rows
+    assert rows.token_RT[rows.mask_RT].numel() == sum(len(done.token_ids) for done in model.engine.sampled)
+    episodes = played(model, first)
+    assert turnwise.replay(episodes.records).ok
+
+
+def test_an_action_before_any_reply_counts_and_is_not_learned(model):
+    (episode,) = played(
+        model,
+        program('act("search[red]"); chat({"role": "user", "content": "x"}); act("click[back to search]")'),
+    )
+    assert [len(turn.acts) for turn in episode.trajectory.turns] == [1, 1]
+    assert [bool(turn.reply.action_ids) for turn in episode.trajectory.turns] == [False, True]
+    assert collate([[episode]]).rows.mask_RT.sum() == len(episode.trajectory.turns[1].reply.action_ids)
+    assert turnwise.replay(played(model, program('act("search[red]"); act("search[blue]")')).records).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "outcome", "end"),
+    [
+        ("", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("sys.exit(3)", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("time.sleep(60)", {"timeout": 0.5}, Outcome.LIMIT, EndReason.TIME_LIMIT),
+        ("while True: sys.stdout.write('x' * 65536)", {}, Outcome.OK, EndReason.FAILED),
+        ("os.kill(os.getpid(), 9)", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("sys.exit(127)", {}, Outcome.INFRA_ERROR, None),
+        (
+            "for n in range(9): chat({'role': 'user', 'content': str(n)})",
+            {"calls": 2},
+            Outcome.LIMIT,
+            EndReason.TURN_LIMIT,
+        ),
+    ],
+    ids=["does nothing", "fails", "hangs", "floods", "dies", "is not found", "talks too much"],
+)
+def test_whatever_a_program_does_has_a_name(model, text, options, outcome, end):
+    (episode,) = played(model, program(text, **options))
+    assert (episode.outcome, episode.end, episode.score) == (outcome, end, 0.0)
+
+
+def test_a_program_is_ended_with_its_episode_and_sees_no_secret(model, monkeypatch, tmp_path):
+    monkeypatch.setenv("MY_API_KEY", "very-secret-value")
+    seen = tmp_path / "seen"
+    text = f"""
+open({str(seen)!r}, "w").write(json.dumps(dict(os.environ)))
+for n in range(100): act("search[red]")
+open({str(seen)!r}, "w").write("still here")
+"""
+    (episode,) = played(model, program(text))
+    assert episode.end is EndReason.TURN_LIMIT
+    assert "very-secret-value" not in seen.read_text()
+    assert set(json.loads(seen.read_text())) >= {"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "MCP_SERVER_URL"}
+
+
+def test_what_it_prints_is_its_answer_where_that_is_asked_for(model):
+    (episode,) = played(model, program("print('search[red]')", answer="stdout"))
+    assert episode.trajectory.turns[0].acts[0].message.content == "search[red]"
+
+
+def test_an_engine_that_fails_is_not_the_program_s_fault(model):
+    def broken(text):
+        raise RuntimeError("no more memory")
+
+    model.engine.answer = broken
+    (episode,) = played(model, program('chat({"role": "user", "content": "x"})'))
+    assert (episode.outcome, "no more memory" in episode.error) == (Outcome.INFRA_ERROR, True)
+
+
+def test_mistakes_are_told_before_anything_runs(tmp_path):
+    for given, named in (
+        ({"command": ["no-such-program-here"]}, "not found"),
+        ({"command": []}, "no command"),
+        ({"command": ["python3"], "workdir": "/no/such"}, "folder"),
+        ({"command": ["python3"], "timeout": 0}, "more than 0"),
+        ({"command": ["python3"], "tiemout": 3}, "tiemout"),
+    ):
+        path = tmp_path / "agent.yaml"
+        path.write_text(json.dumps(given))
+        with pytest.raises(TurnwiseError, match=named):
+            turnwise.make_policy(f"command:{path}", model="scripted:gold")
+    with pytest.raises(TurnwiseError, match="--model"):
+        turnwise.make_policy("command:python3 x.py")

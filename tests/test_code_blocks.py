@@ -1,0 +1,90 @@
+"""The code of the pages runs: tutorials and how-to pages from top to bottom, and every recipe is one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+_SPEC = importlib.util.spec_from_file_location("pages", ROOT / "scripts" / "pages.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+pages: Any = importlib.util.module_from_spec(_SPEC)
+sys.modules["pages"] = pages
+_SPEC.loader.exec_module(pages)
+
+DOCS = ROOT / "docs"
+FOLLOWED = sorted(path for folder in ("tutorials", "how-to") for path in (DOCS / folder).glob("*.md"))
+RECIPES = sorted(
+    path for path in (*DOCS.glob("*.md"), *FOLLOWED, ROOT / "README.md")
+    if path.name != "recipe-mistakes.md"  # which tests/trainers/test_recipe_mistakes.py reads
+)  # fmt: skip
+SHORT = (
+    "updates=1", "warm_start.episodes=32", "rollout.groups=2", "rollout.group_size=2", "evaluate.every=1", "evaluate.dev=4",
+    "evaluate.test=4",
+)  # fmt: skip
+NOT_RUN = ("pip ", "make ", "git ")  # what installs is run by tests/cli/test_packaging.py
+
+
+def short(command: str) -> list[str]:
+    """A command's words, with a run made small."""
+    words = shlex.split(command)
+    return [*words, *(("--set", *SHORT) if words[:2] == ["turnwise", "train"] else ())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
+def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    if any("turnwise train" in command for block in pages.blocks(page) for command in block.commands):
+        pytest.importorskip("torch")
+    for block in pages.blocks(page):
+        if block.title:
+            pages.write_file(block, tmp_path)
+        for command in block.commands:
+            if block.why_not or command.startswith(NOT_RUN):
+                continue
+            words = short(command)
+            assert words[0] == "turnwise"
+            done = subprocess.run(
+                [sys.executable, "-c", "from turnwise.cli import main; main()", *words[1:]],
+                cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ}, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
+def test_recipes_of_a_page_are_recipes(page: Path) -> None:
+    found = [block for block in pages.blocks(page) if block.language == "yaml" and not block.why_not]
+    if not found:
+        return
+    pytest.importorskip("torch")
+    from turnwise.trainers.recipe.load import check_recipe, load_recipe
+
+    for block in found:
+        keys = yaml.safe_load(block.text)
+        if str(keys.get("suite", "")).endswith(".py"):
+            keys["suite"] = "shop/quick"  # the page's own file is there when the page is followed
+        if "suite" in keys:
+            check_recipe(keys)
+        else:  # some keys, which belong into any recipe
+            load_recipe("shop-quick", keys)
+
+
+def test_blocks_are_read_with_title_and_reason(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        '<!-- not run: it needs a GPU -->\n```yaml\na: 1\n```\n```python title="a/b.py"\nx\n```\n```console\n$ one  # why\nsaid\n$ two\n```\n'
+    )
+    first, second, third = pages.blocks(page)
+    assert (first.why_not, first.text) == ("<!-- not run: it needs a GPU -->", "a: 1\n")
+    pages.write_file(second, tmp_path)
+    assert (tmp_path / "a" / "b.py").read_text() == "x\n"
+    assert third.commands == ["one", "two"]
