@@ -18,7 +18,7 @@ from turnwise.agents.evaluation.distributions import (
     t_quantile,
     t_tail,
 )
-from turnwise.agents.evaluation.statistics import Estimate, Interval
+from turnwise.agents.evaluation.statistics import Estimate, Interval, within
 from turnwise.errors import TurnwiseError
 
 RESAMPLES = 10_000
@@ -171,7 +171,7 @@ def difference_over_seeds(before: Mapping[int, float], after: Mapping[int, float
     """Compare two methods by what their runs came to; each maps a run's seed to its success.
 
     Where both have the same seeds, Student's t of the differences by seed (equal seeds train on equal tasks);
-    otherwise Welch's t. Where the seeds of neither side differ there is nothing to estimate a spread from: the interval
+    otherwise Welch's t. The interval ends where differences of shares do, at −1 and 1. Where the seeds of neither side differ there is nothing to estimate a spread from: the interval
     is infinite and p is 1.
 
     By hand, differences 0.1, 0.2, 0.3: mean 0.2, SE = 0.1/√3 = 0.057735, t = 3.4641 with 2 degrees of freedom.
@@ -197,7 +197,7 @@ def difference_over_seeds(before: Mapping[int, float], after: Mapping[int, float
         sizes = (a.size,) if same else (a.size, b.size)
         freedom = error**4 / sum(float(part) ** 2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
         half = t_quantile(0.975, freedom) * error
-        interval = Interval(difference - half, difference + half)
+        interval = within(Interval(difference - half, difference + half), -1.0, 1.0)
         p_value = 2 * t_tail(abs(difference) / error, freedom)
     return SuccessDifference(
         before=float(a.mean()),

@@ -157,6 +157,27 @@ def student_mean(values: Sequence[float], *, confidence: float = 0.95) -> Estima
     return clustered_mean(values, range(len(values)), confidence=confidence)
 
 
+def share_mean(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
+    """:func:`student_mean` of shares, such as each run's success: no share is below 0 or above 1, and so the interval is not.
+
+    >>> [round(x, 4) for x in share_mean([0.9, 1.0, 0.95]).interval]
+    [0.8258, 1.0]
+    """
+    estimate = student_mean(values, confidence=confidence)
+    return estimate._replace(interval=within(estimate.interval, 0.0, 1.0))
+
+
+def within(interval: Interval, low: float, high: float) -> Interval:
+    """An interval without what its quantity cannot be, which loses no coverage; one that is infinite stays: it is unknown.
+
+    >>> within(Interval(-0.2, 0.4), 0.0, 1.0), within(Interval(-math.inf, math.inf), 0.0, 1.0)
+    (Interval(low=0.0, high=0.4), Interval(low=-inf, high=inf))
+    """
+    if not math.isfinite(interval.high - interval.low):
+        return interval
+    return Interval(max(low, min(interval.low, high)), min(high, max(interval.high, low)))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """p values adjusted so that the chance of even one false alarm among all of them is kept (Holm 1979).
 

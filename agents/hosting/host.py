@@ -159,7 +159,7 @@ class Host:
             why = f"{hosted.task.env} pays by itself; only worlds of the user's own are paid for."
             raise RefusedError(409, "paid_by_environment", why)
         replies = hosted.play.session.counts.replies
-        if not -replies <= turn < max(replies, 1):
+        if turn != -1 and not -replies <= turn < replies:
             raise bad(f"turn is {turn}, and the session has {replies} of them.", "turn")
         number = turn % replies if replies else None
         result = await hosted.play.act(Message("assistant", said), number)

@@ -10,7 +10,7 @@ from turnwise.agents.log.episode_log import EpisodeLog, LogPlace, LogReader, lin
 from turnwise.agents.log.episodes import load_episodes
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.view.index import LogIndex
-from turnwise.trainers.view.selection import PAGE, Selection, beside, choices, find, one, siblings, tally
+from turnwise.trainers.view.selection import PAGE, Selection, beside, choices, find, one, siblings
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_groups_and_tallies_are_those_of_the_log(index, log):
     row = required(index, 7)
     group = [n for n, r in enumerate(records, 1) if (r.update, r.group) == (row.update, row.group)]
     assert [sibling.id for sibling in siblings(index, row)] == group
-    counted = tally(index, Selection())
+    counted = find(index, Selection()).tally
     assert counted.solved == sum(r.episode.success for r in records)
     assert dict(choices(index).ends)["solved"] == counted.solved
 

@@ -11,7 +11,7 @@ from turnwise.agents.evaluation.comparison import (
     difference_over_seeds,
     unpaired_difference,
 )
-from turnwise.agents.evaluation.statistics import Estimate, Interval, student_mean
+from turnwise.agents.evaluation.statistics import Estimate, Interval, share_mean
 from turnwise.trainers.compare.alike import curves_otherwise
 from turnwise.trainers.compare.candidates import COSTS, Candidate, Contender, LearningCurve, Validation
 
@@ -79,7 +79,7 @@ def _estimate(side: Contender, found: Sequence[Validation]) -> Estimate | None:
         return None
     if len(found) == 1:
         return _of_one(side.members[0], found[0])
-    return student_mean([validation.success for validation in found])
+    return share_mean([validation.success for validation in found])
 
 
 def _of_one(run: Candidate, validation: Validation) -> Estimate:

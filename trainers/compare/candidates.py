@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from turnwise.agents.evaluation.statistics import Estimate, Interval, student_mean
+from turnwise.agents.evaluation.statistics import Estimate, Interval, share_mean
 from turnwise.tasks.core import Json
 
 SCRIPTED = "scripted"
@@ -128,7 +128,7 @@ def mean_success(evaluations: Sequence[CandidateEvaluation]) -> Estimate:
     """One candidate's success with its interval over tasks, or a group's with its interval over seeds."""
     if len(evaluations) == 1:
         return evaluations[0].success
-    return student_mean([evaluation.success.mean for evaluation in evaluations])
+    return share_mean([evaluation.success.mean for evaluation in evaluations])
 
 
 def pooled_results(evaluations: Sequence[CandidateEvaluation]) -> dict[str, tuple[float, ...]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from turnwise.agents.evaluation.statistics import Estimate, Interval, student_mean
+from turnwise.agents.evaluation.statistics import Estimate, Interval, student_mean, within
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import NotFoundError
 from turnwise.tasks.core import Json, Split, Task
@@ -64,7 +64,7 @@ def _mean(differences: Sequence[float]) -> Estimate:
     found = student_mean(differences)
     if len(set(differences)) < 2:
         return found._replace(interval=Interval(-math.inf, math.inf))
-    return found._replace(interval=Interval(max(-1.0, found.interval.low), min(1.0, found.interval.high)))
+    return found._replace(interval=within(found.interval, -1.0, 1.0))
 
 
 def levels_of(name: str, split: str, ids: Collection[str]) -> tuple[Levels, str]:

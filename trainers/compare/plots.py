@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
-from turnwise.agents.evaluation.statistics import Interval, student_mean
+from turnwise.agents.evaluation.statistics import Interval, share_mean
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.compare.candidates import Contender
 from turnwise.trainers.compare.comparison import Comparison, Contrast
@@ -112,7 +112,7 @@ def curve_points(side: Contender, unit: str) -> list[Point]:
         if len(found) == 1:
             points.append(Point(float(found[0].cost(unit) or 0), found[0].success, found[0].interval))
             continue
-        mean = student_mean([v.success for v in found])
+        mean = share_mean([v.success for v in found])
         points.append(
             Point(sum(float(v.cost(unit) or 0) for v in found) / len(found), mean.mean, mean.interval)
         )

@@ -20,20 +20,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import StrictUndefined
-from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
-import turnwise
-from turnwise.agents.evaluation.summary import percent, percent_interval
+from turnwise.agents.evaluation.summary import percent
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import group_view
-from turnwise.trainers.report.panels import PANELS, Panel
+from turnwise.trainers.report.evaluated import is_evaluation, read_evaluated, render_evaluation
+from turnwise.trainers.report.html import report_page
+from turnwise.trainers.report.panels import PANELS, Panel, is_constant
 from turnwise.trainers.report.plots import Marker, Series, learning_curve, small_curve
 from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
@@ -52,6 +49,13 @@ class ReportFigure(NamedTuple):
     svg: Markup
 
 
+class ConstantFigure(NamedTuple):
+    """A metric that had one value throughout, or was measured once."""
+
+    title: str
+    latest: str
+
+
 class ComparisonVerdict(NamedTuple):
     """Whether training worked, in figures and in plain words."""
 
@@ -66,16 +70,17 @@ class ComparisonVerdict(NamedTuple):
 
 
 def write_report(run_dir: Path | str) -> Path:
-    """Write ``report.html`` into the run directory and return its path.
+    """Write ``report.html`` into the folder of a run, or of an evaluation, and return its path.
 
     Raises:
         TurnwiseError: there is no run, a file of it is damaged, or the page cannot be written.
     """
-    run = read_run(Path(run_dir))
-    target = run.path / "report.html"
-    aside = run.path / f".report.html.{os.getpid()}"
+    folder = Path(run_dir)
+    text = render_evaluation(read_evaluated(folder)) if is_evaluation(folder) else render(read_run(folder))
+    target = folder / "report.html"
+    aside = folder / f".report.html.{os.getpid()}"
     try:
-        aside.write_text(render(run), "utf-8", errors="replace")
+        aside.write_text(text, "utf-8", errors="replace")
         aside.replace(target)
     except OSError as error:
         raise TurnwiseError(
@@ -89,27 +94,21 @@ def write_report(run_dir: Path | str) -> Path:
 
 def render(run: ReportedRun) -> str:
     """The page's text."""
-    environment = SandboxedEnvironment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"percent": percent, "interval": percent_interval, "signed": signed}
-    home = files("turnwise.trainers.report")
     rl = [row for row in run.metrics if row.phase == "rl"]
     warm = [row for row in run.metrics if row.phase != "rl"]
-    page = environment.from_string((home / "report.html.j2").read_text("utf-8"))
-    return page.render(
+    figures, constants = _figures(rl)
+    return report_page(
+        "report.html.j2",
         run=run,
         name=run.path.resolve().name,
-        css=Markup((home / "report.css").read_text("utf-8")),
         facts=run.facts() | _volume(run),
         verdict=verdict(run),
         curve=_curve(run, rl),
-        warm=_figures(warm),
-        figures=_figures(rl),
+        warm=_figures(warm)[0],
+        figures=figures,
+        constants=constants,
         groups=[group_view(sample) for sample in run.samples],
         worth=section(known) if (known := load_groups(run.path / TRUE_TURNS)) else None,
-        version=turnwise.__version__,
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
 
 
@@ -165,16 +164,6 @@ def _difference(before: EvaluationRow, after: EvaluationRow) -> _Difference:
     return _Difference(points, found.significant, detail)
 
 
-def signed(value: float) -> str:
-    """A number with its sign, as short as two decimals allow.
-
-    >>> signed(0.5), signed(-1), signed(0)
-    ('+0.50', '−1.00', '0.00')
-    """
-    text = f"{value:+.2f}"
-    return text[1:] if float(text) == 0 else text.replace("-", "−")
-
-
 def _volume(run: ReportedRun) -> dict[str, str]:
     """How much was done, from the logs themselves."""
     facts: dict[str, str] = {}
@@ -223,20 +212,23 @@ def _unguided(row: Metrics) -> float:
     return row.values.get("success_unguided", row.values["success"])
 
 
-def _figures(rows: Sequence[Metrics]) -> list[ReportFigure]:
-    """A small curve for each metric that was measured at least twice, known ones first."""
+def _figures(rows: Sequence[Metrics]) -> tuple[list[ReportFigure], list[ConstantFigure]]:
+    """A small curve for each metric that changed, known ones first, and those that were measured and never did."""
     measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE}
     names = [name for name in PANELS if name in measured] + [name for name in measured if name not in PANELS]
     figures: list[ReportFigure] = []
-    for name in names[:_MOST_PANELS]:
+    constants: list[ConstantFigure] = []
+    for name in names:
         points = [(row.update, row.values[name]) for row in rows if name in row.values]
-        if len(points) < 2:
-            continue
         panel = PANELS.get(name, Panel(name.replace("_", " ")))
-        series = Series([x for x, _ in points], [y for _, y in points])
-        svg = small_curve(series, name=f"{rows[0].phase}-{name}", share=panel.share)
-        figures.append(ReportFigure(panel.title, _short(points[-1][1], share=panel.share), svg))
-    return figures
+        latest = _short(points[-1][1], share=panel.share)
+        if is_constant([y for _, y in points]):
+            constants.append(ConstantFigure(panel.title, latest))
+        elif len(figures) < _MOST_PANELS:
+            series = Series([x for x, _ in points], [y for _, y in points])
+            svg = small_curve(series, name=f"{rows[0].phase}-{name}", share=panel.share)
+            figures.append(ReportFigure(panel.title, latest, svg))
+    return figures, constants
 
 
 def _short(value: float, *, share: bool = False) -> str:

@@ -8,7 +8,7 @@ from turnwise.agents.log.episode_log import read_record
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.pages import render
 from turnwise.trainers.view.places import ViewedPlace
-from turnwise.trainers.view.selection import EpisodeRow, Selection, SelectionTally, find, tally
+from turnwise.trainers.view.selection import EpisodeRow, FoundEpisodes, Selection, find
 from turnwise.trainers.view.told import EpisodeShown, show_episode, tokenizer_of
 
 MOST_EPISODES = 200
@@ -29,8 +29,7 @@ class Exported(NamedTuple):
     place: ViewedPlace
     selection: Selection
     asked: tuple[tuple[str, str], ...]
-    tally: SelectionTally
-    total: int
+    found: FoundEpisodes
     episodes: tuple[ExportedEpisode, ...]
 
 
@@ -53,5 +52,5 @@ def export_page(place: ViewedPlace, index: LogIndex, selection: Selection) -> st
         for name, value in selection._asdict().items()
         if value != getattr(plain, name) and name != "page"
     ]
-    view = Exported(place, selection, tuple(asked), tally(index, selection), found.total, tuple(episodes))
+    view = Exported(place, selection, tuple(asked), found, tuple(episodes))
     return render("export.html.j2", view, title=f"Episodes of {place.name}")

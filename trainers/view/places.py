@@ -15,12 +15,10 @@ import yaml
 from turnwise.agents.evaluation.evaluate import Evaluation
 from turnwise.agents.log.episodes import LOG_NAME
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.report.events import EVENTS
 from turnwise.trainers.report.records import EVALUATIONS, METRICS, RECIPE
 
 PlaceKind: TypeAlias = Literal["run", "evaluation", "log", "campaign"]
-
-EVENTS = "events.jsonl"
-"""What a run that is going on says of itself, a line each."""
 
 _DEPTH = 5
 _NEVER = frozenset(

@@ -90,11 +90,25 @@ class EpisodeRow(NamedTuple):
     error: str
 
 
+class SelectionTally(NamedTuple):
+    """Figures of all episodes that were asked for."""
+
+    total: int
+    solved: int
+    counting: int
+    mean_turns: float
+
+
 class FoundEpisodes(NamedTuple):
-    """One page of what was asked for, and how many there are in all."""
+    """One page of what was asked for, and the figures of all pages."""
 
     rows: tuple[EpisodeRow, ...]
-    total: int
+    tally: SelectionTally
+
+    @property
+    def total(self) -> int:
+        """How many there are on all pages."""
+        return self.tally.total
 
 
 class Choices(NamedTuple):
@@ -106,14 +120,6 @@ class Choices(NamedTuple):
     envs: tuple[tuple[str, int], ...]
     parts: tuple[tuple[str, int], ...]
     knobs: tuple[tuple[str, int], ...]
-
-
-class SelectionTally(NamedTuple):
-    """Figures of all episodes that were asked for; ``returns`` holds the return of each."""
-
-    solved: int
-    counting: int
-    mean_turns: float
 
 
 def read_selection(asked: Mapping[str, str]) -> Selection:
@@ -138,28 +144,23 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
 
 
 def find(index: LogIndex, selection: Selection, *, most: int = PAGE) -> FoundEpisodes:
-    """The rows of the selection's page, and how many there are on all pages."""
+    """The rows of the selection's page, and the figures of all its pages."""
     where, values = _where(selection)
     order = "DESC" if selection.order == "down" else "ASC"
     start = (selection.number - 1) * most
     with index.reading() as db:
-        total = db.execute(f"SELECT COUNT(*) FROM episodes{where}", values).fetchone()[0]
+        total, solved, counting, turns = db.execute(
+            "SELECT COUNT(*), SUM(ended = 'solved'), SUM(outcome IN ('ok', 'limit')), AVG(turns) FROM episodes"
+            + where,
+            values,
+        ).fetchone()
         rows = db.execute(
             f"SELECT * FROM episodes{where} ORDER BY {SORTS[selection.sort]} {order}, id LIMIT ? OFFSET ?",
             (*values, most, start),
         ).fetchall()
-    return FoundEpisodes(tuple(map(_row, rows)), total)
-
-
-def tally(index: LogIndex, selection: Selection) -> SelectionTally:
-    """How many of the selection count, how many were solved, and how long they are."""
-    where, values = _where(selection)
-    with index.reading() as db:
-        solved, counting, turns = db.execute(
-            "SELECT SUM(ended = 'solved'), SUM(outcome IN ('ok', 'limit')), AVG(turns) FROM episodes" + where,
-            values,
-        ).fetchone()
-    return SelectionTally(solved or 0, counting or 0, turns or 0.0)
+    return FoundEpisodes(
+        tuple(map(_row, rows)), SelectionTally(total, solved or 0, counting or 0, turns or 0.0)
+    )
 
 
 def one(index: LogIndex, number: int) -> EpisodeRow | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from turnwise.agents.log.episode_log import read_record
 from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
+from turnwise.trainers.report.events import live_run
 from turnwise.trainers.report.panels import PANELS, Panel, is_constant
 from turnwise.trainers.report.records import EvaluationRow, Metrics, read_evaluations, read_metrics
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups
@@ -21,7 +21,6 @@ from turnwise.trainers.view.drawing import Curve, chart, short
 from turnwise.trainers.view.given import GroupGiven, credit_of
 from turnwise.trainers.view.index import IndexProgress, LogIndex
 from turnwise.trainers.view.places import (
-    EVENTS,
     Activity,
     ModelPlace,
     ViewedPlace,
@@ -43,13 +42,10 @@ from turnwise.trainers.view.selection import (
     find,
     one,
     siblings,
-    tally,
 )
 from turnwise.trainers.view.told import AgentShown, EpisodeShown, show_episode, tokenizer_of
 
 _IN_THE_CURVE = frozenset({"dev_success", "success", "success_unguided"})
-_EVENTS = 12
-_EVENT_BYTES = 64_000
 _MOST_SIBLINGS = 64
 
 
@@ -202,7 +198,7 @@ class RunShown(NamedTuple):
     checkpoints: tuple[CheckpointShown, ...]
     progress: IndexProgress
     choices: Choices
-    events: tuple[str, ...]
+    now: NowShown | None
     updates: int
     problem: str
 
@@ -234,7 +230,7 @@ def run_shown(place: ViewedPlace, index: LogIndex) -> RunShown:
         tuple(_checkpoints(place)),
         index.progress(),
         choices(index),
-        tuple(newest_events(place.path / EVENTS)),
+        now_shown(place.path),
         rl[-1].update if rl else 0,
         problem,
     )
@@ -290,31 +286,39 @@ def _checkpoints(place: ViewedPlace) -> list[CheckpointShown]:
     return found
 
 
-def newest_events(path: Path) -> list[str]:
-    """The last lines of a run's events, each in a line of text."""
-    if not path.is_file():
-        return []
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _EVENT_BYTES))
-        lines = file.read().splitlines()
-    found: list[str] = []
-    for line in lines[-_EVENTS:]:
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict):
-            found.append(
-                visible(", ".join(f"{name} {_in_short(value)}" for name, value in event.items()))[:400]
-            )
-    return found[::-1]
+class NowShown(NamedTuple):
+    """What a run does at this moment, by its own words."""
+
+    facts: tuple[tuple[str, str], ...]
+    playing: tuple[tuple[str, int, int], ...]  # update, episodes done, of how many
+    failures: tuple[tuple[str, int], ...]
 
 
-def _in_short(value: object) -> str:
-    if isinstance(value, float):
-        return short(value)
-    return value if isinstance(value, str) else json.dumps(value)[:120]
+def now_shown(folder: Path) -> NowShown | None:
+    """What the newest events of a run say; None where it wrote none, or none that can be read."""
+    try:
+        run = live_run(folder)
+        state, learning, published = run.state, run.learning, run.published
+        facts = [
+            ("learner", str(state.get("doing", ""))),
+            ("answers in flight", short(state["in_flight"]) if "in_flight" in state else ""),
+            ("tokens per second", short(state["tokens_per_second"]) if "tokens_per_second" in state else ""),
+            ("tokens sampled", short(state["tokens"]) if "tokens" in state else ""),
+            ("staleness allowed", short(run.start["staleness"]) if "staleness" in run.start else ""),
+            ("lag of the last batch", short(learning["lag"]) if "lag" in learning else ""),
+            ("learner waited", f"{short(learning['waited'])} s" if "waited" in learning else ""),
+            ("weights’ version", short(published["version"]) if "version" in published else ""),
+            ("stall of the last sync", f"{short(published['stall'])} s" if "stall" in published else ""),
+        ]
+        playing = [
+            (str(update), int(done), int(of)) for update, (done, of) in state.get("playing", {}).items()
+        ]
+        failures = [(visible(str(cause)), int(n)) for cause, n in state.get("failures", {}).items()]
+    except (TurnwiseError, TypeError, ValueError, KeyError):
+        return None
+    return NowShown(
+        tuple((name, visible(said)) for name, said in facts if said), tuple(playing), tuple(failures)
+    )
 
 
 class EndShown(NamedTuple):
@@ -343,7 +347,7 @@ class EvaluationShown(NamedTuple):
 
 def evaluation_shown(place: ViewedPlace, index: LogIndex) -> EvaluationShown:
     """An evaluation as it is now."""
-    line, known, counted = _evaluation_line(place), choices(index), tally(index, Selection())
+    line, known, counted = _evaluation_line(place), choices(index), find(index, Selection(), most=1).tally
     total = sum(n for _, n in known.outcomes) or 1
     return EvaluationShown(
         place,
@@ -368,7 +372,6 @@ class EpisodesShown(NamedTuple):
     progress: IndexProgress
     choices: Choices
     found: FoundEpisodes
-    tally: SelectionTally
     pages: int
     trained: bool
 
@@ -382,7 +385,6 @@ def episodes_shown(place: ViewedPlace, index: LogIndex, selection: Selection) ->
         index.progress(),
         choices(index),
         found,
-        tally(index, selection),
         max(1, -(-found.total // PAGE)),
         place.kind == "run",
     )

@@ -34,6 +34,8 @@ def gateway(
 ) -> VerbResult:
     """Serve a policy to agents of any kind, by the APIs of OpenAI and Anthropic, until Ctrl-C; then the statistics.
 
+    For example: `turnwise gateway --policy openai:MODEL@http://localhost:8000/v1 --suite shop/easy`.
+
     Args:
         policy: Who replies; `turnwise list policy` shows the forms.
         suite: Whose tasks sessions are opened on; without it their worlds are the agents' own.

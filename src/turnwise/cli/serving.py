@@ -36,6 +36,8 @@ def serve_engine(
 
     The line "ready: URL" is written once it answers. It runs until SIGTERM or Ctrl-C.
 
+    For example: `turnwise serve-engine Qwen/Qwen3-0.6B`.
+
     Args:
         model: A model's folder, a run's folder or a Hugging Face id.
         kind: The engine: vllm is the fast one, torch needs no vLLM.
