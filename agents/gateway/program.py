@@ -47,11 +47,10 @@ class AgentProgram:
 
     Attributes:
         command: the program and its arguments; ``{prompt}`` stands for the task.
-        workdir: where it runs; with a sandbox, a folder that is copied into it.
+        workdir: where it runs.
         env: variables beside those of the module's description.
         timeout: seconds of an episode.
         calls: replies that it may get in an episode.
-        sandbox: the sandbox that it runs in (``turnwise list sandbox``); "": none, as this user.
         answer: what it leaves behind for the environment: nothing, or its standard output, which is said at its end.
         prompt: how it is told its task: as text, or as JSON, a list of chat messages.
         plain_words: whether it is offered the tools ``say`` and ``task`` beside those of the environment; where that has none,
@@ -65,7 +64,6 @@ class AgentProgram:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float = 600.0
     calls: int = 200
-    sandbox: str = ""
     answer: Literal["none", "stdout"] = "none"
     prompt: Literal["text", "messages"] = "text"
     plain_words: bool = False
@@ -87,7 +85,7 @@ class AgentProgram:
             raise TurnwiseError(
                 f"The agent's folder {self.workdir} is not there.", "Make it, or give another."
             )
-        if not self.sandbox and shutil.which(self.command[0], path=_path(self.env)) is None:
+        if shutil.which(self.command[0], path=_path(self.env)) is None:
             local = folder / self.command[0]
             if not (local.is_file() and os.access(local, os.X_OK)):
                 raise TurnwiseError(

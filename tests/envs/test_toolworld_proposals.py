@@ -96,11 +96,12 @@ def test_a_change_of_mind_comes_at_a_proposal_too():
     assert not env.state.user.agreed
 
 
-KNOWN = {"retail-84168156", "airline-7193c7be", "retail-7a78c716"}
-"""A dearer speaker than the cheapest, one bag of three, a fire that "ends the order": the user still says yes to these."""
+KNOWN = {"retail-84168156", "airline-7193c7be", "retail-7a78c716", "retail-a80e37b8", "airline-e4922f89"}
+"""Dearer speakers than the cheapest, one bag of three, a fire that "ends the order", economy at the fare of business: the user still
+says yes to these."""
 
 
-@pytest.mark.parametrize("name", ["open", "sealed", "sealed_2", "fluent"])
+@pytest.mark.parametrize("name", ["open", "sealed", "sealed_2", "sealed_3", "fluent"])
 def test_sentences_that_may_be_read_are_understood_and_none_is_fatal(name):
     lines = [json.loads(line) for line in (OPEN.parent / f"{name}.jsonl").read_text("utf-8").splitlines()]
     scores = score_all(lines)

@@ -52,7 +52,7 @@ _CONDITION = re.compile(
     rf"acceptable|what you|you))"
 )
 _ABOUT_FACTS = re.compile(
-    r"^(?:and |so |but |then )*(?:what|which|who|whose|whom|when|where|why|how(?! (?:do|does|would|about|did) (?:you feel|that|this|it|you like))|"
+    r"^(?:and |so |but |then )*(?:what|which|who|whose|whom|when|where|why|how(?! (?:do|does|would|about|did) (?:you feel|that|this|it|you like(?! to\b)))|"
     r"since when|(?:.*, )?(?:where|when|how (?:much|many)|what) (?:would|do|shall|should|is|are)|did|was|were|had|has|does (?:your|the|anybody|anyone|somebody)|do (?:your|the|they|people)|have you|have they|are (?:there|they|your|the)|is (?:there|your|the|he|she|somebody|anybody|anyone)|"
     r"(?:do|did|would|are|can|could|will) you (?:\w+ly )?(?:know|remember|recall|happen|have(?! (?:me|us|it|that)\b)|see|hear|get|mean|use|own|live|still (?:have|see)|able|abroad|tell|give|say|share|send|repeat|spell|try|turn|switch|"
     r"restart|travel\w*|calling|speaking|trying|using|the|at|near|on (?:a|the|your|wi-?fi)|in (?:a|the|your|another))|"
