@@ -56,7 +56,6 @@ CREATE INDEX IF NOT EXISTS by_turns ON episodes (turns, ended, outcome);
 CREATE INDEX IF NOT EXISTS by_tokens ON episodes (tokens);
 CREATE INDEX IF NOT EXISTS by_bad ON episodes (bad);
 """
-_TABLES = ("state", "episodes", "texts", "marks", "names", "words")
 _MAPPED = 1 << 28  # bytes of an index that are read by mapping them into memory
 
 
@@ -87,7 +86,7 @@ class LogIndex:
         self.log = log
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = hashlib.blake2b(str(log.resolve()).encode(), digest_size=12).hexdigest()
-        self.path = cache / f"{name}.sqlite"
+        self.path = cache / f"{name}.{_FORMAT}.sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -145,21 +144,15 @@ class LogIndex:
             self._prepare(db)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        for other in self.path.parent.glob(
+            f"{self.path.name.partition('.')[0]}.*"
+        ):  # of another release's format
+            if not other.name.startswith(self.path.name):
+                other.unlink(missing_ok=True)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        if self._format(db) not in (None, _FORMAT):  # of another release: its tables have other columns
-            for table in _TABLES:
-                db.execute(f"DROP TABLE IF EXISTS {table}")
         db.executescript(_SCHEMA)
         db.commit()
-
-    @staticmethod
-    def _format(db: sqlite3.Connection) -> int | None:
-        """The format of what is there; None where nothing was indexed yet."""
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'state'").fetchone():
-            return None
-        row = db.execute("SELECT value FROM state WHERE name = 'format'").fetchone()
-        return int(row[0]) if row else None
 
     def _update(self) -> None:
         with closing(sqlite3.connect(self.path, timeout=30)) as db:
@@ -221,7 +214,6 @@ class _IndexWriter:
     def commit(self, problem: str, seen: int) -> None:
         if self.end is not None:
             state = {
-                "format": _FORMAT,
                 "end": self.end,
                 "episodes": self.episodes,
                 "tail": _tail(self.log, self.end),
@@ -318,7 +310,8 @@ def _knobs(options: Mapping[str, Json], before: str = "") -> list[_Mark]:
         whole = _clean(f"{before}{name}")[:_KNOB]
         if isinstance(value, (bool, int, float, str)) and len(str(value)) <= _KNOB:
             number = float(value) if isinstance(value, (bool, int, float)) and abs(value) < 1e300 else None
-            found.append(_Mark("knob", whole, number, None if number is not None else _clean(str(value))))
+            text = None if type(value) in (int, float) and number is not None else _clean(str(value))
+            found.append(_Mark("knob", whole, number, text))
         elif isinstance(value, dict) and not before:
             found.extend(_knobs(value, f"{name}."))
     return found[:_KNOBS]
