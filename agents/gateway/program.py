@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
+import pydantic
+
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.world import World
@@ -92,6 +94,24 @@ class AgentProgram:
                     f"The agent's program {self.command[0]!r} is not found.",
                     "Give its path, or install it where PATH leads to.",
                 )
+
+
+def program_of(data: Any, where: str) -> AgentProgram:
+    """A program from plain values.
+
+    Raises:
+        TurnwiseError: a key is unknown or has a wrong value.
+    """
+    try:
+        return _CHECKED.validate_python(data)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        known = ", ".join(AgentProgram.__dataclass_fields__)
+        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
+
+
+_CHECKED = pydantic.TypeAdapter(AgentProgram)
 
 
 class Exited(NamedTuple):

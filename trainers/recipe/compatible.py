@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from turnwise.agents.gateway.program import program_of
 from turnwise.agents.models.small import HEAD_DIMS
 from turnwise.agents.multi_agent import agents_of, check_opponents
-from turnwise.agents.policies.command import program_of
 from turnwise.agents.policies.registry import check_spec
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request
