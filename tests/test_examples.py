@@ -32,6 +32,8 @@ TRAINING = {  # what each says at the end of a run that was made small
     "self_play": "trained against itself",
     "train_in_two_minutes": "everything in",
 }
+PROGRAMS = ("agent_program", "plain_agent")
+"""Agents that a gateway runs: tests/gateway plays and trains them."""
 MOST_LINES = 60
 IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (turnwise[\w.]*) import|import (turnwise[\w.]*))", re.MULTILINE)
 EXTENSION_POINTS = {
@@ -66,7 +68,7 @@ def run(*arguments: str, folder: Path) -> str:
 
 
 def test_every_example_is_run() -> None:
-    assert sorted([*SAID, *TRAINING, "web_application"]) == EXAMPLES
+    assert sorted([*SAID, *TRAINING, *PROGRAMS, "web_application"]) == EXAMPLES
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
