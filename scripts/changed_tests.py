@@ -29,6 +29,7 @@ IDLE = re.compile(r"(\.ci/.*|\.github/.*|\.gitignore|LICENSE)")  # no test reads
 AROUND = ("tests/", "scripts/", "benchmarks/")  # what may read pages and results
 PROGRAMS = ("scripts/", "benchmarks/", "examples/")  # found by their names, not imported
 HOUSE = (  # look at every file
+    "tests/cli/test_packaging.py",
     "tests/envs/test_family_shape.py",
     "tests/test_docs.py",
     "tests/test_layout.py",

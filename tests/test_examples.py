@@ -32,8 +32,12 @@ TRAINING = {  # what each says at the end of a run that was made small
     "self_play": "trained against itself",
     "train_in_two_minutes": "everything in",
 }
-PROGRAMS = ("agent_program", "plain_agent")
-"""Agents that a gateway runs: tests/gateway plays and trains them."""
+ELSEWHERE = {
+    "agent_program": "gateway/test_programs.py",
+    "plain_agent": "gateway/test_training.py",
+    "web_application": "test_examples.py",
+}
+"""What needs more than to be run, and where it is."""
 MOST_LINES = 60
 IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (turnwise[\w.]*) import|import (turnwise[\w.]*))", re.MULTILINE)
 EXTENSION_POINTS = {
@@ -68,7 +72,10 @@ def run(*arguments: str, folder: Path) -> str:
 
 
 def test_every_example_is_run() -> None:
-    assert sorted([*SAID, *TRAINING, *PROGRAMS, "web_application"]) == EXAMPLES
+    assert sorted([*SAID, *TRAINING, *ELSEWHERE]) == EXAMPLES
+    assert not [
+        name for name, test in ELSEWHERE.items() if name not in (ROOT / "tests" / test).read_text("utf-8")
+    ]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
+from turnwise.agents.core import Act, Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, read_episodes
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.agents.log.records import EnvVersion, Record, from_line, to_line
@@ -56,7 +56,10 @@ replies = st.builds(
     scored_ids=st.none() | ids,
     source=texts,
     end=ends,
+    silent=st.just(False),  # these two are of a reply on its way to a turn
+    of=st.none(),
 )
+acts = st.builds(Act, messages, st.integers(0), st.integers(0), st.booleans())
 turns = st.builds(
     Turn,
     observation=observations,
@@ -67,6 +70,7 @@ turns = st.builds(
     bad_action=st.booleans(),
     details=objects,
     weight=finite,
+    acts=st.none() | st.lists(acts, max_size=2).map(tuple),
 )
 trajectories = st.builds(Trajectory, st.lists(turns, max_size=3).map(tuple), st.just("agent"), observations)
 plain = st.text(st.characters(codec="utf-8"), max_size=20)  # task hashes are made of UTF-8

@@ -1,7 +1,10 @@
 """Tasks out of a third party's MCP server from npm (server-filesystem): file notes away and say what they held."""
 
+import fcntl
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 from turnwise.envs.mcp.env import McpEnv
@@ -17,13 +20,21 @@ THINGS = ["rope", "lamp", "salt", "twine", "chalk", "flour", "nails", "paint"]
 
 
 def install() -> bool:
-    """Whether the server is there, fetched by npm where it was not."""
-    if not SERVER.exists():
-        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(HOME), PACKAGE]
-        try:
-            subprocess.run(command, check=True, timeout=120, capture_output=True)
-        except (OSError, subprocess.SubprocessError):
-            return False
+    """Whether the server is there, fetched by npm where it was not: into a folder of its own that is moved when it is whole."""
+    HOME.parent.mkdir(parents=True, exist_ok=True)
+    with HOME.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if SERVER.exists():
+            return True
+        with tempfile.TemporaryDirectory(dir=HOME.parent) as folder:
+            made = f"{folder}/npm"
+            command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", made, PACKAGE]
+            try:
+                subprocess.run(command, check=True, timeout=120, capture_output=True)
+            except (OSError, subprocess.SubprocessError):
+                return False
+            shutil.rmtree(HOME, ignore_errors=True)
+            Path(made).rename(HOME)
     return SERVER.exists()
 
 

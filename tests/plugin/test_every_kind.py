@@ -133,7 +133,11 @@ def test_two_plugins_of_one_name_are_told_and_the_others_are_there(tmp_path: Pat
     install(tmp_path / "site", "broken", {"__init__.py": "import no_such_library\n"})
     done = turnwise(tmp_path, "list", "sink", "--json")
     rows = {row["name"]: row["package"] for row in json.loads(done.stdout)}
-    assert rows == {"tensorboard": "turnwise", "mine": "first", "other": "zz-last"}
+    assert {name: package for name, package in rows.items() if package != "turnwise"} == {
+        "mine": "first",
+        "other": "zz-last",
+    }
+    assert rows["tensorboard"] == "turnwise"
     said = " ".join(done.stderr.split())
     assert "The plugin 'second' (second) is left out: " in said
     assert (

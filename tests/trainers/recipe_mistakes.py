@@ -68,7 +68,7 @@ MISTAKES = [
         ("model.lora.rank", "model.lora.targets"),
     ),
     # --- the wrong kind of thing ---
-    Mistake("suite: shop/quick\nmodel: Qwen/Qwen3-0.6B\n", ("'model'", "'Qwen/Qwen3-0.6B'"), ("model: {path: Qwen/Qwen3-0.6B}",)),
+    Mistake("suite: shop/quick\nmodel: 7\n", ("'model'", "7 is given"), ("model: {path: Qwen/Qwen3-0.6B}",)),
     Mistake(more("engine: torch"), ("'engine'", "'torch'"), ("engine: {kind: torch}",)),
     Mistake(more("warm_start: true"), ("'warm_start'", "true"), ("warm_start: {",)),
     Mistake(more("rollout: 8"), ("'rollout'", "8"), ("rollout: {groups: 16}",)),
@@ -130,7 +130,7 @@ MISTAKES = [
     # --- on the command line ---
     Mistake("--set updats=3", ("unknown key 'updats'", "--set"), ("'updates'",)),
     Mistake("--set lr=1e-6", ("unknown key 'lr'",), ("optimizer.learning_rate",)),
-    Mistake("--set model=Qwen/Qwen3-0.6B", ("'model'",), ("model: {path: Qwen/Qwen3-0.6B}",)),
+    Mistake("--set model=7", ("'model'",), ("model: {path: Qwen/Qwen3-0.6B}",)),
     Mistake("--set loss.clip=0.3", ("loss.clip is a part",), ("loss.clip.OPTION",)),
     Mistake("--set loss.kl.weight=0.1", ("no loss.kl",), ("loss=[", "name: kl")),
     Mistake("--set updates", ("no change",), ("key=value",)),

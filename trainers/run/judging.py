@@ -51,10 +51,10 @@ class Judging:
     def complete(self) -> bool:
         """Whether all evaluations on test were made."""
         return all(
-            (name, mode, suite) in self.judged
+            (name, mode, suite.name) in self.judged
             for name in (self.before, AFTER)
             for mode in MODES
-            for suite in self.recipe.suites
+            for suite, _ in self.mixture.shares
         )
 
     def remember(self) -> None:
