@@ -35,7 +35,7 @@ GRACE_S = keeper.END_S + 2
 """How long the end of a program and of all that it started may take."""
 
 
-class Job(NamedTuple):
+class ProgramJob(NamedTuple):
     """What is run: a command, where, with which variables; ``fork`` means that it is a script, run in a fork."""
 
     argv: Sequence[str]
@@ -74,7 +74,7 @@ class Launcher:
         self._keeper: _Keeper | None = None
         self._end: weakref.finalize[..., Launcher] | None = None
 
-    async def run(self, job: Job, told: bytes, timeout: float) -> Exited:
+    async def run(self, job: ProgramJob, told: bytes, timeout: float) -> Exited:
         """Run a program to its end; ``told`` is its standard input.
 
         Raises:

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.launching import Exited, Job, Launcher, script_of
+from turnwise.agents.gateway.launching import Exited, ProgramJob, Launcher, script_of
 from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
@@ -129,7 +129,7 @@ async def run_here(launcher: Launcher, program: AgentProgram, prompt: str, url: 
     script = script_of(argv) if program.preload else None
     folder = str(Path(program.workdir).expanduser().resolve())
     env = public_environment() | session_environment(program, url, key) | mark()
-    job = Job(script[1] if script else argv, folder, env, script is not None)
+    job = ProgramJob(script[1] if script else argv, folder, env, script is not None)
     return await launcher.run(job, prompt.encode(), program.timeout)
 
 
