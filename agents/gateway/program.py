@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.launching import Exited, ProgramJob, Launcher, script_of
+from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
 from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
