@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import json
 import re
@@ -18,7 +19,6 @@ assert _SPEC is not None
 assert _SPEC.loader is not None
 graphs = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(graphs)
-ARROWS = graphs.import_arrows(ROOT)
 FOLDERS = ("tasks", "tools", "envs", "agents", "trainers")
 ALLOWED = {  # which of the other folders each may import, everywhere in its code
     "tools": {"tools"},
@@ -46,6 +46,11 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
 HEAVY = ("torch", "vllm", "transformers", "scipy", "matplotlib", "pyarrow")
 
 
+@functools.cache
+def arrows():
+    return graphs.import_arrows(ROOT)
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_links_lead_to_the_top_level_folders(folder):
     assert (ROOT / "src" / "turnwise" / folder).samefile(ROOT / folder)
@@ -63,7 +68,7 @@ def test_dependencies_point_one_way(folder):
 
 @pytest.mark.parametrize("folder", ORDER)
 def test_rooms_import_only_lower_rooms(folder):
-    rooms = graphs.rooms_of(ARROWS, folder)
+    rooms = graphs.rooms_of(arrows(), folder)
     assert sorted(rooms) == sorted(ORDER[folder]), "a new room takes its place in ORDER"
     floor = {room: n for n, room in enumerate(ORDER[folder])}
     upward = [f"{a} → {b}" for a, others in rooms.items() for b in others if floor[b] >= floor[a]]
@@ -71,7 +76,7 @@ def test_rooms_import_only_lower_rooms(folder):
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    assert graphs.cycles(ARROWS) == []
+    assert graphs.cycles(arrows()) == []
 
 
 def test_only_recipe_and_run_see_a_recipe():
@@ -82,8 +87,8 @@ def test_only_recipe_and_run_see_a_recipe():
 
 
 def test_cycles_are_found():
-    arrows = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"e"}}
-    assert graphs.cycles(arrows) == [["a", "b", "c"]]
+    some = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"e"}}
+    assert graphs.cycles(some) == [["a", "b", "c"]]
     assert graphs.floors_of({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {
         "a": 1,
         "b": 0,

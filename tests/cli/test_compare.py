@@ -1,5 +1,6 @@
 """``turnwise compare``: like with like, by task, by seed, at equal cost; what is missing is said."""
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -28,7 +29,19 @@ def played(gold: float, *, episodes: int = 40, split: str = "test", suite: str =
     return evaluate(suite, make_policy(f"mix:gold={gold},null={1 - gold}"), episodes=episodes, split=split)
 
 
-WEAK, FAIR, STRONG = played(0.2), played(0.35), played(0.99)
+@functools.cache
+def weak() -> Evaluation:
+    return played(0.2)
+
+
+@functools.cache
+def fair() -> Evaluation:
+    return played(0.35)
+
+
+@functools.cache
+def strong() -> Evaluation:
+    return played(0.99)
 
 
 def run_folder(
@@ -53,7 +66,7 @@ def run_folder(
         for update in range(1, 2 * len(dev) + 1)
     ]
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    verdicts = [("before", WEAK), *([("after RL", after)] if after else [])]
+    verdicts = [("before", weak()), *([("after RL", after)] if after else [])]
     (path / "evaluations.jsonl").write_text(
         "".join(
             json.dumps({"update": 0, "name": name, "mode": mode, **found.to_json(results=True)}) + "\n"
@@ -96,20 +109,20 @@ def test_evaluations_are_paired_by_task(turnwise, tmp_path):
 
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_the_terminal_says_it_aloud(turnwise, tmp_path, columns):
-    evaluation_folder(tmp_path / "a", WEAK)
-    evaluation_folder(tmp_path / "b", FAIR)
-    evaluation_folder(tmp_path / "c", WEAK)
+    evaluation_folder(tmp_path / "a", weak())
+    evaluation_folder(tmp_path / "b", fair())
+    evaluation_folder(tmp_path / "c", weak())
     done = turnwise("compare", "a", "b", "c", env={"COLUMNS": columns})
     said = " ".join(done.out.split())
     assert "c against a: The difference is not significant: 0.0 points" in said
     assert "with Holm's adjustment over 2 comparisons" in said
-    assert f"won {len([t for t in WEAK.results if WEAK.results[t] < FAIR.results[t]])} tasks" in said
+    assert f"won {len([t for t in weak().results if weak().results[t] < fair().results[t]])} tasks" in said
     assert "goals[0][0]: clean" in said
     assert max(map(len, done.out.splitlines())) <= int(columns)
 
 
 def test_the_baseline_is_the_first_or_the_one_that_is_named(tmp_path):
-    a, b = evaluation_folder(tmp_path / "a", WEAK), evaluation_folder(tmp_path / "b", STRONG)
+    a, b = evaluation_folder(tmp_path / "a", weak()), evaluation_folder(tmp_path / "b", strong())
     there, back = compare(a, b), compare(a, b, baseline=b)
     assert (there.base, back.base) == ("a", "b")
     one, other = (c.measures[0].contrasts[0] for c in (there, back))
@@ -118,8 +131,8 @@ def test_the_baseline_is_the_first_or_the_one_that_is_named(tmp_path):
 
 
 def test_a_json_file_and_an_evaluation_in_memory_are_sources_too(tmp_path):
-    (tmp_path / "figures.json").write_text(json.dumps(WEAK.to_json()))
-    found = compare(tmp_path / "figures.json", STRONG)
+    (tmp_path / "figures.json").write_text(json.dumps(weak().to_json()))
+    found = compare(tmp_path / "figures.json", strong())
     difference = found.measures[0].contrasts[0].difference
     assert difference.method == "Newcombe's interval, not paired"
     assert difference.significant == (not difference.interval.low <= 0 <= difference.interval.high)
@@ -127,20 +140,20 @@ def test_a_json_file_and_an_evaluation_in_memory_are_sources_too(tmp_path):
 
 
 UNLIKE = {
-    "sampled with greedy": ({"temperature": 0.0}, FAIR, "sampled.*greedy"),
-    "another split": ({}, played(0.9, split="dev"), "household/medium · dev"),
-    "another suite": ({}, played(0.9, suite="household/easy"), "household/easy"),
-    "another temperature": ({"temperature": 0.5}, FAIR, "temperature of b is 0.5"),
-    "another limit": ({"episode_s": 3.0, "max_tokens": 8}, FAIR, "tokens of a message of b is 8"),
-    "other options": ({"env_options": {"shaping": 1}}, FAIR, "env_options"),
+    "sampled with greedy": ({"temperature": 0.0}, fair, "sampled.*greedy"),
+    "another split": ({}, lambda: played(0.9, split="dev"), "household/medium · dev"),
+    "another suite": ({}, lambda: played(0.9, suite="household/easy"), "household/easy"),
+    "another temperature": ({"temperature": 0.5}, fair, "temperature of b is 0.5"),
+    "another limit": ({"episode_s": 3.0, "max_tokens": 8}, fair, "tokens of a message of b is 8"),
+    "other options": ({"env_options": {"shaping": 1}}, fair, "env_options"),
 }
 
 
 @pytest.mark.parametrize("how", UNLIKE)
 def test_unlike_is_refused_unless_it_is_said_aloud(tmp_path, how):
     asked, found, words = UNLIKE[how]
-    a = evaluation_folder(tmp_path / "a", WEAK, max_tokens=16, env_options={})
-    b = evaluation_folder(tmp_path / "b", found, **{"max_tokens": 16, "env_options": {}, **asked})
+    a = evaluation_folder(tmp_path / "a", weak(), max_tokens=16, env_options={})
+    b = evaluation_folder(tmp_path / "b", found(), **{"max_tokens": 16, "env_options": {}, **asked})
     with pytest.raises(UnlikeError, match=words) as refused:
         compare(a, b)
     assert "--allow-unlike" in refused.value.remedy
@@ -150,20 +163,20 @@ def test_unlike_is_refused_unless_it_is_said_aloud(tmp_path, how):
 
 
 def test_a_script_is_like_any_mode(tmp_path):
-    evaluation_folder(tmp_path / "greedy", FAIR, temperature=0.0)
-    evaluation_folder(tmp_path / "script", STRONG, policy="scripted:gold", temperature=1.0)
+    evaluation_folder(tmp_path / "greedy", fair(), temperature=0.0)
+    evaluation_folder(tmp_path / "script", strong(), policy="scripted:gold", temperature=1.0)
     (one,) = compare(tmp_path / "script", tmp_path / "greedy").measures
     assert one.measure.mode == "greedy"
 
 
 def test_runs_stand_with_before_and_after_and_at_equal_cost(tmp_path):
-    a = run_folder(tmp_path / "a", FAIR, (0.2, 0.4, 0.5))
-    b = run_folder(tmp_path / "b", STRONG, (0.3, 0.6), tokens=140.0)
+    a = run_folder(tmp_path / "a", fair(), (0.2, 0.4, 0.5))
+    b = run_folder(tmp_path / "b", strong(), (0.3, 0.6), tokens=140.0)
     found = compare(a, b)
     assert [one.measure.mode for one in found.measures] == ["sampled", "greedy"]
     standing = found.measures[0].standings[1]
     assert standing.before is not None
-    assert (standing.before.mean, standing.success.mean) == (WEAK.success, STRONG.success)
+    assert (standing.before.mean, standing.success.mean) == (weak().success, strong().success)
     start = found.measures[0].contrasts[0].start
     assert start is not None
     assert start.difference == 0
@@ -176,14 +189,14 @@ def test_runs_stand_with_before_and_after_and_at_equal_cost(tmp_path):
 
 def test_groups_are_compared_over_their_seeds(turnwise, tmp_path):
     for seed in range(3):
-        run_folder(tmp_path / f"a-{seed}", (WEAK, FAIR, WEAK)[seed], seed=seed)
-        run_folder(tmp_path / f"b-{seed}", (FAIR, STRONG, STRONG)[seed], seed=seed)
+        run_folder(tmp_path / f"a-{seed}", (weak(), fair(), weak())[seed], seed=seed)
+        run_folder(tmp_path / f"b-{seed}", (fair(), strong(), strong())[seed], seed=seed)
     (tmp_path / "a-0.log").write_text("not a run")
     found = turnwise("compare", "a-*", "b-*", "--json").json
     contrast = found["measures"][0]["contrasts"][0]
     by_hand = difference_over_seeds(
-        {0: WEAK.success, 1: FAIR.success, 2: WEAK.success},
-        {0: FAIR.success, 1: STRONG.success, 2: STRONG.success},
+        {0: weak().success, 1: fair().success, 2: weak().success},
+        {0: fair().success, 1: strong().success, 2: strong().success},
     )
     assert contrast["difference"] == by_hand.to_json()
     assert [row["seed"] for row in contrast["seeds"]] == [0, 1, 2]
@@ -194,25 +207,25 @@ def test_groups_are_compared_over_their_seeds(turnwise, tmp_path):
 
 def test_other_seeds_are_compared_without_pairs(tmp_path):
     for seed in range(2):
-        run_folder(tmp_path / f"a-{seed}", (WEAK, FAIR)[seed], seed=seed)
-        run_folder(tmp_path / f"b-{seed}", (FAIR, STRONG)[seed], seed=seed + 5)
+        run_folder(tmp_path / f"a-{seed}", (weak(), fair())[seed], seed=seed)
+        run_folder(tmp_path / f"b-{seed}", (fair(), strong())[seed], seed=seed + 5)
     found = compare(f"{tmp_path}/a-*", f"{tmp_path}/b-*")
     assert found.measures[0].contrasts[0].difference.method == "Welch's t test"
 
 
 def test_one_run_against_a_group_says_that_it_is_over_tasks(tmp_path):
-    run_folder(tmp_path / "a", WEAK)
+    run_folder(tmp_path / "a", weak())
     for seed in range(2):
-        run_folder(tmp_path / f"b-{seed}", STRONG, seed=seed)
+        run_folder(tmp_path / f"b-{seed}", strong(), seed=seed)
     found = compare(tmp_path / "a", f"{tmp_path}/b-*")
     assert found.measures[0].contrasts[0].difference.unit == "tasks"
     assert any("over tasks, not over seeds" in note for note in found.notes)
 
 
 def test_checkpoints_are_named_by_update_best_or_path(tmp_path):
-    run = run_folder(tmp_path / "a", STRONG)
+    run = run_folder(tmp_path / "a", strong())
     found = compare(f"{run}@0", f"{run}@best")
-    assert [s.success.mean for s in found.measures[0].standings] == [WEAK.success, STRONG.success]
+    assert [s.success.mean for s in found.measures[0].standings] == [weak().success, strong().success]
     same = compare(f"{run}@0", run / "checkpoints" / "step-000004")
     assert same.measures[0].contrasts[0].difference == found.measures[0].contrasts[0].difference
     on_dev = compare(f"{run}@2", f"{run}@4")
@@ -223,7 +236,7 @@ def test_checkpoints_are_named_by_update_best_or_path(tmp_path):
 
 
 def test_a_run_that_is_not_finished_is_compared_by_its_curve(tmp_path):
-    a, b = run_folder(tmp_path / "a", None), run_folder(tmp_path / "b", STRONG)
+    a, b = run_folder(tmp_path / "a", None), run_folder(tmp_path / "b", strong())
     found = compare(a, b)
     assert not found.measures
     assert [cost.unit for cost in found.costs] == ["updates", "steps", "tokens"]
@@ -245,7 +258,7 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_what_cannot_be_compared_is_one_clear_error(turnwise, tmp_path, what):
     sources, words = WRONG[what]
-    evaluation_folder(tmp_path / "a", WEAK)
+    evaluation_folder(tmp_path / "a", weak())
     (tmp_path / "b").mkdir()
     (tmp_path / "empty").mkdir()
     (tmp_path / "killed").mkdir()
@@ -259,26 +272,26 @@ def test_what_cannot_be_compared_is_one_clear_error(turnwise, tmp_path, what):
 
 @pytest.mark.slow
 def test_page_and_pictures_hold_everything(turnwise, tmp_path):
-    run_folder(tmp_path / "a", WEAK)
-    run_folder(tmp_path / "b<i>", STRONG, (0.3, 0.6))
+    run_folder(tmp_path / "a", weak())
+    run_folder(tmp_path / "b<i>", strong(), (0.3, 0.6))
     done = turnwise("compare", "a", "b<i>", "--out", "page.html", "--plot", "plot.png", "--json")
     assert done.json["written"] == ["plot.png", "page.html"]
     page = (tmp_path / "page.html").read_text()
     assert "b&lt;i&gt;" in page
     assert "<i>" not in page.replace("<i ", "")
     assert page.count("<svg") == 2
-    assert all(task in page for task in WEAK.results)
+    assert all(task in page for task in weak().results)
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     assert turnwise("compare", "a", "b<i>", "--plot", "plot.gif").err.startswith("--plot plot.gif is neither")
 
 
 def test_knobs_are_what_differs_between_the_tasks_of_a_suite():
-    levels, missing = levels_of(SUITE, "test", WEAK.results)
+    levels, missing = levels_of(SUITE, "test", weak().results)
     assert not missing
-    assert set(levels["goals[0][0]"]) == set(WEAK.results)
+    assert set(levels["goals[0][0]"]) == set(weak().results)
     assert not any("seed" in knob for knob in levels)
-    assert levels_of("no/suite", "test", WEAK.results)[1].startswith("By knob: There is no suite")
-    assert "1 of 41 tasks are not what" in levels_of(SUITE, "test", [*WEAK.results, "gone"])[1]
+    assert levels_of("no/suite", "test", weak().results)[1].startswith("By knob: There is no suite")
+    assert "1 of 41 tasks are not what" in levels_of(SUITE, "test", [*weak().results, "gone"])[1]
 
 
 def test_p_values_without_pairs_agree_with_the_interval():

@@ -212,7 +212,8 @@ def cgroups_of(owner: int) -> list[str]:
 
 
 PROGRAM = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
 sys.path.insert(0, {folder!r})
 import hazards
 from turnwise.agents.rollout import Limits, Request, run_episodes
