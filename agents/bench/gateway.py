@@ -84,7 +84,7 @@ class _Noting:
         """The engine stays open."""
 
 
-def bench_gateway(*, repeats: int = 5, workload: GatewayWorkload | None = None) -> dict[str, BenchmarkFigure]:
+def bench_gateway(*, repeats: int = 3, workload: GatewayWorkload | None = None) -> dict[str, BenchmarkFigure]:
     """Tokens per second by the gateway and by the engine alone, their ratio, latency and processor time that are added.
 
     Medians of repetitions, spread = largest − smallest. The first repetition warms up and is not counted.
@@ -96,9 +96,9 @@ def bench_gateway(*, repeats: int = 5, workload: GatewayWorkload | None = None) 
     with tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder:
         engine, renderer = _opened(Path(folder), load)
         try:
-            one = load._replace(sessions=1, replies=load.replies * 4)
             rounds = [asyncio.run(_round(engine, renderer, load)) for _ in range(repeats + 1)][1:]
-            single = [asyncio.run(_round(engine, renderer, one)) for _ in range(repeats)]
+            one = load._replace(sessions=1)
+            single = [asyncio.run(_round(engine, renderer, one)) for _ in range(repeats * 4)]
         finally:
             engine.close()
     return figures(load, rounds, single)
