@@ -15,8 +15,9 @@ import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.launching import Launcher
 from turnwise.agents.gateway.play import ProgramPlay
-from turnwise.agents.gateway.program import AgentProgram, conclude, program_of, run_here
+from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_here
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.policies.options import PolicyOptions
@@ -46,11 +47,15 @@ class ProgramPolicy:
         model: what the program talks to. It stays open.
         program: what is run.
         name: under which it is reported.
+        launcher: starts it, and stays open; one that is closed with the policy unless given.
     """
 
-    def __init__(self, model: Policy, program: AgentProgram, *, name: str = "") -> None:
+    def __init__(
+        self, model: Policy, program: AgentProgram, *, name: str = "", launcher: Launcher | None = None
+    ) -> None:
         program.check()
         self.model, self.program = model, program
+        self._launcher = launcher or launcher_of(program)
         self.name = name or f"command:{shlex.join(program.command)} with {model.name}"
 
     @property
@@ -82,6 +87,7 @@ class ProgramPolicy:
         return left
 
     def close(self) -> None:
+        self._launcher.close()
         self.model.close()
 
     async def _start(self, history: History) -> _Running:
@@ -105,7 +111,7 @@ class ProgramPolicy:
         try:
             told = [message.to_json() for message in play.messages]
             prompt = json.dumps(told) if self.program.prompt == "messages" else play.instructions
-            done = await run_here(self.program, prompt, url, key)
+            done = await run_here(self._launcher, self.program, prompt, url, key)
             if play.session.fault:
                 raise Fault(Outcome.INFRA_ERROR, f"the policy failed: {play.session.fault}")
             play.stop(await conclude(self.program, play, done, play.session.cut))

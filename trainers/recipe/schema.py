@@ -220,6 +220,9 @@ class Agent(Section):
     """How the program is told its task on its standard input: as text, or as a JSON list of chat messages."""
     plain_words: bool = False
     """Whether the program is offered the tools `say` (plain words) and `task` where the environment has other tools."""
+    preload: list[str] = []
+    """The modules that a script of Python imports; they are imported once, and each episode's program is a fork of the process
+    that has them. They must not start threads."""
 
 
 class Optimizer(Section):
