@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
-from turnwise.agents.remote.protocol import version_of
+from turnwise.agents.remote.protocol import EngineFacts, version_of
 from turnwise.agents.remote.router import EngineHealth, Router
 from turnwise.agents.remote.transfer import Publisher, locality
 from turnwise.errors import EngineError, TurnwiseError
@@ -288,7 +288,8 @@ class RemoteFleet:
                 raise EngineError("No engine serves.", self._causes())
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), 1.0)
+                async with asyncio.timeout(1.0):
+                    await self._changed.wait()
         return server
 
     async def _from(self, server: RemoteServer, job: Job, kept: SampledTokens) -> Completion:
@@ -336,9 +337,14 @@ class RemoteFleet:
 
     async def _look_at(self, server: RemoteServer) -> None:
         try:
-            await self._loop.run_in_executor(self._pool, self._make_ready, server)
+            facts = await self._loop.run_in_executor(self._pool, server.look)
         except TurnwiseError as error:
-            self._router.take_out(server, "absent", error.cause)
+            self._router.not_there(server, error.cause)
+            return
+        try:
+            await self._loop.run_in_executor(self._pool, self._make_ready, server, facts)
+        except TurnwiseError as error:
+            self._router.take_out(server, "not ready", error.cause)
         else:
             if (
                 self._published is None or server.version == self._published.version
@@ -348,13 +354,13 @@ class RemoteFleet:
 
     # --- weights, in any thread ----------------------------------------------------------------
 
-    def _make_ready(self, server: RemoteServer) -> None:
-        """See that an engine samples, with the weights that were published last.
+    def _make_ready(self, server: RemoteServer, facts: EngineFacts) -> None:
+        """See that an engine, which is as ``facts`` say, samples, with the weights that were published last.
 
         Raises:
             EngineError: it does not.
         """
-        facts, published = server.look(), self._published
+        published = self._published
         if published is None:
             server.version = self.version
             if version_of(facts.weights.version) != self.version or not facts.weights.settled:

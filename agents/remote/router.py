@@ -20,6 +20,8 @@ SLACK = 4
 """How many requests more than the least loaded an engine may have and still be preferred for what it has cached; half
 of the least loaded's are added."""
 FIRST_ABSENCE_S, LONGEST_ABSENCE_S = 0.5, 120.0
+START_S = 2.0
+"""How often it is looked whether an engine that does not listen has been started again; looking costs nothing."""
 
 
 class Absence(NamedTuple):
@@ -123,9 +125,17 @@ class Router:
             self.failures[server.name][cause] += 1
             self._in_a_row[server.name] += 1
         wait = min(FIRST_ABSENCE_S * 2 ** (self._in_a_row[server.name] - 1), LONGEST_ABSENCE_S)
+        self._out(server, cause, detail, wait)
+        return serving
+
+    def not_there(self, server: RemoteServer, detail: str) -> None:
+        """One that is out does not answer when it is looked at; it is no further failure."""
+        if server.name in self.absent:
+            self._out(server, "absent", detail, START_S)
+
+    def _out(self, server: RemoteServer, cause: str, detail: str, wait: float) -> None:
         self.absent[server.name] = Absence(server, cause, detail, time.monotonic() + wait)
         self._prefixes.forget(server.name)
-        return serving
 
     def admit(self, server: RemoteServer) -> None:
         """It serves from now on, unless it has left meanwhile."""

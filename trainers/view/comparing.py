@@ -81,7 +81,8 @@ class Comparisons:
                 start_new_session=True, limit=_LONGEST,
             )  # fmt: skip
             try:
-                said, _ = await asyncio.wait_for(process.communicate(asked), self._seconds)
+                async with asyncio.timeout(self._seconds):
+                    said, _ = await process.communicate(asked)
             except TimeoutError:
                 raise TurnwiseError(
                     f"The comparison was not drawn within {self._seconds:g} s, and was given up.",
