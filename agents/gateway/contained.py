@@ -33,7 +33,7 @@ class SessionDoor(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AgentSandbox:
+class ProgramSandbox:
     """The sandbox in which an agent's program runs; a new one for each episode.
 
     Attributes:
@@ -86,7 +86,7 @@ class AgentSandbox:
                 )
 
 
-def backend_of(given: AgentSandbox) -> Backend:
+def backend_of(given: ProgramSandbox) -> Backend:
     """The backend that a program runs in.
 
     Raises:
@@ -122,7 +122,7 @@ def files_of(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Path]]:
                 yield inside.as_posix(), one
 
 
-def image_of(given: AgentSandbox, folder: Path) -> SandboxImage:
+def image_of(given: ProgramSandbox, folder: Path) -> SandboxImage:
     """What a program's sandbox starts from."""
     files = dict(files_of(folder, given.files))
     runs = [name for name, path in files.items() if os.access(path, os.X_OK)]
@@ -131,7 +131,7 @@ def image_of(given: AgentSandbox, folder: Path) -> SandboxImage:
 
 
 async def run_contained(
-    given: AgentSandbox, job: ProgramJob, told: bytes, timeout: float, door: SessionDoor
+    given: ProgramSandbox, job: ProgramJob, told: bytes, timeout: float, door: SessionDoor
 ) -> Exited:
     """Run a program to its end in a sandbox of its own; whatever it left is gone with that.
 

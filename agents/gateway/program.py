@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.contained import AgentSandbox, SessionDoor, run_contained
+from turnwise.agents.gateway.contained import ProgramSandbox, SessionDoor, run_contained
 from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
 from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
@@ -65,7 +65,7 @@ class AgentProgram:
     prompt: Literal["text", "messages"] = "text"
     plain_words: bool = False
     preload: tuple[str, ...] = ()
-    sandbox: AgentSandbox | None = None
+    sandbox: ProgramSandbox | None = None
 
     def check(self) -> None:
         """Refuse what could never run.
