@@ -71,7 +71,7 @@ def measured(now: ScheduleMoment, metric: str) -> float | None:
     "schedule", "amft", metric=["kl_reference", "seconds"], target=[0.3], gain=[-0.5], low=[0.4], high=[0.6],
     also=[
         {"metric": "seconds", "gain": gain, "target": target} for gain in (0.7, -4.0) for target in (0.3, 0.5)
-    ] + [{"metric": "kl_reference", "low": 0.9, "high": 0.2}],
+    ] + [{"metric": "kl_reference", "low": 0.9, "high": 0.2}, {"low": 0.5, "high": 0.5}, {"high": 0.3}],
 )  # fmt: skip
 def amft(
     now: ScheduleMoment,
@@ -99,7 +99,7 @@ def amft(
 )  # fmt: skip
 def sasr(
     now: ScheduleMoment,
-    metric: str = "demonstrations/nll",
+    metric: str = "source/demonstrations/nll",
     usual: float = 1.0,
     gamma: float = 1.0,
     rest: bool = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor
@@ -55,12 +55,12 @@ class Siren:
         found = mean_B.sum() / (kept_B > 0).sum().clamp(min=1)
         if self._aim is None:
             self._aim = found.item()
-        metrics = {"entropy_kept": found, "entropy_aim": found.new_tensor(self._aim)}
+        metrics = {"entropy_kept": found.detach(), "entropy_aim": found.new_tensor(self._aim)}
         return WholeLoss((found - self._aim) ** 2, metrics)
 
     def _kept(self, batch: WholeBatch) -> Tensor:
         """1 at the most hesitant tokens of each unit, (R, T)."""
-        entropy_RT = batch.entropy_RT.detach()
+        entropy_RT = batch.entropy_RT
         unit_RT, n = units(batch, self.per)
         least_N = [torch.quantile(entropy_RT[unit_RT == unit], 1 - self.share) for unit in range(n)]
         kept_RT = torch.zeros_like(entropy_RT)
@@ -73,5 +73,4 @@ class Siren:
         return PartState({"aim": self._aim})
 
     def restore(self, state: PartState) -> None:
-        aim = state.numbers["aim"]
-        self._aim = None if aim is None else float(aim)  # pyright: ignore
+        self._aim = cast("float | None", state.numbers["aim"])

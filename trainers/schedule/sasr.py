@@ -10,7 +10,7 @@ from turnwise.trainers.schedule.towards import measured
 def sasr(
     now: ScheduleMoment,
     *,
-    metric: str = "demonstrations/nll",
+    metric: str = "source/demonstrations/nll",
     usual: float = 1.0,
     gamma: float = 1.0,
     rest: bool = False,
@@ -23,7 +23,7 @@ def sasr(
     mean; m is the loss on demonstrations, for the norm of their gradient alone is not measured. A negative m counts as 0.
 
     >>> def after(measured, **options):
-    ...     metrics = {"demonstrations/nll": measured}
+    ...     metrics = {"source/demonstrations/nll": measured}
     ...     return sasr(ScheduleMoment(1, 9, first=1.0, last=1.0, metrics=metrics), usual=2.0, **options)
     >>> [round(after(measured), 4) for measured in (3.0, 1.5, 0.5)], round(after(3.0, rest=True), 4)
     ([0.6, 0.4286, 0.2], 0.4)

@@ -37,10 +37,10 @@ def pro_grpo(
     """
     said, group_B = sequences(batch), batch.group_B
     logp_BM = said.pack(token_signal(batch, "token_logp"))
-    ascending_BM = logp_BM.masked_fill(~said.mask_BM, torch.inf).sort(-1).values
+    ascending_BM = logp_BM.sort(-1).values  # what is no token has 0, which is last
     kept_B = (said.mask_BM.sum(-1) * lowest).ceil().clamp(min=1)
     kept_BM = torch.arange(said.mask_BM.shape[1], device=group_B.device) < kept_B[:, None]
-    least_B = ascending_BM.where(kept_BM & ascending_BM.isfinite(), 0.0).sum(-1) / kept_B
+    least_B = (ascending_BM * kept_BM).sum(-1) / kept_B
     confidence_B = least_B.exp()
     bonus_B = alpha * (group_mean(confidence_B, group_B) - confidence_B)
     given_B = group_sum((on_turns(credit, batch).abs() > 1e-6).sum(-1), group_B) > 0
