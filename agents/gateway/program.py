@@ -15,7 +15,9 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import pydantic
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
@@ -109,6 +111,24 @@ class AgentProgram:
     def folder(self) -> Path:
         """Where it runs, or where the files of its sandbox are taken from."""
         return Path(self.workdir).expanduser().resolve()
+
+
+def program_of(data: Any, where: str) -> AgentProgram:
+    """A program from plain values.
+
+    Raises:
+        TurnwiseError: a key is unknown or has a wrong value.
+    """
+    try:
+        return _CHECKED.validate_python(data)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        known = ", ".join(AgentProgram.__dataclass_fields__)
+        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
+
+
+_CHECKED = pydantic.TypeAdapter(AgentProgram)
 
 
 def session_environment(program: AgentProgram, url: str, key: str) -> dict[str, str]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pydantic
 import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
@@ -20,7 +19,7 @@ from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.contained import SessionDoor
 from turnwise.agents.gateway.launching import Launcher
 from turnwise.agents.gateway.play import ProgramPlay
-from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, run_program
+from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_program
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.policies.options import PolicyOptions
@@ -155,24 +154,6 @@ def read_program(target: str) -> AgentProgram:
             f"{target} cannot be read: {error}.", "Give a YAML file with `command`."
         ) from None
     return program_of(data, target)
-
-
-def program_of(data: Any, where: str) -> AgentProgram:
-    """A program from plain values.
-
-    Raises:
-        TurnwiseError: a key is unknown or has a wrong value.
-    """
-    try:
-        return _CHECKED.validate_python(data)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        known = ", ".join(AgentProgram.__dataclass_fields__)
-        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
-
-
-_CHECKED = pydantic.TypeAdapter(AgentProgram)
 
 
 @component("policy", "command", form="command:PROGRAM")
