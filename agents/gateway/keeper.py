@@ -38,19 +38,47 @@ def main(number: int, modules: "list[str]") -> None:
         importlib.import_module(name)
     control = socket.socket(fileno=number)
     gc.freeze()  # so that forks share what is loaded
-    signal.signal(signal.SIGCHLD, lambda *_: reaped())
+    woken = adopt()
+    keepers: set[int] = set()
     while True:
+        ready, _, _ = select.select([control, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            bury(keepers)
+        if control not in ready:
+            continue
         data, descriptors, _, _ = socket.recv_fds(control, 1, 1 + STREAMS)
         if not data:
             return
-        if os.fork() == 0:
+        pid = os.fork()
+        if pid == 0:
             control.close()
             try:
                 keep(descriptors)
             finally:
                 os._exit(0)
+        keepers.add(pid)
         for one in descriptors:
             os.close(one)
+
+
+def adopt() -> int:
+    """Become the parent of all that descendants leave behind; a descriptor that can be read when a child has ended."""
+    with contextlib.suppress(AttributeError):  # elsewhere than on Linux only groups are ended
+        _LIBC.prctl(_SUBREAPER, 1, 0, 0, 0)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    return woken
+
+
+def bury(keepers: "set[int]") -> None:
+    """Forget the programs' keepers that have ended; where one was killed, end what it kept."""
+    ended = reaped()
+    keepers.difference_update(pid for pid, _ in ended)
+    if any(os.WIFSIGNALED(status) for _, status in ended):
+        end_descendants(keepers)
 
 
 def keep(descriptors: "list[int]") -> None:
@@ -59,12 +87,7 @@ def keep(descriptors: "list[int]") -> None:
     with lease.makefile("rb") as lines:
         job = json.loads(lines.readline())
     os.setsid()
-    with contextlib.suppress(AttributeError):  # elsewhere than on Linux only groups are ended
-        _LIBC.prctl(_SUBREAPER, 1, 0, 0, 0)
-    woken, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    woken = adopt()
     program = os.fork()
     if program == 0:
         become(job, streams)
@@ -111,18 +134,23 @@ def end_all(program: int) -> int:
     """Kill the program's group and all descendants; how many would not end."""
     with contextlib.suppress(OSError):
         os.killpg(program, signal.SIGKILL)
+    return end_descendants(set())
+
+
+def end_descendants(but: "set[int]") -> int:
+    """Kill all descendants but these children and what they started; how many would not end."""
     deadline = time.monotonic() + END_S
     while True:
-        if childless():
+        left = descendants(os.getpid(), but)
+        if not left and (but or childless()):
             return 0
-        left = descendants(os.getpid())
         if time.monotonic() > deadline:
             return len(left)
         stopped: set[int] = set()
         while new := left - stopped:  # what is stopped forks no more
             send(new, signal.SIGSTOP)
             stopped |= new
-            left = descendants(os.getpid())
+            left = descendants(os.getpid(), but)
         send(stopped, signal.SIGKILL)
         time.sleep(0.001)
 
@@ -134,8 +162,8 @@ def send(pids: "set[int]", number: int) -> None:
             os.kill(pid, number)
 
 
-def descendants(pid: int) -> "set[int]":
-    """All processes that a process started, and that these did; those that have ended are none."""
+def descendants(pid: int, but: "set[int]") -> "set[int]":
+    """All processes that a process started, and that these did, without some; those that have ended are none."""
     parents: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not name.isdigit():
@@ -148,7 +176,7 @@ def descendants(pid: int) -> "set[int]":
     found: set[int] = set()
     waiting = [pid]
     while waiting:
-        new = parents.get(waiting.pop(), [])
+        new = [one for one in parents.get(waiting.pop(), []) if one not in but]
         found.update(new)
         waiting += new
     return found

@@ -21,6 +21,7 @@ import pydantic
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.contained import ProgramSandbox, SessionDoor, run_contained
 from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
 from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
@@ -52,6 +53,7 @@ class AgentProgram:
             it is offered them in any case.
         preload: modules that a script of Python imports: they are imported once, by a process of which each episode's program is
             a fork. They must not start threads.
+        sandbox: where it runs; none: as this user, not contained.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -65,6 +67,7 @@ class AgentProgram:
     prompt: Literal["text", "messages"] = "text"
     plain_words: bool = False
     preload: tuple[str, ...] = ()
+    sandbox: ProgramSandbox | None = None
 
     def check(self) -> None:
         """Refuse what could never run.
@@ -83,11 +86,19 @@ class AgentProgram:
                 f"preload is for scripts of Python, and the agent's command is {' '.join(self.command)[:80]!r}.",
                 "Leave preload out, or write [python3, SCRIPT.py, …].",
             )
-        folder = Path(self.workdir).expanduser()
+        if self.preload and self.sandbox:
+            raise TurnwiseError(
+                "preload starts forks of one process, and a sandbox has processes of its own.",
+                "Leave one of preload and sandbox out.",
+            )
+        folder = self.folder
         if not folder.is_dir():
             raise TurnwiseError(
                 f"The agent's folder {self.workdir} is not there.", "Make it, or give another."
             )
+        if self.sandbox is not None:
+            self.sandbox.check(self.command, folder)
+            return
         if shutil.which(self.command[0], path=_path(self.env)) is None:
             local = folder / self.command[0]
             if not (local.is_file() and os.access(local, os.X_OK)):
@@ -95,6 +106,11 @@ class AgentProgram:
                     f"The agent's program {self.command[0]!r} is not found.",
                     "Give its path, or install it where PATH leads to.",
                 )
+
+    @property
+    def folder(self) -> Path:
+        """Where it runs, or where the files of its sandbox are taken from."""
+        return Path(self.workdir).expanduser().resolve()
 
 
 def program_of(data: Any, where: str) -> AgentProgram:
@@ -139,17 +155,22 @@ def launcher_of(program: AgentProgram) -> Launcher:
     return Launcher(python[0], program.preload, program.env) if python else Launcher()
 
 
-async def run_here(launcher: Launcher, program: AgentProgram, prompt: str, url: str, key: str) -> Exited:
-    """Run a program as this user; at its end all that it started is killed.
+async def run_program(
+    launcher: Launcher, program: AgentProgram, prompt: str, url: str, key: str, door: SessionDoor | None
+) -> Exited:
+    """Run a program in its sandbox, which has the door, or as this user; at its end all that it started is killed.
 
     Raises:
         Fault: it cannot be started.
     """
-    argv = with_prompt(program, prompt)
+    argv, own = with_prompt(program, prompt), session_environment(program, url, key)
+    if program.sandbox is not None:
+        assert door is not None
+        job = ProgramJob(argv, str(program.folder), own)
+        return await run_contained(program.sandbox, job, prompt.encode(), program.timeout, door)
     script = script_of(argv) if program.preload else None
-    folder = str(Path(program.workdir).expanduser().resolve())
-    env = public_environment() | session_environment(program, url, key) | mark()
-    job = ProgramJob(script[1] if script else argv, folder, env, script is not None)
+    env = public_environment() | own | mark()
+    job = ProgramJob(script[1] if script else argv, str(program.folder), env, script is not None)
     return await launcher.run(job, prompt.encode(), program.timeout)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.contained import SessionDoor
 from turnwise.agents.gateway.launching import Launcher
 from turnwise.agents.gateway.play import ProgramPlay
-from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_here
+from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_program
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.policies.options import PolicyOptions
@@ -25,6 +27,7 @@ from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.registry import component
+from turnwise.tools.owner import make_folder, remove_folder
 
 
 @dataclass
@@ -33,6 +36,7 @@ class _Running:
 
     play: ProgramPlay
     server: GatewayServer
+    door: SessionDoor | None = None
     task: asyncio.Task[None] | None = None
 
 
@@ -84,6 +88,8 @@ class ProgramPolicy:
             with contextlib.suppress(asyncio.CancelledError):
                 await running.task
         await running.server.close()
+        if running.door is not None:
+            remove_folder(Path(running.door.path).parent)
         return left
 
     def close(self) -> None:
@@ -100,18 +106,22 @@ class ProgramPolicy:
         play = ProgramPlay(self.model, history, limits, plain_words=self.program.plain_words)
         server = GatewayServer(self.model.name)
         seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
+        socket = str(make_folder("door") / "socket") if self.program.sandbox else ""
+        await server.start(socket=socket)
         running = _Running(play, server)
-        await server.start()
+        if socket:
+            os.chmod(socket, 0o666)  # a sandbox has a user of its own, and the folder is closed to others
+            running.door = SessionDoor(socket, server.port)
         url = f"{server.address}/sessions/{seat.name}"
-        running.task = asyncio.create_task(self._run(play, url, seat.key))
+        running.task = asyncio.create_task(self._run(play, url, seat.key, running.door))
         return running
 
-    async def _run(self, play: ProgramPlay, url: str, key: str) -> None:
+    async def _run(self, play: ProgramPlay, url: str, key: str, door: SessionDoor | None) -> None:
         """Run the program to its end, and say how it ended."""
         try:
             told = [message.to_json() for message in play.messages]
             prompt = json.dumps(told) if self.program.prompt == "messages" else play.instructions
-            done = await run_here(self._launcher, self.program, prompt, url, key)
+            done = await run_program(self._launcher, self.program, prompt, url, key, door)
             if play.session.fault:
                 raise Fault(Outcome.INFRA_ERROR, f"the policy failed: {play.session.fault}")
             play.stop(await conclude(self.program, play, done, play.session.cut))

@@ -21,7 +21,10 @@ SLACK = 4
 of the least loaded's are added."""
 FIRST_ABSENCE_S, LONGEST_ABSENCE_S = 0.5, 120.0
 START_S = 2.0
-"""How often it is looked whether an engine that does not listen has been started again; looking costs nothing."""
+"""How often it is looked whether an engine that does not serve yet has been started, or given weights."""
+
+OTHERS = "other weights"
+"""The cause where an engine has weights of another run, and gets ours when there are any."""
 
 
 class Absence(NamedTuple):
@@ -128,10 +131,14 @@ class Router:
         self._out(server, cause, detail, wait)
         return serving
 
-    def not_there(self, server: RemoteServer, detail: str) -> None:
-        """One that is out does not answer when it is looked at; it is no further failure."""
+    def stays_out(self, server: RemoteServer, cause: str, detail: str) -> None:
+        """One that is out does not serve yet; it is no further failure."""
         if server.name in self.absent:
-            self._out(server, "absent", detail, START_S)
+            self._out(server, cause, detail, START_S)
+
+    def of_others(self) -> list[RemoteServer]:
+        """Those that are out for no other reason than that they have another run's weights."""
+        return [absence.server for absence in self.absent.values() if absence.cause == OTHERS]
 
     def _out(self, server: RemoteServer, cause: str, detail: str, wait: float) -> None:
         self.absent[server.name] = Absence(server, cause, detail, time.monotonic() + wait)

@@ -142,6 +142,26 @@ def test_an_engine_that_is_back_with_old_weights_gets_the_new_ones_first(
     assert_same(sample(remote), sample(alone))
 
 
+def test_engines_that_another_run_left_sample_nothing_until_they_have_our_weights(
+    served: Any, fleet: Fleet, alone: TorchEngine
+):
+    urls = served().url, served().url
+    weights = {name: tensor + 0.02 for name, tensor in alone.tensors()}
+    killed = fleet(*urls)
+    killed.load_weights(weights.items(), 4)
+    killed.close()
+    remote = fleet(*urls)
+    assert remote.context_length == 256
+    with pytest.raises(EngineError, match=r"No engine serves\.") as refused:
+        sample(remote, PROMPTS[:1])
+    assert "has weights 4 of another run" in refused.value.remedy
+    own = {name: tensor - 0.02 for name, tensor in weights.items()}
+    remote.load_weights(own.items(), 3)
+    alone.load_weights(own.items(), 3)
+    assert_same(sample(remote), sample(alone))
+    assert [row.failures for row in remote.health()] == [{}, {}]
+
+
 class HalfApplied(EngineServer):
     """Loses the second half of the weights while it puts them into the engine, and says nothing of it."""
 

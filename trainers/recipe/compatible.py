@@ -364,8 +364,8 @@ def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
 
 def _user_of(source: Component) -> str:
     """A credit rule that looks at what a strategy or a judge measures."""
-    users = [c for c in components("credit") if {*c.needs} & {*source.gives}]
-    return min(users, key=lambda c: (c.name != source.name, len(c.needs), c.name)).name
+    users = [c for c in components("credit") if c.needs_with({}) & {*source.gives}]
+    return min(users, key=lambda c: (c.name != source.name, len(c.needs_with({})), c.name)).name
 
 
 def _misfitting_model(recipe: Recipe) -> Iterator[RecipeProblem]:
