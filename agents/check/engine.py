@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.agents.core import Completion, Sampling
-from turnwise.agents.engines.registry import check_installed, open_engine
+from turnwise.agents.engines.registry import changes_in_flight, check_installed, open_engine
 from turnwise.errors import MissingDependencyError
 from turnwise.registry import Component
 from turnwise.requirements import NotTested, Requirements, require, says_what_it_is
@@ -116,6 +116,8 @@ def weights_change_under_way(entry: Component) -> None:
     with _opened(entry) as engine:
         if not hasattr(engine, "load_weights"):
             raise NotTested("It has no load_weights(): it plays, and cannot sample for a run.")
+        if not changes_in_flight(engine):
+            raise NotTested("Its load_weights takes no kv: it samples for runs whose scale.staleness is 0.")
         before, alone = engine.version, _sample(engine, 1, sampling=asked)[0]
         found = asyncio.run(change(engine))
         named = [span.version for span in found.versions]

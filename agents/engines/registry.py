@@ -8,6 +8,7 @@ A new engine is one file: a class under ``@component("engine", NAME, requires=â€
 from __future__ import annotations
 
 import importlib.util
+import inspect
 from typing import Any
 
 from turnwise.errors import MissingDependencyError
@@ -43,3 +44,9 @@ def open_engine(name: str, model: str, **options: Any) -> Any:
         MissingDependencyError: a library or a device that it needs is not there.
     """
     return get_component("engine", name).build(options)(model)
+
+
+def changes_in_flight(engine: Any) -> bool:
+    """Whether an engine's weights can be replaced under requests in flight: its ``load_weights`` takes ``kv``."""
+    given = inspect.signature(engine.load_weights).parameters.values()
+    return any(one.name == "kv" or one.kind is one.VAR_KEYWORD for one in given)

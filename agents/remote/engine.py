@@ -328,7 +328,8 @@ class RemoteFleet:
                 task.cancel()
 
     async def _watch(self) -> None:
-        """Find engines that have fallen silent, and look at those that are out."""
+        """Find engines that have fallen silent, and look at those that are out, which may take each its time."""
+        looks: dict[str, asyncio.Task[None]] = {}
         while True:
             for server in list(self._router.serving.values()):
                 if server.silence > self.options.silence_s:
@@ -337,7 +338,11 @@ class RemoteFleet:
             for url in self._listed():
                 if (server := self._server(url)).name not in self._router.names():
                     self._router.join(server)
-            await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
+            for name in [name for name, look in looks.items() if look.done()]:
+                looks.pop(name).result()
+            for server in self._router.due():
+                if server.name not in looks:
+                    looks[server.name] = asyncio.create_task(self._look_at(server))
             await asyncio.sleep(LOOK_S)
 
     async def _look_at(self, server: RemoteServer) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib.util
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -101,6 +102,22 @@ def test_what_an_engine_leaves_unfinished_another_goes_on_with(
     assert failures(remote, proxy.name)[cause] >= 1
     answers = sum(row.answers for row in remote.health())
     assert answers == len(PROMPTS), "an answer was counted twice, or not at all"
+
+
+def test_a_server_that_listens_and_says_nothing_keeps_nobody_from_seeing_that_another_is_wedged(
+    proxied: Any, served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("turnwise.agents.remote.client.FACTS_S", 600.0)
+    proxy, good = proxied(), served()
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        remote = fleet(proxy.url, silence_s=1.0)
+        remote.join(f"http://127.0.0.1:{mute.getsockname()[1]}")
+        first, _ = mute.accept()
+        with first:
+            proxy.fault = "freeze:3"
+            remote.join(good.url)
+            assert_same(sample(remote, PROMPTS[:1]), sample(alone, PROMPTS[:1]))
+    assert failures(remote, proxy.name)["wedged"] >= 1
 
 
 def test_what_came_is_not_sampled_again(proxied: Any, fleet: Fleet, alone: TorchEngine):

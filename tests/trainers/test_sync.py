@@ -17,6 +17,7 @@ from turnwise.errors import EngineError
 from turnwise.trainers.learn.sync import (
     canary_sequences,
     check_canary,
+    check_trainable,
     checkpoint_tensors,
     push_weights,
 )
@@ -149,6 +150,36 @@ def test_a_model_that_is_shared_does_not_change_under_way(model: Any) -> None:
         engine.load_weights([], 1, kv="recompute")
     engine.load_weights([], 1)
     assert engine.version == 1
+
+
+class WithoutKv:
+    """An engine of somebody else's, whose weights do not change in flight."""
+
+    dtype = "float32"
+
+    def __init__(self, engine: TorchEngine) -> None:
+        self.engine = engine
+        self.score = engine.score
+
+    def load_weights(self, weights: Any, version: int) -> None:
+        self.engine.load_weights(weights, version)
+
+
+def test_an_engine_without_kv_trains_where_nothing_changes_in_flight(
+    tied_checkpoint: Path, model: Any
+) -> None:
+    theirs: Any = WithoutKv(TorchEngine(tied_checkpoint, device="cpu", context_length=CONTEXT))
+    assert push_weights(model, check_trainable(theirs, "theirs", in_flight=False), 1).max_logp_gap < 1e-4
+    with pytest.raises(
+        EngineError, match="engine theirs cannot change its weights under requests"
+    ) as refused:
+        check_trainable(theirs, "theirs", in_flight=True)
+    assert "scale.staleness to 0" in refused.value.remedy
+
+
+def test_an_engine_that_only_samples_is_refused(model: Any) -> None:
+    with pytest.raises(EngineError, match="has no dtype and no load_weights and no score"):
+        check_trainable(object(), "theirs", in_flight=False)
 
 
 def test_the_tied_head_is_handed_over(model: Any) -> None:

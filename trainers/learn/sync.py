@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.agents.core import Engine, Kv
+from turnwise.agents.engines.registry import changes_in_flight
 from turnwise.errors import EngineError
 from turnwise.tasks.core import derive_rng
 
@@ -29,7 +30,11 @@ gives 0.46 to 0.76. Larger models round more."""
 
 
 class TrainableEngine(Engine, Protocol):
-    """An engine whose weights can be replaced while the process runs."""
+    """An engine whose weights can be replaced while the process runs.
+
+    ``kv`` is given only where weights change under requests in flight (``scale.staleness``); an engine that cannot do
+    that need not take it.
+    """
 
     dtype: str
 
@@ -54,6 +59,33 @@ class SyncReport(NamedTuple):
         return self.load_seconds + self.canary_seconds
 
 
+def check_trainable(engine: Any, name: str, *, in_flight: bool) -> TrainableEngine:
+    """The engine, if a run can train with it.
+
+    Args:
+        engine: one that can at least sample.
+        name: by which it is known.
+        in_flight: whether its weights will change while it samples.
+
+    Raises:
+        EngineError: it lacks what a run needs.
+    """
+    missing = [
+        attribute for attribute in ("dtype", "load_weights", "score") if not hasattr(engine, attribute)
+    ]
+    if missing:
+        raise EngineError(
+            f"The engine {name} can sample and not be trained: it has no {' and no '.join(missing)}.",
+            "docs/extending/engine.md says what a run needs of an engine.",
+        )
+    if in_flight and not changes_in_flight(engine):
+        raise EngineError(
+            f"The engine {name} cannot change its weights under requests in flight: its load_weights takes no kv.",
+            "Set scale.staleness to 0, or choose an engine that can: torch, vllm or remote.",
+        )
+    return engine
+
+
 def push_weights(
     model: nn.Module,
     engine: TrainableEngine,
@@ -75,7 +107,10 @@ def push_weights(
         EngineError: the canary failed: the engine runs other weights than the trainer.
     """
     began = time.perf_counter()
-    engine.load_weights(checkpoint_tensors(model), version, kv=kv)
+    if kv is None:
+        engine.load_weights(checkpoint_tensors(model), version)
+    else:
+        engine.load_weights(checkpoint_tensors(model), version, kv=kv)
     loaded = time.perf_counter()
     gap = check_canary(model, engine, version, tolerance=tolerance)
     return SyncReport(version, loaded - began, time.perf_counter() - loaded, *gap)

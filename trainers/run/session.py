@@ -25,7 +25,7 @@ from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, choose_device, load_model, load_tokenizer
 from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
-from turnwise.trainers.learn.sync import TrainableEngine
+from turnwise.trainers.learn.sync import TrainableEngine, check_trainable
 from turnwise.trainers.learn.warm_start import demonstrations, texts
 from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart, plain
@@ -78,7 +78,9 @@ class TrainingSession:
         """Load the engine; the trainer's weights are pushed to it before it samples anything."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
-        self._engine = make_engine(self.recipe.engine, self.source, self.device, self._context)
+        options, later = self.recipe.engine, bool(self.recipe.scale.staleness)
+        engine = make_engine(options, self.source, self.device, self._context)
+        self._engine = check_trainable(engine, options.kind, in_flight=later)
         sampling = self.recipe.sampling
         drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
