@@ -40,7 +40,7 @@ class Combination(NamedTuple):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        needs = {*get_component("credit", self.credit).needs}
+        needs = get_component("credit", self.credit).needs_with({})
         judge = next((entry.name for entry in components("judge") if needs & {*entry.gives}), "none")
         return {
             "suite": "shop/quick",

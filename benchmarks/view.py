@@ -3,9 +3,10 @@
     python benchmarks/view.py > benchmarks/view.json            # plays the episodes first (minutes)
     python benchmarks/view.py --log FOLDER > benchmarks/view.json
 
-3,000 episodes are played by a script on shop/quick, and the log holds them over and over with seeds of their own. The server is `turnwise view` in a process of its own, asked over
-HTTP; each address is asked five times, and the slowest answer counts. The first page is that of a server that has just been
-started. Memory is the largest resident set of the server's process that was seen, and that of the indexing process beside it.
+3,000 episodes are played by a script on shop/quick, and the log holds them over and over with seeds of their own. The server is
+`turnwise view` in a process of its own, asked over HTTP; each address is asked five times, and the slowest answer counts. `cpu` has the
+processor's seconds that the server took for the same answers, five together divided by five, which a busy machine does not
+change. The first page is that of a server that has just been started. Memory is the largest resident set of the server's process that was seen, and that of the indexing process beside it.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def main() -> None:
         if not (log / "episodes.jsonl.zst").exists():
             play(log / "episodes.jsonl.zst", options.episodes)
         load = [round(x, 2) for x in os.getloadavg()]
-        figures = measure(log, Path(folder) / "cache")
-    record = {"name": "view", "machine": describe(), "load_before": load, "figures": figures}
+        figures, cpu = measure(log, Path(folder) / "cache")
+    record = {"name": "view", "machine": describe(), "load_before": load, "figures": figures, "cpu": cpu}
     print(json.dumps(record, indent=1))
 
 
@@ -70,8 +71,8 @@ def play(path: Path, episodes: int) -> None:
             log.append(replace(episode, seed=number), update=number // 256, group=number // 8 % 32)
 
 
-def measure(log: Path, cache: Path) -> dict[str, float]:
-    """Index the log by opening it, start the server anew, and time its pages."""
+def measure(log: Path, cache: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Index the log by opening it, start the server anew, and time its pages; what the filters took of the processor."""
     figures = {"log_megabytes": round((log / "episodes.jsonl.zst").stat().st_size / 1e6, 1)}
     server, port, memory = start(log, cache)
     began = time.perf_counter()
@@ -86,12 +87,15 @@ def measure(log: Path, cache: Path) -> dict[str, float]:
     place, figures["first_page_s"] = first_page(port)
     text = ask(port, f"{place}/episodes")[1]
     figures["episodes"] = int(re.sub(r"\D", "", re.findall(r"<b>([\d\s]+)</b>\s+episodes", text)[0]))
+    cpu: dict[str, float] = {}
     for name, query in FILTERS.items():
+        before = memory.cpu()
         figures[f"{name}_s"] = max(ask(port, f"{place}/episodes?{query}")[0] for _ in range(REPEATS))
+        cpu[name] = round((memory.cpu() - before) / REPEATS, 3)
     figures["episode_s"] = max(ask(port, f"{place}/e/{n}")[0] for n in (1, 50_000, 99_999, 77_777, 3))
     figures["export_200_s"] = ask(port, f"{place}/export?ended=solved")[0]
     figures["server_megabytes"] = memory.stop(server)["server_megabytes"]
-    return figures
+    return figures, cpu
 
 
 class Memory:
@@ -111,6 +115,11 @@ class Memory:
                     self.child = max(self.child, child.memory_info().rss)
                 except psutil.NoSuchProcess:
                     continue
+
+    def cpu(self) -> float:
+        """Seconds that the process itself has taken of the processor."""
+        times = self._process.cpu_times()
+        return times.user + times.system
 
     def stop(self, server: subprocess.Popen[str]) -> dict[str, float]:
         """End the server; what both took at most."""

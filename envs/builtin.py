@@ -125,9 +125,10 @@ def register_all() -> None:
         register(name, entry_point, about, rivals=RIVALS.get(name, ""))
     for form, entry_point in FORMS.items():
         register_form(form, entry_point)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, ten times as fast, where PyYAML has it
     for file in sorted(files("turnwise.tasks.suites").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
-            for name, suite in yaml.safe_load(file.read_text("utf-8")).items():
+            for name, suite in yaml.load(file.read_text("utf-8"), loader).items():
                 if not _there(suite.get("needs", "")):
                     continue
                 register_suite(

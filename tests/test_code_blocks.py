@@ -78,6 +78,25 @@ def test_recipes_of_a_page_are_recipes(page: Path) -> None:
             load_recipe("shop-quick", keys)
 
 
+def run_python(page: str) -> None:
+    """Run a page's blocks of Python that are no files, one after the other."""
+    names: dict[str, Any] = {}
+    for block in pages.blocks(DOCS / page):
+        if block.language == "python" and not block.title and not block.why_not:
+            exec(compile(block.text, page, "exec"), names)  # noqa: S102
+
+
+def test_python_of_the_page_on_comparing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    run_python("comparing.md")
+    assert "significant Interval(low=1.0" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_python_of_the_page_on_sandboxes_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    run_python("sandboxes.md")
+    assert capsys.readouterr().out == "42\n\n"
+
+
 def test_blocks_are_read_with_title_and_reason(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

@@ -32,7 +32,11 @@ TRAINING = {  # what each says at the end of a run that was made small
     "self_play": "trained against itself",
     "train_in_two_minutes": "everything in",
 }
-ELSEWHERE = {"agent_program": "gateway/test_programs.py", "web_application": "test_examples.py"}
+ELSEWHERE = {
+    "agent_program": "gateway/test_programs.py",
+    "plain_agent": "gateway/test_training.py",
+    "web_application": "test_examples.py",
+}
 """What needs more than to be run, and where it is."""
 MOST_LINES = 60
 IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (turnwise[\w.]*) import|import (turnwise[\w.]*))", re.MULTILINE)

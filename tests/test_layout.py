@@ -43,7 +43,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
         "learn", "signal", "source", "teacher", "recipe", "report", "compare", "run", "lab", "check", "view", "bench",
     ],
 }  # fmt: skip
-HEAVY = ("torch", "vllm", "transformers", "scipy", "matplotlib", "pyarrow")
+HEAVY = ("torch", "vllm", "transformers", "scipy", "matplotlib", "pyarrow", "aiohttp")
 
 
 @functools.cache
@@ -114,6 +114,7 @@ def test_torch_stays_in_trainers_engines_and_models():
         "import turnwise; turnwise.make('turnwise/Shop-v0')",
         "import turnwise.agents.rollout",
         "import turnwise.agents.policies.registry",
+        "import turnwise.agents.gateway.program",
         "import turnwise.cli.app",
     ],
 )

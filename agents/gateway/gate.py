@@ -32,7 +32,8 @@ class Gate:
         async with self._changed:
             try:
                 if self._held:
-                    await asyncio.wait_for(self._changed.wait_for(lambda: not self._held), self.wait_s)
+                    async with asyncio.timeout(self.wait_s):
+                        await self._changed.wait_for(lambda: not self._held)
             except TimeoutError:
                 why = "The policy's weights are being updated. Send the request again."
                 raise RefusedError(429, "updating", why, retry_s=max(1.0, self.wait_s / 4)) from None

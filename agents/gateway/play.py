@@ -71,6 +71,7 @@ class ProgramPlay:
             limits=limits,
             gate=gate,
             heard=self._hear,
+            plain_turn=self._plain,
         )
         self.history, self._plain_words = history, plain_words
         self.messages = [*history.observation]
@@ -139,6 +140,12 @@ class ProgramPlay:
         base = len(self.history.turns)
         return [self._placed(reply, base + n) for n, reply in enumerate(left)]
 
+    def _plain(self, told: Sequence[Message]) -> History | None:
+        """The episode before its next turn, where these are all the words that were exchanged in it."""
+        here = self.history.messages()
+        same = len(told) == len(here) and all(map(_same_words, told, here))
+        return self.history if same and self._pending is None else None
+
     def _hear(self, reply: Reply) -> None:
         self._events.put_nowait(reply)
 
@@ -179,3 +186,9 @@ class ProgramPlay:
         new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
         text = "\n".join(message.content for message in new)
         action.answer.set_result(ActResult(text, played[-1].bad_action, end))
+
+
+def _same_words(one: Message, other: Message) -> bool:
+    """Whether two messages say the same; the ids of calls are each API's own."""
+    calls = [[(call.name, call.arguments) for call in message.tool_calls] for message in (one, other)]
+    return (one.role, one.content.strip(), calls[0]) == (other.role, other.content.strip(), calls[1])

@@ -8,19 +8,21 @@ command. It sees nothing else of this process's environment that is secret.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
 import shutil
-import signal
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
+
+import pydantic
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.contained import ProgramSandbox, SessionDoor, run_contained
+from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
 from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
@@ -30,12 +32,6 @@ from turnwise.tools.core import ToolError
 from turnwise.tools.owner import mark
 
 PROMPT = "{prompt}"
-KEPT = 64 * 1024
-"""Bytes of what a program writes that are kept."""
-FLOOD = 16 * 2**20
-"""Bytes after which a program that writes is ended."""
-GRACE_S = 2.0
-"""How long a program may take to end by itself once its episode is over."""
 NOT_STARTED = (126, 127)
 
 _logger = logging.getLogger(__name__)
@@ -55,6 +51,9 @@ class AgentProgram:
         prompt: how it is told its task: as text, or as JSON, a list of chat messages.
         plain_words: whether it is offered the tools ``say`` and ``task`` beside those of the environment; where that has none,
             it is offered them in any case.
+        preload: modules that a script of Python imports: they are imported once, by a process of which each episode's program is
+            a fork. They must not start threads.
+        sandbox: where it runs; none: as this user, not contained.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -67,6 +66,8 @@ class AgentProgram:
     answer: Literal["none", "stdout"] = "none"
     prompt: Literal["text", "messages"] = "text"
     plain_words: bool = False
+    preload: tuple[str, ...] = ()
+    sandbox: ProgramSandbox | None = None
 
     def check(self) -> None:
         """Refuse what could never run.
@@ -80,11 +81,24 @@ class AgentProgram:
             raise TurnwiseError(
                 f"The agent has {self.timeout:g} s and {self.calls} calls.", "Give more than 0 of both."
             )
-        folder = Path(self.workdir).expanduser()
+        if self.preload and script_of(self.command) is None:
+            raise TurnwiseError(
+                f"preload is for scripts of Python, and the agent's command is {' '.join(self.command)[:80]!r}.",
+                "Leave preload out, or write [python3, SCRIPT.py, …].",
+            )
+        if self.preload and self.sandbox:
+            raise TurnwiseError(
+                "preload starts forks of one process, and a sandbox has processes of its own.",
+                "Leave one of preload and sandbox out.",
+            )
+        folder = self.folder
         if not folder.is_dir():
             raise TurnwiseError(
                 f"The agent's folder {self.workdir} is not there.", "Make it, or give another."
             )
+        if self.sandbox is not None:
+            self.sandbox.check(self.command, folder)
+            return
         if shutil.which(self.command[0], path=_path(self.env)) is None:
             local = folder / self.command[0]
             if not (local.is_file() and os.access(local, os.X_OK)):
@@ -93,14 +107,28 @@ class AgentProgram:
                     "Give its path, or install it where PATH leads to.",
                 )
 
+    @property
+    def folder(self) -> Path:
+        """Where it runs, or where the files of its sandbox are taken from."""
+        return Path(self.workdir).expanduser().resolve()
 
-class Exited(NamedTuple):
-    """How a program ended. ``why`` is the first of these that holds: time, output, memory, its exit."""
 
-    code: int
-    why: Literal["exit", "timeout", "flood", "memory"]
-    stdout: str
-    stderr: str
+def program_of(data: Any, where: str) -> AgentProgram:
+    """A program from plain values.
+
+    Raises:
+        TurnwiseError: a key is unknown or has a wrong value.
+    """
+    try:
+        return _CHECKED.validate_python(data)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        known = ", ".join(AgentProgram.__dataclass_fields__)
+        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
+
+
+_CHECKED = pydantic.TypeAdapter(AgentProgram)
 
 
 def session_environment(program: AgentProgram, url: str, key: str) -> dict[str, str]:
@@ -121,83 +149,29 @@ def with_prompt(program: AgentProgram, prompt: str) -> list[str]:
     return [word.replace(PROMPT, prompt) for word in program.command]
 
 
-async def run_here(program: AgentProgram, prompt: str, url: str, key: str) -> Exited:
-    """Run a program as this user, in a group of processes that is killed at its end with all that it started.
+def launcher_of(program: AgentProgram) -> Launcher:
+    """What starts a program, again and again."""
+    python = script_of(program.command) if program.preload else None
+    return Launcher(python[0], program.preload, program.env) if python else Launcher()
+
+
+async def run_program(
+    launcher: Launcher, program: AgentProgram, prompt: str, url: str, key: str, door: SessionDoor | None
+) -> Exited:
+    """Run a program in its sandbox, which has the door, or as this user; at its end all that it started is killed.
 
     Raises:
         Fault: it cannot be started.
     """
-    given = session_environment(program, url, key)
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *with_prompt(program, prompt),
-            cwd=Path(program.workdir).expanduser(),
-            env=public_environment() | given | mark(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Fault(Outcome.INFRA_ERROR, f"the agent's program cannot be started: {error}") from error
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    flooded = asyncio.Event()
-    outputs = [_Output(stream, flooded) for stream in (process.stdout, process.stderr)]
-    reading = [asyncio.create_task(output.read()) for output in outputs]
-    timed_out = False
-    try:
-        async with asyncio.timeout(program.timeout):
-            with contextlib.suppress(ConnectionError):
-                process.stdin.write(prompt.encode())
-                await process.stdin.drain()
-            process.stdin.close()
-            await _first(process.wait(), flooded.wait())
-    except TimeoutError:
-        timed_out = True
-    finally:
-        _kill_group(process.pid)
-        await process.wait()
-        await asyncio.wait(reading, timeout=GRACE_S)
-        for one in reading:
-            one.cancel()
-    why = "timeout" if timed_out else "flood" if flooded.is_set() else "exit"
-    return Exited(process.returncode or 0, why, *(output.text for output in outputs))
-
-
-async def _first(*waiting: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of several things happens."""
-    tasks = [asyncio.create_task(one) for one in waiting]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-class _Output:
-    """What a program writes: the end of it is kept, all of it is read, so that its pipe never fills."""
-
-    def __init__(self, stream: asyncio.StreamReader, flooded: asyncio.Event) -> None:
-        self._stream, self._flooded = stream, flooded
-        self._kept = b""
-
-    async def read(self) -> None:
-        total = 0
-        while part := await self._stream.read(1 << 16):
-            self._kept, total = (self._kept + part)[-KEPT:], total + len(part)
-            if total > FLOOD:
-                self._flooded.set()
-
-    @property
-    def text(self) -> str:
-        return self._kept.decode("utf-8", "replace")
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+    argv, own = with_prompt(program, prompt), session_environment(program, url, key)
+    if program.sandbox is not None:
+        assert door is not None
+        job = ProgramJob(argv, str(program.folder), own)
+        return await run_contained(program.sandbox, job, prompt.encode(), program.timeout, door)
+    script = script_of(argv) if program.preload else None
+    env = public_environment() | own | mark()
+    job = ProgramJob(script[1] if script else argv, str(program.folder), env, script is not None)
+    return await launcher.run(job, prompt.encode(), program.timeout)
 
 
 async def conclude(program: AgentProgram, world: World, done: Exited, cut: EndReason | None) -> EndReason:
@@ -215,7 +189,7 @@ async def conclude(program: AgentProgram, world: World, done: Exited, cut: EndRe
         )
     if done.why == "timeout":
         return EndReason.TIME_LIMIT
-    if done.why in ("flood", "memory"):
+    if done.why == "flood":
         return EndReason.FAILED
     if program.answer == "stdout" and done.code == 0 and done.stdout.strip():
         with contextlib.suppress(ToolError):

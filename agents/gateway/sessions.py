@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import NO_PARENT, Policy, Reply
+from turnwise.agents.core import NO_PARENT, History, Policy, Reply
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sampling import Call, Drawn, SampledNode, context_full, draw
@@ -30,6 +30,8 @@ from turnwise.tasks.core import Task
 from turnwise.tools.core import Tool, ToolCall
 
 _NO_PARENT = -1
+_CHANCE = frozenset({"seed", "user", "metadata", "safety_identifier"})
+"""Keys of a request that change nothing about its reply but the chance."""
 
 
 class SessionLimits(NamedTuple):
@@ -72,6 +74,8 @@ class AgentSession:
         limits: what it may use.
         gate: what holds requests back while the policy's weights change.
         heard: told of each reply, with its tokens and its parent among those before it.
+        plain_turn: the episode before its next turn, where a conversation is what the environment told and was answered, no
+            more and no less. Its reply is drawn by the chance of that turn, as if no program stood between.
 
     Attributes:
         counts: replies, tokens, requests that were answered again, rows of tokens, refusals.
@@ -91,9 +95,11 @@ class AgentSession:
         limits: SessionLimits | None = None,
         gate: Gate | None = None,
         heard: Callable[[Reply], None] | None = None,
+        plain_turn: Callable[[Sequence[Message]], History | None] | None = None,
     ) -> None:
         self.policy, self.task, self.env, self.seed = policy, task, env, seed
         self.limits, self.gate, self.heard = limits or SessionLimits(), gate or Gate(), heard
+        self._plain_turn, self._plain_turns = plain_turn, set[int]()
         self.counts = Counts()
         self.cut: EndReason | None = None
         self.fault = ""
@@ -128,7 +134,8 @@ class AgentSession:
             self._count(resent=1)
         else:
             self._admit()
-            known = self._answers[key] = asyncio.create_task(self._answer(asked, key))
+            by_turn = not _CHANCE & body.keys()
+            known = self._answers[key] = asyncio.create_task(self._answer(asked, key, by_turn))
             known.add_done_callback(
                 _succeeded
             )  # so that an error which nobody waits for any more is no warning
@@ -186,11 +193,11 @@ class AgentSession:
         self._count(refused=1)
         return RefusedError(status, code, why, retry_s=retry_s)
 
-    async def _answer(self, asked: ChatRequest, key: str) -> Answered:
+    async def _answer(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
         self.busy += 1
         try:
             async with self.gate.passage():
-                return await self._draw(asked, key)
+                return await self._draw(asked, key, by_turn)
         except RefusedError as refused:
             if refused.code == "context_length_exceeded":
                 self.cut = EndReason.TOKEN_LIMIT
@@ -205,7 +212,7 @@ class AgentSession:
         finally:
             self.busy -= 1
 
-    async def _draw(self, asked: ChatRequest, key: str) -> Answered:
+    async def _draw(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
         asked = self.conversation(asked)
         if asked.messages[-1].role == "assistant":
             said = "The last message is the assistant's: replies cannot be begun by the client."
@@ -214,13 +221,23 @@ class AgentSession:
         number, base = next(
             (self._nodes[one] for one in reversed(chain) if one in self._nodes), (_NO_PARENT, None)
         )
-        seed = int(hashlib.sha256(f"{self.seed} {key}".encode()).hexdigest()[:15], 16)
-        call = Call(self.env, self.task, seed, Messages(asked.messages), token_ids=[], offered=asked.tools)
+        call = self._call(asked, key, by_turn)
         async with asyncio.timeout(self.limits.reply_s):
             drawn = await draw(self.policy, call, asked, base)
         if drawn.reply.end is not None:  # of a policy without tokens
             raise context_full(drawn.prompt_tokens, 0)
         return self._keep(asked, key, drawn, chain[-1], number, base)
+
+    def _call(self, asked: ChatRequest, key: str, by_turn: bool) -> Call:
+        """A request as the policy sees it: its chance is that of the environment's turn, once, and else its own."""
+        plain = self._plain_turn(asked.messages) if by_turn and self._plain_turn is not None else None
+        if plain is not None and len(plain.turns) not in self._plain_turns:
+            self._plain_turns.add(len(plain.turns))
+            return Call(
+                self.env, self.task, self.seed, plain.observation, turns=[*plain.turns], offered=asked.tools
+            )
+        seed = int(hashlib.sha256(f"{self.seed} {key}".encode()).hexdigest()[:15], 16)
+        return Call(self.env, self.task, seed, Messages(asked.messages), offered=asked.tools)
 
     def _keep(
         self, asked: ChatRequest, key: str, drawn: Drawn, before: bytes, number: int, base: SampledNode | None

@@ -76,11 +76,12 @@ class EpisodeLog:
         update: int | None = None,
         group: int | None = None,
         advantages: Mapping[str, Sequence[float]] | None = None,
+        suite: str = "",
     ) -> None:
-        """Add one episode; in training with its update, its group and each agent's advantages, one per turn."""
+        """Add one episode; in training with its update, group and suite, and each agent's advantages, one per turn."""
         env = env_version(episode.task.env, self._env_options)
         given = {name: tuple(row) for name, row in (advantages or {}).items() if row}
-        record = Record(episode, self.policy, env, update, group, given)
+        record = Record(episode, self.policy, env, update, group, given, suite=suite)
         self._lines.append(to_line(record))
         waited = time.monotonic() - self._flushed
         if len(self._lines) >= self._flush_every or waited >= self._flush_seconds:

@@ -46,6 +46,7 @@ class Record:
         env: the environment's code and options.
         update: the training update that it belongs to, None outside training.
         group: the number of its group within the update; equal numbers are siblings.
+        suite: that the task was drawn from, in training.
         advantages: what the credit rule gave each turn of the agents that are trained; empty outside training.
         turnwise: the version that wrote the line.
     """
@@ -57,6 +58,7 @@ class Record:
     group: int | None = None
     advantages: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     turnwise: str = turnwise.__version__
+    suite: str = ""
 
     @property
     def given(self) -> tuple[float, ...]:
@@ -109,6 +111,7 @@ def to_line(record: Record) -> str:
         "metrics": dict(episode.metrics),
         "update": record.update,
         "group": record.group,
+        **({"suite": record.suite} if record.suite else {}),
         "agents": {
             name: _from_trajectory(trajectory, record.advantages.get(name, ()))
             for name, trajectory in episode.trajectories.items()
@@ -197,6 +200,7 @@ def from_line(line: str | bytes) -> Record:
             group=data["group"],
             advantages={name: advantages for name, advantages in given.items() if advantages},
             turnwise=data["turnwise"],
+            suite=data.get("suite", ""),
         )
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise ValueError(f"a field is missing or of the wrong type: {error!r}") from None

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pydantic
 import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway.contained import SessionDoor
+from turnwise.agents.gateway.launching import Launcher
 from turnwise.agents.gateway.play import ProgramPlay
-from turnwise.agents.gateway.program import AgentProgram, conclude, run_here
+from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_program
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.policies.options import PolicyOptions
@@ -25,6 +27,7 @@ from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.registry import component
+from turnwise.tools.owner import make_folder, remove_folder
 
 
 @dataclass
@@ -33,6 +36,7 @@ class _Running:
 
     play: ProgramPlay
     server: GatewayServer
+    door: SessionDoor | None = None
     task: asyncio.Task[None] | None = None
 
 
@@ -47,11 +51,15 @@ class ProgramPolicy:
         model: what the program talks to. It stays open.
         program: what is run.
         name: under which it is reported.
+        launcher: starts it, and stays open; one that is closed with the policy unless given.
     """
 
-    def __init__(self, model: Policy, program: AgentProgram, *, name: str = "") -> None:
+    def __init__(
+        self, model: Policy, program: AgentProgram, *, name: str = "", launcher: Launcher | None = None
+    ) -> None:
         program.check()
         self.model, self.program = model, program
+        self._launcher = launcher or launcher_of(program)
         self.name = name or f"command:{shlex.join(program.command)} with {model.name}"
 
     @property
@@ -80,9 +88,12 @@ class ProgramPolicy:
             with contextlib.suppress(asyncio.CancelledError):
                 await running.task
         await running.server.close()
+        if running.door is not None:
+            remove_folder(Path(running.door.path).parent)
         return left
 
     def close(self) -> None:
+        self._launcher.close()
         self.model.close()
 
     async def _start(self, history: History) -> _Running:
@@ -95,18 +106,22 @@ class ProgramPolicy:
         play = ProgramPlay(self.model, history, limits, plain_words=self.program.plain_words)
         server = GatewayServer(self.model.name)
         seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
+        socket = str(make_folder("door") / "socket") if self.program.sandbox else ""
+        await server.start(socket=socket)
         running = _Running(play, server)
-        await server.start()
+        if socket:
+            os.chmod(socket, 0o666)  # a sandbox has a user of its own, and the folder is closed to others
+            running.door = SessionDoor(socket, server.port)
         url = f"{server.address}/sessions/{seat.name}"
-        running.task = asyncio.create_task(self._run(play, url, seat.key))
+        running.task = asyncio.create_task(self._run(play, url, seat.key, running.door))
         return running
 
-    async def _run(self, play: ProgramPlay, url: str, key: str) -> None:
+    async def _run(self, play: ProgramPlay, url: str, key: str, door: SessionDoor | None) -> None:
         """Run the program to its end, and say how it ended."""
         try:
             told = [message.to_json() for message in play.messages]
             prompt = json.dumps(told) if self.program.prompt == "messages" else play.instructions
-            done = await run_here(self.program, prompt, url, key)
+            done = await run_program(self._launcher, self.program, prompt, url, key, door)
             if play.session.fault:
                 raise Fault(Outcome.INFRA_ERROR, f"the policy failed: {play.session.fault}")
             play.stop(await conclude(self.program, play, done, play.session.cut))
@@ -139,24 +154,6 @@ def read_program(target: str) -> AgentProgram:
             f"{target} cannot be read: {error}.", "Give a YAML file with `command`."
         ) from None
     return program_of(data, target)
-
-
-def program_of(data: Any, where: str) -> AgentProgram:
-    """A program from plain values.
-
-    Raises:
-        TurnwiseError: a key is unknown or has a wrong value.
-    """
-    try:
-        return _CHECKED.validate_python(data)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        known = ", ".join(AgentProgram.__dataclass_fields__)
-        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
-
-
-_CHECKED = pydantic.TypeAdapter(AgentProgram)
 
 
 @component("policy", "command", form="command:PROGRAM")

@@ -7,7 +7,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -268,11 +268,13 @@ class RemoteServer:
                 if response.status < 500 and response.status not in (401, 403, 404, 408, 429):
                     raise self.refused(GENERATE, response.status, said)
                 raise reading.lost("dead", f"{self.name} answers {response.status}: {_message(said)}")
-            async for line in _lines(response.content):
+            events = _Events()
+            async for chunk, _ in response.content.iter_chunks():
                 self.heard_at = time.monotonic()
-                if line == b"[DONE]":
-                    return reading.completion()
-                self._take(line, reading)
+                for event in events.of(chunk):
+                    if event == b"[DONE]":
+                        return reading.completion()
+                    self._take(event, reading)
         raise reading.lost("truncated", f"{self.name} ended after {len(reading.ids)} tokens")
 
     def _take(self, line: bytes, reading: AnswerStream) -> None:
@@ -286,12 +288,16 @@ class RemoteServer:
             reading.take(choice)
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """The events of a stream."""
-    rest = b""
-    async for data, _ in content.iter_chunks():
-        *lines, rest = (rest + data).split(b"\n")
-        if len(rest) > _MOST_LINE:
+class _Events:
+    """Cuts a stream of bytes into the events in it. No asynchronous generator, which a cancelled reader would leave open."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def of(self, data: bytes) -> Iterator[bytes]:
+        """The events that are whole now."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > _MOST_LINE:
             raise aiohttp.ClientPayloadError("a line without end")
         for line in lines:
             if line.startswith(b"data: "):

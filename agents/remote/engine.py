@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
-from turnwise.agents.remote.protocol import version_of
-from turnwise.agents.remote.router import EngineHealth, Router
+from turnwise.agents.remote.protocol import EngineFacts, version_of
+from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
 from turnwise.agents.remote.transfer import Publisher, locality
 from turnwise.errors import EngineError, TurnwiseError
 
@@ -141,7 +141,7 @@ class RemoteFleet:
                 self._publisher = Publisher(self.options.publish_host)
             checksum = self._publisher.pack(weights, self.dtype)
             self._published, before = _Published(version, checksum), self._published
-            serving = list(self._router.serving.values())
+            serving = [*self._router.serving.values(), *self._router.of_others()]
             failed = [error for error in self._pool.map(lambda s: self._push(s, kv), serving) if error]
             if serving and len(failed) == len(serving):
                 self._published = before
@@ -220,7 +220,7 @@ class RemoteFleet:
         Raises:
             EngineError: none serves, they differ, or their context is too short.
         """
-        servers = list(self._router.serving.values())
+        servers = [*self._router.serving.values(), *self._router.of_others()]
         facts = [server.facts for server in servers if server.facts is not None]
         if not facts:
             raise EngineError("None of the engines serves.", self._causes())
@@ -239,6 +239,10 @@ class RemoteFleet:
 
     def _causes(self) -> str:
         said = [f"{name} ({absence.detail})" for name, absence in self._router.absent.items()]
+        if self._published is None and self._router.of_others():
+            said.append(
+                "train with them, which gives them weights, or start them anew to sample with their own"
+            )
         return "; ".join(said) + "." if said else "Give engine.options.urls the address of one."
 
     # --- sampling, in the thread of the engines ------------------------------------------------
@@ -284,11 +288,13 @@ class RemoteFleet:
     async def _server_for(self, job: Job) -> RemoteServer:
         until = time.monotonic() + self.options.patience_s
         while (server := self._router.choose(job.prompt_ids)) is None:
-            if time.monotonic() > until:
+            theirs = self._router.of_others() if self._published is None else []
+            if time.monotonic() > until or (theirs and len(theirs) == len(self._router.absent)):
                 raise EngineError("No engine serves.", self._causes())
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), 1.0)
+                async with asyncio.timeout(1.0):
+                    await self._changed.wait()
         return server
 
     async def _from(self, server: RemoteServer, job: Job, kept: SampledTokens) -> Completion:
@@ -336,9 +342,18 @@ class RemoteFleet:
 
     async def _look_at(self, server: RemoteServer) -> None:
         try:
-            await self._loop.run_in_executor(self._pool, self._make_ready, server)
+            facts = await self._loop.run_in_executor(self._pool, server.look)
         except TurnwiseError as error:
-            self._router.take_out(server, "absent", error.cause)
+            self._router.stays_out(server, "absent", error.cause)
+            return
+        if self._published is None and not _untouched(facts):
+            said = f"the engine at {server.name} has weights {facts.weights.version} of another run"
+            self._router.stays_out(server, OTHERS, said)
+            return
+        try:
+            await self._loop.run_in_executor(self._pool, self._make_ready, server, facts)
+        except TurnwiseError as error:
+            self._router.take_out(server, "not ready", error.cause)
         else:
             if (
                 self._published is None or server.version == self._published.version
@@ -348,20 +363,15 @@ class RemoteFleet:
 
     # --- weights, in any thread ----------------------------------------------------------------
 
-    def _make_ready(self, server: RemoteServer) -> None:
-        """See that an engine samples, with the weights that were published last.
+    def _make_ready(self, server: RemoteServer, facts: EngineFacts) -> None:
+        """See that an engine, which is as ``facts`` say, samples, with the weights that were published last.
 
         Raises:
             EngineError: it does not.
         """
-        facts, published = server.look(), self._published
+        published = self._published
         if published is None:
             server.version = self.version
-            if version_of(facts.weights.version) != self.version or not facts.weights.settled:
-                raise EngineError(
-                    f"The engine at {server.name} has weights {facts.weights.version} of another run.",
-                    "Publish weights, or start it anew.",
-                )
         elif (has := facts.weights) != has.model_copy(update=_expected(published)):
             _logger.info(
                 "the engine %s has weights %s: it gets %s", server.name, has.version, published.version
@@ -380,7 +390,12 @@ class RemoteFleet:
             failed = error
             self._on_loop(_soon(lambda: self._take_out(server, "not updated", failed.cause)))
             return failed
+        self._on_loop(_soon(lambda: self._admit_with_ours(server)))
         return None
+
+    def _admit_with_ours(self, server: RemoteServer) -> None:
+        if server in self._router.of_others():
+            self._router.admit(server)
 
     def _publish_to(self, server: RemoteServer, published: _Published, kv: Kv) -> None:
         assert self._publisher is not None
@@ -396,6 +411,11 @@ class RemoteFleet:
 
 def _expected(published: _Published) -> dict[str, object]:
     return {"version": str(published.version), "checksum": published.checksum, "settled": True}
+
+
+def _untouched(facts: EngineFacts) -> bool:
+    """Whether an engine has the weights that it was started with."""
+    return facts.weights.settled and not facts.weights.checksum and version_of(facts.weights.version) == 0
 
 
 async def _soon(call: Callable[[], Result]) -> Result:

@@ -20,6 +20,11 @@ SLACK = 4
 """How many requests more than the least loaded an engine may have and still be preferred for what it has cached; half
 of the least loaded's are added."""
 FIRST_ABSENCE_S, LONGEST_ABSENCE_S = 0.5, 120.0
+START_S = 2.0
+"""How often it is looked whether an engine that does not serve yet has been started, or given weights."""
+
+OTHERS = "other weights"
+"""The cause where an engine has weights of another run, and gets ours when there are any."""
 
 
 class Absence(NamedTuple):
@@ -123,9 +128,21 @@ class Router:
             self.failures[server.name][cause] += 1
             self._in_a_row[server.name] += 1
         wait = min(FIRST_ABSENCE_S * 2 ** (self._in_a_row[server.name] - 1), LONGEST_ABSENCE_S)
+        self._out(server, cause, detail, wait)
+        return serving
+
+    def stays_out(self, server: RemoteServer, cause: str, detail: str) -> None:
+        """One that is out does not serve yet; it is no further failure."""
+        if server.name in self.absent:
+            self._out(server, cause, detail, START_S)
+
+    def of_others(self) -> list[RemoteServer]:
+        """Those that are out for no other reason than that they have another run's weights."""
+        return [absence.server for absence in self.absent.values() if absence.cause == OTHERS]
+
+    def _out(self, server: RemoteServer, cause: str, detail: str, wait: float) -> None:
         self.absent[server.name] = Absence(server, cause, detail, time.monotonic() + wait)
         self._prefixes.forget(server.name)
-        return serving
 
     def admit(self, server: RemoteServer) -> None:
         """It serves from now on, unless it has left meanwhile."""

@@ -280,7 +280,7 @@ def component(
         paper: its arXiv id.
         bias: credit, reduce: ``unbiased``, ``biased: why`` or ``changes the objective: to what``.
         needs: signal, reward, credit, shape, loss: the signals that a run must measure for it.
-        asks: reward, shape: its options whose values are names of signals, needed too.
+        asks: reward, credit, shape: its options whose values are names of signals, needed too.
         gives: strategy, judge, teacher, signal: the signals that it measures.
         reads: signal: what it looks at, of :data:`READS`.
         learns: signal: it has weights that are trained in the run, so that it is never exact.

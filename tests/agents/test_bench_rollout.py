@@ -1,4 +1,4 @@
-"""The rollout benchmark runs, and does the same work on both sides."""
+"""The benchmarks of episodes and of the gateway run, and do the same work on both sides."""
 
 from __future__ import annotations
 
@@ -16,14 +16,36 @@ print(json.dumps(bench_rollout(repeats=2, workload=small)))
 """
 
 
+GATEWAY = """
+import json
+from turnwise.agents.bench.gateway import GatewayWorkload, bench_gateway
+small = GatewayWorkload(sessions=12, replies=2, new_tokens=4, max_sequences=4)
+print(json.dumps(bench_gateway(repeats=1, workload=small)))
+"""
+
+
+def measured(program: str) -> dict[str, list[float]]:
+    """In a process of its own: the session's engine is the only one that this one can have."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 @pytest.mark.slow
 @pytest.mark.full  # a benchmark, at its smallest
 @pytest.mark.usefixtures("vllm")
 def test_figures_are_of_the_same_tokens() -> None:
-    """In a process of its own: the session's engine is the only one that this one can have."""
-    done = subprocess.run([sys.executable, "-c", SMALL], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    figures = json.loads(done.stdout.splitlines()[-1])
+    figures = measured(SMALL)
     assert set(figures) == {"rollout", "raw", "share_of_raw"}
     assert all(value > 0 and spread >= 0 for value, _, spread in figures.values())
     assert figures["share_of_raw"][0] < 1.5  # episodes cannot be much faster than the bare engine
+
+
+@pytest.mark.slow
+@pytest.mark.full  # a benchmark, at its smallest
+@pytest.mark.usefixtures("vllm")
+def test_the_gateway_and_the_engine_alone_sample_the_same_tokens() -> None:
+    """The benchmark refuses to answer where they do not."""
+    figures = measured(GATEWAY)
+    assert {"gateway", "engine_alone", "share_of_engine", "added_latency_12_sessions"} <= set(figures)
+    assert figures["added_latency_one_session"][0] > 0  # a reply by HTTP cannot be there before the engine's

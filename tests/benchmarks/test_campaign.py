@@ -78,6 +78,18 @@ def command(plan: Path, stage: str, *more: str) -> list[str]:
     return [sys.executable, script, stage, str(plan), *where, "--into", str(plan.parent / "report"), *more]
 
 
+@pytest.mark.parametrize("file", sorted((LEARNING / "plans").glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_method_of_every_plan_is_a_recipe(part: Callable[[str], Any], file: Path) -> None:
+    pytest.importorskip("torch")
+    from turnwise.trainers.recipe.load import load_recipe
+
+    plan = part("plan").read_plan(file)
+    for setting in plan.settings:
+        for method in plan.methods_of(setting):
+            asked = part("plan").asked_of(plan, part("plan").Cell(setting, method, 0))
+            load_recipe(asked["recipe"], asked["changes"])
+
+
 def write_result(
     part: Any, plan_file: Path, method: str, seed: int, successes: int, failed: str = ""
 ) -> None:

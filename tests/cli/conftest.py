@@ -14,6 +14,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import forked
 
+from turnwise.cli.forms import FORMS
+
 
 class Ran(NamedTuple):
     """What a command did."""
@@ -21,12 +23,19 @@ class Ran(NamedTuple):
     code: int
     out: str
     err: str
+    verb: str = ""
 
     @property
     def json(self) -> Any:
-        """The one JSON value on stdout."""
+        """The one JSON value on stdout; it has the keys that the reference of the command line says."""
         assert self.out.count("\n") == 1, self.out
-        return json.loads(self.out)
+        value = json.loads(self.out)
+        if self.verb in FORMS and not (self.code and "cause" in value):
+            form = FORMS[self.verb]
+            assert isinstance(value, list) == form.several, f"{self.verb}: {form}"
+            rows = value if form.several else [value]
+            assert all(set(form.keys) <= set(row) for row in rows), f"{self.verb}: {form}, and not {rows[:1]}"
+        return value
 
 
 @pytest.fixture
@@ -36,6 +45,6 @@ def turnwise(tmp_path: Path) -> Callable[..., Ran]:
     def run(*arguments: str, env: dict[str, str] | None = None, stdin: str = "") -> Ran:
         given = {**os.environ, **(env or {})}
         done = forked.turnwise(*arguments, cwd=tmp_path, env=given, stdin=stdin)
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return Ran(done.returncode, done.stdout, done.stderr, arguments[0] if arguments else "")
 
     return run

@@ -185,3 +185,24 @@ def test_recipes_are_listed_and_explained(turnwise):
     small = ("--set", "engine.kind=torch", "model.scratch.text_episodes=20")
     looked = turnwise("explain", "shop-quick", "--preflight", *small, "--json").json
     assert "preflight: prompts of up to" in looked["text"]
+
+
+@pytest.mark.slow
+def test_verbs_keep_their_forms_of_json(turnwise, tmp_path):
+    """Those whose JSON no other test reads: reading it holds them to :mod:`turnwise.cli.forms`."""
+    for name in ("random", "gold"):
+        turnwise("eval", "shop/easy", "--policy", f"scripted:{name}", "--episodes", "2", "--out", name)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "events.jsonl").write_text('{"kind": "state", "failures": {}, "doing": "learning"}\n')
+    for line in (
+        ["survey", "shop/easy", "--gold", "3", "--baselines", "3", "--tasks", "5"],
+        ["fairness", "shop/easy", "--tasks", "2"],
+        ["new-part", "credit", "mine"],
+        ["repair", "gold"],
+        ["report", "gold"],
+        ["compare", "random", "gold"],
+        ["top", "run"],
+    ):
+        done = turnwise(*line, "--json")
+        assert done.json, line
+        assert "error" not in done.json, done.json

@@ -12,7 +12,7 @@ from turnwise.trainers.kit.toy_batches import rounded, turn_batch
 COMPARES_TURNS = {  # rules that compare the turns of one trajectory with each other, or with a constant
     "gae", "gae_truncated", "grpo_process", "hgpo", "gigpo", "igpo", "iter_research", "ngrpo", "pav", "psr_nsr", "rebn",
     "reinforce_pp", "vine", "spo_chain", "gae_token", "gae_bilevel", "prime", "capo",
-    "dcpo",
+    "dcpo", "ota",
 }  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def credit(name: str, batch: TurnBatch, **options) -> list[list[float]]:
 def lone() -> TurnBatch:
     """One trajectory by itself and two together, with every signal that a rule or a shape asks for."""
     parts = (*components("credit"), *components("shape"))
-    needs = {need for entry in parts for need in entry.needs} - {"last_value"}
+    needs = {need for entry in parts for need in entry.needs_with({})} - {"last_value"}
     signals: dict[str, list] = {
         name: [[0.5, 0.25], [0.1, 0.2], [0.3, 0.4]] for name in needs if not name.startswith("token_")
     }
@@ -74,7 +74,7 @@ def test_long_episodes_do_not_weigh_more_in_the_group_mean(name: str) -> None:
 def test_equal_returns_give_exactly_nothing() -> None:
     batch = turn_batch([[0.1, 0.2], [0.3], [0.15, 0.15]])
     for name in ("grpo", "rloo", "lite_ppo", "tempo"):
-        if not get_component("credit", name).needs:
+        if not get_component("credit", name).needs_with({}):
             assert max(abs(x) for row in credit(name, batch) for x in row) < 1e-6
 
 
@@ -97,6 +97,6 @@ def test_rewards_after_the_end_do_not_count() -> None:
         batch.mask_BK, batch.group_B, batch.truncated_B, batch.state_BK,
     )  # fmt: skip
     for entry in components("credit"):
-        if not entry.needs:
+        if not entry.needs_with({}):
             clean_BK, dirty_BK = entry.build({})(batch), entry.build({})(dirty)
             assert torch.allclose(clean_BK, dirty_BK), entry.name

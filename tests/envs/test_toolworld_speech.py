@@ -10,7 +10,7 @@ from turnwise.envs.registry import make
 from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.phrases import PHRASES, pool
 from turnwise.envs.toolworld.speech.reading import understand
-from turnwise.envs.toolworld.speech.values import named
+from turnwise.envs.toolworld.speech.values import clash, named
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -131,6 +131,18 @@ def test_a_write_must_be_what_was_agreed_and_its_cost_told():
         env.step(offer)
         env.step(call(env, "add_data"))
         assert env.state.broken == broken, offer
+
+
+def test_who_asks_for_the_cheapest_does_not_take_another():
+    patterns = domain_of("retail").lexicon.patterns
+    asked = named("exchange it for the cheapest red speaker that you have", patterns).values
+    for text, other in (
+        ("the nicest red speaker, not the cheapest one I admit, for $14.00 more", True),
+        ("the most expensive red speaker for $14.00 more", True),
+        ("the cheapest red speaker for $14.00 more, not the nicest", False),
+        ("the red large speaker for $14.00 more", False),
+    ):
+        assert (clash(named(text, patterns).values, asked) == "rank") is other, text
 
 
 def test_the_user_corrects_what_contradicts_his_words():

@@ -1,9 +1,8 @@
-"""Agents of others, unmodified, evaluated on a suite through the gateway: LangGraph's loop."""
+"""Agents of others, unmodified, evaluated on a suite through the gateway, and a coding agent's loop."""
 
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,11 +37,34 @@ graph.add_edge(START, "think"); graph.add_edge("think", "do"); graph.add_conditi
 graph.compile().invoke({"messages": [("user", prompt)]}, {"recursion_limit": 60})
 """
 
+PYDANTIC_AI = """
+from pydantic_ai import Agent
+agent, said, history = Agent("openai:policy"), prompt, None
+while "episode is over" not in said:
+    result = agent.run_sync(said, message_history=history)
+    said, history = act(result.output), result.all_messages()
+"""
+
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("langgraph") is None, reason="LangGraph is not installed")
-def test_an_agent_of_langgraph_plays_gold():
-    program = AgentProgram((sys.executable, "-c", HEAD + LANGGRAPH), workdir=str(ROOT), timeout=240)
+@pytest.mark.parametrize(("module", "text"), [("langgraph", LANGGRAPH), ("pydantic_ai", PYDANTIC_AI)])
+def test_an_agent_of_a_framework_plays_gold(module, text):
+    pytest.importorskip(module)
+    program = AgentProgram((sys.executable, "-c", HEAD + text), workdir=str(ROOT), timeout=240)
     gold = turnwise.make_policy("scripted:gold")
     done = turnwise.evaluate("shop/easy", ProgramPolicy(gold, program), episodes=2, retries=0)
     assert (done.success, done.outcomes["ok"]) == (1.0, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandboxed")
+def test_a_coding_agent_s_loop_mends_a_package_by_the_tools_of_its_environment(tmp_path):
+    """It reads, edits and submits by MCP, in calls that the policy makes by OpenAI's API."""
+    program = AgentProgram(
+        (sys.executable, "-S", "examples/agent_program.py"), workdir=str(ROOT), prompt="messages"
+    )
+    gold = turnwise.make_policy("scripted:gold")
+    log = tmp_path / "log.jsonl.zst"
+    done = turnwise.evaluate("swe/small", ProgramPolicy(gold, program), episodes=2, retries=0, log=log)
+    assert (done.success, done.turns) == (1.0, 3)
+    assert turnwise.replay(log).ok

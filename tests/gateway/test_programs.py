@@ -16,6 +16,7 @@ from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import EndReason
 from turnwise.errors import TurnwiseError
+from turnwise.tools import owner
 from turnwise.trainers.learn.collate import collate
 
 ROOT = Path(__file__).parents[2]
@@ -132,6 +133,59 @@ open({str(seen)!r}, "w").write("still here")
     assert set(json.loads(seen.read_text())) >= {"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "MCP_SERVER_URL"}
 
 
+ESCAPE = """
+def go():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        open(path + ".new", "w").write(str(os.getpid()))
+        os.rename(path + ".new", path)
+        while True: time.sleep(60)
+go()
+while not os.path.exists(path): time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("left", ["", "time.sleep(60)"], ids=["program ends", "program hangs"])
+def test_what_a_program_leaves_running_in_a_session_of_its_own_is_ended_with_it(model, tmp_path, left):
+    (episode,) = played(model, program(f"path = {str(tmp_path / 'pid')!r}" + ESCAPE + left, timeout=2))
+    assert episode.end is (EndReason.TIME_LIMIT if left else EndReason.GAVE_UP)
+    assert not owner.born(int((tmp_path / "pid").read_text()))
+
+
+def test_a_preloaded_program_is_a_fork_with_its_own_arguments_variables_and_exit(model, tmp_path):
+    script = tmp_path / "agent.py"
+    script.write_text(
+        PRELUDE
+        + """
+import threading
+assert "decimal" in sys.modules and sys.argv[1:] == ["--fast"] and __name__ == "__main__"
+sys.stdin.read() and print("search[red]")
+threading.Thread(target=lambda: time.sleep(0.1) or print("and waited")).start()
+"""
+    )
+    given = program(command=(sys.executable, str(script), "--fast"), preload=("decimal",), answer="stdout")
+    episodes = played(model, given, 3)
+    for episode in episodes:
+        assert episode.trajectory.turns[0].acts[0].message.content == "search[red]\nand waited"
+    script.write_text("raise SystemExit('no')")
+    assert played(model, given)[0].end is EndReason.GAVE_UP
+
+
+def test_the_keeper_s_own_troubles_are_told_and_it_is_started_again(model, tmp_path):
+    script = tmp_path / "agent.py"
+    script.write_text("pass")
+    command = (sys.executable, str(script))
+    (episode,) = played(model, program(command=command, preload=("no_such_module",)))
+    assert (episode.outcome, "no_such_module" in episode.error) == (Outcome.INFRA_ERROR, True)
+    policy = ProgramPolicy(model, program(command=command))
+    assert turnwise.rollout(SUITE, policy, episodes=1)[0].outcome is Outcome.OK
+    policy._launcher._keeper.process.kill()
+    policy._launcher._keeper.process.wait()
+    assert turnwise.rollout(SUITE, policy, episodes=1)[0].outcome is Outcome.OK
+
+
 def test_what_it_prints_is_its_answer_where_that_is_asked_for(model):
     (episode,) = played(model, program("print('search[red]')", answer="stdout"))
     assert episode.trajectory.turns[0].acts[0].message.content == "search[red]"
@@ -153,6 +207,7 @@ def test_mistakes_are_told_before_anything_runs(tmp_path):
         ({"command": ["python3"], "workdir": "/no/such"}, "folder"),
         ({"command": ["python3"], "timeout": 0}, "more than 0"),
         ({"command": ["python3"], "tiemout": 3}, "tiemout"),
+        ({"command": ["bash", "agent.sh"], "preload": ["json"]}, "preload is for scripts"),
     ):
         path = tmp_path / "agent.yaml"
         path.write_text(json.dumps(given))

@@ -157,6 +157,31 @@ def test_budgets_rates_and_ends_have_names(renderer):
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("steps", range(6))
+def test_a_request_that_is_cancelled_while_the_gate_opens_does_not_go_on(steps):
+    async def run():
+        gate, entered = Gate(), []
+
+        async def request():
+            async with gate.passage():
+                entered.append(True)
+                await asyncio.Event().wait()
+
+        async with gate.held():
+            waiting = asyncio.create_task(request())
+            for _ in range(4):
+                await asyncio.sleep(0)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait({waiting}, timeout=10)
+        assert waiting.cancelled()
+        async with gate.held():
+            pass
+
+    asyncio.run(run())
+
+
 def test_an_update_holds_requests_and_waits_for_those_that_are_answered(renderer):
     async def run():
         gate = Gate(wait_s=0.01)

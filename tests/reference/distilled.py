@@ -17,7 +17,7 @@ from turnwise.trainers.kit.toy_batches import token_batch
 STEP = 1e-6
 
 
-def divergence(q: list[float], p: list[float], beta: float = 0.0) -> float:
+def jensen_shannon(q: list[float], p: list[float], beta: float = 0.0) -> float:
     """Of two lists of probabilities: KL(q‖p), KL(p‖q), or the Jensen–Shannon divergence with their mixture."""
     if not 0 <= beta <= 1:
         raise Refused
@@ -26,7 +26,7 @@ def divergence(q: list[float], p: list[float], beta: float = 0.0) -> float:
     if beta == 1:
         return sum(b * math.log(b / a) for a, b in zip(q, p, strict=True))
     m = [beta * a + (1 - beta) * b for a, b in zip(q, p, strict=True)]
-    return beta * divergence(q, m) + (1 - beta) * divergence(p, m)
+    return beta * jensen_shannon(q, m) + (1 - beta) * jensen_shannon(p, m)
 
 
 def with_rest(logs: list[float]) -> list[float]:
@@ -83,6 +83,20 @@ def law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> Non
         refuses(lambda lacking=lacking: part(dataclasses.replace(token_batch([[-1.0]]), top=lacking)))
 
 
-@reference("loss", "distill", law=law, beta=[0.3, 1.0, 1.5, -0.5])
-def distill(teacher: list[float], policy: list[float], beta: float = 0.0) -> float:
-    return divergence(teacher, policy, beta)
+def jeffreys(q: list[float], p: list[float], beta: float) -> float:
+    """A share of the divergence one way, and the rest of it the other way."""
+    if beta < 0 or beta > 1:
+        raise Refused
+    forward = sum(a * math.log(a / b) for a, b in zip(q, p, strict=True))
+    reverse = sum(b * math.log(b / a) for a, b in zip(q, p, strict=True))
+    return forward - beta * (forward - reverse)
+
+
+@reference(
+    "loss", "distill", law=law, beta=[0.3, 1.0, 1.5, -0.5], divergence=["jeffreys"],
+    also=[{"divergence": "jeffreys", "beta": beta} for beta in (0.5, 1.0, 1.5, -0.5)],
+)  # fmt: skip
+def distill(
+    teacher: list[float], policy: list[float], beta: float = 0.0, divergence: str = "jensen_shannon"
+) -> float:
+    return (jeffreys if divergence == "jeffreys" else jensen_shannon)(teacher, policy, beta)

@@ -99,7 +99,12 @@ def compare(found: Tensor | TokenCredit, expected: Any, r: Ragged, said: str) ->
 def credit_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
     for seed in BATCHES:
         r = ragged(seed)
-        compare(part(r.batch()), formula(r), r, f"batch {seed}")
+        try:
+            expected = formula(r)
+        except Refused:
+            refuses(lambda r=r: part(r.batch()))
+            continue
+        compare(part(r.batch()), expected, r, f"batch {seed}")
 
 
 def units(r: Ragged, seed: int, *, tokens: bool) -> list[list[list[float]]]:

@@ -340,6 +340,47 @@ def _saying(episode: Episode, more: str) -> Episode:
     )
 
 
+@reference("signal", "answer")
+def answer(signal: Part) -> None:
+    """Equal numbers for equal last words of one group, and for nothing else."""
+    _, groups, see, _ = shop()
+    call = ToolCall("buy", {"item": "Mug", "number": 1})
+    same = [
+        ("Buy [Mug]", ()), ("  buy\n [mug] ", ()), ("buy [cup]", ()), ("", (call,)), ("", (call,)),
+        ("", (ToolCall("buy", {"number": 1, "item": "mug"}, id="other"),)), ("", (ToolCall("buy", {"item": "cup", "number": 1}),)),
+        ("", (ToolCall("sell", {"item": "Mug", "number": 1}),)), ("", ()), ("buy[mug]", ()),
+    ]  # fmt: skip
+    kinds = [0, 0, 1, 2, 2, 2, 3, 4, 5, 6]
+    for shift in (0, 3):
+        ended = [
+            [_ending(groups[0][0], *same[(i + shift) % len(same)]) for i in range(size)]
+            for size in (len(same), 4)
+        ]
+        silent = _cut(ended[0][0], 1)
+        silent = dataclasses.replace(
+            silent, trajectories={"agent": dataclasses.replace(silent.trajectory, turns=())}
+        )
+        ended[0] += [silent, silent]
+        found = measured(signal, see, collate(ended), ended).turn["answer"].tolist()
+        expected: list[tuple[int, int | str]] = []
+        for g, size in ((0, len(same)), (1, 4)):
+            expected += [(g, kinds[(i + shift) % len(same)]) for i in range(size)]
+            expected += [(g, "silent 1"), (g, "silent 2")] if g == 0 else []
+        assert len(found) == len(expected)
+        for i, a in enumerate(expected):
+            for j, b in enumerate(expected):
+                assert (found[i] == found[j]) == (a == b), f"{a} and {b}"
+
+
+def _ending(episode: Episode, text: str, calls: tuple[ToolCall, ...]) -> Episode:
+    *others, last = episode.trajectory.turns
+    message = dataclasses.replace(last.reply.message, content=text, tool_calls=calls)
+    turns = (*others, dataclasses.replace(last, reply=last.reply._replace(message=message)))
+    return dataclasses.replace(
+        episode, trajectories={"agent": dataclasses.replace(episode.trajectory, turns=turns)}
+    )
+
+
 @reference("signal", "information")
 def information(signal: Part) -> None:
     """s_k: the mean log-probability of gold's tokens after the text before turn k; a turn gives s_{k+1} − s_k."""

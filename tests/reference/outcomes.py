@@ -122,26 +122,32 @@ def unlikeliness(r: Ragged, beta: float = 0.25) -> Rows:
     return over_turns(r, lambda i: z(reduced(i), [reduced(j) for j in r.peers(i)]))
 
 
-@reference("credit", "canon", inter=[0.0, 0.5], longer=[0.5])
-def canon(r: Ragged, inter: float = 1.0, longer: float = 1.0) -> Rows:
-    lengths = [len(row) for row in r.rewards]
+@reference(
+    "credit", "canon", by=[None, "progress"], inter=[0.0, 0.5], low=[0.5], high=[0.3],
+    also=[{"low": 0.7, "inter": 0.4}, {"by": None, "high": 0.6}],
+)  # fmt: skip
+def canon(
+    r: Ragged, by: str | None = "entropy", inter: float = 1.0, low: float = 1.0, high: float = 1.0
+) -> Rows:
+    metric = [len(row) if by is None else mean(r.turns[by][i]) for i, row in enumerate(r.rewards)]
 
-    def short(i: int) -> float:
-        """How much of it is in the shorter half; ties at the border share what is left."""
+    def share_below(i: int) -> float:
+        """How much of it is in the lower half, which has half of the group, rounded down."""
         half = len(r.peers(i)) // 2
-        before = sum(lengths[j] < lengths[i] for j in r.peers(i))
-        tied = sum(lengths[j] == lengths[i] for j in r.peers(i))
+        before = sum(metric[j] < metric[i] for j in r.peers(i))
+        tied = sum(metric[j] == metric[i] for j in r.peers(i))
         return min(1.0, max(0.0, (half - before) / tied))
 
     def of(i: int) -> float:
-        peers, mine = r.peers(i), short(i)
+        peers, R = r.peers(i), r.returns
         if len(peers) == 1:
             return 0.0
-        low = sum(short(j) * r.returns[j] for j in peers) / sum(short(j) for j in peers)
-        high = sum((1 - short(j)) * r.returns[j] for j in peers) / sum(1 - short(j) for j in peers)
-        as_short = inter * (r.returns[i] - longer * high) + (1 - inter) * (r.returns[i] - low)
-        as_long = inter * (longer * r.returns[i] - low) + (1 - inter) * (r.returns[i] - high)
-        return mine * as_short + (1 - mine) * as_long
+        below = {j: share_below(j) for j in peers}
+        lower = sum(below[j] * R[j] for j in peers) / sum(below.values())
+        upper = sum((1 - below[j]) * R[j] for j in peers) / sum(1 - x for x in below.values())
+        as_lower = inter * (low * R[i] - high * upper) + (1 - inter) * (R[i] - lower)
+        as_upper = inter * (high * R[i] - low * lower) + (1 - inter) * (R[i] - upper)
+        return below[i] * as_lower + (1 - below[i]) * as_upper
 
     return over_turns(r, of)
 

@@ -163,6 +163,7 @@ def _measure(rng: random.Random, found: Ragged) -> None:
             for name, (low, high) in {"past_mean": (0, 1), "past_std": (0, 0.6)}.items()
         },
         "past_visits": [float(round(x)) for x in _of_groups(rng, found.group, 0, 3)],
+        "answer": [float((7 * i + len(row)) % 3) for i, row in enumerate(found.rewards)],
     }
     for name, (low, high) in OF_TOKENS.items():
         found.tokens[name] = [[[rng.uniform(low, high) for _ in turn] for turn in row] for row in found.ids]

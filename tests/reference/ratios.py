@@ -354,7 +354,40 @@ def entropy_kept(batch: Batch, share: float = 0.2, low: float = 0.2, high: float
     return {"entropy_kept": mean([batch.tokens[at].entropy for at in kept]), "kl_old": kl_old(batch)}
 
 
+def hesitation(batch: Batch, chosen: Batch, kept: float, per: str) -> float:
+    """The mean over trajectories of what their most hesitant tokens have; which these are, ``chosen`` says."""
+    of: list[float] = []
+    for b in sorted({t.trajectory for t in chosen.tokens.values()}):
+        own: list[float] = []
+        for at, t in chosen.tokens.items():
+            unit = [u.entropy for u in together(chosen, t, per)]
+            if t.trajectory == b and t.entropy >= quantile(unit, 1 - kept):
+                own.append(batch.tokens[at].entropy)
+        of.append(mean(own))
+    return mean(of)
+
+
+def anchor(batch: Batch, share: float, per: str, aim: float | None) -> float:
+    first = batch.before[0] if batch.before else batch
+    return hesitation(first, first, share, per) if aim is None else aim
+
+
+@reference("loss", "siren", share=[0.6], per=["turn"], aim=[0.8, 0.0])
+def siren(
+    now: Batch, then: Batch, share: float = 0.2, per: str = "trajectory", aim: float | None = None
+) -> float:
+    return (hesitation(now, then, share, per) - anchor(then, share, per, aim)) ** 2
+
+
+def anchored(
+    batch: Batch, share: float = 0.2, per: str = "trajectory", aim: float | None = None
+) -> dict[str, float]:
+    found = hesitation(batch, batch, share, per)
+    return {"entropy_kept": found, "entropy_aim": anchor(batch, share, per, aim)}
+
+
 METRICS |= {
+    "siren": anchored,
     "bpo": beyond,
     "clip_cov": cov_held,
     "etr": clipped_elastically,

@@ -58,3 +58,56 @@ def towards(
         return now.last
     above = (now.metrics[metric] - target) / target
     return now.last + now.last * gain * (limit if above > limit else max(above, -limit))
+
+
+def measured(now: ScheduleMoment, metric: str) -> float | None:
+    """None before the first one; ten updates without it are too many."""
+    if metric not in now.metrics and now.update >= 10:
+        raise Refused
+    return now.metrics.get(metric)
+
+
+@reference(
+    "schedule", "amft", metric=["kl_reference", "seconds"], target=[0.3], gain=[-0.5], low=[0.4], high=[0.6],
+    also=[
+        {"metric": "seconds", "gain": gain, "target": target} for gain in (0.7, -4.0) for target in (0.3, 0.5)
+    ] + [{"metric": "kl_reference", "low": 0.9, "high": 0.2}, {"low": 0.5, "high": 0.5}, {"high": 0.3}],
+)  # fmt: skip
+def amft(
+    now: ScheduleMoment,
+    metric: str = "entropy",
+    target: float = 0.5,
+    gain: float = 5e-4,
+    low: float = 0.05,
+    high: float = 0.95,
+) -> float:
+    if low > high:
+        raise Refused
+    found = measured(now, metric)
+    if found is None:
+        return now.last
+    mu = now.last + gain * (target - found)
+    return max(low, min(mu, high))
+
+
+@reference(
+    "schedule", "sasr", metric=["kl_reference", "seconds"], usual=[0.3, 0.0, -1.0], gamma=[2.0, 0.0, -1.0], rest=[True],
+    also=[
+        {"metric": "seconds", "usual": 0.3}, {"metric": "seconds", "gamma": 0.2, "rest": True},
+        {"metric": "kl_reference", "usual": -1.0, "gamma": -1.0},
+    ],
+)  # fmt: skip
+def sasr(
+    now: ScheduleMoment,
+    metric: str = "source/demonstrations/nll",
+    usual: float = 1.0,
+    gamma: float = 1.0,
+    rest: bool = False,
+) -> float:
+    if usual <= 0 or gamma <= 0:
+        raise Refused
+    found = measured(now, metric)
+    if found is None:
+        return now.last
+    odds = max(0.0, found) / (gamma * usual)
+    return now.first / (1 + odds) * (1.0 if rest else odds)

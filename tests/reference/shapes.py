@@ -91,7 +91,7 @@ def xrpo(r: Ragged, A: Units, weight: float = 2.5, cap: float = 0.5, success: fl
 @reference("shape", "pro_grpo", tokens="either", alpha=[1.5], lowest=[0.6])
 def pro_grpo(r: Ragged, A: Units, alpha: float = 0.5, lowest: float = 0.2) -> Units:
     def confidence(i: int) -> float:
-        said = sorted(p / n for p, n in zip(r.turns["logp"][i], r.turns["tokens"][i], strict=True))
+        said = sorted(p for turn in r.tokens["token_logp"][i] for p in turn)
         return exp(mean(said[: max(1, ceil(lowest * len(said) - 1e-12))]))
 
     def of(a: float, i: int, k: int) -> float:
@@ -236,8 +236,8 @@ def arpo(r: Ragged, A: Units) -> Units:
     return averaged(A, same, r.peers)
 
 
-@reference("shape", "seed_grpo", tokens="either", alpha=[0.8])
-def seed_grpo(r: Ragged, A: Units, alpha: float = 0.0417) -> Units:
+@reference("shape", "seed_grpo", tokens="either", alpha=[0.8], by=["answer"])
+def seed_grpo(r: Ragged, A: Units, alpha: float = 0.0417, by: str | None = None) -> Units:
     s = likely(r)
 
     def of(a: float, i: int, k: int) -> float:
@@ -245,7 +245,7 @@ def seed_grpo(r: Ragged, A: Units, alpha: float = 0.0417) -> Units:
         total = sum(exp(s[j]) for j in peers)
         clusters: dict[Any, float] = {}
         for j in peers:
-            end = r.states[j][-1], round(r.returns[j], 6)
+            end = r.whole[by][j] if by else (r.states[j][-1], round(r.returns[j], 6))
             clusters[end] = clusters.get(end, 0.0) + exp(s[j]) / total
         entropy = -sum(p * log(p) for p in clusters.values())
         return a / (1 + (alpha / log(len(peers)) if len(peers) > 1 else 0.0) * entropy)

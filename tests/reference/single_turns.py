@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp, sqrt
 
-from plain import against_peers, deviation, each_turn, mean, others, reference, to_go, z
+from plain import Refused, against_peers, deviation, each_turn, mean, others, reference, to_go, z
 from ragged import Ragged, Rows
 
 
@@ -77,6 +77,23 @@ def gae_truncated(r: Ragged, discount: float = 1.0, lam: float = 1.0) -> Rows:
         )
         for i in range(len(r))
     ]
+
+
+@reference("credit", "ota", turns=[1, 3, 100, 0, -1], discount=[1.0, 0.5])
+def ota(r: Ragged, turns: int = 3, discount: float = 0.99) -> Rows:
+    """What an option of some turns earns, and once discounted what its last state is worth, against its first state's."""
+    if turns < 1:
+        raise Refused
+
+    def of(i: int, k: int) -> float:
+        earned, at = 0.0, k
+        while at < len(r.rewards[i]) and at - k < turns:
+            earned += r.rewards[i][at]
+            at += 1
+        worth = discount * r.turns["value"][i][at] if at < len(r.rewards[i]) else 0.0
+        return earned + worth - r.turns["value"][i][k]
+
+    return each_turn(r, of)
 
 
 @reference("credit", "vine")

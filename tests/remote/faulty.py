@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 
 from turnwise.agents.remote.protocol import GENERATE
 
@@ -23,7 +23,10 @@ class FaultyProxy:
         self.fault, self.once = "", False
         self.requests: list[bytes] = []  # bodies of requests to sample
         self._target = port
-        self._loop = asyncio.new_event_loop()
+        self._loop, self._never = (
+            asyncio.new_event_loop(),
+            asyncio.Event(),
+        )  # a task that nobody holds is collected
         self._door = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._door.getsockname()[1]}"
         self.name = self.url.removeprefix("http://")
@@ -49,25 +52,29 @@ class FaultyProxy:
         self._loop.close()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head, body = await _message(reader)
-                sampling = GENERATE.encode() in head.split(b"\r\n")[0] and b'"stream":true' in body
-                fault = self.fault if sampling else ""
-                if sampling:
-                    self.requests.append(body)
-                if fault and self.once:
-                    self.fault = ""
-                if fault == "reset":
-                    break
-                theirs, ours = await asyncio.open_connection("127.0.0.1", self._target)
-                ours.write(head.replace(b"keep-alive", b"close") + body)
-                kind, _, count = fault.partition(":")
-                await self._answer(theirs, writer, kind, int(count or 0))
-                ours.close()
-                if kind in ("cut", "short", "abort"):
-                    break
-        writer.close()
+        gone = OSError, asyncio.IncompleteReadError, asyncio.CancelledError
+        with contextlib.suppress(*gone):
+            async with _closing(writer):
+                while await self._pass_one(reader, writer):
+                    pass
+
+    async def _pass_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Pass on one request and its answer; whether the connection stays open."""
+        head, body = await _message(reader)
+        sampling = GENERATE.encode() in head.split(b"\r\n")[0] and b'"stream":true' in body
+        fault = self.fault if sampling else ""
+        if sampling:
+            self.requests.append(body)
+        if fault and self.once:
+            self.fault = ""
+        if fault == "reset":
+            return False
+        theirs, ours = await asyncio.open_connection("127.0.0.1", self._target)
+        async with _closing(ours):
+            ours.write(head.replace(b"keep-alive", b"close") + body)
+            kind, _, count = fault.partition(":")
+            await self._answer(theirs, writer, kind, int(count or 0))
+        return kind not in ("cut", "short", "abort")
 
     async def _answer(
         self, theirs: asyncio.StreamReader, writer: asyncio.StreamWriter, kind: str, count: int
@@ -94,7 +101,7 @@ class FaultyProxy:
 
     async def _misbehave(self, writer: asyncio.StreamWriter, kind: str) -> None:
         if kind == "freeze":
-            await asyncio.Event().wait()
+            await self._never.wait()
         if kind == "abort":
             _event(
                 writer, b'{"choices":[{"token_ids":[],"logprobs":{"content":[]},"finish_reason":"abort"}]}'
@@ -109,6 +116,19 @@ class FaultyProxy:
         await writer.drain()
 
 
+@contextlib.asynccontextmanager
+async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    try:
+        yield
+    except asyncio.CancelledError:
+        writer.transport.abort()  # nobody may be reading what is still to be written
+        raise
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
 def _event(writer: asyncio.StreamWriter, text: bytes) -> None:
     data = b"data: " + text + b"\n\n"
     writer.write(b"%x\r\n%s\r\n" % (len(data), data))
@@ -118,6 +138,3 @@ async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
     length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
     return head, await reader.readexactly(int(length)) if length else b""
-
-
-Make = Callable[..., FaultyProxy]

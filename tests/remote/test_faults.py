@@ -82,13 +82,19 @@ def proxied(served: Any) -> Iterator[Callable[[], Any]]:
 
 @pytest.mark.parametrize(
     ("fault", "cause"),
-    [("cut:3", "dead"), ("freeze:3", "wedged")],
+    [
+        ("cut:3", "dead"),
+        ("short:3", "truncated"),
+        ("abort:3", "aborted"),
+        ("freeze:3", "wedged"),
+        ("freeze:0", "wedged"),
+    ],
 )
 def test_what_an_engine_leaves_unfinished_another_goes_on_with(
     proxied: Any, served: Any, fleet: Fleet, alone: TorchEngine, fault: str, cause: str
 ):
     proxy = proxied()
-    remote = fleet(proxy.url, silence_s=1.0)
+    remote = fleet(proxy.url, silence_s=1.0 if cause == "wedged" else 60.0)
     proxy.fault = fault
     remote.join(served().url)
     assert_same(sample(remote), sample(alone))
@@ -109,6 +115,16 @@ def test_what_came_is_not_sampled_again(proxied: Any, fleet: Fleet, alone: Torch
     assert second["sampling_params"]["max_tokens"] == LONG.max_tokens - came
 
 
+def test_a_connection_that_closed_while_idle_is_no_failure(proxied: Any, fleet: Fleet, alone: TorchEngine):
+    proxy = proxied()
+    remote = fleet(proxy.url)
+    proxy.fault, proxy.once = "reset", True
+    assert_same(sample(remote, PROMPTS[:1]), sample(alone, PROMPTS[:1]))
+    first, second = (json.loads(body) for body in proxy.requests)
+    assert first == second, "the same request, with the same id"
+    assert failures(remote, proxy.name) == {}
+
+
 def test_an_engine_that_is_back_with_old_weights_gets_the_new_ones_first(
     served: Any, fleet: Fleet, alone: TorchEngine
 ):
@@ -124,6 +140,26 @@ def test_an_engine_that_is_back_with_old_weights_gets_the_new_ones_first(
     wait_for(lambda: all(row.serving for row in remote.health()))
     assert again.engine.version == 4
     assert_same(sample(remote), sample(alone))
+
+
+def test_engines_that_another_run_left_sample_nothing_until_they_have_our_weights(
+    served: Any, fleet: Fleet, alone: TorchEngine
+):
+    urls = served().url, served().url
+    weights = {name: tensor + 0.02 for name, tensor in alone.tensors()}
+    killed = fleet(*urls)
+    killed.load_weights(weights.items(), 4)
+    killed.close()
+    remote = fleet(*urls)
+    assert remote.context_length == 256
+    with pytest.raises(EngineError, match=r"No engine serves\.") as refused:
+        sample(remote, PROMPTS[:1])
+    assert "has weights 4 of another run" in refused.value.remedy
+    own = {name: tensor - 0.02 for name, tensor in weights.items()}
+    remote.load_weights(own.items(), 3)
+    alone.load_weights(own.items(), 3)
+    assert_same(sample(remote), sample(alone))
+    assert [row.failures for row in remote.health()] == [{}, {}]
 
 
 class HalfApplied(EngineServer):
@@ -160,6 +196,29 @@ def test_an_update_that_no_engine_takes_is_an_error(served: Any, fleet: Fleet):
     with pytest.raises(EngineError, match="No engine took weights 1"):
         remote.load_weights([("lm_head.weight", torch.zeros(3))], 1)
     assert remote.version == 0
+
+
+@pytest.mark.parametrize("cut", [0.0, 0.5, 0.999])
+def test_a_pack_that_breaks_off_or_is_damaged_changes_nothing(
+    served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch, cut: float
+):
+    from turnwise.agents.remote import transfer
+
+    remote = fleet(served().url)
+    whole = transfer.Publisher.by_file
+
+    def damaged(publisher: Any, checksum: str) -> Any:
+        info = whole(publisher, checksum)
+        data = Path(info.path).read_bytes()
+        Path(info.path).write_bytes(data[: int(len(data) * cut)])
+        return info
+
+    monkeypatch.setattr(transfer.Publisher, "by_file", damaged)
+    weights = {name: tensor + 0.02 for name, tensor in alone.tensors()}
+    with pytest.raises(EngineError, match="No engine took weights"):
+        remote.load_weights(weights.items(), 1)
+    wait_for(lambda: all(row.serving for row in remote.health()))
+    assert_same(sample(remote), sample(alone))
 
 
 # --- readings without a network ----------------------------------------------------------------------

@@ -72,7 +72,9 @@ def test_a_failed_episode_changes_nothing_for_the_others() -> None:
     assert ours[:, 0].tolist() == pytest.approx([0.5, -1.0, 0.5])
 
 
-@pytest.mark.parametrize("rule", [c.name for c in components("credit") if not c.needs and not c.whole_groups])
+@pytest.mark.parametrize(
+    "rule", [c.name for c in components("credit") if not c.needs_with({}) and not c.whole_groups]
+)
 def test_every_rule_that_needs_no_signal_takes_groups_of_unequal_size(rule: str) -> None:
     built = parts(credit=rule)
     groups = [[episode(1.0), episode(0.0)], [episode(1.0), episode(0.0), episode(1.0), episode(0.25)]]

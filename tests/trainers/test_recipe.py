@@ -161,17 +161,17 @@ def test_settings_with_an_effect_are_accepted() -> None:
 def test_signals_that_nobody_measures_are_refused() -> None:
     sources = [(seam, source) for seam in ("strategy", "judge") for source in components(seam)]
     given = {name for _, source in sources for name in source.gives}
-    assert not [c.name for c in components("credit") if {*c.needs} - measurable() - given], (
+    assert not [c.name for c in components("credit") if c.needs_with({}) - measurable() - given], (
         "a rule nobody can use"
     )
     for entry in components("credit"):
         for seam, source in sources:
-            if {*entry.needs} & {*source.gives}:
+            if entry.needs_with({}) & {*source.gives}:
                 assert f"which {seam} " in refused({"credit": entry.name}).cause
     for seam, source in sources[1:]:
         if seam == "judge" and source.gives:
             assert "can have no effect" in refused({"judge": source.name}).cause
-    known = [c for c in components("credit") if not {*c.needs} - measurable()]
+    known = [c for c in components("credit") if not c.needs_with({}) - measurable()]
     assert {"gae", "rloo"} <= {c.name for c in known}
     for entry in known:
         assert load_recipe("shop-quick", {"credit": entry.name}).credit.name == entry.name
@@ -191,7 +191,7 @@ def test_rules_that_became_shapes_say_how_to_write_them() -> None:
     for entry in components("shape"):
         error = refused({"credit": entry.name})
         assert f"shape: [{entry.name}]" in error.remedy
-        if {*entry.needs} <= measurable():
+        if entry.needs_with({}) <= measurable():
             load_recipe("shop-quick", {"credit": "grpo", "shape": [entry.name]})
     assert "shape: [whiten]" in refused({"credit": "reinforce_pp_baseline"}).remedy
 

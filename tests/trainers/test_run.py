@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from turnwise import evaluate
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, cut_log
 from turnwise.agents.log.repair import repair
@@ -24,6 +25,9 @@ from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
 from turnwise.trainers.run.disk import disk_error
+from turnwise.trainers.run.judging import AFTER, MODES, Judging
+from turnwise.trainers.run.stop import Stop
+from turnwise.trainers.sampler.mixture import Mixture
 
 
 def played(score: float) -> Episode:
@@ -265,3 +269,20 @@ def test_a_resumed_run_says_what_differs(tmp_path: Path) -> None:
         started.write_text(damage)
         with pytest.raises(RunError, match=r"started\.json is damaged(.|\n)*remove it"):
             note_start(tmp_path, [get_suite(str(recipe.suite)).env], recipe.device)
+
+
+def test_a_run_on_a_file_is_complete_when_everything_was_evaluated(tmp_path: Path) -> None:
+    """A suite that is given by its file has another name than that; runs on one were told to go on for ever."""
+    file = Path(__file__).parents[2] / "examples" / "own_environment.py"
+    recipe = load_recipe("shop-quick", {"suite": str(file)})
+    mixture = Mixture(recipe.suites, seed=0)
+    judging = Judging(recipe, RunDirectory(tmp_path), mixture, Stop(print), print)
+    assert not judging.complete
+    ((suite, _),) = mixture.shares
+    assert suite.name not in recipe.suites
+    row = evaluate(suite, "scripted:gold", episodes=2).to_json()
+    for name in ("warm start", AFTER):
+        for mode in MODES:
+            judging.run.log_evaluation(0, name, mode, row)
+    judging.remember()
+    assert judging.complete

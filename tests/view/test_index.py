@@ -1,5 +1,6 @@
 """What is found is what the log holds, whatever happens to the log."""
 
+import dataclasses
 import sqlite3
 
 import places as made
@@ -74,6 +75,9 @@ def said(episode):
         ({"part": "nothing", "part_is": "≤", "part_value": "0"}, lambda r, e: True),
         ({"part": "nothing", "part_is": "≥", "part_value": "1"}, lambda r, e: False),
         ({"knob": "turn_limit", "knob_is": "≥", "knob_value": "1"}, lambda r, e: e.task.options.get("turn_limit", 0) >= 1),
+        ({"suite": "half/1"}, lambda r, e: r.group == 1),
+        ({"suite": "half/2"}, lambda r, e: False),
+        ({"suite": "half/0", "words": "buy"}, lambda r, e: r.group == 0 and "buy" in said(e)),
         ({"knob": "pages", "knob_value": "0"}, lambda r, e: e.task.options["pages"] == 0),
         ({"words": "buy"}, lambda r, e: "buy" in said(e)),
         ({"words": "zebra-crossing"}, lambda r, e: False),
@@ -210,3 +214,26 @@ def test_the_log_is_never_touched(growing, played):
 def test_readers_cannot_change_an_index(index):
     with index.reading() as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
         db.execute("DELETE FROM episodes")
+
+
+def test_an_index_of_another_release_is_made_anew(growing, played):
+    """A server must not ask it for columns that it lacks, however complete it is."""
+    write(growing, played)
+    name, number, ending = growing.path.name.split(".")
+    old = growing.path.with_name(f"{name}.{int(number) - 1}.{ending}")
+    other = growing.path.with_name("another.3.sqlite")
+    for file in (old, other):
+        file.touch()
+    assert not growing.progress().whole
+    assert growing.update().episodes == 6
+    assert not old.exists()
+    assert other.exists()
+
+
+def test_a_switch_is_found_by_its_word(growing, played):
+    task = dataclasses.replace(played[0].task, options={"fast": True, "deep": {"size": 3}})
+    write(growing, [dataclasses.replace(played[0], task=task), *played[1:]])
+    growing.update()
+    assert numbers(growing, knob="fast", knob_value="True") == [1]
+    assert numbers(growing, knob="fast", knob_value="False") == []
+    assert numbers(growing, knob="deep.size", knob_is="≥", knob_value="2.5") == [1]

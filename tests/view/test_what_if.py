@@ -10,17 +10,23 @@ import pytest
 import turnwise
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.log.episodes import load_episodes
+from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
+from turnwise.tools.core import ToolCall
+from turnwise.trainers.view.comparing import Comparisons
 from turnwise.trainers.view.forking import (
     ForkEpisode,
     ForkMoment,
     ForkQuestion,
     SteeredPolicy,
     play_forks,
+    read_action,
     read_answer,
+    write_action,
 )
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import AT_ONCE, WAITING
+from turnwise.trainers.view.places import find_places
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +136,66 @@ def test_a_policy_that_is_steered_stops_where_nobody_goes_on():
     assert asyncio.run(policy.act(history)).message.content == "a"
     history.turns.append(episode.trajectory.turns[0])
     assert asyncio.run(policy.act(history)).end is not None
+
+
+EDIT = ToolCall("edit", {"path": "a.py", "old": "it's\n", "new": '"""é"""\n'}, "call_17")
+
+
+@pytest.mark.parametrize("content", ["", "I mend it."])
+@pytest.mark.parametrize("calls", [(), (EDIT,), (EDIT, ToolCall("submit", {}))])
+def test_what_was_played_can_be_typed_again(content, calls):
+    played = Message("assistant", content, calls)
+    typed = read_action(write_action(played)).message
+    assert typed.content == content
+    assert [(call.name, call.arguments) for call in typed.tool_calls] == [
+        (c.name, c.arguments) for c in calls
+    ]
+
+
+def in_a_live_world(suite, tmp_path):
+    """An episode of gold's is forked before its last turn but one: by a script, and by typing what was played."""
+    log = tmp_path / "episodes.jsonl.zst"
+    (episode,) = turnwise.rollout(suite, "scripted:gold", episodes=1, log=log)
+    turns = episode.trajectory.turns
+    at = max(1, len(turns) - 1)
+    question = ForkQuestion(log=str(log), start=0, line=0, turn=at, policy="scripted:gold", continuations=2)
+    found = answers(question)
+    assert isinstance(found[0], ForkMoment)
+    assert (found[0].observation, found[0].changed) == (str(turns[at - 1].observation), "")
+    ends = [e.end for name in ("as played", "changed") for e in arm(found, name)]
+    assert ends == ["solved"] * 4
+    typed = write_action(turns[at - 1].action)
+    again = answers(question.model_copy(update={"actions": (typed,)}))
+    assert arm(again, "changed") == []  # what was typed is what was played
+    *moment, gone_on = answers(question.model_copy(update={"actions": (typed,), "policy": ""}))
+    assert [one.observation for one in moment] == [str(turn.observation) for turn in turns[at:]]
+    assert gone_on.turns[0].action == str(turns[at - 1].action)
+
+
+def test_programs_are_forked(tmp_path):
+    in_a_live_world("code/quick", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandboxed")
+def test_repositories_are_forked(tmp_path):
+    in_a_live_world("swe/small", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("browser")
+def test_pages_in_a_browser_are_forked(tmp_path):
+    in_a_live_world("shop-browser/text", tmp_path)
+
+
+def test_a_comparison_that_takes_too_long_is_given_up(folder):
+    async def drawn():
+        comparisons = Comparisons(seconds=0.01)
+        places = [place for place in find_places([folder]) if place.name in ("first", "second")]
+        with pytest.raises(TurnwiseError, match=r"not drawn within 0\.01 s"):
+            await comparisons.page(places, allow_unlike=False, patience=60)
+
+    asyncio.run(drawn())
 
 
 def form_of(site, **fields):

@@ -25,6 +25,8 @@ from turnwise.tools.core import ToolError
 from turnwise.tools.sandbox.files import Layer, digest_of
 
 MIB = 2**20
+DOOR = "/dev/turnwise"
+"""Where commands find the socket of ``SandboxLimits.door``."""
 
 
 class SandboxError(InfraError):
@@ -42,7 +44,8 @@ class SandboxLimits:
     ``memory`` is that of processes; files lie in memory too, but count against ``disk`` (working folder) and
     ``scratch`` (``/tmp`` and ``/dev/shm``, each). ``output`` is how much of each stream is kept per
     command; a command that writes ``flood`` bytes is killed. There is no network unless ``network`` is true
-    (docker only, with a daemon that has one).
+    (docker only, with a daemon that has one). ``door`` is the path of a Unix socket of this machine's that commands may
+    connect to, as :data:`DOOR`; it leads where its owner says, and nowhere else.
     """
 
     memory: int = 512 * MIB
@@ -56,6 +59,7 @@ class SandboxLimits:
     output: int = 64 * 1024
     flood: int = 64 * MIB
     network: bool = False
+    door: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +262,8 @@ class Backend(ABC):
     """A way of running sandboxes."""
 
     name: ClassVar[str]
+    has_doors: ClassVar[bool] = False
+    """Whether its sandboxes have no network and may have a ``SandboxLimits.door``."""
     lacks: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Checks of the conformance suite that it does not claim to pass, each with the reason."""
 

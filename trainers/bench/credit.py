@@ -52,7 +52,7 @@ def bench_credit(
 def with_every_signal(turns: TurnBatch, measured: dict[str, torch.Tensor]) -> TurnBatch:
     """The batch with all signals that any rule needs; those that are not measured are drawn at random."""
     generator, dtype = torch.Generator().manual_seed(0), turns.reward_BK.dtype
-    named = {need for entry in components("credit") for need in entry.needs}
+    named = {need for entry in components("credit") for need in entry.needs_with({})}
     signals = {
         name: torch.rand(turns.mask_BK.shape, generator=generator, dtype=dtype) * turns.mask_BK
         for name in sorted(named)

@@ -69,7 +69,7 @@ def bias_is_as_declared(entry: Component) -> str:
 
 def _check_measurable(entry: Component) -> None:
     p = paths(PROCESSES[0], lopsided(PROCESSES[0]))
-    unknown = sorted({*entry.needs} - signals(p).keys())
+    unknown = sorted(entry.needs_with({}) - signals(p).keys())
     if unknown:
         raise NotTested(f"It needs {', '.join(unknown)}, which the exact processes do not have.")
     if entry.bias.startswith("changes the objective") and entry.name not in OBJECTIVES:

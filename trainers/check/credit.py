@@ -206,13 +206,14 @@ def names_the_signals_that_it_needs(entry: Component) -> None:
     """Without signals it works if it needs none, and otherwise says which one is missing."""
     batch, credit = turns(1), entry.build({})
     bare = TurnBatch(batch.reward_BK, batch.mask_BK, batch.group_B, batch.truncated_B, batch.state_BK)
-    if not entry.needs:
+    needs = entry.needs_with({})
+    if not needs:
         require(same(given(credit, bare), given(credit, batch)), "It looks at signals and declares none.")
         return
     try:
         credit(bare)
     except RecipeError as error:
-        require(any(need in str(error) for need in entry.needs), f"It does not name what is missing: {error}")
+        require(any(need in str(error) for need in needs), f"It does not name what is missing: {error}")
         return
     raise BrokenRequirement("It declares needs and works without them.")
 

@@ -90,7 +90,7 @@ def shape_is_as_biased_as_declared(entry: Component) -> str:
     On the small processes, groups of two and three, two groups at once, and two steps to a turn.
     """
     p = paths(PROCESSES[0], lopsided(PROCESSES[0]))
-    unknown = sorted({*entry.needs} - signals(p).keys())
+    unknown = sorted(entry.needs_with({}) - signals(p).keys())
     if unknown:
         raise NotTested(f"It needs {', '.join(unknown)}, which the exact processes do not have.")
     declared = entry.bias.partition(":")[0]
@@ -128,7 +128,7 @@ def _crooked(entry: Component, n: int, groups: int, per_turn: int) -> bool:
 
 def shape_points_uphill(entry: Component) -> None:
     """Whatever its bias, over an unbiased rule the expected return still improves on the process without a trick."""
-    if {*entry.needs} & MADE_UP:
+    if entry.needs_with({}) & MADE_UP:
         raise NotTested("It needs a signal that means nothing on a process.")
     process = next(process for process in PROCESSES if process.name == "puzzle")
     p, rloo, shape = (

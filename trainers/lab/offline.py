@@ -57,7 +57,7 @@ def swap_credit(path: Path, rules: Sequence[str] = (), *, most: int = 512) -> Of
     rows: list[dict[str, Json]] = []
     left_out: dict[str, list[str]] = {}
     for entry in [get_component("credit", name) for name in rules] or components("credit"):
-        missing = sorted({*entry.needs} - batch.measured)
+        missing = sorted(entry.needs_with({}) - batch.measured)
         if missing:
             left_out[entry.name] = missing
             continue

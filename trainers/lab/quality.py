@@ -154,7 +154,7 @@ def credit_quality(
         weights = [bootstrap(int(e.turns.group_B.max()) + 1, DRAWS, seed) for e in true_batches]
         given: list[dict[str, BatchScore]] = [{} for _ in true_batches]
         for entry in entries:
-            missing = sorted({*entry.needs} - true_batches[0].turns.measured)
+            missing = sorted(entry.needs_with({}) - true_batches[0].turns.measured)
             if missing:
                 left_out.setdefault(source, {})[entry.name] = missing
                 continue

@@ -147,7 +147,7 @@ def degrees_off(bias: Bias) -> float:
 
 def rules() -> list[Component]:
     """The credit rules of which figures mean something here: those that need no made-up signal."""
-    return [entry for entry in components("credit") if not {*entry.needs} & MADE_UP]
+    return [entry for entry in components("credit") if not entry.needs_with({}) & MADE_UP]
 
 
 def _row(cells: Iterable[object]) -> str:

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from turnwise.agents.gateway.program import program_of
 from turnwise.agents.models.small import HEAD_DIMS
 from turnwise.agents.multi_agent import agents_of, check_opponents
-from turnwise.agents.policies.command import program_of
 from turnwise.agents.policies.registry import check_spec
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request
@@ -364,8 +364,8 @@ def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
 
 def _user_of(source: Component) -> str:
     """A credit rule that looks at what a strategy or a judge measures."""
-    users = [c for c in components("credit") if {*c.needs} & {*source.gives}]
-    return min(users, key=lambda c: (c.name != source.name, len(c.needs), c.name)).name
+    users = [c for c in components("credit") if c.needs_with({}) & {*source.gives}]
+    return min(users, key=lambda c: (c.name != source.name, len(c.needs_with({})), c.name)).name
 
 
 def _misfitting_model(recipe: Recipe) -> Iterator[RecipeProblem]:

@@ -200,6 +200,25 @@ class Rollout(Section):
     Updates in which every episode was solved do not count."""
 
 
+class AgentSandbox(Section):
+    """The sandbox in which an agent's program runs, a new one for each episode: it reaches its session and nothing else."""
+
+    backend: str = ""
+    """The sandbox (`turnwise list sandbox`); the first that isolates and works on this machine unless given."""
+    files: list[str] = []
+    """The files and folders of `agent.workdir` that the program finds in its working folder."""
+    apt: list[str] = []
+    """Packages of Debian that it has beside Python."""
+    pip: list[str] = []
+    """Packages of Python that it has."""
+    image: str = ""
+    """A Docker image to run in instead, which must have `python3`."""
+    memory: Count = 512
+    """The memory of its processes, in MiB."""
+    processes: Annotated[Whole, Field(ge=2)] = 64
+    """The most processes and threads that it may have."""
+
+
 class Agent(Section):
     """A program plays each training and evaluation episode and reaches the model through a gateway (docs/gateway.md); the
     model's replies to it are the turns that are trained."""
@@ -220,6 +239,11 @@ class Agent(Section):
     """How the program is told its task on its standard input: as text, or as a JSON list of chat messages."""
     plain_words: bool = False
     """Whether the program is offered the tools `say` (plain words) and `task` where the environment has other tools."""
+    preload: list[str] = []
+    """The modules that a script of Python imports; they are imported once, and each episode's program is a fork of the process
+    that has them. They must not start threads."""
+    sandbox: AgentSandbox | None = None
+    """The sandbox in which the program runs; none runs it as this user, not contained."""
 
 
 class Optimizer(Section):

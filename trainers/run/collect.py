@@ -291,9 +291,10 @@ def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result:
         result: what was learned from them.
     """
     own = collected.advantages(result)
-    for number, group in enumerate(collected.played):
+    suites = [request.suite for request in collected.requests] or [""] * len(collected.played)
+    for number, (suite, group) in enumerate(zip(suites, collected.played, strict=True)):
         for i, episode in enumerate(group):
-            log.append(episode, update=update, group=number, advantages=own.get((number, i)))
+            log.append(episode, update=update, group=number, advantages=own.get((number, i)), suite=suite)
     log.flush()
 
 

@@ -13,7 +13,9 @@ from torch import nn
 
 from turnwise.agents.core import Policy, Sampling
 from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
-from turnwise.agents.policies.command import ProgramPolicy, program_of
+from turnwise.agents.gateway.launching import Launcher
+from turnwise.agents.gateway.program import launcher_of, program_of
+from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool
@@ -53,6 +55,7 @@ class TrainingSession:
         self._make_learner()
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
+        self._launcher: Launcher | None = None
 
     def begin_reinforcement(self) -> None:
         """Forget the warm start's moments; a reference, and copies that signals learn with, begin as the policy now is."""
@@ -84,7 +87,11 @@ class TrainingSession:
     def player(self, policy: ModelPolicy) -> Policy:
         """Who plays episodes: the policy itself, or the recipe's program, which talks to it."""
         agent = self.recipe.agent
-        return policy if agent is None else ProgramPolicy(policy, program_of(plain(agent), "agent"))
+        if agent is None:
+            return policy
+        program = program_of(plain(agent), "agent")
+        self._launcher = self._launcher or launcher_of(program)
+        return ProgramPolicy(policy, program, launcher=self._launcher)
 
     def take(self, recipe: Recipe) -> None:
         """Go on with the numbers that a recipe has for the next update."""
@@ -130,6 +137,8 @@ class TrainingSession:
         """Free the engine."""
         for sink in self._sinks or ():
             sink.close()
+        if self._launcher is not None:
+            self._launcher.close()
         if self._engine is not None:
             self._engine.close()
 

@@ -34,12 +34,19 @@ def towards(
     """
     if not target:
         raise RecipeError("schedule 'towards': nothing is a share of target 0.", "Give another target.")
-    if (
-        metric not in now.metrics and now.update < PATIENCE
-    ):  # updates that teach nothing lack metrics of losses
+    found = measured(now, "towards", metric)
+    if found is None:
         return now.last
-    if metric not in now.metrics:
+    return now.last * (1 + gain * min(limit, max(-limit, found / target - 1)))
+
+
+def measured(now: ScheduleMoment, schedule: str, metric: str) -> float | None:
+    """The metric; None in the first updates, which lack metrics of losses where they teach nothing.
+
+    Raises:
+        RecipeError: no update has had it so far, and that is taken for a mistake.
+    """
+    if metric not in now.metrics and now.update >= PATIENCE:
         known = ", ".join(sorted(now.metrics))
-        raise RecipeError(f"schedule 'towards': there is no metric {metric!r}.", f"There are: {known}.")
-    off = min(limit, max(-limit, now.metrics[metric] / target - 1))
-    return now.last * (1 + gain * off)
+        raise RecipeError(f"schedule {schedule!r}: there is no metric {metric!r}.", f"There are: {known}.")
+    return now.metrics.get(metric)

@@ -5,15 +5,15 @@ from torch import Tensor
 
 from turnwise.registry import component
 from turnwise.trainers.core import TokenCredit, TurnBatch
-from turnwise.trainers.kit.groups import group_mean, group_sum, over_turns, signal
-from turnwise.trainers.kit.token_credit import changed, on_turns
+from turnwise.trainers.kit.groups import group_mean, group_sum, over_turns
+from turnwise.trainers.kit.token_credit import changed, on_turns, sequences, token_signal
 
 
 @component(
     "shape",
     "pro_grpo",
     paper="2602.05281",
-    needs=("logp", "tokens"),
+    needs=("token_logp",),
     bias="biased: a bonus for being less confident than the group",
 )
 def pro_grpo(
@@ -21,26 +21,26 @@ def pro_grpo(
 ) -> Tensor | TokenCredit:
     """A plus α times how much less confident the trajectory was than its group.
 
-    A′ = A + α·(c̄ − c_i), c_i = exp(mean log-probability per token of the least likely turns), a share
-    ``lowest`` of them, at least one; c̄ the group's mean. Li et al. 2026, there over GRPO. Ours: turns in place of
-    tokens, c̄ in place of the prompt's own confidence, no bonus in groups that are given nothing (theirs: without
-    any reward); α is not given in what we could read. Where A differs within a trajectory all of it gets the same bonus.
+    A′ = A + α·(c̄ − c_i), c_i = exp(mean log π of the least likely sampled tokens of the trajectory), a share ``lowest`` of
+    them, at least one; c̄ the group's mean. Li et al. 2026, there over GRPO. Ours: c̄ in place of the prompt's own
+    confidence, and no bonus in groups that are given nothing (theirs: without any reward); α is not given in what we could
+    read. Where A differs within a trajectory all of it gets the same bonus.
 
     Worked by hand: c = ½ and ¼, c̄ = ⅜, A = ±0.707106; bonus ½·(−⅛) and ½·⅛.
 
     >>> from turnwise.trainers.credit.grpo import grpo
     >>> from turnwise.trainers.kit.toy_batches import rounded, turn_batch
-    >>> said = {"logp": [[-0.6931471805599453], [-1.3862943611198906]], "tokens": [[1], [1]]}
-    >>> batch = turn_batch([[1], [0]], signals=said)
+    >>> logp = {"token_logp": [[-0.1, -0.6931471805599453], [-1.3862943611198906, -0.2]]}
+    >>> batch = turn_batch([[1], [0]], tokens=[[[7, 8]], [[7, 8]]], token_signals=logp)
     >>> rounded(pro_grpo(grpo(batch), batch), 4)
     [[0.6446], [-0.6446]]
     """
-    mask_BK, group_B = batch.mask_BK, batch.group_B
-    per_token_BK = signal(batch, "logp") / signal(batch, "tokens").clamp(min=1)
-    ascending_BK = per_token_BK.masked_fill(~mask_BK, torch.inf).sort(-1).values
-    kept_B = (batch.length_B * lowest).ceil().clamp(min=1)
-    kept_BK = torch.arange(mask_BK.shape[1], device=mask_BK.device) < kept_B[:, None]
-    least_B = ascending_BK.where(kept_BK & ascending_BK.isfinite(), 0.0).sum(-1) / kept_B
+    said, group_B = sequences(batch), batch.group_B
+    logp_BM = said.pack(token_signal(batch, "token_logp"))
+    ascending_BM = logp_BM.sort(-1).values  # what is no token has 0, which is last
+    kept_B = (said.mask_BM.sum(-1) * lowest).ceil().clamp(min=1)
+    kept_BM = torch.arange(said.mask_BM.shape[1], device=group_B.device) < kept_B[:, None]
+    least_B = (ascending_BM * kept_BM).sum(-1) / kept_B
     confidence_B = least_B.exp()
     bonus_B = alpha * (group_mean(confidence_B, group_B) - confidence_B)
     given_B = group_sum((on_turns(credit, batch).abs() > 1e-6).sum(-1), group_B) > 0

@@ -19,6 +19,8 @@ from turnwise.trainers.view.sides import compared
 
 _KEPT = 20
 _LONGEST = 64_000_000
+_SECONDS = 600.0
+"""How long a comparison may be drawn, as long as a question of what if may take."""
 
 
 class _Drawing(NamedTuple):
@@ -29,7 +31,8 @@ class _Drawing(NamedTuple):
 class Comparisons:
     """Pages of comparisons, each drawn once for what its places hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self._seconds = seconds
         self._drawn: dict[str, _Drawing] = {}
         self._one = asyncio.Semaphore(1)
 
@@ -78,7 +81,13 @@ class Comparisons:
                 start_new_session=True, limit=_LONGEST,
             )  # fmt: skip
             try:
-                said, _ = await process.communicate(asked)
+                async with asyncio.timeout(self._seconds):
+                    said, _ = await process.communicate(asked)
+            except TimeoutError:
+                raise TurnwiseError(
+                    f"The comparison was not drawn within {self._seconds:g} s, and was given up.",
+                    "Compare fewer at a time, or ask `turnwise compare` in a terminal, which waits as long as you do.",
+                ) from None
             finally:
                 if process.returncode is None:
                     with contextlib.suppress(ProcessLookupError):

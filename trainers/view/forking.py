@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import pydantic
@@ -26,7 +26,9 @@ from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json
 from turnwise.tools.calls import parse_hermes
+from turnwise.tools.dialects.hermes import render
 
 MOST_CONTINUATIONS = 64
 MOST_ACTIONS = 50
@@ -190,7 +192,7 @@ async def _continue(
     """Both arms with the same chance: the action that was played, and what is asked for, each followed by the policy."""
     recorded = record.episode.trajectory.turns[question.turn - 1].reply
     arms: dict[Arm, Sequence[Reply]] = {"as played": [recorded], "changed": given}
-    if len(given) == 1 and given[0].message == recorded.message:
+    if len(given) == 1 and _meant(given[0].message) == _meant(recorded.message):
         del arms["changed"]
     first = len(point.turns)
     for arm, replies in arms.items():
@@ -265,6 +267,19 @@ def read_action(text: str) -> Reply:
     """What a person typed, with the tool calls in it, as a reply."""
     parsed = parse_hermes(text.replace("\r\n", "\n"))
     return Reply(Message("assistant", parsed.content, parsed.calls))
+
+
+def write_action(message: Message) -> str:
+    """An action as a person would type it: :func:`read_action` reads the same words and calls."""
+    return "\n".join(
+        filter(None, (message.content, render(message.tool_calls) if message.tool_calls else ""))
+    )
+
+
+def _meant(action: Message) -> tuple[str, list[tuple[str, Mapping[str, Json]]]]:
+    """What an action says and calls, however its calls are written; their ids say nothing."""
+    read = read_action(write_action(action)).message
+    return read.content, [(call.name, call.arguments) for call in read.tool_calls]
 
 
 def _episode(arm: Arm, episode: Episode, first: int) -> ForkEpisode:

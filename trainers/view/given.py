@@ -54,7 +54,7 @@ def credit_of(group: Sequence[Episode], member: int) -> GroupGiven:
     row, turns = counting.index(member), len(group[member].trajectory.turns)
     found: list[RuleGiven] = []
     for entry in components("credit"):
-        missing = sorted(need for need in entry.needs if need not in signals)
+        missing = sorted(need for need in entry.needs_with({}) if need not in signals)
         if missing:
             why = f"needs {', '.join(missing)}, which the log does not hold"
             found.append(RuleGiven(entry.name, entry.bias, (), 0.0, why))

@@ -27,7 +27,7 @@ from turnwise.envs.steps import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 
-_FORMAT = 3
+_FORMAT = 4
 _TAIL = 4096  # bytes before the end of what is indexed, by which a log that was written anew is noticed
 _COMMIT_SECONDS = 1.0
 _PROMPT = 200
@@ -38,21 +38,25 @@ _WORDS = 20_000  # characters of one episode that are searched
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS episodes (
-    id INTEGER PRIMARY KEY, start INT, line INT, task TEXT, env TEXT, policy TEXT, outcome TEXT, ended TEXT, turns INT,
-    total REAL, score REAL, tokens INT, bad INT, round INT, batch INT, prompt TEXT, error TEXT);
+    id INTEGER PRIMARY KEY, task TEXT, env TEXT, policy TEXT, outcome TEXT, ended TEXT, turns INT, total REAL, score REAL,
+    tokens INT, bad INT, round INT, batch INT, suite TEXT);
+CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, start INT, line INT, prompt TEXT, error TEXT);
+CREATE TABLE IF NOT EXISTS names (
+    id INTEGER PRIMARY KEY, kind TEXT, name TEXT, n INT, UNIQUE (kind, name));
 CREATE TABLE IF NOT EXISTS marks (
-    kind TEXT, name TEXT, episode INT, number REAL, text TEXT, PRIMARY KEY (kind, name, episode)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS names (kind TEXT, name TEXT, n INT, PRIMARY KEY (kind, name)) WITHOUT ROWID;
+    name INT, episode INT, number REAL, text TEXT, PRIMARY KEY (name, episode)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(said, content='', detail='column');
 CREATE INDEX IF NOT EXISTS by_task ON episodes (task);
 CREATE INDEX IF NOT EXISTS by_group ON episodes (round, batch);
-CREATE INDEX IF NOT EXISTS by_ended ON episodes (ended);
-CREATE INDEX IF NOT EXISTS by_outcome ON episodes (outcome);
+CREATE INDEX IF NOT EXISTS by_ended ON episodes (ended, outcome, turns);
+CREATE INDEX IF NOT EXISTS by_outcome ON episodes (outcome, ended, turns);
 CREATE INDEX IF NOT EXISTS by_total ON episodes (total);
 CREATE INDEX IF NOT EXISTS by_score ON episodes (score);
-CREATE INDEX IF NOT EXISTS by_turns ON episodes (turns);
+CREATE INDEX IF NOT EXISTS by_turns ON episodes (turns, ended, outcome);
 CREATE INDEX IF NOT EXISTS by_tokens ON episodes (tokens);
+CREATE INDEX IF NOT EXISTS by_bad ON episodes (bad);
 """
+_MAPPED = 1 << 28  # bytes of an index that are read by mapping them into memory
 
 
 class IndexProgress(NamedTuple):
@@ -82,7 +86,7 @@ class LogIndex:
         self.log = log
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = hashlib.blake2b(str(log.resolve()).encode(), digest_size=12).hexdigest()
-        self.path = cache / f"{name}.sqlite"
+        self.path = cache / f"{name}.{_FORMAT}.sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -91,6 +95,8 @@ class LogIndex:
             self._create()
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=10)) as db:
             db.row_factory = sqlite3.Row
+            db.execute(f"PRAGMA mmap_size={_MAPPED}")
+            db.execute("PRAGMA temp_store=MEMORY")
             yield db
 
     def progress(self) -> IndexProgress:
@@ -115,7 +121,7 @@ class LogIndex:
             TurnwiseError: the index has no such episode.
         """
         with self.reading() as db:
-            row = db.execute("SELECT start, line FROM episodes WHERE id = ?", (number,)).fetchone()
+            row = db.execute("SELECT start, line FROM texts WHERE id = ?", (number,)).fetchone()
         if row is None:
             raise TurnwiseError(
                 f"There is no episode {number} in {self.log}.", "The list of episodes has their numbers."
@@ -138,6 +144,11 @@ class LogIndex:
             self._prepare(db)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        for other in self.path.parent.glob(
+            f"{self.path.name.partition('.')[0]}.*"
+        ):  # of another release's format
+            if not other.name.startswith(self.path.name):
+                other.unlink(missing_ok=True)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
         db.executescript(_SCHEMA)
@@ -148,8 +159,7 @@ class LogIndex:
             self._prepare(db)
             state = dict(db.execute("SELECT name, value FROM state").fetchall())
             end = int(state.get("end", 0))
-            same = state.get("format") == _FORMAT and state.get("tail") == _tail(self.log, end)
-            if end and not same:
+            if end and state.get("tail") != _tail(self.log, end):
                 self._forget(db)
                 end = 0
             seen = self.log.stat().st_size
@@ -165,7 +175,7 @@ class LogIndex:
     @staticmethod
     def _forget(db: sqlite3.Connection) -> None:
         """Drop all that is known: the log was cut or written anew."""
-        for table in ("state", "episodes", "marks", "names"):
+        for table in ("state", "episodes", "texts", "marks", "names"):
             db.execute(f"DELETE FROM {table}")
         db.execute("INSERT INTO words (words) VALUES ('delete-all')")
         db.commit()
@@ -177,6 +187,9 @@ class _IndexWriter:
     def __init__(self, db: sqlite3.Connection, log: Path, episodes: int) -> None:
         self.db, self.log, self.episodes = db, log, episodes
         self.names: Counter[tuple[str, str]] = Counter()
+        self.numbers: dict[tuple[str, str], int] = {
+            (kind, name): number for number, kind, name in db.execute("SELECT id, kind, name FROM names")
+        }
         self.end: int | None = None
         self.committed = time.monotonic()
 
@@ -201,7 +214,6 @@ class _IndexWriter:
     def commit(self, problem: str, seen: int) -> None:
         if self.end is not None:
             state = {
-                "format": _FORMAT,
                 "end": self.end,
                 "episodes": self.episodes,
                 "tail": _tail(self.log, self.end),
@@ -210,8 +222,8 @@ class _IndexWriter:
         said = {"problem": problem, "seen": seen}
         self.db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", said.items())
         self.db.executemany(
-            "INSERT INTO names VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
-            [(kind, name, n) for (kind, name), n in self.names.items()],
+            "UPDATE names SET n = n + ? WHERE id = ?",
+            [(n, self._number(*key)) for key, n in self.names.items()],
         )
         self.names.clear()
         self.db.commit()
@@ -219,15 +231,28 @@ class _IndexWriter:
 
     def _write(self, start: int, line: int, entry: _Entry) -> None:
         number = self.episodes
-        row = (number, start, line, *entry.figures)
+        row = (number, *entry.figures)
         self.db.execute(f"INSERT INTO episodes VALUES ({', '.join('?' * len(row))})", row)
+        self.db.execute(
+            "INSERT INTO texts VALUES (?, ?, ?, ?, ?)", (number, start, line, entry.prompt, entry.error)
+        )
         self.db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, entry.said))
         self.db.executemany(
-            "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?, ?)",
-            [(mark.kind, mark.name, number, mark.number, mark.text) for mark in entry.marks],
+            "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)",
+            [(self._number(mark.kind, mark.name), number, mark.number, mark.text) for mark in entry.marks],
         )
         self.names.update((mark.kind, mark.name) for mark in entry.marks)
         self.names.update(entry.names)
+
+    def _number(self, kind: str, name: str) -> int:
+        """What stands for a name in the table of marks."""
+        if (kind, name) not in self.numbers:
+            new = self.db.execute(
+                "INSERT INTO names (kind, name, n) VALUES (?, ?, 0)", (kind, name)
+            ).lastrowid
+            assert new is not None
+            self.numbers[kind, name] = new
+        return self.numbers[kind, name]
 
 
 class _Mark(NamedTuple):
@@ -236,11 +261,13 @@ class _Mark(NamedTuple):
     kind: str
     name: str
     number: float | None
-    text: str
+    text: str | None
 
 
 class _Entry(NamedTuple):
     figures: tuple[Json, ...]  # the columns of ``episodes`` from ``task`` on
+    prompt: str
+    error: str
     said: str
     marks: list[_Mark]
     names: list[tuple[str, str]]
@@ -254,22 +281,26 @@ def _entry(data: Mapping[str, Any]) -> _Entry:
     for turn in turns:
         parts.update({name: float(value) for name, value in turn["rewards"].items()})
     task = data["task"]
+    suite = _clean(str(data.get("suite", "")))
     ended = EndReason(data["end"]).value if data["end"] else ""
     outcome = Outcome(data["outcome"]).value
     figures = (
         data["task_id"], task["env"], data["policy"], outcome, ended, len(turns),
         float(sum(turn["reward"] for turn in turns)), float(parts["outcome"]),
         sum(len(turn["action_ids"]) for turn in turns), sum(bool(turn["bad_action"]) for turn in turns),
-        data["update"], data["group"], _clean(task["prompt"])[:_PROMPT], _clean(data["error"] or "")[:_PROMPT],
+        data["update"], data["group"], suite,
     )  # fmt: skip
-    marks = [_Mark("part", _clean(name), value, "") for name, value in parts.items()]
+    marks = [_Mark("part", _clean(name), value, None) for name, value in parts.items()]
     marks += _knobs(task["options"])
     names = [("outcome", outcome), ("env", task["env"]), ("policy", data["policy"])]
     if ended:
         names.append(("ended", ended))
+    if suite:
+        names.append(("suite", suite))
     if data["update"] is not None:
         names.append(("round", str(data["update"])))
-    return _Entry(figures, _said(data), marks, names)
+    prompt, error = _clean(task["prompt"])[:_PROMPT], _clean(data["error"] or "")[:_PROMPT]
+    return _Entry(figures, prompt, error, _said(data), marks, names)
 
 
 def _knobs(options: Mapping[str, Json], before: str = "") -> list[_Mark]:
@@ -279,7 +310,8 @@ def _knobs(options: Mapping[str, Json], before: str = "") -> list[_Mark]:
         whole = _clean(f"{before}{name}")[:_KNOB]
         if isinstance(value, (bool, int, float, str)) and len(str(value)) <= _KNOB:
             number = float(value) if isinstance(value, (bool, int, float)) and abs(value) < 1e300 else None
-            found.append(_Mark("knob", whole, number, _clean(str(value))))
+            text = None if type(value) in (int, float) and number is not None else _clean(str(value))
+            found.append(_Mark("knob", whole, number, text))
         elif isinstance(value, dict) and not before:
             found.extend(_knobs(value, f"{name}."))
     return found[:_KNOBS]

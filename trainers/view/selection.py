@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ SORTS = {
 COMPARISONS = {"≥": ">=", "≤": "<=", "=": "="}
 _WORD = re.compile(r"\w+")
 _MOST_CHOICES = 200
+_NAMED = "(SELECT id FROM names WHERE kind = ? AND name = ?)"
 
 
 class Selection(NamedTuple):
@@ -36,6 +38,7 @@ class Selection(NamedTuple):
     ended: str = ""
     policy: str = ""
     env: str = ""
+    suite: str = ""
     part: str = ""
     part_is: str = "≥"
     part_value: str = ""
@@ -118,6 +121,7 @@ class Choices(NamedTuple):
     ends: tuple[tuple[str, int], ...]
     policies: tuple[tuple[str, int], ...]
     envs: tuple[tuple[str, int], ...]
+    suites: tuple[tuple[str, int], ...]
     parts: tuple[tuple[str, int], ...]
     knobs: tuple[tuple[str, int], ...]
 
@@ -145,29 +149,44 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
 
 def find(index: LogIndex, selection: Selection, *, most: int = PAGE) -> FoundEpisodes:
     """The rows of the selection's page, and the figures of all its pages."""
-    where, values = _where(selection)
     order = "DESC" if selection.order == "down" else "ASC"
     start = (selection.number - 1) * most
     with index.reading() as db:
+        source = _chosen(db, selection)
         total, solved, counting, turns = db.execute(
-            "SELECT COUNT(*), SUM(ended = 'solved'), SUM(outcome IN ('ok', 'limit')), AVG(turns) FROM episodes"
-            + where,
-            values,
+            f"SELECT COUNT(*), SUM(ended = 'solved'), SUM(outcome IN ('ok', 'limit')), AVG(turns) FROM {source}"
         ).fetchone()
-        rows = db.execute(
-            f"SELECT * FROM episodes{where} ORDER BY {SORTS[selection.sort]} {order}, id LIMIT ? OFFSET ?",
-            (*values, most, start),
-        ).fetchall()
+        ids = f"SELECT id FROM {source} ORDER BY {SORTS[selection.sort]} {order}, id LIMIT ? OFFSET ?"
+        numbers = [row["id"] for row in db.execute(ids, (most, start))]
+        found = {
+            row.id: row for row in _rows(db, "id IN (SELECT value FROM json_each(?))", json.dumps(numbers))
+        }
     return FoundEpisodes(
-        tuple(map(_row, rows)), SelectionTally(total, solved or 0, counting or 0, turns or 0.0)
+        tuple(found[number] for number in numbers),
+        SelectionTally(total, solved or 0, counting or 0, turns or 0.0),
     )
+
+
+def _chosen(db: sqlite3.Connection, selection: Selection) -> str:
+    """What to select from: all episodes, or those that meet the conditions, which are looked for once."""
+    where, values = _where(selection)
+    if not where:
+        return "episodes"
+    columns = ", ".join(dict.fromkeys(("id", "ended", "outcome", "turns", SORTS[selection.sort])))
+    db.execute(f"CREATE TEMP TABLE chosen AS SELECT {columns} FROM episodes{where}", values)
+    return "chosen"
+
+
+def _rows(db: sqlite3.Connection, where: str, *values: str | float | None) -> list[EpisodeRow]:
+    """The rows of episodes, in the order of the log."""
+    found = db.execute(f"SELECT * FROM episodes JOIN texts USING (id) WHERE {where} ORDER BY id", values)
+    return list(map(_row, found))
 
 
 def one(index: LogIndex, number: int) -> EpisodeRow | None:
     """The row of an episode."""
     with index.reading() as db:
-        row = db.execute("SELECT * FROM episodes WHERE id = ?", (number,)).fetchone()
-    return _row(row) if row else None
+        return next(iter(_rows(db, "id = ?", number)), None)
 
 
 def siblings(index: LogIndex, row: EpisodeRow) -> tuple[EpisodeRow, ...]:
@@ -177,8 +196,7 @@ def siblings(index: LogIndex, row: EpisodeRow) -> tuple[EpisodeRow, ...]:
     else:
         where, values = "task = ? AND round IS NULL", (row.task,)
     with index.reading() as db:
-        rows = db.execute(f"SELECT * FROM episodes WHERE {where} ORDER BY id LIMIT 256", values).fetchall()
-    return tuple(map(_row, rows))
+        return tuple(_rows(db, where, *values)[:256])
 
 
 def beside(index: LogIndex, selection: Selection, row: EpisodeRow) -> tuple[int | None, int | None]:
@@ -210,15 +228,15 @@ def choices(index: LogIndex) -> Choices:
     def of(kind: str) -> tuple[tuple[str, int], ...]:
         return tuple((row["name"], row["n"]) for row in rows if row["kind"] == kind)[:_MOST_CHOICES]
 
-    return Choices(of("outcome"), of("ended"), of("policy"), of("env"), of("part"), of("knob"))
+    return Choices(of("outcome"), of("ended"), of("policy"), of("env"), of("suite"), of("part"), of("knob"))
 
 
 def outcomes_by_task(index: LogIndex) -> dict[str, tuple[EpisodeRow, ...]]:
     """The episodes of each task, in the order in which tasks were first played."""
     found: dict[str, list[EpisodeRow]] = {}
     with index.reading() as db:
-        for row in db.execute("SELECT * FROM episodes ORDER BY id LIMIT 20000"):
-            found.setdefault(row["task"], []).append(_row(row))
+        for row in _rows(db, "id <= 20000"):
+            found.setdefault(row.task, []).append(row)
     return {task: tuple(rows) for task, rows in found.items()}
 
 
@@ -242,7 +260,7 @@ def _conditions(selection: Selection) -> tuple[list[str], list[str | float]]:
         conditions.append(condition)
         values.extend(given)
 
-    for column in ("outcome", "ended", "policy", "env"):
+    for column in ("outcome", "ended", "policy", "env", "suite"):
         if value := getattr(selection, column):
             add(f"{column} = ?", value)
     if selection.task:
@@ -266,9 +284,11 @@ def _add_part(selection: Selection, add_to: tuple[list[str], list[str | float]])
         return
     sign = COMPARISONS[selection.part_is]
     zero_too = {">=": wanted <= 0, "<=": wanted >= 0, "=": wanted == 0}[sign]
-    inside = f"SELECT episode FROM marks WHERE kind = 'part' AND name = ? AND {'NOT ' if zero_too else ''}number {sign} ?"
+    inside = (
+        f"SELECT episode FROM marks WHERE name = {_NAMED} AND {'NOT ' if zero_too else ''}number {sign} ?"
+    )
     add_to[0].append(f"id {'NOT ' if zero_too else ''}IN ({inside})")
-    add_to[1].extend((selection.part, wanted))
+    add_to[1].extend(("part", selection.part, wanted))
 
 
 def _add_knob(selection: Selection, add_to: tuple[list[str], list[str | float]]) -> None:
@@ -276,10 +296,8 @@ def _add_knob(selection: Selection, add_to: tuple[list[str], list[str | float]])
         return
     number, sign = _number(selection.knob_value), COMPARISONS[selection.knob_is]
     column = "text" if number is None else "number"
-    add_to[0].append(
-        f"id IN (SELECT episode FROM marks WHERE kind = 'knob' AND name = ? AND {column} {sign} ?)"
-    )
-    add_to[1].extend((selection.knob, selection.knob_value if number is None else number))
+    add_to[0].append(f"id IN (SELECT episode FROM marks WHERE name = {_NAMED} AND {column} {sign} ?)")
+    add_to[1].extend(("knob", selection.knob, selection.knob_value if number is None else number))
 
 
 def _number(text: str) -> float | None:

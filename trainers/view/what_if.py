@@ -12,7 +12,7 @@ from turnwise.agents.log.episode_log import read_record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
 from turnwise.trainers.view.drawing import strip
-from turnwise.trainers.view.forking import Arm, ForkEpisode, ForkQuestion
+from turnwise.trainers.view.forking import Arm, ForkEpisode, ForkQuestion, write_action
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import ArmReturns, ForkJob, ForkOrigin
 from turnwise.trainers.view.places import ModelPlace, ViewedPlace, models_of
@@ -36,6 +36,7 @@ class WhatIfShown(NamedTuple):
     row: EpisodeRow
     turn: int
     played: TurnShown
+    typed: str
     agent: AgentShown
     scripts: tuple[tuple[str, str], ...]
     models: tuple[ModelPlace, ...]
@@ -64,7 +65,10 @@ def what_if_shown(
     refused = "" if len(agents) == 1 else "Several agents play in this episode, and it cannot be forked."
     own = [model for model in models_of(places) if model.name.startswith(f"{place.name} ")]
     others = [model for model in models_of(places) if model not in own]
-    return WhatIfShown(place, row, at, agent.turns[at - 1], agent, SCRIPTS, (*own, *others), refused, csrf)
+    typed = visible(write_action(record.episode.trajectory.turns[at - 1].action))
+    return WhatIfShown(
+        place, row, at, agent.turns[at - 1], typed, agent, SCRIPTS, (*own, *others), refused, csrf
+    )
 
 
 def question_of(

@@ -24,7 +24,7 @@ SENSES = {
     ),
     "change_address": Concept(
         "change|send|ship|update|deliver|redirect|set|modify|correct|reroute|forward|direct|put|go|use|replace|switch",
-        "address|street|shipping|delivery|destination",
+        "address|street|shipping address|delivery|destination",
     ),
     "return_items": Concept("return|take back|send back|refund|bring back|accept back|process|give back|start|set up", f"{_ITEM}|return"),
     "exchange_item": Concept(
@@ -44,5 +44,7 @@ SENSES |= {
 PATTERNS = {
     "address": r"\b(\d+ [a-z]+ street)\b",
     "colour": r"\b(red|blue|green|black|white|silver)\b",
+    "wanted colour": r"\b(?:for|to|into) (?:(?:a|an|the|cheapest|another|one|new|nice|our) )*(red|blue|green|black|white|silver)\b",
+    "rank": r"\b(not (?:quite |exactly )?the cheapest|cheapest|nicest|fanciest|finest|most expensive|priciest|dearest)\b",
     "thing": r"\b(lamp|bottle|boots|chair|backpack|teapot|blanket|helmet|watch|speaker|frame|mat)\b",
 }

@@ -38,7 +38,7 @@ _ANSWER_ME = re.compile(
     r"\b(?:say|tell (?:me|us)|let (?:me|us) know|reply|answer|indicate|signal)\b.{0,25}\b(?:agree\w*|approve|accept|in agreement|happy|fine with|in favou?r|want (?:it|that|this|me)|so: do you)\b"
 )
 _TOLD_PAST = re.compile(
-    r"\b(?:thank\w*|(?:would|could|might) have|have liked|received?|gave|given me|noted|already|you said|you confirmed|got it|has been|was|were|email|text message|sent)\b"
+    r"\b(?:thank\w*|(?:would|could|might) have|have liked|i needed|we needed|received?|gave|given me|noted|already|you said|you confirmed|got it|has been|was|were|email|text message|sent)\b"
 )
 _IF = r"(?:if|provided(?: that)?|providing|assuming(?: that)?|as long as|so long as|supposing|in case|should|unless)"
 _YOU_AGREE = rf"you (?:are|feel|would(?! be so| please| kindly| mind)|will(?! please)|do(?! not mind \w+ing)|also|still|too|indeed|really|all|both|just|have no|have nothing|give (?:me|us|it|your)|let|can live with|say|tell|(?:{_STATES}))\b"
@@ -64,7 +64,7 @@ _WHO = re.compile(
 )
 _SPEAKER_ACTS = re.compile(
     r"^(?:and |so |but |then |now )*(?:can|could|may|might|shall|should|do|am|would|will|have|must) (?:i|we) "
-    r"(?!(?:just |please |kindly |also |now |first |quickly )*(?:ask|have\b(?! your (?:okay|go-ahead|permission|blessing|approval|consent|word|yes|nod|vote|confirmation(?! (?:number|code))))|get(?! (?:you|it|that|this|going|started|on with|\w+ (?:on|to|out|off|up)\b))|know|help|assist|take (?:a|your|down)|see|look|check|trouble|bother|borrow|note (?:down )?your|"
+    r"(?!(?:just |please |kindly |also |now |first |quickly )*(?:ask|have\b(?! your (?:okay|go-ahead|permission|blessing|approval|consent|word|yes|nod|vote|confirmation(?! (?:number|code))))|get(?! (?:you\b|it\b|that|this|going|started|on with|\w+ (?:on|to|out|off|up)\b))|know|help|assist|take (?:a|your|down)|see|look|check|trouble|bother|borrow|note (?:down )?your|"
     r"grab your|collect|be of|do for|do anything|count on|hear|speak|talk|call you|reach|find|verify|offer any|wait|suggest you|be|tell|explain|say|start by|begin by|remind|mention|point out)\b)"
 )
 _BARE_DEED = re.compile(

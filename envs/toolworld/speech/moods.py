@@ -50,7 +50,7 @@ _PREFIX = re.compile(
     rf"{_SORRY}(?: (?:about|for) (?:that|this|it|the \w+))?(?: to (?:hear|say|inform|tell)(?: you)?(?: that)?)?(?: that)?|"
     r"unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
     r"just to (?:confirm|be sure|make sure|clarify|double-?check)|to (?:be clear|confirm|recap|summari[sz]e|get started|begin|"
-    r"start)|before (?:i|we) (?:begin|start)|(?:i am |i would be |we are )?(?:more than )?(?:happy|glad|pleased|delighted) to "
+    r"start)|before (?:i|we) (?:begin|start)|(?:(?:only |just )?(?:\d+|these|a few|a couple of|the following) (?:steps|things)(?= ?:))|(?:i am |i would be |we are )?(?:more than )?(?:happy|glad|pleased|delighted) to "
     r"(?:help|assist)(?: you)?(?: (?:with|out|today)[^,.!?]*)?|i (?:can|will|would)(?: certainly| definitely| gladly)? "
     r"(?:help|assist)(?: you)?(?: (?:with|out)[^,.!?]*)?|as (?:requested|you (?:asked|wished|requested)))(?=[\s,.!:]|$)[\s,.!:]*"
 )
@@ -112,7 +112,7 @@ _CONFIRM = Alternation(
     r"\blet me know (?:if|whether) (?:you (?:agree|want|would|wish|are|confirm|approve)|that|this|i (?:can|should|may)|it is)\b", r"\bgood to go\b", r"\bgo ahead\?", r"\bproceed\?", r"\bdo i have your\b", r"\bwith your (?:okay|permission|approval|consent|confirmation|go-ahead)\b",
     r"\b(?:may|can|could) i have your (?:okay|permission|approval|consent|confirmation|go-ahead|yes)\b", r"(?<!\bwithout )\byour (?:okay|approval|consent|confirmation(?! (?:number|code|email))|go-ahead|permission)\b", r"\bgreen light\b", r"\bi need your (?:yes|okay|confirmation|approval|consent)\b",
     r"^(?:are )?you (?:all )?(?:okay|fine|happy|good|alright|comfortable|cool|content|agreed|on board) (?:with|if|for|to|that)\b", r"^(?:all )?(?:okay|fine|happy|good|alright|comfortable|cool|content|acceptable|agreeable) (?:by|for|with|if|to)\b.*\?",
-    r"^go for (?:it|that)\b.*\?|\bis that a (?:go|deal|plan)\b|\bsounds? like a plan\b|\bcan you live with\b|^(?:are|is) (?:we|you|that|all|everything) (?:all )?good\b|\bwhat do you (?:reckon|make of)\b|\banything against\b|\bif (?:i|we) may\b", r"\bsay the word\b|\bjust say so\b|\bunless you (?:object|say|tell|mind|stop)\b", r"\b(?:is|was|are) (?:that|this|it|these) (?:the|your) (?:right|correct)\b",
+    r"^go for (?:it|that)\b.*\?|\bis that a (?:go|deal|plan)\b|\bsounds? like a plan\b|\bcan you live with\b|^(?:are|is) (?:we|you|that|all|everything) (?:all )?good\b|\bwhat do you (?:reckon|make of)\b|\banything against\b|\bif (?:i|we) may\?|\b(?:will|would|shall|could)\b.*\bif (?:i|we) may$", r"\bsay the word\b|\bjust say so\b|\bunless you (?:object|say|tell|mind|stop)\b", r"\b(?:is|was|are) (?:that|this|it|these) (?:the|your) (?:right|correct)\b",
     r"^(?:or no|yes or no)\b", r"^want (?:me|us) to\b.*\?", r"^(?:is|would|will) it (?:be )?(?:okay|alright|all right|fine|acceptable) (?:if|to|that|for)\b", r"\b(?:mind|matter) if i\b", r"^(?:correct|right|agreed|deal|sure|fine|alright|sounds good|confirm(?:ed)?|yes)\??$", r"\bcorrect\?$|\bright\?$|\bagreed\?$|\byes\?$",
     r"(?:^|\b(?:do|would) you )(?:still |really |rather |not )*(?:want|like|take|have) (?:it|that|them|this|one|to (?:have|take|move|go|get))\b(?=.*\?)", r"\by/n\b", r"\bgo-ahead\b", r"\byes,? from you\b", r"\bin case you agree\b", r"\bno objections?\b",
     r"\ball right with you\b", r"\b(?:would|does|do|will) .{0,30}(?:make up for|sound|suit|help)\b.*\?", r"\bhow (?:does|would|about) .*\bsound\b", r"\bokay (?:if|to)\b", r"\bready for me to\b", r"\bis that a yes\b|\bwas that a yes\b|\bdeal\?$",
@@ -201,7 +201,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.COURTESY
     if _YOUR_STATE.search(body):
         return Mood.COURTESY
-    if _NOT_YET.search(body) and not asked:
+    if _NOT_YET.search(body) and (not asked or _DO_NOT.match(body)):
         return Mood.FORBID
     if _CONFIRMS.search(body) and not asked:
         return Mood.STATEMENT
@@ -210,7 +210,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     if _ASKS_WHAT.search(body) and (asked or not _CONFIRM.search(body)) and not _SOUNDS.search(body):
         return Mood.REQUEST if _SHARE.search(body) or _TELL_TO.search(body) else Mood.QUESTION
     question = f"{body}?" if asked and not body.endswith("?") else body
-    if (asked or not _UNREAL.search(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
+    if (asked or not _TOLD.search(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
         return Mood.CONFIRM
     if _NEGATED.search(body) and not asked:
         return Mood.REFUSAL
@@ -233,10 +233,18 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
 _YOUR_STATE = re.compile(
     r"^are you (?:okay|alright|all right|well|safe)\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
 )
-_UNREAL = re.compile(r"\b(?:would|could|might) have (?:\w+ed|been)\b|\bhad (?:hoped|wished|wanted)\b")
+_TOLD = re.compile(
+    r"\b(?:would|could|might) have (?:\w+ed|been)\b|\bhad (?:hoped|wished|wanted)\b|"  # what did not come to be
+    r"\b(?:go-ahead|okay|yes|confirmation|all) (?:that )?(?:i|we) (?:needed|wanted|waited for|was waiting for)\b|"
+    r"\b(?:email|message|letter|text|sms|receipt|note)\b.* to confirm\b"  # who confirms is no listener
+)
 _EXCLAIMS = re.compile(
     r"^how (?!(?:much|many|long|do|does|did|can|old|far|often|to|is|are|would|about)\b)\w+(?: (?:that|this|it|for you|of (?:them|him|her)))*(?: (?:is|was|must be|sounds))?$|^what an? (?:\w+ )?\w+$"
 )
+_DO_NOT = re.compile(
+    r"^(?:please |kindly |just |for now )*(?:do not|never|hold off|refrain)\b(?! (?:you|we|i|they)\b).*\b(?:okay|alright|all right|please|yes|will you|right)\?*$"
+)
+"""A tag after a prohibition asks for nothing."""
 _CONFIRMS = re.compile(
     r"^(?:this is|i am happy|i am glad|i am pleased|i would like|i want|i can|we can|i wanted|just|here|i am writing|let me)?(?: just)?(?: to)? ?confirm(?:ing)?(?: to you)? that\b.*\b(?:was|were|has been|have been|is now|are now|is|are|went|i have|we have)\b"
 )

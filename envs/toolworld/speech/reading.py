@@ -38,6 +38,8 @@ _SEES = re.compile(
     r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|cost|charge|hurt|owe|lose|affect|matter|be charged|"
     r"guarantee|promise|thank|wait|know|sure|certain|be (?:undone|reversed|reinstated|taken back|restored|revoked)|undo|receive|pull|retrieve|get through|need|want|mean|worry|work|load|recogni[sz]e|catch|follow|match|have|show|on file|there|registered|responding|correct|the case|a problem)\b"
 )
+_OF_NO_USE = re.compile(r"^\w+ing (?:it|that|this|them|your|the)\b.* (?:will|would|does|do|can|could) not\b")
+"""That something helps nothing is no refusal."""
 _UNTIL = re.compile(
     r"\b(?:until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
@@ -78,7 +80,7 @@ _AN_OFFER = re.compile(r"\bfor (?:an? )?(?:additional|extra|another|only|just|me
 _SHOW = "does it say|does it read|it say now|show|see|display|status|settings say|say on|signal|bars|screen"
 _ABSURD = re.compile(
     r"\b(?:strangers?|for my own|my own (?:use|account|pocket|benefit)|my (?:cousin|friend|brother|sister|wife|husband|boss|uncle|dog|cat)|steal|minus \$|minus \d|in cash|bitcoin|gift cards? to me|"
-    r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|everything you (?:own|have|possess)|the moon|mars|twice for|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
+    r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|everything you (?:own|have|possess)|the moon|mars|twice for|twice the (?:price|fare|amount)|double the (?:price|fare|amount)|the cargo hold|the trunk|the river|empty box|the ashes|(?:keep|pocket) (?:the|your|all the) money|charge you [^,.;?!]*\banyway|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
 )
 _WANTS = re.compile(r"\b(?:please|kindly|need|require|tell|give|provide|share|let me know)\b")
 _DO_SO = re.compile(
@@ -116,7 +118,9 @@ _IN_WORDS = re.compile(
     r"^(?:put|say|phrase|explain) (?:it|that|this) (?:\w+ )?(?:way|differently|again|words|simply|plainly)\b"
 )
 _KEPT = re.compile(
-    r"\b(?:leav(?:e|ing)|keep(?:ing)?|without|except|excluding|but not|minus the)\b[^,.;?!]*", re.IGNORECASE
+    r"\b(?:leav(?:e|ing)|keep(?:ing)?|without|except|excluding|but not|minus the)\b[^,.;?!]*|"
+    r"\b(?:while|whereas|and|but) [^,.;?!]*\b(?:stays?|remains?|is kept|are kept)\b[^,.;?!]*",
+    re.IGNORECASE,
 )
 """What is named only to say that it stays as it is."""
 _ONLY = re.compile(r"\bonly\b|\bjust the\b")
@@ -211,6 +215,7 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
     moods = {clause.mood for clause in found}
     refusal: Sureness = ""
     done = claims = question = tries = False
+    forbidden = _forbidden(lexicon, found)
     context = ""
     for clause in found:
         tries = tries or (clause.mood is not Mood.FORBID and _TRY.search(clause.text) is not None)
@@ -218,7 +223,7 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
             mine = _asked(lexicon, clause)
             told, seen = ((), ()) if mine else _on_device(lexicon, clause, context)
             asks += [slot for slot in mine if slot not in asks]
-            deeds += [name for name in told if name not in deeds]
+            deeds += [name for name in told if name not in deeds and name not in forbidden]
             looks += [name for name in seen if name not in looks]
             nothing = not (mine or told or seen)
             wondering = clause.mood is Mood.QUESTION or (
@@ -256,6 +261,20 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(lexicon, clause) for clause in weighed),
         verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in weighed)), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
     )  # fmt: skip
+
+
+def _forbidden(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> frozenset[str]:
+    """The deeds that the listener is told to leave alone."""
+    context, names = "", set[str]()
+    for clause in found:
+        if clause.mood is Mood.FORBID:
+            names |= {
+                deed.name
+                for deed in lexicon.deeds
+                if (match := speaks_of(deed.concept, clause.stems, context)) and match.named
+            }
+        context = f"{context} {clause.stems}"
+    return frozenset(names)
 
 
 def _plans(found: tuple[SentencePart, ...]) -> bool:
@@ -331,7 +350,8 @@ def _elliptical(clause: SentencePart) -> bool:
             is not None
         )
     if clause.mood is not Mood.STATEMENT or re.search(
-        r"\d|ed\b|\b(?:is|are|was|has|done|you have)\b", clause.text
+        r"\d|ed\b|\b(?:is|are|was|has|done|you have|match(?:es)?|fits?|tallies|agrees?|checks? out|works?)\b",
+        clause.text,
     ):
         return False
     return len(clause.stems.split()) <= 6
@@ -406,7 +426,7 @@ def _offers(lexicon: Lexicon, clause: SentencePart) -> bool:
 def _sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
     """Whether a clause that denies something refuses what the user wants."""
     text = clause.text
-    if _SEES.search(text):
+    if _SEES.search(text) or _OF_NO_USE.match(text):
         return ""
     act = any(speaks_of(concept, clause.stems) for concept in lexicon.actions.values()) and _CANNOT.search(
         text

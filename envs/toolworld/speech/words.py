@@ -65,7 +65,13 @@ _ID = re.compile(r"(?:\S+ )?(?=\S*\d)(?=\S*[a-z])\S+")
 _LIGHT_TEXT = "get giv go put tak send set us mak be hav do bring proces start ad"
 _LIGHT = frozenset(_LIGHT_TEXT.split())
 _AS_NOUN = re.compile(r"\b(?:the|a|an|your|thi|that|any|no|our)\s$")
-_PRONOUN = re.compile(r"\b(it|that|this|them|these|those|one|so|you|all|both|\d+)\b")
+_ID_BEFORE = re.compile(
+    r"(?<!\S)(?=\S*\d)(?=\S*[a-z])\S+ (?:(?:get|is|are|has|have|wil|would|can|could|shal|stil|now|to|be|been|being) )+$"
+)
+"""An id that something is done to: "w123 gets cancelled"."""
+_PRONOUN = re.compile(
+    r"\b(it|that|this|them|these|those|one|so|you|all|both|everyth|the whol (?:thing|lot)|\d+)\b"
+)
 
 
 @functools.lru_cache(maxsize=8192)
@@ -192,6 +198,8 @@ def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None
         and mentions(concept.nouns, context)
         and (_PRONOUN.search(stemmed) or not rest or rest.startswith("and i "))
     ):
+        return Match(True, found.start(), light)
+    if _ID_BEFORE.search(stemmed[: found.start()]):
         return Match(True, found.start(), light)
     if _ID.match(rest):
         return Match(not vague, found.start(), light=True)

@@ -29,7 +29,7 @@ FORMS: Mapping[str, Form] = {
     ),
     "new-env": Form("what was written", ("name", "env", "suite", "files")),
     "check": Form("each requirement with whether it holds and what was seen", ("env", "ok", "requirements")),
-    "new-part": Form("what was written", ("kind", "name", "files")),
+    "new-part": Form("what was written", ("name", "component", "files")),
     "eval": Form(
         "the figures with their intervals, and whether too many episodes failed",
         ("suite", "policy", "success", "success_interval", "interrupted", "too_many_failed"),
@@ -43,6 +43,17 @@ FORMS: Mapping[str, Form] = {
         ("recipe", "text", "bias"),
     ),
     "report": Form("where the page was written", ("report",)),
+    "top": Form(
+        "what the run does now, by its last events",
+        ("run", "age", "ended", "start", "state", "learning", "published", "evaluated", "updates"),
+    ),
+    "relearn": Form("which checkpoints came out the same, bit for bit", ("run", "equal", "seconds")),
+    "view": Form("that the server was closed", ("closed",)),
+    "gateway": Form(
+        "the figures of what was played, as `eval` prints them, or with `--episodes 0` how many episodes there were",
+        (),
+    ),
+    "serve-engine": Form("the exit code of the engine's server", ("ended",)),
     "credit-quality": Form("each credit rule beside true advantages", ()),
     "bench": Form("each figure with its unit and spread, and the machine", ("name", "machine", "figures")),
     "doctor": Form("each thing that was looked at, by group", ("ok", "findings")),

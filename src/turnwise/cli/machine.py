@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from turnwise.console import SafeConsole
 
 
+_BENCHMARKS = ("env", "rollout", "env-workers", "gateway", "sandbox", "train", "async", "credit")
+
+
 def bench(what: str, name: str = "", /) -> VerbResult:
     """Measure how fast something is here, each figure with its spread.
 
     For example: `turnwise bench env turnwise/Shop-v0`.
 
     Args:
-        what: env (with the environment's id), rollout, env-workers, sandbox (with a backend, or all), train, async or
+        what: env (with the environment's id), rollout, env-workers, gateway, sandbox (with a backend, or all), train, async or
             credit.
         name: The environment's id, such as turnwise/Shop-v0, or the backend.
     """
@@ -40,6 +43,10 @@ def bench(what: str, name: str = "", /) -> VerbResult:
             from turnwise.agents.bench.workers import bench_workers
 
             figures = bench_workers()
+        case "gateway":
+            from turnwise.agents.bench.gateway import bench_gateway
+
+            figures = bench_gateway()
         case "sandbox":
             from turnwise.tools.sandbox.bench import bench_sandboxes
 
@@ -57,9 +64,7 @@ def bench(what: str, name: str = "", /) -> VerbResult:
 
             figures = bench_credit()
         case _:
-            raise NotFoundError(
-                "benchmark", what, ("env", "rollout", "env-workers", "sandbox", "train", "async", "credit")
-            )
+            raise NotFoundError("benchmark", what, _BENCHMARKS)
     machine = describe()
     rows: dict[str, Json] = {key: dict(figure._asdict()) for key, figure in figures.items()}
     value = {"name": f"{what} {name}".strip(), "machine": machine, "figures": rows}

@@ -21,7 +21,7 @@ from turnwise.registry import component
 from turnwise.tools.sandbox import cgroups
 from turnwise.tools.sandbox.backends.process import end_process, environment_of, launch
 from turnwise.tools.sandbox.channel import BOOT, Channel, Supervisor
-from turnwise.tools.sandbox.core import Backend, SandboxError, SandboxImage, SandboxLimits, Status
+from turnwise.tools.sandbox.core import DOOR, Backend, SandboxError, SandboxImage, SandboxLimits, Status
 from turnwise.tools.sandbox.live import LiveSandbox, settings, start_live
 from turnwise.tools.sandbox.reap import reap_all
 from turnwise.tools.sandbox.roots import build_root, group_file, passwd
@@ -38,6 +38,7 @@ class BubblewrapBackend(Backend):
     """Needs ``bwrap``, and root on the machine that it protects."""
 
     name: ClassVar[str] = "bubblewrap"
+    has_doors: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._swept = False
@@ -115,13 +116,13 @@ def _launch(
         f"mount -t tmpfs -o {options},uid={uid},gid={uid} turnwise {here}/work",
         f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/tmp",
         f"mount -t tmpfs -o {small},uid={uid},gid={uid} turnwise {here}/shm",
-        f"exec {shlex.join(_arguments(root, here, group, told))}",
+        f"exec {shlex.join(_arguments(root, here, group, told, limits.door))}",
     ]
     command = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", "\n".join(lines)]
     return launch(command, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
 
 
-def _arguments(root: Path, here: str, group: cgroups.Group | None, told: str) -> list[str]:
+def _arguments(root: Path, here: str, group: cgroups.Group | None, told: str, door: str) -> list[str]:
     spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
     command = ["bwrap", *spaces, "--new-session", "--as-pid-1", "--hostname", "sandbox", "--clearenv"]
     command += ["--cap-drop", "ALL"]
@@ -132,6 +133,8 @@ def _arguments(root: Path, here: str, group: cgroups.Group | None, told: str) ->
         command += ["--bind", f"{here}/{name}", folder]
     for name in ("passwd", "group"):  # so that the sandbox's own number has the name of agent
         command += ["--ro-bind", f"{here}/{name}", f"/etc/{name}"]
+    if door:
+        command += ["--ro-bind", door, DOOR]
     if group:
         inside = (
             "/sys/fs/cgroup" if group.memory.name and len(group.folders) == 1 else "/sys/fs/cgroup/memory"

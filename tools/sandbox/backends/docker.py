@@ -27,7 +27,16 @@ from turnwise.tools import owner
 from turnwise.tools.sandbox import daemon
 from turnwise.tools.sandbox.backends.process import environment_of
 from turnwise.tools.sandbox.channel import BOOT, Channel, Supervisor
-from turnwise.tools.sandbox.core import MIB, Backend, Root, SandboxError, SandboxImage, SandboxLimits, Status
+from turnwise.tools.sandbox.core import (
+    DOOR,
+    MIB,
+    Backend,
+    Root,
+    SandboxError,
+    SandboxImage,
+    SandboxLimits,
+    Status,
+)
 from turnwise.tools.sandbox.files import Layer
 from turnwise.tools.sandbox.live import PATHS, LiveSandbox, settings, start_live
 from turnwise.tools.sandbox.roots import build_root, root_name
@@ -54,6 +63,7 @@ class DockerBackend(Backend):
     """Needs a daemon: ``address``, ``$DOCKER_HOST``, the machine's, or a private one (see ``daemon``)."""
 
     name: ClassVar[str] = "docker"
+    has_doors: ClassVar[bool] = True
 
     def __init__(self, address: str | None = None) -> None:
         self._address = address
@@ -232,6 +242,7 @@ def _description(client: Any, limits: SandboxLimits, uid: int, folders: dict[str
         pids_limit=limits.processes + 1,
         nano_cpus=int(limits.cpus * 1e9),
         ipc_mode="private",
+        binds={limits.door: {"bind": DOOR, "mode": "ro"}} if limits.door else {},
         sysctls=_SYSCTLS,
         auto_remove=True,
         log_config={"type": "none", "config": {}},

@@ -1,0 +1,244 @@
+"""A small process that starts agents' programs, and ends each with all that it started; it knows only the standard library.
+
+It is run by its path, ``python keeper.py FD [MODULE …]``, and imports the modules. Each message on the socket FD carries four
+descriptors: the lease of an episode, and the program's standard input, output and errors. A fork of this process keeps the
+lease: it reads the job (a line of JSON), runs the program, and answers with its exit code. When the other end of the lease is
+closed, for whatever reason, the program is ended. Whatever a program leaves behind becomes a child of its keeper (it is a
+"subreaper"), also what began a session of its own, and is killed.
+"""
+
+# No `from turnwise …` here: agents bring interpreters of their own.
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+import tokenize
+import traceback
+import types
+
+STREAMS = 3
+END_S = 10.0
+NOT_FOUND = 127
+_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None)
+
+
+def main(number: int, modules: "list[str]") -> None:
+    """Start what is asked for, until the socket is closed."""
+    for name in modules:
+        importlib.import_module(name)
+    control = socket.socket(fileno=number)
+    gc.freeze()  # so that forks share what is loaded
+    woken = adopt()
+    keepers: set[int] = set()
+    while True:
+        ready, _, _ = select.select([control, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            bury(keepers)
+        if control not in ready:
+            continue
+        data, descriptors, _, _ = socket.recv_fds(control, 1, 1 + STREAMS)
+        if not data:
+            return
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            try:
+                keep(descriptors)
+            finally:
+                os._exit(0)
+        keepers.add(pid)
+        for one in descriptors:
+            os.close(one)
+
+
+def adopt() -> int:
+    """Become the parent of all that descendants leave behind; a descriptor that can be read when a child has ended."""
+    with contextlib.suppress(AttributeError):  # elsewhere than on Linux only groups are ended
+        _LIBC.prctl(_SUBREAPER, 1, 0, 0, 0)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    return woken
+
+
+def bury(keepers: "set[int]") -> None:
+    """Forget the programs' keepers that have ended; where one was killed, end what it kept."""
+    ended = reaped()
+    keepers.difference_update(pid for pid, _ in ended)
+    if any(os.WIFSIGNALED(status) for _, status in ended):
+        end_descendants(keepers)
+
+
+def keep(descriptors: "list[int]") -> None:
+    """Run one program to its end."""
+    lease, streams = socket.socket(fileno=descriptors[0]), descriptors[1:]
+    with lease.makefile("rb") as lines:
+        job = json.loads(lines.readline())
+    os.setsid()
+    woken = adopt()
+    program = os.fork()
+    if program == 0:
+        become(job, streams)
+    for one in streams:
+        os.close(one)
+    code = wait(program, lease, woken)
+    left = end_all(program)
+    with contextlib.suppress(OSError):
+        lease.sendall(json.dumps({"code": code, "left": left}).encode() + b"\n")
+
+
+def wait(program: int, lease: socket.socket, woken: int) -> int:
+    """The program's exit code (minus the signal's number where one ended it); -9 where the lease ended first."""
+    while True:
+        ready, _, _ = select.select([lease, woken], [], [])
+        if lease in ready:
+            return -signal.SIGKILL
+        os.read(woken, 4096)
+        for pid, status in reaped():
+            if pid == program:
+                return os.waitstatus_to_exitcode(status)
+
+
+def reaped() -> "list[tuple[int, int]]":
+    """The children that have ended."""
+    found: list[tuple[int, int]] = []
+    with contextlib.suppress(ChildProcessError):
+        while (one := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append(one)
+    return found
+
+
+def childless() -> bool:
+    """Whether no child is left, which for a subreaper means no descendant."""
+    reaped()
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def end_all(program: int) -> int:
+    """Kill the program's group and all descendants; how many would not end."""
+    with contextlib.suppress(OSError):
+        os.killpg(program, signal.SIGKILL)
+    return end_descendants(set())
+
+
+def end_descendants(but: "set[int]") -> int:
+    """Kill all descendants but these children and what they started; how many would not end."""
+    deadline = time.monotonic() + END_S
+    while True:
+        left = descendants(os.getpid(), but)
+        if not left and (but or childless()):
+            return 0
+        if time.monotonic() > deadline:
+            return len(left)
+        stopped: set[int] = set()
+        while new := left - stopped:  # what is stopped forks no more
+            send(new, signal.SIGSTOP)
+            stopped |= new
+            left = descendants(os.getpid(), but)
+        send(stopped, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def send(pids: "set[int]", number: int) -> None:
+    """Signal them all."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+
+
+def descendants(pid: int, but: "set[int]") -> "set[int]":
+    """All processes that a process started, and that these did, without some; those that have ended are none."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError, IndexError):
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stat:
+                state, parent = stat.read().rpartition(")")[2].split()[:2]
+            if state not in "ZX":
+                parents.setdefault(int(parent), []).append(int(name))
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        new = [one for one in parents.get(waiting.pop(), []) if one not in but]
+        found.update(new)
+        waiting += new
+    return found
+
+
+def become(job: "dict[str, object]", streams: "list[int]") -> None:
+    """Be the program."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number, one in enumerate(streams):
+        os.dup2(one, number)
+    os.closerange(STREAMS, 4096)
+    argv, env = job["argv"], job["env"]
+    assert isinstance(argv, list)
+    assert isinstance(env, dict)
+    try:
+        os.chdir(str(job["cwd"]))
+        if job["fork"]:
+            run_script(argv, env)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.execvpe(argv[0], argv, env)
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error}\n".encode())
+    os._exit(NOT_FOUND)
+
+
+def run_as_main(path: str) -> None:
+    """Run a file as ``__main__``; :func:`runpy.run_path` does the same in ten times the time."""
+    with tokenize.open(path) as file:
+        code = compile(file.read(), path, "exec")
+    sys.modules["__main__"] = module = types.ModuleType("__main__")
+    module.__file__ = path
+    exec(code, module.__dict__)  # noqa: S102 (it is the program that is to be run)
+
+
+def run_script(argv: "list[str]", env: "dict[str, str]") -> None:
+    """Run a script of Python in this fork, with what is imported already, and exit as Python would."""
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv, sys.path[0] = argv, os.path.dirname(os.path.abspath(argv[0]))
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+    code = 0
+    try:
+        run_as_main(argv[0])
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else 0 if left.code is None else 1
+        if code == 1 and left.code != 1:
+            sys.stderr.write(f"{left.code}\n")
+    except BaseException:  # noqa: BLE001 (as the interpreter does)
+        traceback.print_exc()
+        code = 1
+    with contextlib.suppress(Exception):
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code & 0xFF)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

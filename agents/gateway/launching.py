@@ -1,0 +1,239 @@
+"""Starts agents' programs by a small process of their own (:mod:`turnwise.agents.gateway.keeper`).
+
+This process has loaded a model; to fork it for each episode costs more than most programs do. A program that is written in
+Python may besides begin as a fork of a process that has imported its libraries already (``preload``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+from turnwise.agents.core import Outcome
+from turnwise.agents.execution.calls import Fault
+from turnwise.agents.gateway import keeper
+from turnwise.secrets import public_environment
+from turnwise.tools.owner import mark
+
+KEPT = 64 * 1024
+"""Bytes of what a program writes that are kept."""
+FLOOD = 16 * 2**20
+"""Bytes after which a program that writes is ended."""
+GRACE_S = keeper.END_S + 2
+"""How long the end of a program and of all that it started may take."""
+
+
+class ProgramJob(NamedTuple):
+    """What is run: a command, where, with which variables; ``fork`` means that it is a script, run in a fork."""
+
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+    fork: bool = False
+
+
+class Exited(NamedTuple):
+    """How a program ended. ``why`` is the first of these that holds: time, output, its exit."""
+
+    code: int
+    why: Literal["exit", "timeout", "flood"]
+    stdout: str
+    stderr: str
+
+
+class Launcher:
+    """A keeper process, started when it is first needed; may be used from any event loop.
+
+    Args:
+        python: the interpreter that it runs in, with its flags; ours unless given.
+        modules: that it imports before anything is run.
+        env: variables of the interpreter beside the public ones of this process.
+    """
+
+    def __init__(
+        self,
+        python: Sequence[str] = (),
+        modules: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command = [*(python or (sys.executable, "-S", "-E")), keeper.__file__]
+        self._modules, self._env = modules, env or {}
+        self._lock = threading.Lock()
+        self._keeper: _Keeper | None = None
+        self._end: weakref.finalize[..., Launcher] | None = None
+
+    async def run(self, job: ProgramJob, told: bytes, timeout: float) -> Exited:
+        """Run a program to its end; ``told`` is its standard input.
+
+        Raises:
+            Fault: it could not be started.
+        """
+        lease, ours = self._hand_over(told)
+        flooded = asyncio.Event()
+        outputs = [_Output(flooded) for _ in ours]
+        reading = [asyncio.create_task(one.read(fd)) for one, fd in zip(outputs, ours, strict=True)]
+        reader, writer = await asyncio.open_connection(sock=lease)
+        answer = asyncio.create_task(reader.readline())
+        timed_out = False
+        try:
+            writer.write(json.dumps(job._asdict()).encode() + b"\n")
+            async with asyncio.timeout(timeout):
+                await _first(asyncio.shield(answer), flooded.wait())
+        except TimeoutError:
+            timed_out = True
+        finally:
+            if not answer.done():
+                with contextlib.suppress(OSError):
+                    writer.write_eof()  # the keeper ends the program, and answers
+            await asyncio.wait([answer, *reading], timeout=GRACE_S)
+            for one in (answer, *reading):
+                one.cancel()
+            writer.close()
+        code = await self._code_of(answer)
+        why = "timeout" if timed_out else "flood" if flooded.is_set() else "exit"
+        return Exited(code, why, *(output.text for output in outputs))
+
+    def close(self) -> None:
+        """End the process, and with it all that it runs."""
+        with self._lock:
+            if self._end is not None:
+                self._end()
+            self._keeper = None
+
+    def _hand_over(self, told: bytes) -> tuple[socket.socket, list[int]]:
+        """Give the keeper the program's streams; the lease, and where its outputs are read."""
+        lease, theirs = socket.socketpair()
+        pipes = [os.pipe() for _ in ("stdout", "stderr")]
+        try:
+            with tempfile.TemporaryFile() as stdin:
+                stdin.write(told)
+                stdin.seek(0)
+                with self._lock:
+                    given = [theirs.fileno(), stdin.fileno(), *(write for _, write in pipes)]
+                    socket.send_fds(self._opened(), [b"j"], given)
+        except OSError as error:
+            lease.close()
+            for read, _ in pipes:
+                os.close(read)
+            raise Fault(Outcome.INFRA_ERROR, f"the agent's program cannot be started: {error}") from error
+        finally:
+            theirs.close()
+            for _, write in pipes:
+                os.close(write)
+        lease.setblocking(False)
+        return lease, [read for read, _ in pipes]
+
+    def _opened(self) -> socket.socket:
+        """Where the keeper is asked; it is started where there is none, or no more."""
+        if self._keeper is None or self._keeper.process.poll() is not None:
+            if self._end is not None:
+                self._end()
+            control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            said = tempfile.TemporaryFile()  # noqa: SIM115 (the keeper writes to it as long as it lives)
+            with theirs:
+                process = subprocess.Popen(
+                    [*self._command, str(theirs.fileno()), *self._modules],
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    pass_fds=[theirs.fileno()],
+                    env=public_environment() | dict(self._env) | mark(),
+                    start_new_session=True,
+                )
+            self._keeper = _Keeper(process, control, said)
+            self._end = weakref.finalize(self, self._keeper.close)
+        return self._keeper.control
+
+    async def _code_of(self, answer: asyncio.Task[bytes]) -> int:
+        if answer.done() and not answer.cancelled():
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return int(json.loads(answer.result())["code"])
+        for _ in range(100):
+            if self._keeper is None or self._keeper.process.poll() is not None:
+                break
+            await asyncio.sleep(0.01)  # a process that dies closes its leases first
+        else:
+            return -9  # somebody killed the program's own keeper
+        if self._keeper is None:
+            raise Fault(Outcome.INFRA_ERROR, "the process that starts the agent's program was closed")
+        self._keeper.said.seek(0)
+        said = self._keeper.said.read()[-400:].decode("utf-8", "replace").strip()
+        raise Fault(Outcome.INFRA_ERROR, f"the process that starts the agent's program ended: {said}")
+
+
+class _Keeper(NamedTuple):
+    """The keeper's process, the socket on which it is asked, and what it says of its troubles."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    said: IO[bytes]
+
+    def close(self) -> None:
+        """End it."""
+        self.control.close()
+        self.process.wait()
+        self.said.close()
+
+
+class _Output:
+    """What a program writes: the end of it is kept, all of it is read, so that its pipe never fills."""
+
+    def __init__(self, flooded: asyncio.Event) -> None:
+        self._flooded = flooded
+        self._kept = b""
+
+    async def read(self, descriptor: int) -> None:
+        loop, stream, total = asyncio.get_running_loop(), asyncio.StreamReader(), 0
+        pipe = os.fdopen(descriptor, "rb", 0)
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
+        try:
+            while part := await stream.read(1 << 16):
+                self._kept, total = (self._kept + part)[-KEPT:], total + len(part)
+                if total > FLOOD:
+                    self._flooded.set()
+        finally:
+            transport.close()
+
+    @property
+    def text(self) -> str:
+        return self._kept.decode("utf-8", "replace")
+
+
+def script_of(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """A command of Python taken apart: the interpreter with its flags, the script with its arguments; None: it is none.
+
+    >>> script_of(["python3", "-S", "agent.py", "--fast"])
+    (['python3', '-S'], ['agent.py', '--fast'])
+    >>> script_of(["bash", "agent.sh"]) is script_of(["python3", "-c", "pass"]) is None
+    True
+    """
+    if not command or not Path(command[0]).name.startswith("python"):
+        return None
+    place = 1
+    while place < len(command) and command[place] in ("-S", "-E", "-s", "-I", "-u", "-B", "-O"):
+        place += 1
+    if place == len(command) or command[place].startswith("-"):
+        return None
+    return [shutil.which(command[0]) or command[0], *command[1:place]], [*command[place:]]
+
+
+async def _first(*waiting: Coroutine[Any, Any, object] | asyncio.Future[Any]) -> None:
+    """Wait until one of several things happens."""
+    tasks = [asyncio.ensure_future(one) for one in waiting]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

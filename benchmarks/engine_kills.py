@@ -1,0 +1,299 @@
+"""Engines' servers killed and stopped while they sample: what becomes of the answers.
+
+``python benchmarks/engine_kills.py ROLE [--kills N] [--minutes M]`` with a role ``torch`` or ``vllm`` (servers that are killed by
+SIGKILL, one after the other, while three or two of them answer) or ``stopped`` (torch servers that are stopped by SIGSTOP until they
+are taken for wedged, and go on afterwards). Prints JSON like ``turnwise bench``; the code is 1 where something was lost, changed or left behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.remote.client import Address, RemoteServer
+from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
+from turnwise.agents.remote.orphan import descendants
+from turnwise.errors import EngineError
+from turnwise.machine import describe
+
+CONTEXT = 256
+STARTED = "--max-sequences", "16", "--with-parent"
+
+_forks = multiprocessing.get_context("forkserver")
+"""Servers of torch engines are forked from a process that has loaded the libraries: half of what a start costs else."""
+_forks.set_forkserver_preload(["torch", "transformers.models.llama.modeling_llama", "turnwise.cli.app"])
+
+
+def _command(arguments: Sequence[str]) -> None:
+    from turnwise.cli import main
+
+    sys.argv[1:] = arguments
+    main()
+
+
+class Server:
+    """``turnwise serve-engine`` in a process of its own, on a port that it keeps over restarts."""
+
+    def __init__(self, model: Path, kind: str, *options: str, context: int = CONTEXT) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            port = door.getsockname()[1]
+        place = "--port", str(port), "--context-length", str(context)
+        self._given = ["serve-engine", str(model), "--kind", kind, *place, *STARTED, *options]
+        self._forked = kind == "torch"
+        self.url = f"http://127.0.0.1:{port}"
+        self.name = f"127.0.0.1:{port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, after it was killed too; it does not answer yet."""
+        if self._forked:
+            self._process = _forks.Process(target=_command, args=(self._given,))
+            self._process.start()
+        else:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            code = "from turnwise.cli import main; main()"
+            self._process = subprocess.Popen([sys.executable, "-c", code, *self._given], env=environment)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it says how it is."""
+        with contextlib.suppress(EngineError):
+            RemoteServer(Address(self.url)).look()
+            return True
+        return False
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.pid is not None and runs(self._process.pid)
+
+    def send(self, how: int) -> None:
+        """Send it a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, how)
+
+    def end(self, how: int = signal.SIGKILL) -> int:
+        """Send it a signal and wait until it and all that it started have ended; its exit code, −9 where it was killed.
+
+        Raises:
+            AssertionError: something of it is left.
+        """
+        assert self._process.pid is not None
+        family = [self._process.pid, *descendants(self._process.pid)]
+        self.send(how)
+        if isinstance(self._process, subprocess.Popen):
+            code = self._process.wait(60)
+        else:
+            self._process.join(60)
+            code = self._process.exitcode
+        wait_for(lambda: not any(map(runs, family)), 60)
+        assert code is not None
+        return code
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Round(NamedTuple):
+    """What is asked again and again, and what is answered if nothing happens."""
+
+    prompts: Sequence[Sequence[int]]
+    sampling: Sampling
+    expected: Sequence[Completion]
+
+
+def sample(engine: Any, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Completion]:
+    """All at once."""
+
+    async def together() -> list[Completion]:
+        jobs = (engine.generate(p, sampling, stop_ids=(), seed=i) for i, p in enumerate(prompts))
+        return list(await asyncio.gather(*jobs))
+
+    return asyncio.run(together())
+
+
+def make_round(engine: Any, answers: int = 24, tokens: int = 150) -> Round:
+    """The prompts and what an engine answers that nothing happens to."""
+    rng = Random(0)
+    prompts = [[rng.randrange(5, 300) for _ in range(20)] for _ in range(answers)]
+    sampling = Sampling(max_tokens=tokens)
+    return Round(prompts, sampling, sample(engine, prompts, sampling))
+
+
+def judged(given: Round, answers: Sequence[Completion]) -> Counter[str]:
+    """How many answers are those that would have been, and how many have another number of tokens."""
+    found: Counter[str] = Counter()
+    for mine, other in zip(answers, given.expected, strict=True):
+        found["answers"] += 1
+        found["not whole"] += len(mine.token_ids) != len(other.token_ids)
+        found["identical"] += (mine.token_ids, mine.versions) == (other.token_ids, other.versions)
+    return found
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 300) -> None:
+    """Wait until something holds."""
+    pause = threading.Event()
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            raise AssertionError("it never came to hold")
+        pause.wait(0.02)
+
+
+def serving(fleet: RemoteFleet) -> int:
+    """How many engines serve."""
+    return sum(row.serving for row in fleet.health())
+
+
+def kill_engines(
+    model: Path,
+    kind: str,
+    kills: int,
+    *,
+    engines: int,
+    minutes: float = 1e9,
+    stop: bool = False,
+    given: Round | None = None,
+    options: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Kill servers, one after the other, in the middle of answers; with ``stop`` hold them until they are missed."""
+    servers = [Server(model, kind, *options) for _ in range(engines)]
+    wait_for(lambda: all(server.answers for server in servers))
+    fleet = RemoteFleet(
+        [server.url for server in servers],
+        context_length=CONTEXT,
+        options=RemoteOptions(silence_s=2.0 if stop else 60.0, patience_s=600),
+    )
+    try:
+        given = given or make_round(fleet)
+        return _under_kills(servers, fleet, given, kills, time.monotonic() + 60 * minutes, stop)
+    finally:
+        fleet.close()
+        for server in servers:
+            server.end(signal.SIGTERM)
+
+
+def _under_kills(
+    servers: list[Server], fleet: RemoteFleet, given: Round, kills: int, until: float, stop: bool
+) -> dict[str, Any]:
+    done, broken = list[float](), list[BaseException]()
+
+    def strike() -> None:
+        try:
+            for number in range(kills):
+                if time.monotonic() > until:
+                    return
+                victim = servers[number % len(servers)]
+                wait_for(lambda v=victim: any(r.name == v.name and r.in_flight for r in fleet.health()))
+                began = time.monotonic()
+                if stop:
+                    victim.send(signal.SIGSTOP)
+                    wait_for(lambda v=victim: not next(r for r in fleet.health() if r.name == v.name).serving)
+                    victim.send(signal.SIGCONT)
+                else:
+                    victim.end()
+                    victim.start()
+                wait_for(lambda: serving(fleet) == len(servers))
+                done.append(time.monotonic() - began)
+        except BaseException as error:  # noqa: BLE001 (told by the thread that waits)
+            broken.append(error)
+
+    thread, found, rounds = threading.Thread(target=strike), Counter[str](), 0
+    began = time.monotonic()
+    thread.start()
+    while thread.is_alive() or not rounds:
+        found += judged(given, sample(fleet, given.prompts, given.sampling))
+        rounds += 1
+    thread.join()
+    if broken:
+        raise broken[0]
+    failures = sum((Counter(row.failures) for row in fleet.health()), Counter[str]())
+    return {
+        "kills": len(done),
+        "engines": len(servers),
+        "seconds": round(time.monotonic() - began, 1),
+        "answers": found["answers"],
+        "identical": found["identical"],
+        "not_whole": found["not whole"],
+        "failures": dict(failures),
+        "seconds_until_back_mean": round(sum(done) / max(1, len(done)), 2),
+    }
+
+
+def small_model(folder: Path) -> Path:
+    """A checkpoint with which sampling costs little."""
+    import torch
+    import transformers
+
+    config = transformers.LlamaConfig(
+        vocab_size=320, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=32, max_position_embeddings=CONTEXT, initializer_range=0.2, tie_word_embeddings=True,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    transformers.LlamaForCausalLM(config).eval().save_pretrained(folder)
+    return folder
+
+
+def alone(model: Path) -> Round:
+    """What an engine in this process answers."""
+    from turnwise.agents.engines.torch import TorchEngine
+
+    engine = TorchEngine(str(model), context_length=CONTEXT, max_sequences=16)
+    try:
+        return make_round(engine)
+    finally:
+        engine.close()
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("role", choices=("torch", "vllm", "stopped"))
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--json", action="store_true", help="what it prints anyway (for benchmarks' tools)")
+    asked = parser.parse_args()
+    kind = "vllm" if asked.role == "vllm" else "torch"
+    with tempfile.TemporaryDirectory(prefix="turnwise-kills-") as folder:
+        model = small_model(Path(folder))
+        found = kill_engines(
+            model,
+            kind,
+            asked.kills,
+            engines=2 if kind == "vllm" else 3,
+            minutes=asked.minutes,
+            stop=asked.role == "stopped",
+            given=alone(model) if kind == "torch" else None,
+            options=["--option", "kv_cache_gib=0.25"] if kind == "vllm" else [],
+        )
+    print(
+        json.dumps({"name": f"engine kills {asked.role}", "machine": describe(), "figures": found}, indent=2)
+    )
+    whole = found["identical"] == found["answers"] or (kind == "vllm" and not found["not_whole"])
+    return 0 if whole else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

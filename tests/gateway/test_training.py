@@ -1,0 +1,66 @@
+"""A training whose episodes a program plays is the training that the same recipe is without it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file
+
+from turnwise.agents.log.episode_log import LogReader
+from turnwise.trainers.run.loop import train
+
+ROOT = Path(__file__).parents[2]
+AGENT = {
+    "command": [sys.executable, "-S", "-E", str(ROOT / "examples" / "plain_agent.py")],
+    "prompt": "messages",
+    "preload": ["http.client", "json"],
+}
+
+
+def sampled(folder: Path) -> list[list[tuple[int, ...]]]:
+    """The tokens that were sampled, turn by turn, episode by episode."""
+    log = LogReader(folder / "episodes.jsonl.zst")
+    return [[turn.reply.action_ids for turn in record.episode.trajectory.turns] for record in log]
+
+
+@pytest.mark.slow
+def test_a_program_that_knows_nothing_of_us_trains_the_weights_that_the_policy_alone_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    from letters import RECIPE, register_letters
+
+    register_letters()
+    recipe = tmp_path / "letters.yaml"
+    small = {
+        "updates": 2,
+        "checkpoint": {"every": 1, "keep": 9},
+        "evaluate": {"every": 2, "dev": 1, "test": 2},
+    }
+    recipe.write_text(yaml.safe_dump(yaml.safe_load(RECIPE) | small))
+    results = {name: train(recipe, out=tmp_path / name, preflight=False, **more) for name, more in
+               (("alone", {}), ("program", {"agent": AGENT}))}  # fmt: skip
+
+    assert sampled(tmp_path / "program") == sampled(tmp_path / "alone")
+    start, alone, program = (
+        load_file(tmp_path / name / f"checkpoints/step-{step:06d}/model/model.safetensors")
+        for name, step in (("alone", 0), ("alone", 2), ("program", 2))
+    )
+    moved = max(float((alone[name] - start[name]).abs().max()) for name in alone)
+    apart = max(float((alone[name] - program[name]).abs().max()) for name in alone)
+    assert moved > 1e-3
+    assert apart < 1e-5  # the engine's batches differ, and with them its rounding
+    judged = [
+        [
+            (one.name, one.mode, one.evaluation.success, one.evaluation.mean_score)
+            for one in result.evaluations
+        ]
+        for result in results.values()
+    ]
+    assert judged[0] == judged[1]

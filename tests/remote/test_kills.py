@@ -1,0 +1,108 @@
+"""Engines in processes of their own, used by a run and killed: nothing is lost, changed or left behind.
+
+The kills are those of benchmarks/engine_kills.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file
+
+from turnwise.agents.core import Sampling, VersionSpan
+from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.log.episode_log import LogReader
+from turnwise.trainers.run.loop import train
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The benchmark's module."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("engine_kills")
+
+
+@pytest.fixture
+def started(kills: Any) -> Iterator[Callable[..., list[Any]]]:
+    """``started(2, model, "torch", …)``: servers that answer."""
+    servers: list[Any] = []
+
+    def start(count: int, *given: Any, **options: Any) -> list[Any]:
+        servers.extend(kills.Server(*given, **options) for _ in range(count))
+        kills.wait_for(lambda: all(server.answers for server in servers))
+        return servers
+
+    yield start
+    for server in servers:
+        if server.running:
+            server.end()
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(100, marks=[pytest.mark.full, pytest.mark.timeout(3600)])])
+def test_engines_that_are_killed_while_they_sample_change_no_answer(
+    kills: Any, tied_checkpoint: Path, alone: TorchEngine, count: int
+):
+    given = kills.make_round(alone, answers=12, tokens=100)
+    found = kills.kill_engines(tied_checkpoint, "torch", count, engines=2, given=given)
+    assert found["kills"] == count
+    assert found["identical"] == found["answers"] > 0
+    assert found["failures"]["dead"] >= 1
+
+
+def test_a_recipe_learns_with_engines_elsewhere_what_it_learns_with_its_own(
+    started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The same episodes under the same versions. Probabilities, and by them weights, differ by rounding: batches have other shapes."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    from letters import RECIPE, register_letters
+
+    register_letters()
+    recipe = yaml.safe_load(RECIPE) | {"updates": 2, "evaluate": {"every": 2, "dev": 2, "test": 2}}
+    recipe |= {"checkpoint": {"every": 1, "keep": 9}}
+
+    def run(out: str, **changes: Any) -> list[Any]:
+        file = tmp_path / f"{out}.yaml"
+        file.write_text(yaml.safe_dump(recipe | changes))
+        train(file, out=tmp_path / out, preflight=False, log=lambda said: None)
+        return [
+            (turn.reply.action_ids, turn.reply.versions)
+            for record in LogReader(tmp_path / out / "episodes.jsonl.zst")
+            for turn in record.episode.trajectory.turns
+        ]
+
+    here = run("here")
+    model = tmp_path / "here/checkpoints/step-000000/model"
+    urls = [server.url for server in started(2, model, "torch", context=128)]
+    assert run("there", engine={"kind": "remote", "options": {"urls": urls}}) == here
+    assert {span.version for _, spans in here for span in spans} == {0, 1}
+    step = "checkpoints/step-000002/model/model.safetensors"
+    own, theirs = load_file(tmp_path / "here" / step), load_file(tmp_path / "there" / step)
+    assert max((own[name] - theirs[name]).abs().max().item() for name in own) < 1e-5
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_a_server_of_vllm_samples_and_leaves_nothing_behind_however_it_ends(
+    vllm: None, started: Any, kills: Any, tied_checkpoint: Path, fleet: Any
+):
+    told, killed = started(2, tied_checkpoint, "vllm", "--option", "kv_cache_gib=0.25")
+    remote = fleet(told.url, killed.url)
+    prompts = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
+    answers = kills.sample(remote, prompts, Sampling(max_tokens=20))
+    assert [len(answer.token_ids) for answer in answers] == [20] * 6
+    assert all(answer.versions == (VersionSpan(0, 0),) for answer in answers)
+    assert told.end(signal.SIGTERM) == 0
+    assert kills.sample(remote, prompts, Sampling(max_tokens=20)) == answers
+    assert killed.end(signal.SIGKILL) == -signal.SIGKILL
