@@ -3,6 +3,7 @@
 # pyright: reportTypedDictNotRequiredAccess=false
 
 import random
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -61,6 +62,19 @@ def test_there_are_forty_families_and_several_problems_of_each():
     assert all(len(contests()[name].every()) >= 8 for name in NAMES)
 
 
+def test_every_statement_reads_as_a_sentence_and_no_parameter_does_nothing_in_it():
+    clumsy = re.compile(
+        r"\(s\)|divides by|\b[23]th\b|\b1 (days|letters|minutes|primes|times)\b|\bplus 0\b|\+ 0\b|\b0 more\b|of 0[,.;]|\b1 ·"
+    )
+    for name in NAMES:
+        every = contests()[name].every()
+        stories = [contest_of(name, params).story for params in every]
+        assert len({*stories}) == len(every), name
+        for story in stories:
+            found = clumsy.search(story)
+            assert not found, f"{name}: {found and found.group()!r} in {story}"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_fast_and_the_naive_solution_agree_on_small_inputs(name):
     for seed in range(2):
@@ -112,6 +126,23 @@ def test_statements_have_limits_examples_and_no_problem_of_another_split():
     assert not seen[Split.TRAIN] & seen[Split.TEST]
     assert not seen[Split.DEV] & seen[Split.TEST]
     assert not seen[Split.TRAIN] & seen[Split.DEV]
+
+
+def test_inputs_keep_the_limits_that_a_solution_may_allot_its_lists_by():
+    rng = random.Random(0)
+    for name, most in (("best_jobs", 70_000), ("fewest_jumps", 30_000)):
+        for given in small_inputs(drawn(name), rng, 30):
+            bounds = [item[0] if isinstance(item, list) else item for item in given[0]]  # pyright: ignore
+            assert max(bounds) <= most
+    for text, pattern in small_inputs(drawn("shuffled_windows"), rng, 30):
+        assert 1 <= len(str(pattern)) <= (len(str(text)) + 1) // 2
+    for name, most in (("tree_distances", 30_000), ("common_boss", 40_000)):
+        made = drawn(name)
+        for size in (1, 2, made.large):
+            parents = made.draw(rng, size)[0]
+            assert isinstance(parents, list)
+            assert 2 <= len(parents) + 1 <= most
+            assert all(0 <= parent < node for node, parent in enumerate(parents, 1))
 
 
 def test_a_large_test_is_a_function_of_its_name():

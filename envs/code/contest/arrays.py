@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.code.contest.core import Contest, contest, whole
+from turnwise.envs.code.contest.core import Contest, contest, counted, plus, times, whole
 from turnwise.envs.code.families.core import Arguments, program
 
 _N = "1 ≤ n ≤ {:,} numbers"
@@ -54,7 +54,7 @@ def residue_pairs(m: int, r: int) -> Contest:
 def close_pairs(d: int) -> Contest:
     return Contest(
         "close_pairs(heights: list) -> int",
-        f"Two dancers may dance together if their heights differ by at most {d}. Return how many pairs of dancers may dance together.",
+        f"Two dancers may dance together if their heights differ by at most {d:,}. Return how many pairs of dancers may dance together.",
         _N.format(60_000) + _BIG,
         program(
             """
@@ -81,12 +81,12 @@ def close_pairs(d: int) -> Contest:
     )  # fmt: skip
 
 
-@contest("arrays", times=(1, 2, 3, 4, 5), plus=(0, 1, 3, 10))
-def heavy_inversions(times: int, plus: int) -> Contest:
+@contest("arrays", factor=(1, 2, 3, 4, 5), more=(0, 1, 3, 10))
+def heavy_inversions(factor: int, more: int) -> Contest:
     return Contest(
         "heavy_inversions(values: list) -> int",
-        f"In a queue, an earlier customer annoys a later one if the earlier one's number is greater than {times} times the later one's plus "
-        f"{plus}. Return how many pairs (earlier, later) there are in which the earlier one annoys the later one.",
+        f"Customers stand in a queue, the first one first, and each has a number. A customer with number a annoys one with number b who stands "
+        f"behind if a > {times(factor)}b{plus(more)}. Return of how many pairs of customers the one in front annoys the one behind.",
         _N.format(50_000) + _BIG,
         program(
             """
@@ -96,7 +96,7 @@ def heavy_inversions(times: int, plus: int) -> Contest:
                 order = sorted(set(values))
                 tree, found, seen = [0] * (len(order) + 1), 0, 0
                 for value in values:
-                    place = bisect_right(order, $times * value + $plus)
+                    place = bisect_right(order, $factor * value + $more)
                     below = 0
                     while place > 0:
                         below += tree[place]
@@ -108,22 +108,23 @@ def heavy_inversions(times: int, plus: int) -> Contest:
                         tree[place] += 1
                         place += place & -place
                 return found
-            """, times=times, plus=plus),
+            """, factor=factor, more=more),
         program(
             """
             def heavy_inversions(values):
-                return sum(values[i] > $times * values[j] + $plus for j in range(len(values)) for i in range(j))
-            """, times=times, plus=plus),
+                return sum(values[i] > $factor * values[j] + $more for j in range(len(values)) for i in range(j))
+            """, factor=factor, more=more),
         _row, 50_000,
     )  # fmt: skip
 
 
 @contest("arrays", gap=(0, 1, 2, 3, 5, 100, 5000, 100_000))
 def longest_climb(gap: int) -> Contest:
+    step = f"at least {gap:,} higher than" if gap else "at least as high as"
     return Contest(
         "longest_climb(heights: list) -> int",
-        f"A climber walks along a ridge from left to right and may leave rocks out. Each rock stepped on must be at least {gap} higher than "
-        "the one stepped on before. Return the most rocks that can be stepped on.",
+        f"A climber walks along a ridge from left to right and may leave rocks out. Each rock stepped on must be {step} the one stepped on "
+        "before. Return the most rocks that can be stepped on.",
         _N.format(40_000) + _BIG,
         program(
             """
@@ -206,7 +207,7 @@ def look_back(sign: str, cap: int) -> Contest:
     return Contest(
         "look_back(towers: list) -> int",
         f"From each tower one looks back (to the left) and sees the nearest tower that {word} this one. Its distance is the difference of the "
-        f"two positions, and 0 if there is none. Multiply each distance by the position (from 1) of the tower one looks from, and "
+        f"two positions, or 0 if there is no such tower. Multiply each distance by the position (from 1) of the tower one looks from, and "
         f"return the sum of the products modulo {cap}.",
         _N.format(50_000) + ", each from 1 to 1,000,000,009",
         program(
@@ -240,8 +241,8 @@ def look_back(sign: str, cap: int) -> Contest:
 def exact_stretches(goal: int) -> Contest:
     return Contest(
         "exact_stretches(changes: list) -> int",
-        f"The balance of an account changes once a day. A stretch is one or more days in a row. Return how many stretches change the balance "
-        f"by exactly {goal} in all.",
+        f"The balance of an account changes once a day. A stretch is one or more days in a row. Return for how many stretches "
+        f"the changes add up to exactly {goal}.",
         _N.format(40_000) + ", each from -1000 to 1000",
         program(
             """
@@ -280,7 +281,7 @@ def varied_stretches(kinds: int, what: str) -> Contest:
         "varied_stretches(flowers: list) -> int",
         f"Flowers of several kinds stand in a row. A bouquet is one or more flowers that stand next to one another. Return how many "
         f"bouquets have {what} {kinds} different kinds.",
-        _N.format(40_000) + ", the kinds",
+        _N.format(40_000) + " from 1 to 100, the kinds of the flowers",
         program(
             f"""
             def varied_stretches(flowers):
@@ -321,8 +322,8 @@ def varied_stretches(kinds: int, what: str) -> Contest:
 def rested_harvest(rest: int) -> Contest:
     return Contest(
         "rested_harvest(yields: list) -> int",
-        f"A field can be harvested on any days, but after a harvest it must rest: at least {rest} days lie between two harvests. Each day's "
-        "yield is known and may be negative. Return the most that can be harvested in all; harvesting nothing gives 0.",
+        f"A field can be harvested on any days, but after a harvest it must rest for at least {counted(rest, 'day')}: a harvest on day i is followed "
+        f"by one on day i + {rest + 1} at the earliest. Each day's yield is known and may be negative. Return the most that can be harvested in all; harvesting nothing gives 0.",
         _N.format(60_000) + ", each from -1000 to 1000",
         program(
             """
@@ -347,13 +348,15 @@ def rested_harvest(rest: int) -> Contest:
 
 @contest("arrays", fee=(0, 1, 2, 5, 10, 50), hold=(0, 1, 2, 4))
 def trade_with_fee(fee: int, hold: int) -> Contest:
+    cost = f" Each sale costs a fee of {fee}." if fee else ""
+
     def draw(rng: Random, n: int) -> Arguments:
         return ([rng.randint(1, 12 if n < 12 else 5000) for _ in range(n)],)
 
     return Contest(
         "trade_with_fee(prices: list) -> int",
-        f"A trader buys one share at a time and sells it before buying the next, which may be on the day of the sale. Each sale costs a fee of "
-        f"{fee}, and between the day of buying and that of selling lie at least {hold} days. Return the largest profit.",
+        f"A trader holds at most one share at a time; after a sale the next one may be bought on the same day.{cost} A share "
+        f"bought on day i may be sold on day i + {hold + 1} or later. Return the largest profit, 0 if no trade pays.",
         _N.format(40_000) + ", each from 1 to 5,000",
         program(
             """
@@ -432,8 +435,8 @@ def rising_triples(low: str, high: str, cap: int) -> Contest:
 def spread_sum(first: int, second: int) -> Contest:
     return Contest(
         "spread_sum(values: list) -> int",
-        f"The tension of one or more neighbouring values is {first} times the greatest of them minus {second} times the least. Return the sum of "
-        "the tensions of all runs of neighbouring values.",
+        f"A run is one or more neighbouring values, and its tension is {times(first)}(the greatest of them) - {times(second)}(the least of them). Return "
+        "the sum of the tensions of all runs.",
         _N.format(50_000) + _BIG,
         program(
             """
@@ -476,18 +479,18 @@ def billboard(least: int, what: str) -> Contest:
     value = "(end - start) * height" if what == "area" else "end - start"
     worth = "the largest area" if what == "area" else "the largest width"
     return Contest(
-        "billboard(fences: list) -> int",
-        f"A rectangular billboard is to be painted on boards that stand side by side, each one wide; it begins at the ground and may be no "
-        f"higher than any board that it covers. It must be at least {least} high. Return {worth} that it can have, 0 if there is none.",
+        "billboard(boards: list) -> int",
+        f"Boards stand side by side, each 1 wide; their heights are given. A rectangular billboard is to be painted on neighbouring boards, from the ground up, and may be no "
+        f"higher than the lowest board that it covers. It must be at least {least} high. Return {worth} that it can have, 0 if there is none.",
         _N.format(40_000) + ", each from 0 to 100,000",
         program(
             f"""
-            def billboard(fences):
+            def billboard(boards):
                 kept, best = [], 0
-                for end in range(len(fences) + 1):
-                    now = fences[end] if end < len(fences) else -1
-                    while kept and fences[kept[-1]] >= now:
-                        height = fences[kept.pop()]
+                for end in range(len(boards) + 1):
+                    now = boards[end] if end < len(boards) else -1
+                    while kept and boards[kept[-1]] >= now:
+                        height = boards[kept.pop()]
                         start = kept[-1] + 1 if kept else 0
                         if height >= $least:
                             best = max(best, {value})
@@ -496,12 +499,12 @@ def billboard(least: int, what: str) -> Contest:
             """, least=least),
         program(
             f"""
-            def billboard(fences):
+            def billboard(boards):
                 best = 0
-                for start in range(len(fences)):
-                    height = fences[start]
-                    for end in range(start + 1, len(fences) + 1):
-                        height = min(height, fences[end - 1])
+                for start in range(len(boards)):
+                    height = boards[start]
+                    for end in range(start + 1, len(boards) + 1):
+                        height = min(height, boards[end - 1])
                         if height < $least:
                             break
                         best = max(best, {value})

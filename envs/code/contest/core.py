@@ -142,6 +142,26 @@ def large_case(test: LargeTest) -> CodeCase:
     return CodeCase(given, expected(reference(drawn.solution, drawn.entry), given))
 
 
+def counted(n: int, noun: str) -> str:
+    """A number of things: ``1 letter``, ``3 letters``."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def plus(n: int) -> str:
+    """What is added, behind a formula: ``' + 3'``, and nothing for 0."""
+    return f" + {n}" if n else ""
+
+
+def times(n: int) -> str:
+    """A factor before a formula: ``'3 · '``, and nothing for 1."""
+    return f"{n} · " if n != 1 else ""
+
+
+def nth(n: int) -> str:
+    """A number that says which: ``2nd``, ``11th``. Up to 20."""
+    return str(n) + {1: "st", 2: "nd", 3: "rd"}.get(n, "th")
+
+
 def whole(rng: Random, n: int, low: int = 1, high: int = 1_000_000_000) -> list[int]:
     """``n`` whole numbers; of a small range where there are few, so that small tests have ties."""
     return [rng.randint(low, min(high, low + 12) if n < 12 else high) for _ in range(n)]

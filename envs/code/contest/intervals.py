@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.code.contest.core import Contest, Draw, contest
+from turnwise.envs.code.contest.core import Contest, Draw, contest, counted, plus, times
 from turnwise.envs.code.families.core import Arguments, program
 
 _SPANS = "1 ≤ n ≤ {:,} pairs [start, end] with 0 ≤ start < end ≤ 1,000,000,000"
@@ -26,10 +26,11 @@ def _spans(share: int) -> Draw:
 
 @contest("intervals", rest=(0, 1, 2, 3, 5, 30, 60, 1000))
 def rooms_needed(rest: int) -> Contest:
+    cleaning = f", and {counted(rest, 'minute')} more for cleaning" if rest else ""
     return Contest(
         "rooms_needed(meetings: list) -> int",
-        f"Each meeting occupies a room from its start up to its end (the end itself is free), and the room must then be cleaned for {rest} "
-        "minute(s) before another meeting begins in it. Return the fewest rooms in which all meetings can be held.",
+        f"A meeting [start, end] needs a room to itself from start up to end{cleaning}: the next one in the same room may begin at end{plus(rest)} or "
+        "later. Return the fewest rooms in which all meetings can be held.",
         _SPANS.format(30_000),
         program(
             """
@@ -59,8 +60,7 @@ def rooms_needed(rest: int) -> Contest:
 def lit_length(reach: int) -> Contest:
     return Contest(
         "lit_length(lamps: list) -> int",
-        f"Each lamp lights a street from metre start to metre end, and {reach} metre(s) further to the right. Return how many metres of the "
-        "street are lit by at least one lamp.",
+        f"A lamp [start, end] lights a street from metre start to metre end{plus(reach)}. Return how many metres of the street are lit by at least one lamp.",
         _SPANS.format(20_000),
         program(
             """
@@ -164,15 +164,17 @@ def nested_spans(how: str, cap: int) -> Contest:
 
 @contest("intervals", late=(0, 1, 2, 5, 10), bonus=(0, 1, 3, 7))
 def best_jobs(late: int, bonus: int) -> Contest:
+    earned = f"its pay and a bonus of {bonus}" if bonus else "its pay"
+
     def draw(rng: Random, n: int) -> Arguments:
         most = 9 if n < 12 else n // 4
         return ([[rng.randint(1, most), rng.randint(1, 12 if n < 12 else 1_000_000)] for _ in range(n)],)
 
     return Contest(
         "best_jobs(jobs: list) -> int",
-        f"A machine does one job a day, from day 1 on. A job [deadline, pay] pays if it is done on day deadline + {late} or before; every job "
-        f"done so pays a bonus of {bonus} besides. Return the most that can be earned.",
-        "1 ≤ n ≤ 70,000 jobs, 1 ≤ deadline ≤ n, 1 ≤ pay ≤ 1,000,000",
+        f"A machine does one job a day, from day 1 on. A job [deadline, pay] brings {earned} if it is done on day deadline{plus(late)} or "
+        "before, and nothing later; jobs may be left out. Return the most that can be earned.",
+        "1 ≤ n ≤ 70,000 jobs, 1 ≤ deadline ≤ 70,000, 1 ≤ pay ≤ 1,000,000",
         program(
             """
             from heapq import heappop, heappush
@@ -210,8 +212,8 @@ def range_sums(factor: int, cap: int) -> Contest:
 
     return Contest(
         "range_sums(n: int, steps: list) -> int",
-        f"A register has n places, all 0 at first. A step [0, i, v] adds {factor} · v to place i; a step [1, a, b] reads the sum of places a to "
-        f"b, both included. Return the sum of (number of the step, from 1) · (what it reads) over all reading steps, modulo {cap}.",
+        f"A register has places 0 to n - 1, all 0 at first. A step [0, i, v] adds {times(factor)}v to place i; a step [1, a, b] with a ≤ b reads the sum of places a "
+        f"to b, both included. Return the sum of (number of the step, from 1) · (what it reads) over all reading steps, modulo {cap}.",
         "1 ≤ n ≤ 100,000 places and as many steps, 1 ≤ v ≤ 1,000",
         program(
             """
@@ -261,9 +263,9 @@ def fewest_jumps(extra: int, what: str) -> Contest:
     times = 1 if what == "jumps" else 3
     return Contest(
         "fewest_jumps(springs: list) -> int",
-        f"From board i one may jump up to springs[i] + {extra} boards to the right. Return {wanted} that lead from the first board to "
+        f"From board i one may jump up to springs[i]{plus(extra)} boards to the right. Return {wanted} that lead from the first board to "
         "the last one, or -1 if no jumps lead there.",
-        "1 ≤ n ≤ 30,000 boards, 0 ≤ springs[i] ≤ n",
+        "1 ≤ n ≤ 30,000 boards, 0 ≤ springs[i] ≤ 30,000",
         program(
             """
             def fewest_jumps(springs):
@@ -301,8 +303,8 @@ def merge_ropes(first: int, add: int) -> Contest:
 
     return Contest(
         "merge_ropes(lengths: list) -> int",
-        f"Two ropes are knotted into one whose length is that of both together; a knot costs {first} times that length plus {add}. Return the "
-        "least cost of making one rope of all.",
+        f"Two ropes are knotted into one whose length L is that of both together; this knot costs {times(first)}L{plus(add)}. Return the least cost "
+        "of making one rope of all.",
         "1 ≤ n ≤ 60,000 ropes, each from 1 to 1,000,000,000 long",
         program(
             """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.code.contest.core import Contest, contest
+from turnwise.envs.code.contest.core import Contest, contest, plus
 from turnwise.envs.code.families.core import Arguments, program
 
 _CAP = (1_000_000_007, 998_244_353, 10_007)
@@ -19,12 +19,12 @@ def _long_road(rng: Random, n: int) -> Arguments:
     return n, roads
 
 
-@contest("networks", toll=(0, 1, 2, 5, 9), free=(2, 3, 4, 5, 7))
+@contest("networks", toll=(1, 2, 3, 5, 9), free=(2, 3, 4, 5, 7))
 def toll_roads(toll: int, free: int) -> Contest:
     return Contest(
         "toll_roads(n: int, roads: list) -> int",
-        f"Towns are numbered from 0 to n - 1. A road [a, b, length] leads both ways. Entering a town costs a toll of {toll}, except for towns "
-        f"whose number divides by {free}. Return the least sum of lengths and tolls on a way from town 0 to town n - 1.",
+        f"Towns are numbered from 0 to n - 1. A road [a, b, length] leads both ways. Entering a town costs a toll of {toll}; towns whose number is "
+        f"divisible by {free} are free. Return the least sum of lengths and tolls on a way from town 0, where one begins without toll, to town n - 1.",
         "1 ≤ n ≤ 12,000 towns, up to 24,000 roads; a way exists, and 1 ≤ length ≤ 400,000",
         program(
             """
@@ -88,8 +88,8 @@ def falling_bridges(what: str, cap: int) -> Contest:
     }[what]
     return Contest(
         "falling_bridges(n: int, bridges: list) -> int",
-        "Islands 0 to n - 1 are linked by bridges [a, b], which fall one after the other in the order of the list. Islands that can be reached "
-        f"from one another form a group. After each fall write down {words}. Return the sum of all these numbers modulo {cap}.",
+        "Islands 0 to n - 1 are linked by bridges [a, b], which fall one after the other in the order of the list; two may link the same islands. Islands that can "
+        f"be reached from one another form a group, as does an island by itself. After each fall write down {words}. Return the sum of all these numbers modulo {cap}.",
         "1 ≤ n ≤ 20,000 islands, up to 30,000 bridges",
         program(
             f"""
@@ -187,12 +187,12 @@ def count_routes(closed: int, cap: int) -> Contest:
     )  # fmt: skip
 
 
-@contest("networks", bonus=(0, 1, 3, 10), every=(2, 3, 5, 8))
+@contest("networks", bonus=(1, 2, 3, 10), every=(2, 3, 5, 8))
 def longest_descent(bonus: int, every: int) -> Contest:
     return Contest(
         "longest_descent(n: int, slopes: list) -> int",
-        f"Slopes [a, b] lead from hut a to hut b, with a < b. A slope is worth 1, and {bonus} more if a + b divides by {every}. Return the most that "
-        "the slopes of one way from hut 0 can be worth in all, wherever it ends.",
+        f"Slopes [a, b] lead from hut a to hut b, with a < b. A slope is worth 1, and {bonus} more if a + b is divisible by {every}. A way begins at hut 0 and "
+        "may end at any hut. Return the most that its slopes can be worth in all.",
         "1 ≤ n ≤ 40,000 huts, up to 100,000 slopes",
         program(
             """
@@ -221,7 +221,8 @@ def longest_descent(bonus: int, every: int) -> Contest:
 
 
 def _deep_tree(rng: Random, n: int) -> list[int]:
-    """Parents of nodes 1, 2, …: a long trunk with twigs."""
+    """Parents of nodes 1, 2, … of ``n``, two at least: a long trunk with twigs."""
+    n = max(n, 2)
     return (
         [max(0, i - rng.choice((1, 1, 1, 2))) for i in range(n - 1)]
         if n >= 12
@@ -234,7 +235,7 @@ def tree_distances(base: int, cap: int) -> Contest:
     return Contest(
         "tree_distances(parents: list) -> int",
         f"Rivers join: spring 0 is the mouth, and spring i (from 1) flows into spring parents[i - 1], which has a smaller number. The stretch between "
-        f"i and the one it flows into is {base} + (i mod 3) + 1 long. Return the sum of the distances between all pairs of springs, modulo {cap}.",
+        f"i and the one it flows into is (i mod 3){plus(base + 1)} long. Return the sum of the distances between all pairs of springs, each pair once, modulo {cap}.",
         "2 ≤ n ≤ 30,000 springs",
         program(
             """
@@ -263,29 +264,30 @@ def tree_distances(base: int, cap: int) -> Contest:
                         stack += [(other, one, far + length) for other, length in near[one] if other != came]
                 return total // 2 % $cap
             """, base=base, cap=cap),
-        lambda rng, n: (_deep_tree(rng, n + 1),), 30_000,
+        lambda rng, n: (_deep_tree(rng, n),), 30_000, small=9,
     )  # fmt: skip
 
 
 @contest("networks", what=("meeting", "distance", "depth"), cap=_CAP)
 def common_boss(what: str, cap: int) -> Contest:
     def draw(rng: Random, n: int) -> Arguments:
-        parents = _deep_tree(rng, n + 1)
-        low = n - n // 8 if n >= 12 else 0
-        return parents, [[rng.randint(low, n), rng.randint(0, n)] for _ in range(n)]
+        parents = _deep_tree(rng, n)
+        last = len(parents)
+        low = last - n // 8 if n >= 12 else 0
+        return parents, [[rng.randint(low, last), rng.randint(0, last)] for _ in range(n)]
 
     worth = {"meeting": "a", "distance": "depth[one] + depth[other] - 2 * depth[a]", "depth": "depth[a]"}[
         what
     ]
     words = {
-        "meeting": "the number of their lowest common boss",
+        "meeting": "the number of their nearest common boss",
         "distance": "the number of links on the way from one to the other",
-        "depth": "how many links their lowest common boss is below person 0",
+        "depth": "how many links their nearest common boss is below person 0",
     }[what]
     return Contest(
         "common_boss(parents: list, pairs: list) -> int",
-        "Person 0 leads a company; the boss of person i (from 1) is parents[i - 1], a smaller number. Everyone counts as a boss of themselves. For each "
-        f"pair of persons take {words}. Return the sum over all pairs modulo {cap}.",
+        "Person 0 leads a company; the boss of person i (from 1) is parents[i - 1], a smaller number. A boss's boss is a boss too, and everyone counts as a boss "
+        f"of themselves. For each of the pairs [i, j] take {words}. Return the sum over all pairs modulo {cap}.",
         "2 ≤ n ≤ 40,000 persons, up to 40,000 pairs",
         program(
             f"""
@@ -328,7 +330,7 @@ def common_boss(what: str, cap: int) -> Contest:
                     total += {worth}
                 return total % $cap
             """, cap=cap),
-        draw, 40_000,
+        draw, 40_000, small=9,
     )  # fmt: skip
 
 
@@ -347,11 +349,12 @@ def rising_water(start: int, way: str) -> Contest:
         [(1, 1), (1, -1), (-1, 1), (-1, -1)] if way == "eight" else []
     )
     words = "side by side" if way == "four" else "side by side or corner to corner"
+    level = f"t{plus(start)}"
     return Contest(
         "rising_water(heights: list) -> int",
-        f"A boat lies in the top left field of a square map and wants to the bottom right one. It moves between fields that lie {words}, and on "
-        f"fields that are under water. At hour t the water stands at {start} + t, which covers fields of that height or lower. Return the first hour "
-        "t ≥ 0 at which the boat can get there.",
+        f"A boat lies in the top left field of a square map of heights and is to go to the bottom right one. It moves between fields that lie {words}, in no time, but only "
+        f"over fields that are under water, the first and the last one included. At hour t the water stands at {level}, which covers fields of that height or lower. "
+        "Return the first hour t ≥ 0 at which the boat can get there.",
         "a square of up to 110 × 110 fields, each from 0 to 1,000,000,000 high",
         program(
             """
@@ -401,8 +404,8 @@ def cooking_order(which: str, cap: int) -> Contest:
     pick, sign = ("min(free)", "") if which == "smallest" else ("max(free)", "-")
     return Contest(
         "cooking_order(n: int, rules: list) -> int",
-        f"Dishes 0 to n - 1 are cooked one after the other. A rule [a, b] says that a must be cooked before b. The cook always takes the {which} number "
-        f"that may be cooked. Return the sum of (place, from 1) · (dish) over the whole order, modulo {cap}.",
+        f"Dishes 0 to n - 1 are cooked one after the other. A rule [a, b] says that a must be cooked before b. The cook always takes the dish with the {which} "
+        f"number of those that may be cooked. Return the sum of (place, from 1) · (dish) over the whole order, modulo {cap}.",
         "1 ≤ n ≤ 60,000 dishes, up to 15,000 rules that do not contradict each other",
         program(
             f"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.code.contest.core import Contest, Draw, contest
+from turnwise.envs.code.contest.core import Contest, Draw, contest, counted, nth, plus, times
 from turnwise.envs.code.families.core import Arguments, program
 
 _CAP = (1_000_000_007, 998_244_353, 10_007)
@@ -23,8 +23,8 @@ def _one(most: int) -> Draw:
 def far_rabbits(a: int, b: int, cap: int) -> Contest:
     return Contest(
         "far_rabbits(n: int) -> int",
-        f"There is 1 rabbit in month 0 and 1 in month 1. From then on each month has {a} times as many as the month before, {b} times as many as the one before "
-        f"that, and 1 more. Return how many there are in month n, modulo {cap}.",
+        f"There is 1 rabbit in month 0 and 1 in month 1. From then on, if there were p rabbits a month before and q two months before, there are "
+        f"{times(a)}p + {times(b)}q + 1. Return how many there are in month n, modulo {cap}.",
         "0 ≤ n ≤ 10^18",
         program(
             """
@@ -55,7 +55,7 @@ def far_rabbits(a: int, b: int, cap: int) -> Contest:
 def clean_numbers(without: int, m: int) -> Contest:
     return Contest(
         "clean_numbers(top: int) -> int",
-        f"Return how many whole numbers from 1 to top have no digit {without} and a sum of digits that divides by {m}.",
+        f"Return how many whole numbers from 1 to top have no digit {without} and a sum of digits that is divisible by {m}.",
         "1 ≤ top ≤ 10^18",
         program(
             """
@@ -98,7 +98,7 @@ def ways_to_pay(coins: str, cap: int) -> Contest:
     return Contest(
         "ways_to_pay(amount: int) -> int",
         f"A machine takes coins of {', '.join(map(str, known[:-1]))} and {known[-1]} cents, one after the other. Return in how many orders of coins exactly this "
-        f"amount can be paid (two orders differ if any coin differs), modulo {cap}.",
+        f"amount can be paid ({known[0]}, {known[1]} and {known[1]}, {known[0]} are two orders; equal coins are not told apart), modulo {cap}.",
         "1 ≤ amount ≤ 200,000 cents",
         program(
             """
@@ -125,11 +125,11 @@ def ways_to_pay(coins: str, cap: int) -> Contest:
 
 @contest("numbers", factors=(1, 2, 3, 4), last=("any", 1, 3, 7, 9))
 def factor_count(factors: int, last: str | int) -> Contest:
-    more = "" if last == "any" else f" and the last digit {last}"
+    more = "" if last == "any" else f" and have the last digit {last}"
     ends = "True" if last == "any" else f"number % 10 == {last}"
     return Contest(
         "factor_count(top: int) -> int",
-        f"Return how many whole numbers from 2 to top are a product of exactly {factors} prime(s), counted as often as they occur (12 = 2 · 2 · 3 has three){more}.",
+        f"Return how many whole numbers from 2 to top have exactly {counted(factors, 'prime factor')}, each counted as often as it occurs (12 = 2 · 2 · 3 has three){more}.",
         "2 ≤ top ≤ 500,000",
         program(
             f"""
@@ -166,11 +166,11 @@ def factor_count(factors: int, last: str | int) -> Contest:
     )  # fmt: skip
 
 
-@contest("numbers", times=(1, 2, 3, 5), cap=(*_CAP, 65_537))
-def divisor_total(times: int, cap: int) -> Contest:
+@contest("numbers", factor=(1, 2, 3, 5), cap=(*_CAP, 65_537))
+def divisor_total(factor: int, cap: int) -> Contest:
     return Contest(
         "divisor_total(n: int) -> int",
-        f"For each whole number i from 1 to n take n // i, rounded down, and multiply it by {times} · i. Return the sum modulo {cap}.",
+        f"For each whole number i from 1 to n multiply n // i (rounded down) by {times(factor)}i. Return the sum of the products modulo {cap}.",
         "1 ≤ n ≤ 10^11",
         program(
             """
@@ -181,27 +181,28 @@ def divisor_total(times: int, cap: int) -> Contest:
                     end = n // part
                     total += part * ((i + end) * (end - i + 1) // 2)
                     i = end + 1
-                return total * $times % $cap
-            """, times=times, cap=cap),
+                return total * $factor % $cap
+            """, factor=factor, cap=cap),
         program(
             """
             def divisor_total(n):
-                return sum(n // i * $times * i for i in range(1, n + 1)) % $cap
-            """, times=times, cap=cap),
+                return sum(n // i * $factor * i for i in range(1, n + 1)) % $cap
+            """, factor=factor, cap=cap),
         _one(10**11), 1000,
     )  # fmt: skip
 
 
 @contest("numbers", gap=(0, 1, 2, 5), most=(1, 2, 3))
 def reachable_weights(gap: int, most: int) -> Contest:
+    often = "" if most == 1 else f" up to {most} times, as if there were as many of it"
+
     def draw(rng: Random, n: int) -> Arguments:
-        return ([rng.randint(1, 9 if n < 12 else 400) for _ in range(n)],)
+        return ([rng.randint(1, 9 if n < 12 else 100) for _ in range(n)],)
 
     return Contest(
         "reachable_weights(stones: list) -> int",
-        f"Each stone may be left out or put on a scale, up to {most} time(s) its weight (with copies of it). Return how many different whole weights greater than {gap} "
-        "the scale can show.",
-        "1 ≤ n ≤ 200 stones, each of weight 1 to 400",
+        f"Stones are put on a scale; each of those listed may be left out, or put on it{often}. Return how many different weights greater than {gap} the scale can show.",
+        "1 ≤ n ≤ 120 stones, each of weight 1 to 100",
         program(
             """
             def reachable_weights(stones):
@@ -223,7 +224,7 @@ def reachable_weights(gap: int, most: int) -> Contest:
                         stack += [(place + 1, weight + copies * stones[place]) for copies in range($most + 1)]
                 return sum(weight > $gap for weight in shown)
             """, gap=gap, most=most),
-        draw, 200, small=6,
+        draw, 120, small=6,
     )  # fmt: skip
 
 
@@ -231,8 +232,8 @@ def reachable_weights(gap: int, most: int) -> Contest:
 def last_in_circle(step: int, start: int) -> Contest:
     return Contest(
         "last_in_circle(n: int) -> int",
-        f"n children, numbered from 0, stand in a circle. Counting begins at child {start} modulo n; every {step}th child that is counted leaves, and counting goes on with "
-        "the next one. Return the number of the child that is left in the end.",
+        f"n children, numbered 0 to n - 1, stand in a circle. They are counted in the order of their numbers, child {start} % n as the first one; every {nth(step)} child that is "
+        "counted leaves, and counting goes on with the next one. Return the number of the child that is left in the end.",
         "1 ≤ n ≤ 1,000,000",
         program(
             """
@@ -255,8 +256,10 @@ def last_in_circle(step: int, start: int) -> Contest:
     )  # fmt: skip
 
 
-@contest("numbers", plus=(0, 1, 2, 3, 5), side=("smallest", "largest"))
-def table_rank(plus: int, side: str) -> Contest:
+@contest("numbers", shift=(0, 1, 2, 3, 5), side=("smallest", "largest"))
+def table_rank(shift: int, side: str) -> Contest:
+    formula = f"(i{plus(shift)}) · j" if shift else "i · j"
+
     def draw(rng: Random, n: int) -> Arguments:
         high, wide = (
             (rng.randint(1, n), rng.randint(1, n))
@@ -268,22 +271,22 @@ def table_rank(plus: int, side: str) -> Contest:
     rank = "rank" if side == "smallest" else "rows * columns + 1 - rank"
     return Contest(
         "table_rank(rows: int, columns: int, rank: int) -> int",
-        f"A table has the number (i + {plus}) · j in row i and column j, both counted from 1. Its numbers are put in a row, the "
+        f"A table has the number {formula} in row i and column j, both counted from 1. Its numbers are put in a row, the "
         f"{side} first and equal ones each by itself. Return the number at place rank of this row, counted from 1.",
         "1 ≤ rows, columns ≤ 50,000, and 1 ≤ rank ≤ rows · columns",
         program(
             f"""
             def table_rank(rows, columns, rank):
                 rank = {rank}
-                low, high = 1, (rows + $plus) * columns
+                low, high = 1, (rows + $shift) * columns
                 while low < high:
                     middle = (low + high) // 2
-                    if sum(min(columns, middle // (i + $plus)) for i in range(1, rows + 1)) >= rank:
+                    if sum(min(columns, middle // (i + $shift)) for i in range(1, rows + 1)) >= rank:
                         high = middle
                     else:
                         low = middle + 1
                 return low
-            """, plus=plus),
+            """, shift=shift),
         program(
             f"""
             def table_rank(rows, columns, rank):
@@ -291,9 +294,9 @@ def table_rank(plus: int, side: str) -> Contest:
                 while rank > 0:
                     number += 1
                     for i in range(1, rows + 1):
-                        rank -= number % (i + $plus) == 0 and number // (i + $plus) <= columns
+                        rank -= number % (i + $shift) == 0 and number // (i + $shift) <= columns
                 return number
-            """, plus=plus),
+            """, shift=shift),
         draw, 1000,
     )  # fmt: skip
 
@@ -335,6 +338,7 @@ def shared_order(extra: int, what: str) -> Contest:
     def draw(rng: Random, n: int) -> Arguments:
         return rng.sample(range(n), n), rng.sample(range(n), n)
 
+    more = f"; add {extra} to this number" if extra else ""
     result = "len(tails)" if what == "most" else "len(first) - len(tails)"
     slow = "row[-1]" if what == "most" else "len(first) - row[-1]"
     words = (
@@ -342,8 +346,8 @@ def shared_order(extra: int, what: str) -> Contest:
     )
     return Contest(
         "shared_order(first: list, second: list) -> int",
-        f"Two programmes list the same n songs, 0 to n - 1, in two orders. Some songs are struck out of both so that the rest stands in the same order in both. Return {words}, "
-        f"plus {extra}.",
+        f"Two programmes list the same n songs, 0 to n - 1, in two orders. Some songs are struck out of both so that the rest stands in the same order in both. Return {words}"
+        f"{more}.",
         "1 ≤ n ≤ 40,000 songs",
         program(
             f"""
@@ -380,14 +384,14 @@ def half_picks(limit: int, what: str) -> Contest:
 
     result = "found" if what == "count" else "best"
     words = (
-        "how many choices of gifts (none and all included) do so"
+        "how many choices do so (to choose none or all is one too; gifts of the same cost are different gifts)"
         if what == "count"
         else "the most that such a choice can cost"
     )
     return Contest(
         "half_picks(gifts: list, budget: int) -> int",
-        f"Choose some of the gifts so that they cost at most budget + {limit} in all. Return {words}.",
-        "1 ≤ n ≤ 32 gifts that cost 1 to 1,000,000,000 each",
+        f"Choose some of the gifts so that they cost at most budget{plus(limit)} in all. Return {words}.",
+        "1 ≤ n ≤ 32 gifts that cost 1 to 1,000,000,000 each, and 0 ≤ budget ≤ what all cost together",
         program(
             f"""
             from bisect import bisect_right

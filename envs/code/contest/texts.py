@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.code.contest.core import Contest, contest
+from turnwise.envs.code.contest.core import Contest, contest, counted, times
 from turnwise.envs.code.families.core import Arguments, program
 
 _CAP = (1_000_000_007, 998_244_353, 10_007, 65_537)
@@ -31,8 +31,8 @@ def echo_total(weight: str, cap: int) -> Contest:
     naive = {"length": "k * k", "start": "k * i", "one": "k"}[weight]
     return Contest(
         "echo_total(text: str) -> int",
-        "The echo at a position of a text, the first one left out, is the longest run of letters from there on that equals the "
-        f"beginning of the text. It is worth {words}. Return the sum of what all echoes are worth, modulo {cap}.",
+        "The echo at a position of a text is the longest stretch that begins there and equals the beginning of the text; it may be empty. "
+        f"The echo is worth {words}. Return the sum of what the echoes at all positions but the first are worth, modulo {cap}.",
         "a text of 1 to 30,000 letters a and b",
         program(
             f"""
@@ -68,7 +68,7 @@ def echo_total(weight: str, cap: int) -> Contest:
 def mirror_count(least: int, cap: int) -> Contest:
     return Contest(
         "mirror_count(text: str) -> int",
-        f"A mirror is a stretch of at least {least} letter(s) of a text that reads the same forwards and backwards. Return how many stretches "
+        f"A mirror is a stretch of at least {counted(least, 'letter')} of a text that reads the same forwards and backwards. Return how many stretches "
         f"(by their places) are mirrors, modulo {cap}.",
         "a text of 1 to 30,000 letters a and b",
         program(
@@ -104,12 +104,13 @@ def mirror_count(least: int, cap: int) -> Contest:
     )  # fmt: skip
 
 
-@contest("texts", least=(1, 2, 3, 5, 10), times=(1, 2, 3))
-def border_total(least: int, times: int) -> Contest:
+@contest("texts", least=(1, 2, 3, 5, 10), factor=(1, 2, 3))
+def border_total(least: int, factor: int) -> Contest:
+    result = "the sum" if factor == 1 else f"{times(factor)}(the sum)"
     return Contest(
         "border_total(text: str) -> int",
-        f"A border of a text is a text that is both its beginning and its end, shorter than itself and at least {least} letter(s) long. For each "
-        f"beginning of the given text take the length of its longest border, 0 if it has none. Return {times} times the sum.",
+        f"A border of a text is a shorter text of at least {counted(least, 'letter')} that is both its beginning and its end; the two may overlap. For each beginning of "
+        f"the given text, from its first letter to all of it, take the length of its longest border, 0 if it has none. Return {result}.",
         "a text of 1 to 20,000 letters a and b",
         program(
             """
@@ -121,8 +122,8 @@ def border_total(least: int, times: int) -> Contest:
                         k = border[k - 1]
                     border[i] = k + (text[i] == text[k])
                     total += border[i] if border[i] >= $least else 0
-                return total * $times
-            """, least=least, times=times),
+                return total * $factor
+            """, least=least, factor=factor),
         program(
             """
             def border_total(text):
@@ -132,8 +133,8 @@ def border_total(least: int, times: int) -> Contest:
                         if text[:length] == text[end - length:end]:
                             total += length
                             break
-                return total * $times
-            """, least=least, times=times),
+                return total * $factor
+            """, least=least, factor=factor),
         _worst_borders, 20_000,
     )  # fmt: skip
 
@@ -162,6 +163,7 @@ def valid_brackets(what: str, extra: int) -> Contest:
         "longest": "the length of the longest sound stretch",
         "total": "the sum, over all closing brackets, of the length of the longest sound stretch that ends there",
     }[what]
+    more = f"; add {extra} to this number" if extra else ""
     naive = {
         "count": "found += 1",
         "longest": "found = max(found, end - at + 1)",
@@ -169,7 +171,7 @@ def valid_brackets(what: str, extra: int) -> Contest:
     }[what]
     return Contest(
         "valid_brackets(text: str) -> int",
-        f"A stretch of brackets is sound if every bracket in it is matched in it. Return {words}, plus {extra}.",
+        f"A stretch of one or more brackets is sound if every bracket in it is closed or opened by another one in it, as in a formula. Return {words}{more}.",
         "a text of 1 to 30,000 brackets ( and )",
         program(
             f"""
@@ -208,6 +210,8 @@ def valid_brackets(what: str, extra: int) -> Contest:
 
 @contest("texts", off=(0, 1, 2, 3, 4, 5, 6, 8))
 def shuffled_windows(off: int) -> Contest:
+    change = f" and replacing at most {counted(off, 'letter')} by any other" if off else ""
+
     def draw(rng: Random, n: int) -> Arguments:
         letters = "abc" if n < 12 else "abcd"
         text = "".join(rng.choice(letters) for _ in range(n))
@@ -216,9 +220,8 @@ def shuffled_windows(off: int) -> Contest:
 
     return Contest(
         "shuffled_windows(text: str, pattern: str) -> int",
-        "Return how many stretches of the text, as long as the pattern, become the pattern if their letters are put in another order and "
-        f"at most {off} of them are replaced by other letters.",
-        "a text of 1 to 60,000 letters, a pattern of at most half of it",
+        f"Return how many stretches of the text, as long as the pattern, can be turned into the pattern by putting their letters in any order{change}.",
+        "a text of 1 to 60,000 small letters; the pattern has at least one letter and at most half of the text's, rounded up",
         program(
             """
             from collections import Counter
@@ -295,14 +298,16 @@ def drop_digits(part: int, what: str) -> Contest:
 
 @contest("texts", skip=(0, 1, 2, 3), cap=(1_000_000_007, 10_007))
 def shuffled_pairs(skip: int, cap: int) -> Contest:
+    same = f"what follows the first {counted(skip, 'letter')} of each consists" if skip else "they consist"
+
     def draw(rng: Random, n: int) -> Arguments:
         size = 2 if n < 12 else 6
         return (["".join(rng.choice("abc") for _ in range(skip + size)) for _ in range(n)],)
 
     return Contest(
         "shuffled_pairs(words: list) -> int",
-        f"Two words are related if, once the first {skip} letter(s) of each are struck out, each is the other with its letters in another "
-        f"order. Return how many pairs of words are related, modulo {cap}.",
+        f"Two words are related if {same} of the same letters, each as often, in any order. Return how many pairs of words are related, modulo {cap}; a "
+        "word that is listed twice is related to itself.",
         f"1 ≤ n ≤ 30,000 words of 2 to {skip + 6} letters a, b and c",
         program(
             """
@@ -337,7 +342,7 @@ def prefix_pairs(least: int, end: str) -> Contest:
     part, method = ("word[:k]", "startswith") if end == "beginning" else ("word[-k:]", "endswith")
     return Contest(
         "prefix_pairs(words: list) -> int",
-        f"Return how many ordered pairs of different places i and j there are for which the word at j has at least {least} letter(s) and is "
+        f"Return how many ordered pairs of different places i and j there are for which the word at j has at least {counted(least, 'letter')} and is "
         f"the {end} of the word at i (or equals it).",
         "1 ≤ n ≤ 20,000 words of 1 to 14 letters a and b",
         program(
@@ -389,8 +394,8 @@ def hidden_words(least: int, what: str) -> Contest:
     )
     return Contest(
         "hidden_words(text: str, words: list) -> int",
-        f"A word of at least {least} letter(s) is hidden in a text if its letters stand there in their order, with any others between them. Return {words}; a word that "
-        "is listed twice counts twice.",
+        f"A word is hidden in a text if it has at least {counted(least, 'letter')} and they stand there in their order, with none or any others between them. Return {words}; a "
+        "word that is listed twice counts twice.",
         "a text of 1 to 80,000 small letters, up to 20,000 words of 1 to 9 letters",
         program(
             f"""
