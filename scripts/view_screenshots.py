@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from PIL import Image
 from playwright.async_api import Page, async_playwright
 
 from turnwise.tools.browser.chromium import FLAGS, require_chromium
@@ -62,6 +63,7 @@ async def pictures(server: ViewServer, page: Page, out: Path) -> None:
         if path:
             await page.goto(base + path)
         await page.screenshot(path=out / f"{name}.png")
+        make_small(out / f"{name}.png")
         print(out / f"{name}.png")
 
     places = await server.places()
@@ -90,6 +92,13 @@ async def pictures(server: ViewServer, page: Page, out: Path) -> None:
         if place.kind == "campaign":
             await shot("campaign", f"/p/{place.id}", 900)
             break
+
+
+def make_small(picture: Path) -> None:
+    """256 colors, a third of the size. Median cut, Pillow's default, turns the few orange pixels of a curve brown."""
+    with Image.open(picture) as drawn:
+        small = drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    small.save(picture, optimize=True)
 
 
 async def settled(server: ViewServer, place: ViewedPlace) -> None:
