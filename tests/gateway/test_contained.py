@@ -14,7 +14,8 @@ from test_programs import PRELUDE, ROOT, SUITE
 
 import turnwise
 from turnwise.agents.core import Outcome
-from turnwise.agents.policies.command import ProgramPolicy, program_of, read_program
+from turnwise.agents.gateway.program import program_of
+from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.envs.core import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.tools import owner

@@ -22,6 +22,7 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Split
+from turnwise.trainers.credit.return_to_go import return_to_go
 from turnwise.trainers.learn.collate import collate
 
 
@@ -121,3 +122,34 @@ def test_sessions_over_http_need_the_token_and_the_abandoned_are_given_up(model)
         assert [episode.success for episode in done] == [True, False]
 
     asyncio.run(run())
+
+
+def test_credit_reaches_the_tokens_of_every_branch_in_the_order_of_time(model):
+    """A helper's reply between two of the main agent's has a row of its own, and the credit of what came after it."""
+
+    def play(last: float):
+        with turnwise.gateway(model) as served, served.session("Sum.") as one:
+            with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
+
+                def ask(*messages):
+                    done = client.chat.completions.create(model="m", messages=[*messages])
+                    return {"role": "assistant", "content": done.choices[0].message.content}
+
+                begin, helper = {"role": "user", "content": "begin"}, {"role": "user", "content": "help"}
+                first = ask(begin)
+                one.reward(0.25, turn=0)
+                ask(helper)
+                ask(begin, first, {"role": "user", "content": "go on"})
+                one.reward(last, turn=2)
+            return one.end(solved=last > 0)
+
+    group = [play(1.0), play(0.0)]
+    assert [turn.reply.parent for turn in group[0].trajectory.turns] == [None, -1, 0]
+    batch = collate([group])
+    credit = return_to_go(batch.turns)
+    assert credit.tolist() == [[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]
+    rows, (main, helper) = batch.rows, batch.rows.turn_RT[:2].tolist()
+    assert rows.trajectory_R.tolist() == [0, 0, 1, 1]
+    assert ({*main}, {*helper}) == ({-1, 0, 2}, {-1, 1})
+    for k, turn in enumerate(group[0].trajectory.turns):
+        assert rows.token_RT[:2][rows.turn_RT[:2] == k].tolist() == [*turn.reply.action_ids]
