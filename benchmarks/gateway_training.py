@@ -10,6 +10,7 @@ benchmarks/learning/plans/gateway.yaml.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -21,10 +22,6 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-from letters import RECIPE, register_letters
-
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.durable import write_whole
 from turnwise.machine import describe
@@ -47,11 +44,13 @@ METHODS: dict[str, dict[str, Any]] = {"in process": {}, "program": {"agent": PRO
 
 
 def main(file: Path) -> None:
-    register_letters()
+    sys.path.insert(0, str(ROOT / "tests"))
+    letters = importlib.import_module("letters")
+    letters.register_letters()
     load_before = os.getloadavg()
     with tempfile.TemporaryDirectory() as folder:
         recipe = Path(folder, "letters.yaml")
-        recipe.write_text(yaml.safe_dump(yaml.safe_load(RECIPE) | LARGER))
+        recipe.write_text(yaml.safe_dump(yaml.safe_load(letters.RECIPE) | LARGER))
         runs = [
             {
                 "seed": seed,
