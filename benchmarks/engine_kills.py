@@ -41,7 +41,22 @@ _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["torch", "transformers.models.llama.modeling_llama", "turnwise.cli.app"])
 
 
+def end_with_benchmark() -> None:
+    """Have this process told to end when the benchmark ends, however it does: its parent is the server of forks, which lives on."""
+
+    def wait() -> None:
+        whole = multiprocessing.parent_process()
+        assert whole is not None
+        whole.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def _command(arguments: Sequence[str]) -> None:
+    with open(os.devnull, "w") as nowhere:  # what the benchmark prints is one JSON value
+        os.dup2(nowhere.fileno(), 1)
+    end_with_benchmark()
     from turnwise.cli import main
 
     sys.argv[1:] = arguments
@@ -69,7 +84,8 @@ class Server:
         else:
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             code = "from turnwise.cli import main; main()"
-            self._process = subprocess.Popen([sys.executable, "-c", code, *self._given], env=environment)
+            started = [sys.executable, "-c", code, *self._given]
+            self._process = subprocess.Popen(started, env=environment, stdout=subprocess.DEVNULL)
 
     @property
     def answers(self) -> bool:

@@ -19,14 +19,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from engine_kills import Server, wait_for
+from engine_kills import Server, end_with_benchmark, wait_for
 from faulting.worlds import register_worlds
 
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.models.small import build_small_model
 from turnwise.machine import describe
 
-CONTEXT, UPDATES = 128, 10
+CONTEXT, UPDATES = 128, 6
 RECIPE = """\
 suite: faults/pure
 seed: 3
@@ -55,6 +55,7 @@ class Trained(NamedTuple):
 def _train(recipe: str, out: str) -> None:
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
+    end_with_benchmark()
     register_worlds()
     from turnwise.cli.app import run
 
