@@ -143,6 +143,7 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "implicit": 0.05 * tables.implicit_SA[game.state_BK, game.action_BK] * game.mask_BK,
         "logp": logp_SA[game.state_BK, game.action_BK] * game.mask_BK,
         "tokens": game.mask_BK.float(),
+        "rank_drive": 0.1 * torch.cos(3.0 * game.state_BK + game.action_BK) * game.mask_BK,
         "entropy": -(logp_SA.exp() * logp_SA).sum(-1)[game.state_BK] * game.mask_BK,
     }
     alive_BK = game.mask_BK.float()
@@ -153,6 +154,7 @@ def turns(game: Rollout, group_B: Tensor, tables: Tables, logp_SA: Tensor) -> Tu
         "token_planning": alive_BK * (game.state_BK == 0),
         "token_logp": signals["logp"],
         "token_teacher_logp": signals["logp"] + signals["implicit"],
+        "token_disagreement": (signals["entropy"] / 0.7).clamp(0, 1),
     }
     turn_BK = torch.tensor([0, 1]).where(game.mask_BK, -1)
     view = TokenView(game.action_BK, game.mask_BK, turn_BK, torch.arange(len(group_B)), named)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -258,6 +259,139 @@ def _pooled(known: list[tuple[float, float]]) -> tuple[float, float]:
         return 0.0, 0.0
     middle = mean([m for m, _ in known])
     return middle, math.sqrt(mean([s**2 + (m - middle) ** 2 for m, s in known]))
+
+
+# --- what the policy's states and whole distributions say -----------------------------------------------------------
+
+
+def hidden(model: Any, ids: Sequence[int]) -> Tensor:
+    with torch.no_grad():
+        return (
+            model(input_ids=torch.tensor([[*ids]]), output_hidden_states=True).hidden_states[-1][0].double()
+        )
+
+
+def directions(points: list[Tensor], most: int) -> float:
+    """exp of the entropy of the shares of the singular values, which are roots of eigenvalues of the scatter."""
+    if len(points) > most:
+        points = [points[i * len(points) // most] for i in range(most)]
+    if len(points) < 2:
+        return 0.0
+    middle = sum(points[1:], points[0]) / len(points)
+    scatter = sum(torch.outer(p - middle, p - middle) for p in points)
+    assert isinstance(scatter, Tensor)
+    sizes = [math.sqrt(max(0.0, x)) for x in torch.linalg.eigvalsh(scatter).tolist()]
+    shares = [x / sum(sizes) for x in sizes if x > 1e-6 * sum(sizes)]
+    return math.exp(-sum(x * math.log(x) for x in shares))
+
+
+def growth(points: list[Tensor], ends: Sequence[int], most: int) -> tuple[float, float, float]:
+    """How many directions; how many more than before, on average; and how fast that becomes more."""
+    known = [directions(points[:end], most) for end in ends]
+    gained = [known[j] - sum(known[:j]) / j for j in range(1, len(known))]
+    faster = [b - a for a, b in itertools.pairwise(gained)]
+    return known[-1], sum(gained) / max(1, len(gained)), sum(faster) / max(1, len(faster))
+
+
+@reference(
+    "signal",
+    "effective_rank",
+    stride=[3, 1, 0, -2],
+    most=[5, 3, 2],
+    alpha=[0.9],
+    also=[{"stride": 2, "most": 4}],
+)
+def effective_rank(make: Part, stride: int | None = None, most: int = 256, alpha: float = 0.3) -> None:
+    """Three updates: the first has nothing to compare with, and the third is made by another one that goes on."""
+    setup = signal_setup(get_component("signal", "effective_rank"))
+    assert inspect.signature(make).parameters["most"].default == most, "no row is as long"
+    if (stride is not None and stride < 1) or most < 3:
+        refuses(lambda: make(setup))
+        return
+    first_group, second_group = scene()[1]
+    silent = _cut(second_group[0], 1)
+    silent = dataclasses.replace(
+        silent, trajectories={"agent": dataclasses.replace(silent.trajectory, turns=())}
+    )
+    groups = [first_group, [*second_group, silent]]
+    batch = collate(groups)
+    signal, see = make(setup), context("effective_rank")
+    usual: list[float] = []
+    for update in range(3):
+        other = make(setup)
+        other.restore(signal.state())
+        signal = other
+        places, figures = tokens_of(batch), []
+        states = [hidden(see.learner.model, row(batch, r)) for r in range(len(batch.rows.token_RT))]
+        for b, n in enumerate(batch.turns.length_B.tolist()):
+            turns = [places.get((b, k), []) for k in range(int(n))]
+            said = [at for turn in turns for at in turn]
+            points = [states[r][t - 1] for r, t in said]
+            ends = [*itertools.accumulate(len(turn) for turn in turns)]
+            if stride is not None:
+                ends = [*range(stride, len(said), stride), len(said)]
+            figures.append(growth(points, ends, most) if said else (0.0, 0.0, 0.0))
+        found = measured(signal, see, batch, groups)
+        drives: list[float] = []
+        for one in figures:
+            off = [min(5.0, max(-5.0, (x - m) / abs(m))) for x, m in zip(one, usual, strict=False)] or [
+                0.0
+            ] * 3
+            share = 1 / (1 + math.exp(-2 * off[2]))
+            drives.append(share * math.tanh(off[0]) + (1 - share) * math.tanh(off[1]))
+        told = [[x] * int(n) for x, n in zip(drives, batch.turns.length_B.tolist(), strict=True)]
+        near(of_turns(found.turn["rank_drive"], batch), told, f"update {update}", 2e-3)
+        middle = [mean([one[i] for one in figures]) for i in range(3)]
+        near([[found.metrics["effective_rank"]]], [[middle[0]]], "metric", 1e-4)
+        usual = [alpha * x + (1 - alpha) * m for x, m in zip(middle, usual, strict=True)] if usual else middle
+        with torch.no_grad():
+            for parameter in see.learner.model.parameters():
+                parameter.add_(0.1 * torch.sin(torch.arange(parameter.numel())).view(parameter.shape))
+
+
+@reference("signal", "disagreement", turns=[2, 0], most=[2, 1, 0])
+def disagreement(signal: Part, turns: int = 1, most: int = 32) -> None:
+    """Token by token of the vocabulary, how much less likely than the others' mean one finds what; who is silent finds all alike."""
+    assert inspect.signature(signal).parameters["most"].default == most, "no turn is as long"
+    first_group, second_group = scene()[1]
+    groups = [first_group, second_group[:2]]
+    batch = collate(groups)
+    see = context("disagreement")
+    if turns < 1 or most < 1:
+        refuses(lambda: measured(signal, see, batch, groups))
+        return
+    found = measured(signal, see, batch, groups)
+    places, expected, first = tokens_of(batch), dict[tuple[int, int], float](), 0
+    known = [logits(see.learner.model, row(batch, r)) for r in range(len(batch.rows.token_RT))]
+    for group in groups:
+        members = range(first, first + len(group))
+        first += len(group)
+        at: dict[tuple[int, int], float] = {}
+        for k in range(turns):
+            for j in range(min(most, max(len(places.get((b, k), [])) for b in members))):
+                logs: list[list[float]] = []
+                for b in members:
+                    said = places.get((b, k), [])
+                    if j < len(said):
+                        r, t = said[j]
+                        logs.append(known[r][t - 1].tolist())
+                    else:
+                        logs.append([])
+                size = max(map(len, logs))
+                logs = [one or [-math.log(size)] * size for one in logs]
+                total = 0.0
+                for v in range(size):
+                    middle = mean([one[v] for one in logs])
+                    total += mean([math.exp(middle - one[v]) - (middle - one[v]) - 1 for one in logs])
+                at[k, j] = total
+        low, high = min(at.values()), max(at.values())
+        for b in members:
+            for (k, j), x in at.items():
+                said = places.get((b, k), [])
+                if j < len(said):
+                    expected[said[j]] = (x - low) / (high - low) if high > low else 0.0
+    near_tokens(found.token["token_disagreement"], expected, "token", 1e-4)
+    assert most == 1 or sum(expected.values()) > 0
 
 
 # --- gold ---------------------------------------------------------------------------------------------------------

@@ -176,6 +176,11 @@ def _measure(rng: random.Random, found: Ragged) -> None:
         [[p + rng.choice([0.0, 0.03, 0.15, 1.0]) * rng.gauss(0, 1) for p in turn] for turn in row]
         for row in said
     ]
+    other = random.Random(f"measured later {found.rewards}")  # whatever came before is drawn as it was
+    found.turns["rank_drive"] = [[other.uniform(-0.4, 0.8) for _ in range(n)] for n in lengths]
+    found.tokens["token_disagreement"] = [
+        [[other.random() for _ in turn] for turn in row] for row in found.ids
+    ]
 
 
 def _grown(found: Ragged) -> tuple[Rows, Rows]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import ceil, exp, log, sqrt
 from typing import Any
 
-from plain import deviation, mean, others, reference, to_go
+from plain import Refused, deviation, mean, others, reference, to_go
 from ragged import Ragged, Rows
 
 Units = list[Rows]
@@ -282,3 +282,23 @@ def step_opsd(r: Ragged, A: Units, clip: float = 0.2, mix: float = 0.5) -> Units
         return [a * ((1 - mix) + mix * x / mean(w)) for a, x in zip(A[i][k], w, strict=True)]
 
     return [[of(i, k) for k in range(len(row))] for i, row in enumerate(A)]
+
+
+@reference("shape", "verl", tokens="either", kappa=[5.0])
+def verl(r: Ragged, A: Units, kappa: float = 2.0) -> Units:
+    drive = [[max(0.0, x) for x in row] for row in r.turns["rank_drive"]]
+    return each(A, lambda a, i, k: a + (drive[i][k] if drive[i][k] * kappa < abs(a) else abs(a) / kappa))
+
+
+@reference("shape", "tw_grpo", tokens="tokens", alpha=[1.4, 1.0, 0.5])
+def tw_grpo(r: Ragged, A: Units, alpha: float = 1.7) -> Units:
+    if alpha < 1:
+        raise Refused
+    part = r.tokens["token_disagreement"]
+    return [
+        [
+            [a * (1 - part[i][k][j]) + a * alpha * part[i][k][j] for j, a in enumerate(turn)]
+            for k, turn in enumerate(row)
+        ]
+        for i, row in enumerate(A)
+    ]

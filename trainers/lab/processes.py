@@ -120,6 +120,8 @@ def signals(p: Paths) -> dict[str, Tensor]:
         "past_visits": torch.full_like(p.return_N, 3.0),
         "past_mean": torch.full_like(p.return_N, 0.4),
         "past_std": torch.full_like(p.return_N, 0.45),
+        "rank_drive": 0.3 * mixed_NK,
+        "token_disagreement": (0.5 + 0.5 * mixed_NK) * mask_NK,
         "token_value": p.value_NK,
         "token_entropy": entropy_S[p.state_NK] * mask_NK,
         "token_implicit": 0.1 * mixed_NK,
@@ -133,7 +135,7 @@ MADE_UP = frozenset(
     (
         *("information", "implicit", "progress", "valid", "wrong", "principle", "standing", "matched"),
         *("past_visits", "past_mean", "past_std", "token_implicit", "token_planning", "edge", "leaf_weight"),
-        "token_teacher_logp",
+        *("token_teacher_logp", "token_disagreement", "rank_drive"),
     )
 )
 """Signals that mean nothing on a process: no figure may be reported of rules that need them."""

@@ -64,16 +64,17 @@ class Reader:
         All of the vocabulary, if it has no more.
         """
         with self.precision():
-            logp_NV = self._vocabulary(model, part, self.hidden(model, part))
+            logp_NV = self.vocabulary(model, part, self.hidden(model, part))
         logp_NJ, token_NJ = logp_NV.topk(min(count, logp_NV.shape[-1]))
         return _placed(part, token_NJ), _placed(part, logp_NJ)
 
     def of_tokens(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor, token_RTJ: Tensor) -> Tensor:
         """Log-probabilities of given tokens at each place under the mask, (R, T, J), 0 off it."""
-        logp_NV = self._vocabulary(model, part, hidden_RTD)
+        logp_NV = self.vocabulary(model, part, hidden_RTD)
         return _placed(part, logp_NV.gather(-1, token_RTJ.to(self.device)[part.mask_RT.to(self.device)]))
 
-    def _vocabulary(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Tensor:
+    def vocabulary(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Tensor:
+        """Log-probabilities of the whole vocabulary at each place under the mask, (N, V)."""
         wanted_RT = part.mask_RT.to(self.device)
         return vocabulary_logp(model, hidden_RTD[:, :-1][wanted_RT[:, 1:]], self.temperature)
 
@@ -133,6 +134,13 @@ class PassPart:
         """Log-probabilities of given tokens at each sampled token's place, (R, T, J)."""
         with self._reader.precision():
             return self._reader.of_tokens(self._model, self.rows, self.hidden_RTD, token_RTJ)
+
+    def distributions(self, wanted_RT: Tensor) -> Tensor:
+        """Log-probabilities of the whole vocabulary at the places of some sampled tokens, row by row, (N, V)."""
+        with self._reader.precision():
+            return self._reader.vocabulary(
+                self._model, self.rows._replace(mask_RT=wanted_RT), self.hidden_RTD
+            )
 
     @functools.cached_property
     def scores(self) -> Scores:

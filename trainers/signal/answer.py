@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from turnwise.agents.core import Episode
+from turnwise.envs.messages import Message
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TrainingBatch
@@ -46,6 +47,10 @@ def said(episode: Episode) -> str:
     turns = episode.trajectory.turns
     if not turns:
         return ""
-    message = turns[-1].action
+    return spoken(turns[-1].action)
+
+
+def spoken(message: Message) -> str:
+    """An action as a text: its words, and its tools with their arguments, but for case and white space."""
     calls = [(call.name, dict(call.arguments)) for call in message.tool_calls]
     return " ".join(json.dumps([" ".join(message.content.split()), calls], sort_keys=True).lower().split())
