@@ -236,7 +236,7 @@ def arpo(r: Ragged, A: Units) -> Units:
     return averaged(A, same, r.peers)
 
 
-@reference("shape", "seed_grpo", tokens="either", alpha=[0.8], by=["answer"])
+@reference("shape", "seed_grpo", tokens="either", alpha=[0.8], by=["answer", "valid"])
 def seed_grpo(r: Ragged, A: Units, alpha: float = 0.0417, by: str | None = None) -> Units:
     s = likely(r)
 
@@ -245,7 +245,11 @@ def seed_grpo(r: Ragged, A: Units, alpha: float = 0.0417, by: str | None = None)
         total = sum(exp(s[j]) for j in peers)
         clusters: dict[Any, float] = {}
         for j in peers:
-            end = r.whole[by][j] if by else (r.states[j][-1], round(r.returns[j], 6))
+            end = (
+                (r.whole[by][j] if by in r.whole else r.turns[by][j][-1])
+                if by
+                else (r.states[j][-1], round(r.returns[j], 6))
+            )
             clusters[end] = clusters.get(end, 0.0) + exp(s[j]) / total
         entropy = -sum(p * log(p) for p in clusters.values())
         return a / (1 + (alpha / log(len(peers)) if len(peers) > 1 else 0.0) * entropy)

@@ -21,7 +21,7 @@ from turnwise.trainers.signal.answer import spoken
 Pair = tuple[str, str]
 
 
-class Worth(NamedTuple):
+class StoredWorth(NamedTuple):
     """TQ and SACo of stored episodes (Schweighofer et al. 2022).
 
     Attributes:
@@ -38,7 +38,7 @@ class Worth(NamedTuple):
     turns: int
 
 
-def worth(stored: Sequence[Episode], by_chance: Sequence[Episode], best: Sequence[Episode]) -> Worth:
+def worth(stored: Sequence[Episode], by_chance: Sequence[Episode], best: Sequence[Episode]) -> StoredWorth:
     """TQ and SACo; actions are equal if they say the same but for case and white space.
 
     Where TQ is high imitation suffices; methods that stay near what was stored want both, and those that look for what is better
@@ -55,7 +55,7 @@ def worth(stored: Sequence[Episode], by_chance: Sequence[Episode], best: Sequenc
             "A log without a turn has no pair of a state and an action.", "Give logs of played episodes."
         )
     mine, theirs = len({*told[:turns]}), len({*known[:turns]})
-    return Worth(
+    return StoredWorth(
         quality(*rates), mine / theirs, math.log(mine) / math.log(theirs) if theirs > 1 else None, turns
     )
 

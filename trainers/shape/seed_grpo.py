@@ -34,7 +34,7 @@ def seed_grpo(
 
     A′ = A/(1 + a·SE), SE = −Σ_c p_c ln p_c over clusters c of the group, p_c the summed softmax of its
     members' mean token log-probability, a = α/ln n. Chen et al. 2025 over ``dr_grpo``, linear form; formula and α from a
-    re-implementation. A cluster is what shares a number of the signal ``by``: with `by: answer` those who said the same
+    re-implementation. A cluster is what shares a number of the signal ``by``, of turns the last one's: with `by: answer` those who said the same
     last, which is nearest to the paper's equal meaning. Without ``by`` (ours, for tasks that end in a state and not in an
     answer) those who acted last in the same state with the same return.
 
@@ -66,6 +66,8 @@ def seed_grpo(
 def _ends(batch: TurnBatch, by: str | None) -> tuple[Tensor, ...]:
     """What trajectories of a cluster have in common, each (B,)."""
     if by is not None:
-        return (signal(batch, by).unique(return_inverse=True)[1],)
+        x = signal(batch, by)
+        last_B = (x * last_turn(batch.mask_BK)).sum(-1) if x.dim() == 2 else x
+        return (last_B.unique(return_inverse=True)[1],)
     last_B = (batch.state_BK * last_turn(batch.mask_BK)).sum(-1)
     return last_B, batch.return_B.mul(1e6).round().unique(return_inverse=True)[1]
