@@ -21,12 +21,12 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.durable import write_whole
 from turnwise.machine import describe
 from turnwise.trainers.run.loop import train
 
+ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (0, 1, 2)
 LARGER = {
     "rollout": {"groups": 8, "group_size": 8, "concurrency": 64},
