@@ -194,6 +194,7 @@ def test_rules_that_became_shapes_say_how_to_write_them() -> None:
         if entry.needs_with({}) <= measurable():
             load_recipe("shop-quick", {"credit": "grpo", "shape": [entry.name]})
     assert "shape: [whiten]" in refused({"credit": "reinforce_pp_baseline"}).remedy
+    load_recipe("shop-quick", {"credit": "grpo", "shape": [{"name": "seed_grpo", "by": "answer"}]})
 
 
 def test_a_shape_may_make_a_rule_fit_for_episodes_that_share_turns() -> None:
