@@ -78,6 +78,8 @@ def main(file: Path) -> None:
 def trained(recipe: Path, out: Path, seed: int, method: str) -> dict[str, Any]:
     """One run: evaluations, tokens, speed."""
     result = train(recipe, out=out, preflight=False, seed=seed, **METHODS[method])
+    if result.interrupted:
+        raise SystemExit(f"seed {seed}, {method} was stopped, so nothing is written.")
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
     updates = [row for row in rows if row.get("phase") == "rl"]
     tokens, seconds = (sum(row[key] for row in updates) for key in ("tokens_sampled", "rollout_seconds"))
