@@ -214,8 +214,9 @@ class _Output:
 def script_of(command: Sequence[str]) -> tuple[list[str], list[str]] | None:
     """A command of Python taken apart: the interpreter with its flags, the script with its arguments; None: it is none.
 
-    >>> script_of(["python3", "-S", "agent.py", "--fast"])
-    (['python3', '-S'], ['agent.py', '--fast'])
+    >>> interpreter, script = script_of(["python3", "-S", "agent.py", "--fast"]) or ([], [])
+    >>> Path(interpreter[0]).name, interpreter[1:], script
+    ('python3', ['-S'], ['agent.py', '--fast'])
     >>> script_of(["bash", "agent.sh"]) is script_of(["python3", "-c", "pass"]) is None
     True
     """

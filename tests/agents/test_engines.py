@@ -365,6 +365,7 @@ class TestPump:
             await loop.submit(5)
             for _ in range(20):
                 await asyncio.to_thread(meddle)
+            await loop.submit(1)  # and goes on
             long.cancel()
 
         asyncio.run(run())

@@ -101,7 +101,7 @@ def test_specs_are_read():
     assert make_policy("human").name == "human"
     assert make_policy("openai:m@http://h:1/v1").name == "openai:m@http://h:1/v1"
     with pytest.raises(NotFoundError, match=r"Did you mean 'scripted'\?"):
-        make_policy("script:gold")
+        make_policy("scriptd:gold")
     for entry in policies():
         if ":" in spec_form(entry):
             with pytest.raises(TurnwiseError, match="not complete"):

@@ -79,7 +79,7 @@ def gae_truncated(r: Ragged, discount: float = 1.0, lam: float = 1.0) -> Rows:
     ]
 
 
-@reference("credit", "ota", turns=[1, 3, 100, 0, -1], discount=[1.0, 0.5])
+@reference("credit", "ota", turns=[1, 2, 100, 0, -1], discount=[1.0, 0.5])
 def ota(r: Ragged, turns: int = 3, discount: float = 0.99) -> Rows:
     """What an option of some turns earns, and once discounted what its last state is worth, against its first state's."""
     if turns < 1:

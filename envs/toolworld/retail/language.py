@@ -44,7 +44,6 @@ SENSES |= {
 PATTERNS = {
     "address": r"\b(\d+ [a-z]+ street)\b",
     "colour": r"\b(red|blue|green|black|white|silver)\b",
-    "wanted colour": r"\b(?:for|to|into) (?:(?:a|an|the|cheapest|another|one|new|nice|our) )*(red|blue|green|black|white|silver)\b",
     "rank": r"\b(not (?:quite |exactly )?the cheapest|cheapest|nicest|fanciest|finest|most expensive|priciest|dearest)\b",
     "thing": r"\b(lamp|bottle|boots|chair|backpack|teapot|blanket|helmet|watch|speaker|frame|mat)\b",
 }
