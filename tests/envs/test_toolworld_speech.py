@@ -261,3 +261,29 @@ def test_prices_spoken_in_two_numbers():
     assert named("seventeen-fifty", {}).money == {1750}
     assert named("two hundred and eight dollars fifty", {}).money == {20850}
     assert named("for two dollars 20 GB", {}).money == {200}
+
+
+@pytest.mark.parametrize(("domain", "text"), [
+    ("airline", "Good, that's the go-ahead I needed."), ("retail", "A message is on its way to you to confirm it."),
+    ("retail", "A word on our rules, if I may: an order can be cancelled while it is pending."),
+    ("telecom", "Could I get your PIN?"), ("telecom", "Please don't restart it just yet, okay?"),
+])  # fmt: skip
+def test_no_yes_is_given_where_none_is_asked_for(domain, text):
+    assert not heard(domain, text).consent
+
+
+def test_what_is_forbidden_is_done_by_no_other_clause():
+    said = heard(
+        "telecom", "You could restart the phone later. For now turn airplane mode off, but do not restart it."
+    )
+    assert said.deeds == ("airplane_mode_off",)
+    assert heard("telecom", "Please restart the phone.").deeds == ("restart",)
+
+
+def test_that_something_helps_nothing_is_no_refusal():
+    assert heard("telecom", "Resetting it again will not allow roaming.").refusal == ""
+    assert heard("telecom", "I can not allow roaming.").refusal == "clear"
+
+
+def test_an_id_may_stand_before_what_is_done_to_it():
+    assert heard("retail", "W41906 gets cancelled. Do you confirm?").proposal.actions == {"cancel_order"}
