@@ -181,9 +181,13 @@ class _Keeper(NamedTuple):
     said: IO[bytes]
 
     def close(self) -> None:
-        """End it."""
+        """End it; one that does not end by itself is killed."""
         self.control.close()
-        self.process.wait()
+        try:
+            self.process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.said.close()
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 from uuid import uuid4
@@ -22,6 +23,7 @@ from test_programs import PRELUDE, ROOT, SUITE, program
 
 import turnwise
 from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.gateway import launching
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ModelPolicy
@@ -155,3 +157,17 @@ def test_a_gateway_that_is_killed_leaves_the_log_of_what_had_ended(tmp_path):
         post(f"{opened[1]['base_url']}/chat/completions", str(opened[1]["key"]), said)
     (record,) = LogReader(tmp_path / "episodes.jsonl.zst")
     assert record.episode.end is EndReason.GAVE_UP
+
+
+def test_a_keeper_that_does_not_end_by_itself_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = launching.Launcher()
+    job = launching.ProgramJob(("true",), str(tmp_path), dict(os.environ))
+    assert asyncio.run(launcher.run(job, b"", 60)).code == 0
+    keeper = launcher._keeper
+    assert keeper is not None
+    os.kill(keeper.process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(launching, "GRACE_S", 0.1)
+    launcher.close()
+    assert keeper.process.returncode == -signal.SIGKILL
