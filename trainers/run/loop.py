@@ -117,7 +117,7 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
                 log(differs)
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
             with (
-                open_session(recipe, run, source) as session,
+                open_session(trainer.lessons.recipe, run, source, trainer.started) as session,
                 workers_for(recipe.rollout.env_workers) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers

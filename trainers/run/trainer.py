@@ -26,6 +26,7 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import Stateful
 from turnwise.trainers.learn.sync import push_weights
+from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.ahead import PlayAhead, check_lag, lag_of
 from turnwise.trainers.run.checkpoint import (
@@ -35,6 +36,7 @@ from turnwise.trainers.run.checkpoint import (
     remove_after,
     restore,
     save_checkpoint,
+    started_at,
     verify,
 )
 from turnwise.trainers.run.collect import CollectedGroups, collect, describe, log_groups
@@ -67,6 +69,7 @@ class Trainer:
         self.judging = Judging(recipe, run, self.mixture, stop, log)
         self.events = Events(run.path)
         self.progress = RunProgress()
+        self.started = -1  # the update after which the policy was saved that the run compares with; -1: none was
         self.warmed_up = 0  # steps of the warm start before a resume
         self.saved = -1  # the update after which the newest checkpoint was written
 
@@ -95,7 +98,8 @@ class Trainer:
 
     def _go_back_to(self, loaded: LoadedCheckpoint) -> None:
         self.progress = RunProgress.from_state(loaded.state)
-        self.saved = self.progress.update
+        self.saved, self.started = self.progress.update, int(loaded.state["started"])
+        self.lessons.go_to(self.progress.update)
         remove_after(self.run.checkpoints, self.progress.update)
         for note in self.run.forget_after(self.progress.update):
             self.log(note)
@@ -122,9 +126,9 @@ class Trainer:
             await self.judging.judge(session, 0, self.judging.before)
         options = self.recipe.rollout.env_options
         with EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log:
-            async with self.events.ticking([session.policy, session.greedy]), self._playing() as ahead:
+            async with self.events.ticking([session.policy, session.greedy]):
                 while self.progress.update < self.recipe.updates and not self.stop.asked:
-                    await self._update(ahead, episode_log)
+                    await self._phase(episode_log)
         if self.saved != self.progress.update:
             self._save()
         if not self.stop.asked:
@@ -152,15 +156,26 @@ class Trainer:
         )
         if self.stop.asked:
             return False
-        self.session.begin_reinforcement()
+        self.session.begin(self.lessons.recipe, 0)
         return True
 
+    async def _phase(self, episode_log: EpisodeLog) -> None:
+        """The updates of the present phase; nothing of the next one is played before it begins."""
+        phase = phase_at(self.lessons.phases, self.progress.update)
+        if phase.name:
+            self.log(f"phase {phase.name}: updates {phase.first + 1} to {phase.end}")
+        async with self._playing(phase.end) as ahead:
+            while self.progress.update < phase.end and not self.stop.asked:
+                await self._update(ahead, episode_log, ends=self.progress.update + 1 == phase.end)
+
     @contextlib.asynccontextmanager
-    async def _playing(self) -> AsyncIterator[PlayAhead[CollectedGroups]]:
-        """Who plays for the updates, ahead of the learner by as many as the recipe says; evaluations go on beside."""
+    async def _playing(self, end: int) -> AsyncIterator[PlayAhead[CollectedGroups]]:
+        """Who plays for the updates before ``end``, ahead of the learner by as many as the recipe says; evaluations go on
+        beside."""
         recipe, first = self.recipe, self.progress.update
         places = Admission(recipe.rollout.concurrency, self.session.policy)
-        episodes = recipe.rollout.groups * recipe.rollout.group_size
+        rollout = phase_at(self.lessons.phases, first).recipe.rollout
+        episodes = rollout.groups * rollout.group_size
         self.events.tell(
             "start", update=first, updates=recipe.updates, staleness=self.staleness, episodes=episodes
         )
@@ -183,7 +198,7 @@ class Trainer:
             play,
             staleness=self.staleness,
             first=first,
-            updates=recipe.updates,
+            updates=end,
             on_event=self.events.changed,
         )
         if not self.staleness:
@@ -196,8 +211,10 @@ class Trainer:
                 yield ahead
         self.lessons.beside, self.judging.refresh = None, self._sync
 
-    async def _update(self, ahead: PlayAhead[CollectedGroups], episode_log: EpisodeLog) -> None:
-        """One update; the loop of the module's first lines."""
+    async def _update(
+        self, ahead: PlayAhead[CollectedGroups], episode_log: EpisodeLog, *, ends: bool
+    ) -> None:
+        """One update, the loop of the module's first lines; ``ends``: the last one of its phase."""
         began, update = time.monotonic(), self.progress.update
         recipe = self.lessons.prepare(self.session, update)
         self.events.doing = "waiting"
@@ -218,19 +235,19 @@ class Trainer:
         if self.staleness:
             ahead.published(self.progress.update)
             metrics |= {"waited_seconds": waited, "lag": lag.mean, "lag_most": float(lag.most)}
-            metrics["drift"] = float(self.recipe.steps - 1)
+            metrics["drift"] = float(recipe.steps - 1)
         metrics |= {
             "rollout_seconds": rolled_out - began,
             "source_seconds": source_seconds,
             "learn_seconds": learned - rolled_out - source_seconds,
             **self.lessons.schedules.values,
         }
-        self.lessons.seen(metrics)
         last = self.progress.update == self.recipe.updates
-        if last or self.progress.update % self.recipe.evaluate.every == 0:
+        if ends or self.progress.update % self.recipe.evaluate.every == 0:
             self.events.doing = "evaluating"
             metrics |= await self.judging.validate(self.session, self.progress)
             self.events.tell("evaluated", update=self.progress.update, dev_success=metrics["dev_success"])
+        self.lessons.seen(metrics)
         metrics["seconds"] = time.monotonic() - began
         metrics["tokens_per_second"] = metrics["tokens"] / metrics["seconds"]
         self.run.log_metrics(self.progress.update, "rl", metrics)
@@ -238,7 +255,7 @@ class Trainer:
         self.events.tell("update", update=self.progress.update, **shown)
         self.session.write_scalars(self.progress.update, metrics)
         best = self.progress.best_update == self.progress.update
-        if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
+        if ends or best or self.progress.update % self.recipe.checkpoint.every == 0:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
         why = nothing.why if nothing else ""
@@ -265,11 +282,14 @@ class Trainer:
 
     async def _judge_best(self) -> None:
         """Load what was best on dev and judge it on test."""
-        best, learner = self.run.checkpoint(self.progress.best_update), self.session.learner
+        best = self.run.checkpoint(self.progress.best_update)
         if self.progress.best_update != self.progress.update:
             problem = verify(best)
             if problem is None:
-                restore(best, learner, self.stateful, read_state(best))
+                state = read_state(best)
+                self.lessons.go_to(self.progress.best_update)
+                self.session.resume_from(self.lessons.recipe, int(state["started"]))
+                restore(best, self.session.learner, self.stateful, state)
                 self._sync()
             else:
                 self.log(f"the best checkpoint cannot be used, so the last one is judged: {problem}")
@@ -287,11 +307,13 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint; the best so far and the newest ones stay."""
-        self._write(self.run.checkpoints, self.progress.update, dataclasses.asdict(self.progress))
+        state = {**dataclasses.asdict(self.progress), "started": self.session.started}
+        self._write(self.run.checkpoints, self.progress.update, state)
         self.saved = self.progress.update
         self._point_best()
         best = self.run.checkpoint(self.progress.best_update).name
         prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
+        self.run.keep_started(started_at(self.run.checkpoints))
 
     def _write(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
         session = self.session

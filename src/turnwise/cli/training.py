@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -108,10 +108,16 @@ def explain(
     from turnwise.trainers.lab.recipe_bias import shown
     from turnwise.trainers.recipe.explain import explain_recipe
     from turnwise.trainers.recipe.load import load_recipe
+    from turnwise.trainers.recipe.phases import phases_of
 
     checked = load_recipe(recipe, overrides(set_ or []))
-    found = bias_of(checked, compute=bias)
-    lines = shown(found) if found else ["Bias of the whole recipe: not computed yet (`--bias`)."]
+    lines, found = list[str](), dict[str, Mapping[str, Any]]()
+    for phase in phases_of(checked):
+        of, lead = (f" of phase {phase.name}", f"{phase.name}: ") if phase.name else ("", "")
+        biases = bias_of(phase.recipe, compute=bias)
+        found |= {f"{lead}{name}": one.to_json() for name, one in (biases or {}).items()}
+        lines += [f"Phase {phase.name}"] if biases and phase.name else []
+        lines += shown(biases) if biases else [f"Bias of the whole recipe{of}: not computed yet (`--bias`)."]
     text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
     if preflight:
         from turnwise.trainers.run.ready import rehearse
@@ -121,7 +127,7 @@ def explain(
         {
             "recipe": recipe,
             "text": text,
-            "bias": {name: one.to_json() for name, one in (found or {}).items()},
+            "bias": found,
         },
         lambda console: console.print(text, soft_wrap=True),
     )
