@@ -34,7 +34,11 @@ RLVR = {
         "schedule": {"optimizer.learning_rate": {"name": "linear", "to": 0.001}},
     },
 }
-SFT = {"name": "sft", "updates": 1, "set": {"rollout.groups": 0, "source": [{"name": "demonstrations", "episodes": 3}]}}
+SFT = {
+    "name": "sft",
+    "updates": 1,
+    "set": {"rollout.groups": 0, "source": [{"name": "demonstrations", "episodes": 3}]},
+}
 CLOCK = ("seconds", "tokens_per_second")
 
 
@@ -94,7 +98,9 @@ def test_each_phase_optimises_its_own_objective(whole: tuple[dict[str, Any], Pat
     assert all("pairs" in row for row in found[1:3])
     assert all("value_error" in row and "kl_reference" in row for row in found[3:])
     assert not any("value_error" in row for row in found[:3])
-    assert found[3]["kl_reference"] == pytest.approx(0, abs=1e-6), "the reference is the policy as the phase begins"
+    assert found[3]["kl_reference"] == pytest.approx(0, abs=1e-6), (
+        "the reference is the policy as the phase begins"
+    )
     assert found[5]["kl_reference"] > 0
     rates = [row["schedule/optimizer.learning_rate"] for row in found[3:]]
     assert rates == pytest.approx([0.003, 0.002, 0.001]), "a schedule counts the updates of its phase"
@@ -132,7 +138,9 @@ async def _relearned(out: Path) -> tuple[int, ...]:
 
 
 @pytest.mark.slow
-def test_adapters_are_merged_into_what_the_next_phase_begins_from(letters: dict[str, Any], tmp_path: Path) -> None:
+def test_adapters_are_merged_into_what_the_next_phase_begins_from(
+    letters: dict[str, Any], tmp_path: Path
+) -> None:
     letters["model"]["lora"] = {"rank": 2}
     data = recipe(letters, DPO, RLVR | {"updates": 2})
     carried_out(data, tmp_path / "whole")
@@ -170,9 +178,13 @@ def test_a_reset_forgets_the_moments_and_takes_the_policy_for_its_reference(
 
 
 @pytest.mark.slow
-def test_the_best_policy_of_an_earlier_phase_is_judged_in_its_own(letters: dict[str, Any], tmp_path: Path) -> None:
+def test_the_best_policy_of_an_earlier_phase_is_judged_in_its_own(
+    letters: dict[str, Any], tmp_path: Path
+) -> None:
     """Of the first phase, whose learner has another shape than the last one's."""
-    still = RLVR | {"set": RLVR["set"] | {"optimizer.learning_rate": 1e-12, "schedule": {}}}  # never better than before
+    still = RLVR | {
+        "set": RLVR["set"] | {"optimizer.learning_rate": 1e-12, "schedule": {}}
+    }  # never better than before
     data = recipe(letters, DPO, still)
     result = carried_out(data, tmp_path / "run")
     assert result.best_update == 2
@@ -201,14 +213,24 @@ def test_phases_are_recipes_of_their_own(letters: dict[str, Any]) -> None:
     assert [(phase.first, phase.end) for phase in phases] == [(0, 1), (1, 3), (3, 6)]
     assert [phase.recipe.filter.name for phase in phases] == ["informative", "informative", "any"]
     assert [phase.recipe.warm_start is None for phase in phases] == [False, True, True]
-    assert [phase_at(phases, update).name for update in (0, 1, 2, 3, 9)] == ["sft", "dpo", "dpo", "rlvr", "rlvr"]
+    assert [phase_at(phases, update).name for update in (0, 1, 2, 3, 9)] == [
+        "sft",
+        "dpo",
+        "dpo",
+        "rlvr",
+        "rlvr",
+    ]
     import yaml
 
     assert load_recipe(yaml.safe_load(made.to_yaml())) == made
 
 
 def test_a_phase_may_name_an_algorithm(letters: dict[str, Any]) -> None:
-    dapo = {"name": "rl", "updates": 2, "set": {"algorithm": "dapo", "reduce": "fixed_length", "loss.clip.high": 0.3}}
+    dapo = {
+        "name": "rl",
+        "updates": 2,
+        "set": {"algorithm": "dapo", "reduce": "fixed_length", "loss.clip.high": 0.3},
+    }
     dapo["set"]["optimizer.minibatches"] = 2
     (phase,) = phases_of(load_recipe(recipe(letters, dapo)))
     assert (phase.recipe.credit.name, phase.recipe.reduce.name) == ("grpo", "fixed_length")
@@ -253,9 +275,14 @@ def test_phases_that_cannot_be_are_refused(
     ("changes", "said"),
     [
         ({"optimizer": {"resets": 1}}, "optimizer.resets 1 can have no effect"),
-        ({"schedule": {"optimizer.resets": {"name": "prorl", "patience": 0, "most": 0}}}, "name no time for a reset"),
+        (
+            {"schedule": {"optimizer.resets": {"name": "prorl", "patience": 0, "most": 0}}},
+            "name no time for a reset",
+        ),
     ],
 )
-def test_resets_that_cannot_be_are_refused(letters: dict[str, Any], changes: dict[str, Any], said: str) -> None:
+def test_resets_that_cannot_be_are_refused(
+    letters: dict[str, Any], changes: dict[str, Any], said: str
+) -> None:
     with pytest.raises(RecipeError, match=said):
         load_recipe({**letters, **changes})

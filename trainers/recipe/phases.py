@@ -70,7 +70,9 @@ def _recipe_of(recipe: Recipe, phase: Phase, first: int) -> Recipe:
     if first:
         data.pop("warm_start", None)
     changes = dict(phase.set)
-    algorithm = get_algorithm(changes["algorithm"], f" (phase {phase.name})") if "algorithm" in changes else None
+    algorithm = (
+        get_algorithm(changes["algorithm"], f" (phase {phase.name})") if "algorithm" in changes else None
+    )
     if algorithm is not None:
         for key in algorithm.sets:
             data = _without(data, key)
@@ -118,7 +120,9 @@ def wrong_contents(
     for phase, first in zip(recipe.phases, _firsts(recipe), strict=True):
         lead, made = f"phase {phase.name!r}: ", list[Recipe]()
         try:
-            yield from found_by(lambda p=phase, n=first, m=made: m.append(_recipe_of(recipe, p, n)), lead=lead)
+            yield from found_by(
+                lambda p=phase, n=first, m=made: m.append(_recipe_of(recipe, p, n)), lead=lead
+            )
         except pydantic.ValidationError as error:
             for cause, remedy in explain_invalid(error, {}):
                 yield RecipeProblem(f"{lead}{cause}", remedy)

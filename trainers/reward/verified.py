@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from turnwise.agents.core import Episode
+from turnwise.agents.core import Episode, Turn
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.kit.reward_edits import replace_turns
@@ -26,19 +26,17 @@ def verified(group: Group, *, solved: float = 1.0, cut: float = 1.0) -> Group:
     [[0.0, 10.0], [0.0, 0.0], [0.0, -10.0]]
     """
 
-    def verdict(episode: Episode) -> float:
-        if episode.success:
-            return solved
-        return -cut if episode.end is not None and episode.end.truncated else 0.0
-
-    return [
-        replace_turns(
+    def paid(episode: Episode) -> Episode:
+        cut_off = episode.end is not None and episode.end.truncated
+        earned = solved if episode.success else -cut if cut_off else 0.0
+        return replace_turns(
             episode,
-            lambda turns, earned=verdict(episode): [
-                dataclasses.replace(turn, reward=x, rewards={"outcome": x})
-                for turn in turns
-                for x in [earned if turn is turns[-1] else 0.0]
-            ],
+            lambda turns: [_earning(turn, earned if turn is turns[-1] else 0.0) for turn in turns],
         )
-        for episode in group
-    ]
+
+    return [paid(episode) for episode in group]
+
+
+def _earning(turn: Turn, reward: float) -> Turn:
+    """The turn, with this for its whole reward."""
+    return dataclasses.replace(turn, reward=reward, rewards={"outcome": reward})

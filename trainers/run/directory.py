@@ -33,7 +33,9 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self.warm = path / "warm-start"  # checkpoints within the warm start; removed when it is over
         self.model = path / "model"  # made from nothing
-        self.start = path / "start"  # policies from which reinforcement, a phase or a reset began, if anything compares with them
+        self.start = (
+            path / "start"
+        )  # policies from which reinforcement, a phase or a reset began, if anything compares with them
         self.best = path / "best"  # a link to the checkpoint that was best on dev
         self.episodes = path / EPISODES
         self.tensorboard = path / "tensorboard"

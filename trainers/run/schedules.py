@@ -43,7 +43,11 @@ class Schedules:
         for key, schedule in self._parts.items():
             first = self._first[key]
             now = ScheduleMoment(
-                update - self._begins, self._recipe.updates, first, self._last[key], self._metrics,
+                update - self._begins,
+                self._recipe.updates,
+                first,
+                self._last[key],
+                self._metrics,
                 self._fresh,
             )
             self._last[key] = schedule(now)

@@ -69,7 +69,9 @@ class Trainer:
         self.judging = Judging(recipe, run, self.mixture, stop, log)
         self.events = Events(run.path)
         self.progress = RunProgress()
-        self.started = -1  # the update after which the policy was saved that the run compares with; -1: none was
+        self.started = (
+            -1
+        )  # the update after which the policy was saved that the run compares with; -1: none was
         self.warmed_up = 0  # steps of the warm start before a resume
         self.saved = -1  # the update after which the newest checkpoint was written
 
