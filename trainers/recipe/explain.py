@@ -164,7 +164,8 @@ def _part(seam: str, part: Part, told: set[str]) -> list[str]:
     said = inspect.cleandoc(entry.target.__doc__ or "").partition("Worked by hand")[0].partition(">>>")[0]
     lines += [f"      {line}".rstrip() for line in said.strip().replace("``", "`").splitlines()]
     if entry.bias:
-        lines.append(f"      As an estimate of the policy gradient: {entry.bias}.")
+        said = f"As an estimate of the policy gradient: {entry.bias}."
+        lines += textwrap.wrap(said, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return lines
 
 
