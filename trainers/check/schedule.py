@@ -26,18 +26,25 @@ def gives_numbers(entry: Component) -> None:
     """Finite numbers at every update, the same ones when it is asked again: what it remembers is in its state."""
     for said, built in variants(entry):
         schedule, last = _new(built), 0.5
+        remembers = _memory(schedule)
         metrics = {str(name): 0.3 for name in entry.options.values() if isinstance(name, str)}
         for update in range(20):
             seen = metrics if update else {}
             now = ScheduleMoment(update, 10, 0.5, last, seen, frozenset(seen))
-            before = schedule.state() if isinstance(schedule, Stateful) else None
+            before = remembers.state() if remembers else None
             found = schedule(now)
             require(math.isfinite(found), f"At update {update} it is {found} ({said}).")
             again = _new(built)
-            if before is not None and isinstance(again, Stateful):
-                again.restore(PartState(json.loads(json.dumps({**before.numbers}))))
+            other = _memory(again)
+            if before is not None and other is not None:
+                other.restore(PartState(json.loads(json.dumps({**before.numbers}))))
             require(again(now) == found, f"Asked twice, it says otherwise ({said}).")
             last = found
+
+
+def _memory(schedule: object) -> Stateful | None:
+    """The schedule, if it remembers."""
+    return schedule if isinstance(schedule, Stateful) else None
 
 
 def _new(built: Callable[..., Any]) -> Callable[[ScheduleMoment], float]:

@@ -39,4 +39,6 @@ def verified(group: Group, *, solved: float = 1.0, cut: float = 1.0) -> Group:
 
 def _earning(turn: Turn, reward: float) -> Turn:
     """The turn, with this for its whole reward."""
-    return dataclasses.replace(turn, reward=reward, rewards={"outcome": reward})
+    return dataclasses.replace(
+        turn, reward=reward, rewards={**dict.fromkeys(turn.rewards, 0.0), "outcome": reward}
+    )
