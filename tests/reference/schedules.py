@@ -116,7 +116,7 @@ def sasr(
 
 @reference(
     "schedule", "prorl", metric=["seconds"], patience=[2, 0, -1], divergence=["seconds"], most=[0.05, 0.0, -1.0],
-    every=[5, -1],
+    every=[5, 1, -1],
     also=[
         {"patience": 1, "most": 0.0}, {"patience": 3, "most": 0.0, "every": 4}, {"patience": 0, "most": 0.0, "every": 7},
         {"patience": 0, "most": 0.0}, {"metric": "nowhere"}, {"metric": "nowhere", "patience": 0},

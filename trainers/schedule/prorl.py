@@ -1,5 +1,7 @@
 """When the reference and the optimizer begin anew: the policy has stopped improving, or has gone far from its reference."""
 
+from typing import Any
+
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import PartState, ScheduleMoment
@@ -68,8 +70,8 @@ class ProRL:
 
     def restore(self, state: PartState) -> None:
         """Go on from :meth:`state`."""
-        best, self._stalled, self._since = (state.numbers[name] for name in ("best", "stalled", "since"))  # pyright: ignore
-        self._best = best if best is None else float(best)  # pyright: ignore
+        kept: Any = state.numbers
+        self._best, self._stalled, self._since = kept["best"], kept["stalled"], kept["since"]
 
     def _is_due(self, now: ScheduleMoment) -> bool:
         if self.patience and self.metric in now.fresh:
