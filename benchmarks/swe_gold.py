@@ -20,6 +20,7 @@ from turnwise.envs.swe.env import SweEnv
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.sweep import sweep
+from turnwise.envs.swe.tasks import load_instances, place_of
 from turnwise.errors import TurnwiseError
 from turnwise.machine import describe
 from turnwise.tools.sandbox.registry import isolated_backend
@@ -94,9 +95,11 @@ def main() -> int:
     )
     if swept.left:
         print(f"{swept.left} tasks are left; the same command goes on.", file=sys.stderr)
-        return 2
-    figures = {suite: summary(rows) for suite, rows in swept.rows.items()}
+    counts = {suite: len(load_instances(place_of(suite))) for suite in asked.suites}
+    figures = {suite: {"of": counts[suite], **summary(rows)} for suite, rows in swept.rows.items()}
     print(json.dumps({"name": "swe gold", "machine": describe(), "figures": figures}, indent=2))
+    if swept.left:
+        return 2
     return 0 if all(one["solved"] == one["tasks"] for one in figures.values()) else 1
 
 

@@ -78,7 +78,8 @@ def test_levels_are_of_tasks_that_are_there_and_choose_among_them():
 def test_hard_tasks_have_what_judges_them_and_say_nothing_of_the_place():
     tasks: tuple[Instance, ...] = load_instances(place_of("hard"))
     assert len({task.package for task in tasks}) >= 6
-    assert len({task.operator for task in tasks}) >= 5
+    assert len({task.operator for task in tasks}) >= 8
+    assert any(len(task.edits) > 1 for task in tasks)
     assert any("```python" not in task.issue for task in tasks)
     assert any("```python" in task.issue for task in tasks)
     for task in tasks:
