@@ -26,7 +26,7 @@ def plain(value, depth=0):
         return {plain(key, depth + 1): plain(item, depth + 1) for key, item in dict.items(value)}
     for kind in (list, tuple, set, frozenset):
         if isinstance(value, kind):
-            return kind(plain(item, depth + 1) for item in kind.__iter__(value))
+            return kind(plain(item, depth + 1) for item in value)
     return number(value)
 
 
