@@ -103,6 +103,12 @@ def wrong_phases(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"updates is {recipe.updates}, and the phases have {total} together.",
             "Leave `updates` out, or change a phase's own (`--set phases.NAME.updates=…`).",
         )
+    anew = "phases" if recipe.phases else "optimizer.resets"
+    if recipe.scale.learners > 1 and (recipe.phases or "optimizer.resets" in recipe.schedule):
+        yield RecipeProblem(
+            f"{anew} begins the optimizer anew in the middle of a run, and scale.learners {recipe.scale.learners} has several.",
+            f"Set scale.learners: 1, or leave {anew} out.",
+        )
     for phase in recipe.phases:
         for key in phase.set:
             if not any(key == open or key.startswith(f"{open}.") for open in MAY_CHANGE):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
+from turnwise.trainers.run.placement import Placement, placed_engine
 from turnwise.trainers.run.update import Teaching
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.core import SignalContext, SignalSetup
@@ -48,14 +50,23 @@ class TrainingSession:
         recipe: of the run's present phase.
         run: its files.
         source: the model.
+        placement: where engines and environments run; this machine unless given.
         started: the update after which the policy was saved that the run compares with; -1: with ``source``.
 
     Raises:
         RunError: that policy is not there.
     """
 
-    def __init__(self, recipe: Recipe, run: RunDirectory, source: str, started: int = -1) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: RunDirectory,
+        source: str,
+        placement: Placement | None = None,
+        started: int = -1,
+    ) -> None:
         self.recipe, self.run, self.started = recipe, run, started
+        self._placement, self._placed = placement or Placement(), contextlib.ExitStack()
         self.device = choose_device(recipe.device)
         self._origin = source
         self.source = source if started < 0 else _started(run, started)
@@ -122,9 +133,13 @@ class TrainingSession:
         """Load the engine; the trainer's weights are pushed to it before it samples anything."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
-        options, later = self.recipe.engine, bool(self.recipe.scale.staleness)
+        place = placed_engine(self._placement, self.recipe, self.source, self._context, self.run.path)
+        options, later = self._placed.enter_context(place), bool(self.recipe.scale.staleness)
         engine = make_engine(options, self.source, self.device, self._context)
         self._engine = check_trainable(engine, options.kind, in_flight=later)
+        belongs_to = getattr(engine, "belongs_to", None)  # engines that several runs can reach
+        if belongs_to is not None:
+            belongs_to(str(self.run.path.absolute()))
         sampling = self.recipe.sampling
         drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
@@ -187,6 +202,7 @@ class TrainingSession:
             self._launcher.close()
         if self._engine is not None:
             self._engine.close()
+        self._placed.close()
 
     def _load(self) -> nn.Module:
         """The model that is trained, as it is in ``source``."""
@@ -267,10 +283,10 @@ def _adapters(options: Lora | None) -> LoraOptions | None:
 
 @contextmanager
 def open_session(
-    recipe: Recipe, run: RunDirectory, source: str, started: int = -1
+    recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None, started: int = -1
 ) -> Iterator[TrainingSession]:
-    """Load everything, the model from ``source``; close it in the end. ``started``: see :class:`TrainingSession`."""
-    session = TrainingSession(recipe, run, source, started)
+    """Load everything, the model from ``source``; close it in the end. See :class:`TrainingSession`."""
+    session = TrainingSession(recipe, run, source, placement, started)
     try:
         yield session
     finally:
