@@ -241,6 +241,7 @@ class Trainer:
         if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
+            self._forget_old(episode_log)
         why = nothing.why if nothing else ""
         self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
         if nothing is not None and not last:
@@ -292,6 +293,16 @@ class Trainer:
         self._point_best()
         best = self.run.checkpoint(self.progress.best_update).name
         prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
+
+    def _forget_old(self, episode_log: EpisodeLog) -> None:
+        """Delete what was logged of updates that the recipe does not keep."""
+        keep = self.recipe.log.keep
+        if keep == "all" or (before := self.progress.update - keep) <= 0:
+            return
+        gone = episode_log.forget(lambda record: record.update is not None and record.update < before)
+        self.events.forget(before)
+        if gone:
+            self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
 
     def _write(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
         session = self.session
