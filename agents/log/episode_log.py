@@ -117,7 +117,7 @@ class EpisodeLog:
         self._lines.clear()
         self._flushed = time.monotonic()
 
-    def forget(self, old: Callable[[Record], bool]) -> int:
+    def delete_first(self, old: Callable[[Record], bool]) -> int:
         """Delete the episodes from the beginning on up to the first that is not ``old``; how many these were.
 
         The file is written aside and renamed, so that a crash leaves the old one or the new one.
@@ -284,7 +284,7 @@ def cut_log(path: Path | str, keep: Callable[[Record], bool]) -> int:
 
 
 class _Rest(NamedTuple):
-    """What follows the episodes that are forgotten: lines of a block that is cut in two, and the file from ``start`` on."""
+    """What follows the episodes that are deleted: lines of a block that is cut in two, and the file from ``start`` on."""
 
     head: bytes
     start: int

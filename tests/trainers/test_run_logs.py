@@ -129,20 +129,20 @@ def played() -> list[Episode]:
 
 @pytest.mark.parametrize("name", ["log.jsonl.zst", "log.jsonl"])
 @pytest.mark.parametrize("flush_every", [1, 2, 16])
-def test_a_log_forgets_its_beginning_and_goes_on(
+def test_a_log_loses_its_beginning_and_goes_on(
     tmp_path: Path, played: list[Episode], name: str, flush_every: int
 ) -> None:
     with EpisodeLog(tmp_path / name, flush_every=flush_every) as log:
         for update, episode in enumerate(played[:4]):
             log.append(episode, update=update)
-        assert log.forget(lambda record: record.update is not None and record.update < 3) == 3
-        assert log.forget(lambda record: record.update is not None and record.update < 3) == 0
+        assert log.delete_first(lambda record: record.update is not None and record.update < 3) == 3
+        assert log.delete_first(lambda record: record.update is not None and record.update < 3) == 0
         log.append(played[4], update=4)
     left = list(LogReader(tmp_path / name))
     assert [record.update for record in left] == [3, 4]
     assert [record.episode for record in left] == played[3:]
     with EpisodeLog(tmp_path / name) as log:
-        assert log.forget(lambda record: True) == 2
+        assert log.delete_first(lambda record: True) == 2
         log.append(played[0], update=5)
     assert [record.update for record in LogReader(tmp_path / name)] == [5]
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -162,7 +162,7 @@ def test_a_log_that_cannot_be_written_anew_stays_as_it_is(
         with monkeypatch.context() as patched:
             patched.setattr("turnwise.agents.log.episode_log.shutil.copyfileobj", full)
             with pytest.raises(TurnwiseError, match="No space left"):
-                log.forget(lambda record: record.update == 0)
+                log.delete_first(lambda record: record.update == 0)
         assert log.path.read_bytes() == before
         log.append(played[0], update=9)
     assert [record.update for record in LogReader(tmp_path / "log.jsonl.zst")] == [0, 1, 2, 3, 4, 9]

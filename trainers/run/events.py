@@ -77,7 +77,7 @@ class Events:
 
         return on_episode
 
-    def forget(self, before: int) -> None:
+    def delete_before(self, before: int) -> None:
         """Delete what stood before the end of an update, counted from 1, but for starts, updates and evaluations.
 
         Raises:

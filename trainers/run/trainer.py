@@ -241,7 +241,7 @@ class Trainer:
         if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
-            self._forget_old(episode_log)
+            self._delete_old(episode_log)
         why = nothing.why if nothing else ""
         self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
         if nothing is not None and not last:
@@ -294,13 +294,13 @@ class Trainer:
         best = self.run.checkpoint(self.progress.best_update).name
         prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
 
-    def _forget_old(self, episode_log: EpisodeLog) -> None:
+    def _delete_old(self, episode_log: EpisodeLog) -> None:
         """Delete what was logged of updates that the recipe does not keep."""
         keep = self.recipe.log.keep
         if keep == "all" or (before := self.progress.update - keep) <= 0:
             return
-        gone = episode_log.forget(lambda record: record.update is not None and record.update < before)
-        self.events.forget(before)
+        gone = episode_log.delete_first(lambda record: record.update is not None and record.update < before)
+        self.events.delete_before(before)
         if gone:
             self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
 
