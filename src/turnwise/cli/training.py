@@ -97,6 +97,9 @@ def explain(
 
     For example: `turnwise explain shop-quick --set credit=grpo`.
 
+    The parts of a recipe are tried on small batches, for which torch is loaded. The answer is kept in ~/.cache/turnwise/explained
+    and given again at once, as long as neither the recipe nor any file of code has changed.
+
     Args:
         recipe: A recipe's name or a YAML file.
         preflight: Also play a few scripted episodes, as `turnwise train` does before anything else.
