@@ -108,7 +108,7 @@ def test_old_logs_go_with_each_checkpoint_and_are_named_where_they_are_missed(
     recipe, again = letters | SHORT | {"log": {"keep": 1}}, tmp_path / "again"
     with pytest.raises(KeyboardInterrupt):
         train(recipe, out=again, preflight=False, log=stop)
-    assert {record.update for record in records(again)} == {1}
+    assert {record.update for record in records(again)} == {0, 1}
     train(recipe, out=again, resume=True, log=lambda line: None)
     assert {record.update for record in records(again)} == {2}
     assert weights(again) == weights(whole)

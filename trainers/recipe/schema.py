@@ -319,8 +319,8 @@ class Logs(Section):
 
 
 class ScaleOptions(Section):
-    """How far playing runs ahead of learning (docs/asynchronous.md). With the defaults a run plays, learns, and plays
-    again."""
+    """How far playing runs ahead of learning (docs/asynchronous.md), and how many learn together. With the defaults a run
+    plays, learns, and plays again, in one process."""
 
     staleness: Annotated[Whole, Field(ge=0)] = 0
     """The number of updates whose episodes are played before the learner needs them, while it learns. No token is
@@ -328,6 +328,10 @@ class ScaleOptions(Section):
     kv: Literal["recompute", "keep"] = "recompute"
     """What becomes of the keys and values of answers in the making when the weights change under them. `recompute`
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
+    learners: Annotated[Whole, Field(ge=1, le=64)] = 1
+    """The number of processes on this machine that take every optimizer step together: each reads its share of the rows,
+    and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be
+    resumed with another number."""
 
 
 class Recipe(Section):

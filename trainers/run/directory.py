@@ -24,6 +24,9 @@ from turnwise.trainers.report.records import EPISODES, EVALUATIONS, METRICS, OBJ
 from turnwise.trainers.run.circumstances import STARTED
 from turnwise.trainers.run.disk import append_line, disk_error, point, write_text
 
+MAY_CHANGE = frozenset({"scale.learners"})
+"""Keys of a recipe in which a resumed run may differ from what it was started with."""
+
 
 class RunDirectory:
     """The files of one run (``runs/NAME``)."""
@@ -187,7 +190,8 @@ def _changed_keys(frozen: Path, text: str) -> list[str]:
     with contextlib.suppress(pydantic.ValidationError):  # then keys have changed their names since
         data = plain(Recipe.model_validate(data))  # keys that are newer than the run have their defaults
     before, after = _leaves(data, ""), _leaves(yaml.safe_load(text), "")
-    return sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    return sorted(changed - MAY_CHANGE)
 
 
 def _leaves(value: Any, key: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 import yaml
 
 from turnwise.agents.core import Episode
@@ -33,6 +34,7 @@ from turnwise.agents.log.records import Record
 from turnwise.agents.workers.pool import WorkerPool, workers_for
 from turnwise.errors import RunError
 from turnwise.tasks.core import Json
+from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.report.records import RECIPE, json_lines
@@ -41,6 +43,7 @@ from turnwise.trainers.run.circumstances import differences_since
 from turnwise.trainers.run.collect import CollectedGroups, assembled
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons
+from turnwise.trainers.run.ranks import share_of_threads
 from turnwise.trainers.run.resources import find_source
 from turnwise.trainers.run.session import TrainingSession, ensure_model
 from turnwise.trainers.run.stop import Stop
@@ -131,6 +134,7 @@ class _Again:
         self.lessons = Lessons(recipe, self.mixture)
         if recipe.scale.staleness:  # its learner worked in a thread of its own
             self.lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
+        self.threads = torch.get_num_threads()
         self.steps = saved_steps(run.checkpoints)
         self.equal: list[int] = []
         self.advantages = 0
@@ -164,6 +168,7 @@ class _Again:
     async def update(self, update: int, records: Sequence[Record], row: Mapping[str, Any]) -> None:
         """Learn from an update's records; ``row`` has the metrics that schedules go by."""
         recipe = self.lessons.prepare(self.session, update)
+        self._as_many(int(row.get("learners", 1)))
         played = _played(recipe, self.session, self.lessons, update, records)
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         self._check_advantages(update, played, lesson, records)
@@ -172,8 +177,22 @@ class _Again:
 
     def close(self) -> None:
         """Let the learner's thread go."""
+        torch.set_num_threads(self.threads)
         if isinstance(self.lessons.beside, ThreadPoolExecutor):
             self.lessons.beside.shutdown()
+
+    def _as_many(self, learners: int) -> None:
+        """Learn as so many learners did: the same shares, with the threads that each of them had."""
+        if learners == self.session.learner.team.size:
+            return
+        self.session.learner.team = Alone(learners)
+        torch.set_num_threads(self.threads)
+        torch.set_num_threads(share_of_threads(learners))
+        if isinstance(
+            self.lessons.beside, ThreadPoolExecutor
+        ):  # a thread keeps the number that it began with
+            self.lessons.beside.shutdown()
+            self.lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
 
     def _check_advantages(
         self, update: int, played: CollectedGroups, lesson: LearnedUpdate, records: Sequence[Record]

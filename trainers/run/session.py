@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
+from turnwise.trainers.run.placement import Placement, placed_engine
 from turnwise.trainers.run.update import Teaching
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.core import SignalContext, SignalSetup
@@ -44,8 +46,11 @@ from turnwise.trainers.teacher.core import TeacherSetup
 class TrainingSession:
     """Everything that lives as long as the run. The engine starts when it is first needed."""
 
-    def __init__(self, recipe: Recipe, run: RunDirectory, source: str) -> None:
+    def __init__(
+        self, recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None
+    ) -> None:
         self.recipe, self.run = recipe, run
+        self._placement, self._placed = placement or Placement(), contextlib.ExitStack()
         self.device = choose_device(recipe.device)
         self.source = str(run.start) if run.start.exists() else source
         self.tokenizer: Any = load_tokenizer(self.source)
@@ -78,9 +83,13 @@ class TrainingSession:
         """Load the engine; the trainer's weights are pushed to it before it samples anything."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
-        options, later = self.recipe.engine, bool(self.recipe.scale.staleness)
+        place = placed_engine(self._placement, self.recipe, self.source, self._context, self.run.path)
+        options, later = self._placed.enter_context(place), bool(self.recipe.scale.staleness)
         engine = make_engine(options, self.source, self.device, self._context)
         self._engine = check_trainable(engine, options.kind, in_flight=later)
+        belongs_to = getattr(engine, "belongs_to", None)  # engines that several runs can reach
+        if belongs_to is not None:
+            belongs_to(str(self.run.path.absolute()))
         sampling = self.recipe.sampling
         drawn = Sampling(sampling.temperature, 1.0, sampling.max_tokens)
         self.policy = ModelPolicy(self.engine, self.renderer, drawn)
@@ -143,6 +152,7 @@ class TrainingSession:
             self._launcher.close()
         if self._engine is not None:
             self._engine.close()
+        self._placed.close()
 
     def _make_learner(self) -> None:
         recipe = self.recipe
@@ -204,9 +214,11 @@ def _adapters(options: Lora | None) -> LoraOptions | None:
 
 
 @contextmanager
-def open_session(recipe: Recipe, run: RunDirectory, source: str) -> Iterator[TrainingSession]:
+def open_session(
+    recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None
+) -> Iterator[TrainingSession]:
     """Load everything, the model from ``source``; close it in the end."""
-    session = TrainingSession(recipe, run, source)
+    session = TrainingSession(recipe, run, source, placement)
     try:
         yield session
     finally:

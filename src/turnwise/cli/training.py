@@ -22,6 +22,7 @@ def train(
     resume: Annotated[bool, Parameter(negative=())] = False,
     preflight: bool = True,
     allow_changed_env: Annotated[bool, Parameter(negative=())] = False,
+    on: str = "",
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
 ) -> VerbResult:
     """Train an agent by a recipe.
@@ -34,6 +35,7 @@ def train(
         resume: Go on where the run in that folder stopped.
         preflight: Play a few scripted episodes first, and refuse a run that they show to be in vain.
         allow_changed_env: Resume although the environment's source has changed since the run was started.
+        on: Where engines and environments are, such as local:engines=2,env_workers=8; in this process without it.
         set_: Changes of the recipe, such as --set updates=50 loss.clip.high=0.3.
     """
     from turnwise.trainers.recipe.load import load_recipe
@@ -46,6 +48,7 @@ def train(
         resume=resume,
         preflight=preflight,
         allow_changed_env=allow_changed_env,
+        on=on,
     )
 
     def show(console: SafeConsole) -> None:
