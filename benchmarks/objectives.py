@@ -20,7 +20,7 @@ import torch
 from turnwise.machine import describe
 from turnwise.registry import Component, components
 from turnwise.trainers.lab.objectives import Setting, angles, made, minibatch
-from turnwise.trainers.lab.twins import TWINS, LossTwin
+from turnwise.trainers.lab.twins import CREDIT_TWINS, TWINS, CreditTwin, LossTwin
 
 FIGURES, PAGE = Path("benchmarks/objectives.json"), Path("docs/objectives.md")
 NEAR = 1.0  # degrees
@@ -71,6 +71,7 @@ def page(figures: Mapping[str, Any]) -> str:
             "",
             *_choice(),
             *_twins(TWINS),
+            *_credit_twins(CREDIT_TWINS),
             *_map(figures),
             *_costs(figures["milliseconds"]),
         ]
@@ -85,12 +86,15 @@ def _choice() -> list[str]:
         "|---|---|---|",
         "| advantages, a few steps on each batch | `clip`, `sapo`, `cispo`, `dppo`, `dynamic_clip`, `etr`, `bpo`, `dro` | each token's ratio |",
         "| the same, and long trajectories or a mixture of experts | `gspo`, `luspo`, `gmpo`, `grpo_guard` | the ratio of a trajectory or turn |",
-        "| advantages, and entropy that falls | `clip_cov`, `kl_cov`, `high_entropy`, with `entropy`, `epo`, `tea` beside | entropies, covariances |",
+        "| advantages, and entropy that falls | `clip_cov`, `kl_cov`, `high_entropy`, with `entropy`, `epo`, `siren`, `tea` beside | entropies, covariances |",
         "| success or failure, no scale of returns | `nft`, `pacs`, `disco`, `kto` | which trajectories succeeded |",
+        "| one outcome, a world without chance, many ways to succeed | `rover` | the mean of log π over the vocabulary |",
         "| returns in order | `dpo`, `ipo`, `cpl` | pairs of a group |",
         "| returns as numbers, and a reference to stay near | `prdp`, `reg_grpo` | differences of returns |",
         "| stored episodes whose sampler is unknown | `awr`, `a_lol`, `cpl`, `nll` | no ratio to the sampler |",
         "| demonstrations beside play | `nll`, `chord`, `one_token`, `luffy`, `rl_plus`, `ift`, `entropy_sft` | tokens that someone else chose |",
+        "| stages: imitation, then preferences, then a verifier | `nll`, `dpo`, `clip`, one after the other in `phases` (recipe `tulu3`) | what each has |",
+        "| a long run that stalls, or strays from its reference | any with `kl`, and `schedule: {optimizer.resets: {name: prorl}}` | the newest `dev_success`, `kl_reference` |",
         "| a teacher | `distill`, `kdrl`, `papo`; the shape `step_opsd` | the teacher's log-probabilities |",
         "",
         "Which of them learns more is a question to campaigns (`benchmarks/learning`), not to this page.",
@@ -131,6 +135,22 @@ def _twins(twins: Sequence[LossTwin]) -> list[str]:
         times = "a factor" if twin.scale is None else f"{twin.scale:.4g}"
         rows.append(f"| `{twin.one}` | `{twin.two}` | {_where(twin.setting)} | {times} | {twin.because} |")
     return [*rows, ""]
+
+
+def _credit_twins(twins: Sequence[CreditTwin]) -> list[str]:
+    return [
+        "Credit rules that give the same advantages, whatever was played (held by a test in the same way):",
+        "",
+        "| this | is this | because |",
+        "|---|---|---|",
+        *(f"| `{twin.one}` | `{twin.two}` | {twin.because} |" for twin in twins),
+        "",
+        (
+            "`{name: distill, divergence: jeffreys}` is `distill` at `beta: 0` and at `beta: 1`. The schedules `amft` and `sasr` are "
+            "weights of losses, and `siren` acts on entropy, so none of them is another's twin."
+        ),
+        "",
+    ]
 
 
 def _where(setting: Setting) -> str:

@@ -27,7 +27,7 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
     reward_BK = torch.randn(5, 3, generator=g, dtype=torch.float64)
     weight_RT = torch.rand(rows.mask_RT.shape, generator=g, dtype=torch.float64) * rows.mask_RT
     given = {field.name: getattr(rows, field.name) for field in dataclasses.fields(TokenBatch)}
-    for name in ("group_R", "signals", "top"):
+    for name in ("group_R", "signals", "top", "mean_logp_RT"):
         del given[name]
     return WholeBatch(
         **given,
