@@ -187,6 +187,15 @@ def _schedule(recipe: Recipe) -> list[str]:
             f"asynchronous: played up to {ahead} update{'s' if ahead > 1 else ''} ahead, so that a token is trained on at most "
             f"{ahead} version{'s' if ahead > 1 else ''} ({most} optimizer steps) after it was sampled; kv: {recipe.scale.kv}"
         )
+    if recipe.model.lora:
+        lines.append(
+            "adapters are merged on their way to the engine, which gets all weights after each update"
+        )
+    if recipe.scale.learners > 1:
+        lines.append(
+            f"{recipe.scale.learners} learners take every step together, each with its share of the rows; denominators are "
+            "of the whole minibatch"
+        )
     lines += [
         f"{key}: {number_at(recipe, key):g} at first, then by {_called('schedule', part)}"
         for key, part in recipe.schedule.items()
