@@ -25,6 +25,9 @@ from turnwise.trainers.recipe.part import (
 )
 from turnwise.trainers.signal.choose import ChosenSignal, sources_of
 
+LOGGED = "token_entropy"
+"""The signal that is written into the episode log where a recipe asks for it."""
+
 
 def _one_or_several(value: Any) -> str:
     return "several" if isinstance(value, dict) else "one"
@@ -297,8 +300,22 @@ class Checkpoint(Section):
     every: Count = 10
     """The number of updates between two checkpoints."""
     keep: Count = 2
-    """The number of newest checkpoints that are kept; the one that was best on the dev split is kept as
-    well."""
+    """The number of newest checkpoints that are kept; older ones are deleted when one is written, but for the one that was
+    best on the dev split."""
+
+
+class Logs(Section):
+    """What the run writes down of what was played, and what of that it deletes: nothing, unless told."""
+
+    keep: Count | Literal["all"] = "all"
+    """The number of newest updates whose episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) are kept; `all`
+    deletes nothing. With a number, what is older is deleted with each checkpoint that is written. Resuming needs none of
+    it; `turnwise relearn` does and refuses such a run, and `turnwise view`, the report and `episodes.parquet` have the kept
+    updates alone. Figures (`metrics.jsonl`, `evaluations.jsonl`) are always kept."""
+    entropy: bool = False
+    """Whether the entropy of the distribution that each sampled token was drawn from is written beside its log-probability,
+    in nats, as the trainer reckons it before the update's first step; `turnwise view` shows both. It takes a forward pass
+    per update, unless a part reads one already."""
 
 
 class ScaleOptions(Section):
@@ -391,6 +408,8 @@ class Recipe(Section):
     """When the policy is evaluated."""
     checkpoint: Checkpoint = Checkpoint()
     """When the run is saved."""
+    log: Logs = Logs()
+    """What the run writes down of what was played, and what of that it deletes."""
     sinks: list[Part] = [Part(name="tensorboard")]
     """Where the figures of every update go beside the run's own `metrics.jsonl` (`turnwise list sink`)."""
 
@@ -416,6 +435,11 @@ class Recipe(Section):
         )
 
     @property
+    def measured(self) -> frozenset[str]:
+        """The signals that the parts ask for, and those that the log does."""
+        return self.needs | {LOGGED} if self.log.entropy else self.needs
+
+    @property
     def sources(self) -> list[ChosenSignal]:
         """The signals that are measured.
 
@@ -423,7 +447,7 @@ class Recipe(Section):
             RecipeError: several give what a part needs.
         """
         given = {name for part, seam in self.givers for name in part.component(seam).gives}
-        return sources_of(self.needs, given, {part.name: part.options for part in self.signals})
+        return sources_of(self.measured, given, {part.name: part.options for part in self.signals})
 
     @property
     def foreign_losses(self) -> list[LossPart]:

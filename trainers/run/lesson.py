@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
-from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.schema import LOGGED, Recipe
 from turnwise.trainers.run.collect import CollectedGroups, visits
 from turnwise.trainers.run.parts import build_parts
 from turnwise.trainers.run.schedules import Schedules
@@ -95,6 +95,7 @@ class Lessons:
             weights=played.training_weights,
             drawn=drawn,
             teaching=session.teaching,
+            logged=LOGGED if recipe.log.entropy else "",
         )
         result = await apart(self.beside, work)
         session.sampler.seen(update, visits(played, result))

@@ -9,7 +9,7 @@ played ahead of its learner or not, and however often it was killed.
 Two things are compared on the way: each turn's advantage with the one in the log, and the weights and the optimizer with
 those of every checkpoint that is still there.
 
-What it cannot do, it refuses: a run whose log lacks updates, whose model, teacher or stored source is gone, or whose
+What it cannot do, it refuses: a run whose log lacks updates (such as one that kept the newest alone, ``log.keep``), whose model, teacher or stored source is gone, or whose
 sampler no longer draws the tasks that were played. On another processor, or with another number of threads, sums may be
 rounded otherwise; this is said when the weights differ.
 """
@@ -106,7 +106,7 @@ async def relearn_async(
         again = _Again(recipe, run, RunDirectory(out or folder / "again"), workers, log)
         stack.callback(again.close)
         await again.begin()
-        for update, records in enumerate(_by_update(run.episodes, len(rows))):
+        for update, records in enumerate(_by_update(run.episodes, len(rows), recipe.log.keep)):
             await again.update(update, records, rows[update])
     return Relearned(
         path, len(rows), tuple(again.equal), again.advantages, again.sha256, time.monotonic() - began
@@ -288,8 +288,8 @@ def _updates_of(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _by_update(path: Path, updates: int) -> list[list[Record]]:
-    """The records of each update, in the order in which they were consumed.
+def _by_update(path: Path, updates: int, keep: int | str) -> list[list[Record]]:
+    """The records of each update, in the order in which they were consumed; ``keep`` is the recipe's ``log.keep``.
 
     Raises:
         RunError: an update has none.
@@ -299,6 +299,12 @@ def _by_update(path: Path, updates: int) -> list[list[Record]]:
         if record.update is not None and record.update < updates:
             found[record.update].append(record)
     absent = next((update for update, records in enumerate(found) if not records), None)
+    if absent is not None and keep != "all" and absent < updates - int(keep):
+        raise RunError(
+            f"{path} holds the episodes of its newest {keep} updates alone (log.keep), and learning again begins with "
+            f"update {absent + 1}.",
+            "Train with log.keep: all where a run is to be learned again.",
+        )
     if absent is not None and any(found):
         raise RunError(
             f"{path} has no episode of update {absent + 1}: a damaged log was set aside, or cut out.",

@@ -123,7 +123,7 @@ class TrainingSession:
     def signal_context(self) -> SignalContext:
         """What signals are read from."""
         return SignalContext(
-            needs=self.recipe.needs,
+            needs=self.recipe.measured,
             learner=self.learner,
             tokenizer=self.tokenizer,
             renderer=self.renderer,
@@ -171,7 +171,7 @@ class TrainingSession:
 
         self.reader = Reader(self.device, temperature, options.precision)
         setup = SignalSetup(
-            needs=recipe.needs,
+            needs=recipe.measured,
             width=base_of(model).config.get_text_config().hidden_size,
             device=self.device,
             seed=recipe.seed,

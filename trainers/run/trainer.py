@@ -91,6 +91,9 @@ class Trainer:
         self.progress = RunProgress()
         self.warmed_up = 0  # steps of the warm start before a resume
         self.saved = -1  # the update after which the newest checkpoint was written
+        self._deleted = (
+            0  # the updates of whose episodes nothing is left, where the recipe keeps the newest alone
+        )
         self._unfinished: _Unfinished | None = None
 
     @property
@@ -152,7 +155,9 @@ class Trainer:
                 try:
                     while self.progress.update < self.recipe.updates and not self.stop.asked:
                         await self._update(ahead, episode_log)
+                        self._delete_old(episode_log)
                     await self._finish()
+                    self._delete_old(episode_log)
                 finally:
                     if self._unfinished is not None:
                         self._unfinished.evaluation.cancel()
@@ -393,6 +398,17 @@ class Trainer:
         self._point_best()
         best = self.run.checkpoint(self.progress.best_update).name
         prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
+
+    def _delete_old(self, episode_log: EpisodeLog) -> None:
+        """Delete what was logged of updates that the recipe does not keep; those before the newest checkpoint count."""
+        keep = self.recipe.log.keep
+        if keep == "all" or (before := self.saved - keep) <= self._deleted:
+            return
+        self._deleted = before
+        gone = episode_log.delete_first(lambda record: record.update is not None and record.update < before)
+        self.events.delete_before(before)
+        if gone:
+            self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
 
     def _write(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
         session = self.session

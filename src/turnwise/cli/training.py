@@ -100,6 +100,9 @@ def explain(
 
     For example: `turnwise explain shop-quick --set credit=grpo`.
 
+    The parts of a recipe are tried on small batches, for which torch is loaded. The answer is kept in ~/.cache/turnwise/explained
+    and given again at once, as long as neither the recipe nor any file of code has changed.
+
     Args:
         recipe: A recipe's name or a YAML file.
         preflight: Also play a few scripted episodes, as `turnwise train` does before anything else.
@@ -107,27 +110,31 @@ def explain(
             known yet (seconds, or a minute or two where a part looks beyond its group).
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
     """
-    from turnwise.cli.recipe_bias import bias_of
-    from turnwise.trainers.lab.recipe_bias import shown
-    from turnwise.trainers.recipe.explain import explain_recipe
-    from turnwise.trainers.recipe.load import load_recipe
+    from turnwise.cli.explained import kept_answer
 
-    checked = load_recipe(recipe, overrides(set_ or []))
-    found = bias_of(checked, compute=bias)
-    lines = shown(found) if found else ["Bias of the whole recipe: not computed yet (`--bias`)."]
-    text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
-    if preflight:
-        from turnwise.trainers.run.ready import rehearse
+    changes = overrides(set_ or [])
+    kept = None if preflight or bias else kept_answer(recipe, changes)
+    answer = kept.read() if kept else None
+    if answer is None:
+        from turnwise.cli.recipe_bias import bias_file, bias_of
+        from turnwise.trainers.lab.recipe_bias import shown
+        from turnwise.trainers.recipe.explain import explain_recipe
+        from turnwise.trainers.recipe.load import load_recipe
 
-        text += f"\n{rehearse(checked, Path('runs'))}\n"
-    return VerbResult(
-        {
-            "recipe": recipe,
-            "text": text,
-            "bias": {name: one.to_json() for name, one in (found or {}).items()},
-        },
-        lambda console: console.print(text, soft_wrap=True),
-    )
+        checked = load_recipe(recipe, changes)
+        found = bias_of(checked, compute=bias)
+        lines = shown(found) if found else ["Bias of the whole recipe: not computed yet (`--bias`)."]
+        text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
+        if preflight:
+            from turnwise.trainers.run.ready import rehearse
+
+            text += f"\n{rehearse(checked, Path('runs'))}\n"
+        biases = {name: one.to_json() for name, one in (found or {}).items()}
+        answer = {"recipe": recipe, "text": text, "bias": biases}
+        if kept:
+            kept.write(answer, bias_file(checked))
+    said = str(answer["text"])
+    return VerbResult(answer, lambda console: console.print(said, soft_wrap=True))
 
 
 def report(run: Path, /) -> VerbResult:
