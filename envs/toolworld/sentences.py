@@ -49,7 +49,9 @@ _MONEY = re.compile(
     r"how much|what does it cost|to be paid|what .* cost|owed|get back|refund the difference|\bthe total\b|\bis left on gift",
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"how|what|which|when|tell|is |are |do |the (?:total|sum|number|date|time|price) ", re.IGNORECASE)
+_ASKS = re.compile(
+    r"how|what|which|when|tell|is |are |do |the (?:total|sum|number|date|time|price) ", re.IGNORECASE
+)
 """How a request begins that wants to know something and nothing else."""
 _OTHER = Stage("And then there is another thing that I want to ask you.", ())
 
@@ -122,7 +124,11 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
     done = "tell_done" in acts and bool({"thank", "next_request"} & {*line["should"]})
     served = fulfilled or done or (agreed and bool(acts & _DONE))
     rest = {name: value for name, value in proposed.items() if name not in ("action", "price")}
-    offer = Proposal(frozenset((str(proposed["action"]),)), named=Named(values_of(domain, rest))) if agreed else None
+    offer = (
+        Proposal(frozenset((str(proposed["action"]),)), named=Named(values_of(domain, rest)))
+        if agreed
+        else None
+    )
     user = UserState(served=served, agreed=(offer,) if offer else (), consent=agreed)
     return SpokenScene(domain, story, user, db)
 
@@ -190,7 +196,10 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
         found |= set() if touched else {"report"}
     if "broken" in said or (scene.story.stages[0].check and on):
         found |= {"report", "do_deed"}
-    if any(fact in text for slot, fact in scene.story.facts.items() if slot != "request") or said & {"unknown", "as_said"}:
+    if any(fact in text for slot, fact in scene.story.facts.items() if slot != "request") or said & {
+        "unknown",
+        "as_said",
+    }:
         found.add("answer_fact")
     if said & {"not_that", "too_much"}:
         found.add("decline")

@@ -17,9 +17,17 @@ from turnwise.envs.toolworld.domain import Deed, Domain
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
 from turnwise.envs.toolworld.phrases import phrase
 from turnwise.envs.toolworld.small import respond_small
-from turnwise.envs.toolworld.speech.reading import Heard, Proposal, understand
+from turnwise.envs.toolworld.speech.reading import Heard, Proposal, to_be_changed, understand
 from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
-from turnwise.envs.toolworld.speech.wish import bound, leaves_out, nobody_spoke_of, other_size, turns_money_round, wishes
+from turnwise.envs.toolworld.speech.wish import (
+    bound,
+    leaves_out,
+    nobody_spoke_of,
+    other_size,
+    turns_money_round,
+    wishes,
+    words_of,
+)
 from turnwise.envs.toolworld.speech.words import mentions, normal, stems
 from turnwise.envs.toolworld.story import Stage, Story
 
@@ -68,7 +76,9 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
         return _no(domain, story, user, db)
     if heard.consent and not (heard.done and user.served and not heard.asked):
         return _consent(domain, story, stage, user, db, heard)
-    reports = heard.done or (user.served and heard.stated and not (heard.consent or heard.question or heard.going_on))
+    reports = heard.done or (
+        user.served and heard.stated and not (heard.consent or heard.question or heard.going_on)
+    )
     if reports and not user.corrected and _reports_other(domain, story, stage, user, heard):
         wish = stage.twist if user.twisted else stage.say
         return UserAnswer(user._replace(corrected=True), db, f"{phrase(story, 'not_that')} {wish}")
@@ -80,13 +90,16 @@ def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, 
     wanted = wants(domain, stage)
     if heard.told and wanted and not (heard.told | heard.proposal.actions) & wanted:
         nouns = "|".join(domain.lexicon.actions[name].nouns for name in wanted)
-        return not mentions(nouns, " ".join(heard.words))
+        return not mentions(nouns, stems(normal(heard.text)))
     agreed = frozenset[Value]().union(*(one.named.values for one in user.agreed))
     kinds = {kind for kind, _ in agreed}
     own = frozenset(pair for pair in own_values(domain, story, stage, user) if pair[0] not in kinds) | agreed
     wish = stage.twist if user.twisted else stage.say
     named_now = heard.proposal.named.values
-    return bool(clash(named_now, own)) or (bool(heard.words & _ALONE) and leaves_out(wish, heard.words))
+    if clash(named_now, own):
+        return True
+    words = words_of(to_be_changed(heard.text))
+    return bool(words & _ALONE) and leaves_out(wish, words)
 
 
 _ALONE = frozenset(stems("alone only solely just").split())
@@ -166,10 +179,12 @@ def _consent(
     own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user))
     if (
         clash(offered.named.values, own, whole=offered.only)
-        or leaves_out(wish, heard.words)
-        or other_size(wish, heard.words)
-        or turns_money_round(wish, heard.words)
-        or nobody_spoke_of(domain.lexicon, heard, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}")
+        or leaves_out(wish, words := words_of(to_be_changed(heard.text)))
+        or other_size(wish, words)
+        or turns_money_round(wish, words)
+        or nobody_spoke_of(
+            domain.lexicon, heard.text, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
+        )
     ):
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
     if stage.twist and not user.twisted:
@@ -197,7 +212,7 @@ def _meant(
         return None
     if hit := user.offered.actions & wanted:
         return _with(user.offered, now), hit
-    known = (domain.lexicon.actions[name].verbs for name in wanted)
+    known = (domain.lexicon.actions[name].verbs for name in now.about & wanted or wanted)
     if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None
     own = own_values(domain, story, stage, user)

@@ -38,7 +38,10 @@ class SentencePart(NamedTuple):
 
 _BULLET = re.compile(r"\s*\n\s*(?:[-*\u2022]|\d+[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+(?!(?:on|off)\b)|\s--?\s")
-_SWITCH = re.compile(r"(?m)^\s*(?:[-*\u2022]|\d+[.)])\s+([\w* ]+?)\s*[\u2013\u2014:>\u2192-]+\s*(on|off)\b[.!]?\s*$", re.IGNORECASE)
+_SWITCH = re.compile(
+    r"(?m)^\s*(?:[-*\u2022]|\d+[.)])\s+([\w* ]+?)\s*[\u2013\u2014:>\u2192-]+\s*(on|off)\b[.!]?\s*$",
+    re.IGNORECASE,
+)
 """An item of a list that says how something is to stand: "1. **Data saver** - off"."""
 _QUOTED = re.compile(
     r"[\"\u201c]([^\"\u201c\u201d]{20,}[.?!,])[\"\u201d]|\b(?:subject|titled|called|headed|saying|reading|stating|title)[:,]? [\"\u201c][^\"\u201c\u201d]{10,}[\"\u201d]"
@@ -171,7 +174,8 @@ _ASIDE = tuple(
 def clauses(text: str) -> tuple[SentencePart, ...]:
     """The clauses of a message, in order."""
     found: list[SentencePart] = []
-    text = _SWITCH.sub(r". Turn \2 \1.", text)
+    if "\n" in text:
+        text = _SWITCH.sub(r". Turn \2 \1.", text)
     if ('"' in text or "\u201c" in text) and len((rest := _QUOTED.sub(" ", text)).split()) > 1:
         text = rest
     for sentence in _SENTENCE.split(_BULLET.sub(" , ", text.strip())):
@@ -212,7 +216,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.COURTESY
     if _YOUR_STATE.search(body):
         return Mood.COURTESY
-    if _LEFT_ALONE.search(body) and not asked:
+    if not asked and ("leave" in body or "keep" in body) and _LEFT_ALONE.search(body):
         return Mood.REFUSAL
     if _ABSTAIN.search(body) or (_NOT_YET.search(body) and (not asked or _DO_NOT.match(body))):
         return Mood.FORBID
@@ -273,7 +277,9 @@ def _told(body: str) -> bool:
     """Whether a clause that speaks of a yes only tells of one: of the past, of others, of what comes later."""
     if _TOLD.search(body) or _OTHERS.search(body):
         return True
-    return _WHEN.search(body) is None and (_PAST.search(body) is not None or _NOT_NOW.search(body) is not None)
+    return _WHEN.search(body) is None and (
+        _PAST.search(body) is not None or _NOT_NOW.search(body) is not None
+    )
 
 
 _IF_I_MAY = re.compile(

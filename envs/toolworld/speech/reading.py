@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, clauses
-from turnwise.envs.toolworld.speech.strange import deeds_of, strange, things_of
+from turnwise.envs.toolworld.speech.strange import deeds_of, strange
 from turnwise.envs.toolworld.speech.values import Named, named
 from turnwise.envs.toolworld.speech.ways import Alternation
 from turnwise.envs.toolworld.speech.words import Concept, mentions, normal, speaks_of, stems
@@ -206,8 +206,7 @@ class Heard(NamedTuple):
     verbs: frozenset[str] = (
         frozenset()
     )  # stems of what the speaker would do in particular, where a yes is asked for
-    things: frozenset[str] = frozenset()  # what the speaker names there with a word that no service knows, as stems
-    words: frozenset[str] = frozenset()  # stems of all that is said, where a yes is asked for or something reported
+    text: str = ""
     told: frozenset[str] = frozenset()  # actions that are reported as done
     hold: bool = False
     courtesy: bool = False
@@ -279,8 +278,7 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         refusal=refusal, done=done, closing=Mood.CLOSING in moods,
         question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(lexicon, clause) for clause in weighed),
         verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in weighed)),
-        things=frozenset[str]().union(*(things_of(clause.text, lexicon.vocabulary) for clause in weighed if consent)), told=frozenset(told),
-        words=frozenset(stems(normal(_KEPT.sub(" ", text))).split()) if consent or done else frozenset(), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
+        text=text, told=frozenset(told), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
     )  # fmt: skip
 
 
@@ -501,7 +499,11 @@ def _denies(lexicon: Lexicon, clause: SentencePart) -> bool:
     return clause.mood is Mood.REFUSAL and _sureness(lexicon, clause) != ""
 
 
+def to_be_changed(text: str) -> str:
+    """A text without what it names only to say that it stays as it is."""
+    return _KEPT.sub(" ", text)
+
+
 def concept_of(name: str) -> Concept:
     """The concept of a tool of which nothing but its name is known: its first word."""
     return Concept(name.partition("_")[0])
-

@@ -106,7 +106,12 @@ def in_service(root: str) -> bool:
 def is_unknown(root: str, known: AbstractSet[str]) -> bool:
     """Whether a stem is no word of a service, of a domain, or of everybody."""
     return not (
-        root in known or root in _SERVICE or root in _GENERAL or root in _EVERYDAY or root in _POINTING or any(sign.isdigit() for sign in root)
+        root in known
+        or root in _SERVICE
+        or root in _GENERAL
+        or root in _EVERYDAY
+        or root in _POINTING
+        or any(sign.isdigit() for sign in root)
     )
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Set as AbstractSet
 
 from turnwise.envs.toolworld.speech.moods import Mood, clauses
-from turnwise.envs.toolworld.speech.reading import Heard, Lexicon
-from turnwise.envs.toolworld.speech.strange import in_service, is_unknown
+from turnwise.envs.toolworld.speech.reading import Lexicon
+from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
 from turnwise.envs.toolworld.speech.values import Value, named
 from turnwise.envs.toolworld.speech.words import normal, speaks_of, stems
 
@@ -28,7 +28,10 @@ def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
 
     (A wish in the form of a question, "could you …?", is a request to a reader of moods.)
     """
-    said = " ".join(clause.stems for clause in clauses(text) if clause.mood is not Mood.QUESTION)
+    if "?" not in text:
+        said = stems(text.lower())
+    else:
+        said = " ".join(clause.stems for clause in clauses(text) if clause.mood is not Mood.QUESTION)
     return frozenset(name for name, concept in lexicon.actions.items() if speaks_of(concept, said))
 
 
@@ -36,6 +39,8 @@ def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
 def belonging(lexicon: Lexicon, wish: str, actions: frozenset[str]) -> frozenset[Value]:
     """What a wish names in the clauses that are about these actions, where it names rivals of it elsewhere."""
     found, everything = set[Value](), named(wish, lexicon.patterns).values
+    if len({kind for kind, _ in everything}) == len(everything):
+        return frozenset()  # no two are rivals
     for clause in clauses(wish):
         if any(speaks_of(lexicon.actions[name], clause.stems) for name in actions):
             found |= named(clause.text, lexicon.patterns).values
@@ -55,7 +60,11 @@ def _pairs(wish: str) -> tuple[tuple[str, str], ...]:
     return tuple((stems(one), stems(other)) for one, other in _PAIR.findall(normal(wish)))
 
 
-_SIZES = frozenset(stems("small medium large tall short long big little mini tiny narrow wide thin thick heavy light").split())
+_SIZES = frozenset(
+    stems(
+        "small medium large tall short long big little mini tiny narrow wide thin thick heavy light"
+    ).split()
+)
 _TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|with|with the|by|as) ")
 
 
@@ -86,22 +95,26 @@ def leaves_out(wish: str, said: AbstractSet[str]) -> bool:
     return any((one in said) != (other in said) for one, other in _pairs(wish))
 
 
-def nobody_spoke_of(lexicon: Lexicon, heard: Heard, wish: str) -> bool:
+def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
     """Whether somebody names a thing, or a thing of another kind, that no service and no word of the wish knows."""
     own = words_of(wish)
 
     def new(word: str) -> bool:
         return word not in own and is_unknown(word, lexicon.vocabulary)
 
-    for phrase in heard.things:
+    for phrase in frozenset[str]().union(
+        *(things_of(clause.text, lexicon.vocabulary) for clause in clauses(said))
+    ):
         *described, thing = phrase.split()
         if new(thing) or (thing in own and not in_service(thing) and any(map(new, described))):
             return True
     return False
 
 
-_GETS_BACK = frozenset(stems("cancel kill void refund return back compensation certificate voucher credit").split())
-_PAYS = frozenset(stems("charge bill debit pay owe").split())
+_GETS_BACK = frozenset(
+    stems("cancel kill void refund return back compensation certificate voucher credit").split()
+)
+_PAYS = frozenset(stems("charge bill debit owe").split())
 _GETS = frozenset(stems("refund credit return get fee waive free").split())
 
 
