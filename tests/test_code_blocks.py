@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 import yaml
 
@@ -53,10 +53,7 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
                 continue
             words = short(command)
             assert words[0] == "turnwise"
-            done = subprocess.run(
-                [sys.executable, "-c", "from turnwise.cli import main; main()", *words[1:]],
-                cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ}, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+            done = forked.turnwise(*words[1:], cwd=tmp_path, env={**os.environ}, timeout=280)
             assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -58,17 +57,11 @@ EXTENSION_POINTS = {
 """What pages name beside ``turnwise``, for those who write environments."""
 
 
-def run(*arguments: str, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run(code: str, folder: Path) -> str:
+    program = forked.Program(code, (), cwd=folder, env={**os.environ})
+    out, err = program.communicate(timeout=280)
+    assert program.process.returncode == 0, out + err
+    return out
 
 
 def test_every_example_is_run() -> None:
@@ -88,7 +81,7 @@ def test_an_example_is_short(name: str) -> None:
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     if name == "own_credit_rule":
         pytest.importorskip("torch")
-    assert SAID[name] in run(str(ROOT / "examples" / f"{name}.py"), folder=tmp_path)
+    assert SAID[name] in run(forked.script(ROOT / "examples" / f"{name}.py"), tmp_path)
 
 
 @pytest.mark.slow
@@ -96,16 +89,14 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 def test_a_training_example_runs(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     program = f"import {name}; {name}.main('run', **{TINY!r})"
-    said = run(
-        "-c", f"import sys; sys.path.insert(0, {str(ROOT / 'examples')!r})\n{program}", folder=tmp_path
-    )
+    said = run(f"import sys; sys.path.insert(0, {str(ROOT / 'examples')!r})\n{program}", tmp_path)
     assert TRAINING[name] in said
     assert [*(tmp_path / "run").rglob("report.html")]
 
 
 @pytest.mark.slow
 def test_the_example_of_a_web_application_runs(browser: None, tmp_path: Path) -> None:
-    assert "gold: 100%" in run(str(ROOT / "examples/web_application.py"), folder=tmp_path)
+    assert "gold: 100%" in run(forked.script(ROOT / "examples/web_application.py"), tmp_path)
 
 
 @pytest.mark.slow
@@ -115,7 +106,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     (tmp_path / "notebook.py").write_text(
         "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     )
-    said = run("notebook.py", folder=tmp_path)
+    said = run(forked.script(tmp_path / "notebook.py"), tmp_path)
     assert "return_to_go" in said
     assert "as worked by hand" in said
 
@@ -124,7 +115,7 @@ def test_the_programs_about_agents_run(tmp_path: Path) -> None:
     page = (ROOT / "docs/your-own-agent.md").read_text("utf-8")
     source = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     (tmp_path / "page.py").write_text(source)
-    said = run("page.py", folder=tmp_path).splitlines()
+    said = run(forked.script(tmp_path / "page.py"), tmp_path).splitlines()
     assert said[1:] == ["1.0", "4"]
 
 

@@ -233,6 +233,7 @@ class ScheduleMoment(NamedTuple):
         first: the number that the recipe gives.
         last: the number of the update before; ``first`` before the first one.
         metrics: of the update before, and the newest value of each that it lacks; empty before the first one.
+        fresh: the names of those that the update before measured, such as ``dev_success`` after an evaluation.
     """
 
     update: int
@@ -240,10 +241,12 @@ class ScheduleMoment(NamedTuple):
     first: float
     last: float
     metrics: Mapping[str, float] = {}
+    fresh: frozenset[str] = frozenset()
 
 
 Schedule: TypeAlias = Callable[[ScheduleMoment], float]
-"""A number of the recipe as a function of the update, or of the metrics of the one before."""
+"""A number of the recipe as a function of the update, or of the metrics of the one before. One that remembers is a class, made
+once for each number, and is Stateful."""
 Judge: TypeAlias = Callable[[Sequence[Group]], Awaitable[list[Group]]]
 """Writes what someone else says of the turns into ``Turn.signals``."""
 Reward: TypeAlias = Callable[[Group], Group]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from turnwise.errors import MissingDependencyError
@@ -33,6 +34,17 @@ def check_installed(name: str) -> None:
                 f"The recipe samples with the engine {name!r} (engine.kind), and {module} is not installed.",
                 f"{how_to_get(module)}, {OTHER_ENGINE}",
             )
+
+
+def check_free(name: str, options: Mapping[str, Any], run: str) -> None:
+    """Refuse a run whose engine says beforehand that it cannot have it, by a static method ``check(run, **options)``.
+
+    Raises:
+        EngineError: it is another run's, or not there.
+    """
+    check = getattr(get_component("engine", name).target, "check", None)
+    if check is not None:
+        check(run, **options)
 
 
 def open_engine(name: str, model: str, **options: Any) -> Any:

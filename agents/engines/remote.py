@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
+from typing import Any
 
+from turnwise.agents.remote.client import Address, RemoteServer, parse_url
 from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
 from turnwise.agents.remote.guard import read_token
-from turnwise.errors import MissingDependencyError
+from turnwise.agents.remote.lease import LeaseHolder
+from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component
 
 
@@ -51,3 +55,19 @@ class RemoteEngine(RemoteFleet):
         options = RemoteOptions(read_token(token_file), urls_file, publish_host, silence_s, patience_s)
         super().__init__(urls or [], context_length=context_length, options=options)
         self.model = str(model)
+
+    @staticmethod
+    def check(run: str, *, urls: list[str] | None = None, token_file: str = "", **_: Any) -> None:
+        """See that no other run has these engines, before anything is spent on a run of this name.
+
+        Raises:
+            EngineError: another run has one of them.
+        """
+        holder = LeaseHolder(f"{socket.gethostname()}:{run}", run)
+        for url in urls or []:
+            server = RemoteServer(Address(parse_url(url), read_token(token_file)))
+            try:
+                server.look()
+            except EngineError:  # it may come later
+                continue
+            holder.check(server)

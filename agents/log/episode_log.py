@@ -13,6 +13,7 @@ import itertools
 import logging
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import IO, NamedTuple, Self
 from turnwise.agents.core import Episode
 from turnwise.agents.log.frames import MAGIC, compress, pieces
 from turnwise.agents.log.records import Record, env_version, from_line, to_line
-from turnwise.durable import sync, write_whole
+from turnwise.durable import sync, write_whole, written_whole
 from turnwise.errors import TurnwiseError
 from turnwise.secrets import redact, redact_options
 from turnwise.tasks.core import Json
@@ -76,12 +77,17 @@ class EpisodeLog:
         update: int | None = None,
         group: int | None = None,
         advantages: Mapping[str, Sequence[float]] | None = None,
+        entropies: Mapping[str, Sequence[Sequence[float]]] | None = None,
         suite: str = "",
     ) -> None:
-        """Add one episode; in training with its update, group and suite, and each agent's advantages, one per turn."""
+        """Add one episode; in training with its update, group and suite, and each agent's advantages, one per turn.
+
+        ``entropies`` are those of each agent's sampled tokens, turn by turn, in nats, where they were measured.
+        """
         env = env_version(episode.task.env, self._env_options)
         given = {name: tuple(row) for name, row in (advantages or {}).items() if row}
-        record = Record(episode, self.policy, env, update, group, given, suite=suite)
+        spread = {name: tuple(map(tuple, turns)) for name, turns in (entropies or {}).items()}
+        record = Record(episode, self.policy, env, update, group, given, suite=suite, entropies=spread)
         self._lines.append(to_line(record))
         waited = time.monotonic() - self._flushed
         if len(self._lines) >= self._flush_every or waited >= self._flush_seconds:
@@ -110,6 +116,29 @@ class EpisodeLog:
             raise _unwritable(self.path, error, len(self._lines)) from error
         self._lines.clear()
         self._flushed = time.monotonic()
+
+    def delete_first(self, old: Callable[[Record], bool]) -> int:
+        """Delete the episodes from the beginning on up to the first that is not ``old``; how many these were.
+
+        The file is written aside and renamed, so that a crash leaves the old one or the new one.
+
+        Raises:
+            TurnwiseError: the log is damaged among them, or cannot be written; it is as it was then.
+        """
+        self.flush()
+        count, rest = _first_kept(self.path, old)
+        if not count:
+            return 0
+        try:
+            with self.path.open("rb") as whole, written_whole(self.path) as aside:
+                aside.write(rest.head)
+                whole.seek(rest.start)
+                shutil.copyfileobj(whole, aside)
+            self._file.close()
+            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close)
+        except OSError as error:
+            raise _unwritable(self.path, error, 0) from error
+        return count
 
     def close(self) -> None:
         """Flush and close."""
@@ -252,6 +281,32 @@ def cut_log(path: Path | str, keep: Callable[[Record], bool]) -> int:
     except OSError as error:
         raise _unwritable(path, error, 0) from error
     return kept
+
+
+class _Rest(NamedTuple):
+    """What follows the episodes that are deleted: lines of a block that is cut in two, and the file from ``start`` on."""
+
+    head: bytes
+    start: int
+
+
+def _first_kept(path: Path, old: Callable[[Record], bool]) -> tuple[int, _Rest]:
+    """How many episodes come before the first that is not old, and what follows them."""
+    count, end = 0, 0
+    for block in _blocks(path):
+        if block.torn:
+            break
+        lines = block.lines.splitlines(keepends=True)
+        records = (_record(path, line, count + i) for i, line in enumerate(lines, 1))
+        gone = sum(1 for _ in itertools.takewhile(old, records))
+        count += gone
+        if gone < len(lines):
+            head = b"".join(lines[gone:]) if gone else b""
+            if head and path.suffix == ".zst":
+                head = compress(head)
+            return count, _Rest(head, block.end if gone else end)
+        end = block.end
+    return count, _Rest(b"", end)
 
 
 def keep_records(path: Path, keep: Callable[[Record], bool]) -> list[Record]:

@@ -45,6 +45,7 @@ SCHEMA = pa.schema(
         ("prompt_ids", pa.list_(pa.int32())),
         ("action_ids", pa.list_(pa.int32())),
         ("logprobs", pa.list_(pa.float64())),
+        ("entropies", pa.list_(pa.float64())),  # null: not measured
         ("version", pa.int64()),
     ]
 )
@@ -130,6 +131,7 @@ def _rows(number: int, record: Record) -> Iterator[dict[str, Any]]:
     }
     for agent, trajectory in episode.trajectories.items():
         advantages = dict(enumerate(record.advantages.get(agent, ())))
+        entropies = dict(enumerate(record.entropies.get(agent, ())))
         for index, turn in enumerate(trajectory.turns):
             yield common | {
                 "score": trajectory.score,
@@ -145,6 +147,7 @@ def _rows(number: int, record: Record) -> Iterator[dict[str, Any]]:
                 "prompt_ids": turn.reply.prompt_ids,
                 "action_ids": turn.reply.action_ids,
                 "logprobs": turn.reply.logprobs,
+                "entropies": entropies.get(index) or None,
                 "version": turn.reply.versions[-1].version if turn.reply.versions else None,
                 "source": turn.reply.source,
                 "weight": turn.weight,

@@ -49,6 +49,8 @@ class Record:
         suite: that the task was drawn from, in training.
         advantages: what the credit rule gave each turn of the agents that are trained; empty outside training.
         turnwise: the version that wrote the line.
+        entropies: of each agent's turns, that of the distribution of each sampled token, in nats, as the trainer reckoned
+            it before the update (``log.entropy`` of a recipe); empty where it was not measured.
     """
 
     episode: Episode
@@ -59,6 +61,9 @@ class Record:
     advantages: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     turnwise: str = turnwise.__version__
     suite: str = ""
+    entropies: Mapping[str, tuple[tuple[float, ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[float, ...], ...]]
+    )
 
     @property
     def given(self) -> tuple[float, ...]:
@@ -113,7 +118,9 @@ def to_line(record: Record) -> str:
         "group": record.group,
         **({"suite": record.suite} if record.suite else {}),
         "agents": {
-            name: _from_trajectory(trajectory, record.advantages.get(name, ()))
+            name: _from_trajectory(
+                trajectory, record.advantages.get(name, ()), record.entropies.get(name, ())
+            )
             for name, trajectory in episode.trajectories.items()
         },
     }
@@ -192,6 +199,10 @@ def from_line(line: str | bytes) -> Record:
             name: tuple(turn["advantage"] for turn in agent["turns"] if "advantage" in turn)
             for name, agent in data["agents"].items()
         }
+        spread = {
+            name: tuple(tuple(turn.get("entropies", ())) for turn in agent["turns"])
+            for name, agent in data["agents"].items()
+        }
         record = Record(
             episode=episode,
             policy=data["policy"],
@@ -201,6 +212,7 @@ def from_line(line: str | bytes) -> Record:
             advantages={name: advantages for name, advantages in given.items() if advantages},
             turnwise=data["turnwise"],
             suite=data.get("suite", ""),
+            entropies={name: turns for name, turns in spread.items() if any(turns)},
         )
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise ValueError(f"a field is missing or of the wrong type: {error!r}") from None
@@ -209,7 +221,17 @@ def from_line(line: str | bytes) -> Record:
     return record
 
 
-def _from_trajectory(trajectory: Trajectory, advantages: Sequence[float]) -> dict[str, Json]:
+def _from_trajectory(
+    trajectory: Trajectory, advantages: Sequence[float], entropies: Sequence[Sequence[float]]
+) -> dict[str, Json]:
+    tokens, found = [len(turn.reply.action_ids) for turn in trajectory.turns], [*map(len, entropies)]
+    if found and (
+        len(found) != len(tokens) or any(b not in (0, a) for a, b in zip(tokens, found, strict=True))
+    ):
+        raise TurnwiseError(
+            f"Entropies of {found} tokens were given for turns of {tokens}.",
+            "Give one per token of a turn, or none.",
+        )
     if advantages and len(advantages) != len(trajectory.turns):
         raise TurnwiseError(
             f"{len(advantages)} advantages were given for {len(trajectory.turns)} turns.",
@@ -220,6 +242,8 @@ def _from_trajectory(trajectory: Trajectory, advantages: Sequence[float]) -> dic
         entry = _from_turn(turn) | {"observation": turn.observation.to_json(), "chain": ""}
         if advantages:
             entry["advantage"] = advantages[index]
+        if entropies and entropies[index]:
+            entry["entropies"] = entropies[index]
         turns.append(entry)
     return {"turns": turns, "final": trajectory.final.to_json(), "chain": ""}
 

@@ -19,6 +19,7 @@ from turnwise.agents.remote.answer import AnswerStream, Job, SampledTokens
 from turnwise.agents.remote.protocol import (
     FACTS,
     GENERATE,
+    RUN,
     AnswerPiece,
     EngineFacts,
     FinishBody,
@@ -73,9 +74,11 @@ class RemoteServer:
         self.address = address
         self.facts: EngineFacts | None = None
         self.version = -1  # of the weights that we know it to have
+        self.run = ""  # in whose name it is steered: the holder of its lease
         self.readings: set[AnswerStream] = set()  # the answers that are on their way from it
         self.heard_at = time.monotonic()  # when it last gave a sign of life while it had something to do
         self.updating = False
+        self.stall_s = 0.0  # how long it sampled nothing for the newest weights
         self._publishing = threading.Lock()
 
     @property
@@ -105,6 +108,7 @@ class RemoteServer:
         connection = kind(parts.hostname, parts.port, timeout=seconds)
         data = json.dumps(body).encode() if body is not None else None
         headers = {**self.address.headers, **({"Content-Type": "application/json"} if data else {})}
+        headers |= {RUN: self.run} if self.run else {}
         try:
             connection.request(method, f"{parts.path}{path}", data, headers)
             response = connection.getresponse()
@@ -164,6 +168,7 @@ class RemoteServer:
         self.updating = True
         for reading in tuple(self.readings):
             reading.update_begins()
+        began = time.monotonic()
         try:
             cache = "false" if kv == "keep" else "true"
             self.call("POST", f"/pause?mode=keep&clear_cache={cache}", seconds=seconds)
@@ -174,6 +179,7 @@ class RemoteServer:
             self.attest(info.checksum, version)
             self.version = version
             self.call("POST", "/resume", seconds=seconds)
+            self.stall_s = time.monotonic() - began
         finally:
             self.heard_at = time.monotonic()
             self.updating = False

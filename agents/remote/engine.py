@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
+from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
 from turnwise.agents.remote.protocol import EngineFacts, version_of
 from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
 from turnwise.agents.remote.transfer import Publisher, locality
@@ -85,6 +87,7 @@ class RemoteFleet:
         self._router = Router(servers)
         self._publisher: Publisher | None = None
         self._published: _Published | None = None
+        self._lease = LeaseHolder()
         self._publishing = threading.Lock()  # one at a time changes an engine's weights
         self._pool = ThreadPoolExecutor(MOST_ENGINES, "turnwise-remote")
         self._in_flight = 0
@@ -100,6 +103,10 @@ class RemoteFleet:
         except BaseException:
             self.close()
             raise
+
+    def belongs_to(self, run: str) -> None:
+        """Name the run that will publish weights: one that is resumed has its engines still."""
+        self._lease = LeaseHolder(f"{socket.gethostname()}:{run}", run)
 
     # --- what an engine does -------------------------------------------------------------------
 
@@ -130,7 +137,8 @@ class RemoteFleet:
         them before it serves again.
 
         Raises:
-            EngineError: requests are in flight and ``kv`` does not say what becomes of them, or no engine took the weights.
+            EngineError: requests are in flight and ``kv`` does not say what becomes of them, no engine took the weights, or
+                another run uses one of them.
         """
         if kv is None and self._in_flight:
             raise EngineError(
@@ -138,6 +146,8 @@ class RemoteFleet:
             )
         with self._publishing:
             if self._publisher is None:
+                for server in [*self._router.serving.values(), *self._router.of_others()]:
+                    self._lease.take(server)
                 self._publisher = Publisher(self.options.publish_host)
             checksum = self._publisher.pack(weights, self.dtype)
             self._published, before = _Published(version, checksum), self._published
@@ -183,6 +193,10 @@ class RemoteFleet:
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        for server in self._router.servers():
+            if server.run:
+                with contextlib.suppress(TurnwiseError):  # one that is gone needs none
+                    self._lease.give_back(server)
         self._pool.shutdown(cancel_futures=True)
         if self._publisher is not None:
             self._publisher.close()
@@ -330,7 +344,12 @@ class RemoteFleet:
     async def _watch(self) -> None:
         """Find engines that have fallen silent, and look at those that are out, which may take each its time."""
         looks: dict[str, asyncio.Task[None]] = {}
+        beats: dict[str, asyncio.Task[None]] = {}
         while True:
+            for server in [s for s in self._router.servers() if s.run and s.name not in beats]:
+                beats[server.name] = asyncio.create_task(self._beat(server))
+            for name in [name for name, beat in beats.items() if beat.done()]:
+                beats.pop(name).result()
             for server in list(self._router.serving.values()):
                 if server.silence > self.options.silence_s:
                     said = f"nothing for {server.silence:.0f} s while {server.in_flight} requests wait"
@@ -344,6 +363,14 @@ class RemoteFleet:
                 if server.name not in looks:
                     looks[server.name] = asyncio.create_task(self._look_at(server))
             await asyncio.sleep(LOOK_S)
+
+    async def _beat(self, server: RemoteServer) -> None:
+        """Keep an engine's lease; one that another run has taken meanwhile, for this one was silent, is out."""
+        with contextlib.suppress(TurnwiseError):  # whether it is there at all, others see
+            if not await self._loop.run_in_executor(self._pool, self._lease.beat, server):
+                server.run = ""
+                self._take_out(server, "taken", "another run has it, since this one was silent too long")
+        await asyncio.sleep(BEAT_S)
 
     async def _look_at(self, server: RemoteServer) -> None:
         try:
@@ -377,6 +404,10 @@ class RemoteFleet:
         published = self._published
         if published is None:
             server.version = self.version
+        else:
+            self._lease.take(server)
+        if published is None:
+            pass
         elif (has := facts.weights) != has.model_copy(update=_expected(published)):
             _logger.info(
                 "the engine %s has weights %s: it gets %s", server.name, has.version, published.version

@@ -16,6 +16,10 @@ from turnwise.agents.core import Sampling, VersionSpan
 GENERATE = "/inference/v1/generate"
 FACTS = "/turnwise/engine"
 """Beside vLLM's routes, one of ours: what the engine is, and what weights it has (:class:`EngineFacts`)."""
+RUN = "turnwise-run"
+"""The header that says in which run's name an engine is steered."""
+LEASE = "/turnwise/lease"
+"""And another: whose the engine is (:class:`LeaseBody`, :class:`LeaseFacts`)."""
 FIRST = "default"
 """vLLM's name for the weights that a server was started with; ours is version 0."""
 
@@ -119,6 +123,27 @@ class UpdateInfo(BaseModel):
     port: int = 0
     key: str = ""
     checksum: str
+
+
+class LeaseBody(BaseModel):
+    """``POST /turnwise/lease``: a run wants the engine to itself, has it still, or gives it back (``release``).
+
+    ``process`` and ``local`` name the run's process, for a server that sees whether it lives.
+    """
+
+    run: str = Field(min_length=1, max_length=4000)
+    holder: str = Field(max_length=4000)
+    process: str = ""
+    local: str = ""
+    release: bool = False
+
+
+class LeaseFacts(BaseModel):
+    """Whether it has the engine now; who has it, and since when that run has said nothing, if not."""
+
+    granted: bool
+    holder: str = ""
+    silent_s: float = 0.0
 
 
 class UpdateBody(BaseModel):

@@ -47,6 +47,7 @@ class EngineHealth(NamedTuple):
     tokens: int
     failures: dict[str, int]
     cause: str = ""
+    stall_s: float = 0.0  # how long it sampled nothing for the newest weights
 
 
 class Prefixes:
@@ -167,6 +168,10 @@ class Router:
         self.failures.pop(name, None)
         self._prefixes.forget(name)
 
+    def servers(self) -> list[RemoteServer]:
+        """All engines, those that are out too."""
+        return [*self.serving.values(), *(absence.server for absence in self.absent.values())]
+
     def names(self) -> list[str]:
         """All engines, those that are out too."""
         return list(self.failures)
@@ -179,7 +184,11 @@ class Router:
             server = absence.server if absence else self.serving[name]
             counts = self._answers[name], self._tokens[name], dict(failures)
             cause = f"{absence.cause}: {absence.detail}" if absence else ""
-            rows.append(EngineHealth(name, absence is None, server.version, server.in_flight, *counts, cause))
+            rows.append(
+                EngineHealth(
+                    name, absence is None, server.version, server.in_flight, *counts, cause, server.stall_s
+                )
+            )
         return rows
 
 

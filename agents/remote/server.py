@@ -17,14 +17,18 @@ from aiohttp import web
 
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.guard import refusal
+from turnwise.agents.remote.lease import Lease
 from turnwise.agents.remote.protocol import (
     FACTS,
     GENERATE,
+    LEASE,
+    RUN,
     AnswerPiece,
     Choice,
     EngineFacts,
     FinishBody,
     GenerateBody,
+    LeaseBody,
     Logprobs,
     PromptLogprob,
     SpanBody,
@@ -158,6 +162,7 @@ class EngineServer:
         self._kv: Kv = "recompute"
         self._update: _Update | None = None
         self._changing = asyncio.Lock()
+        self._lease = Lease()
 
     def app(self) -> web.Application:
         """The application, to be run by aiohttp."""
@@ -166,6 +171,7 @@ class EngineServer:
             [
                 web.get("/health", self._health),
                 web.get(FACTS, self._facts),
+                web.post(LEASE, self._lend),
                 web.post(GENERATE, self._generate),
                 web.post("/pause", self._pause),
                 web.post("/resume", self._resume),
@@ -186,6 +192,9 @@ class EngineServer:
         why = refusal(request.path, {k.lower(): v for k, v in request.headers.items()}, self._token)
         if why:
             return web.json_response({"error": {"message": why}}, status=401)
+        taken = self._lease.refusal(request.path, request.headers.get(RUN, ""))
+        if taken:
+            return web.json_response({"error": {"message": taken}}, status=409)
         try:
             return await handler(request)
         except pydantic.ValidationError as error:
@@ -197,6 +206,9 @@ class EngineServer:
 
     async def _health(self, _: web.Request) -> web.Response:
         return web.Response()
+
+    async def _lend(self, request: web.Request) -> web.Response:
+        return web.json_response(self._lease.ask(await _read(request, LeaseBody)).model_dump())
 
     async def _facts(self, _: web.Request) -> web.Response:
         weights = WeightsFacts(

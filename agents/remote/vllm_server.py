@@ -14,10 +14,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import pydantic
+
 from turnwise.agents.remote.client import Address, RemoteServer
 from turnwise.agents.remote.guard import read_token, refusal
+from turnwise.agents.remote.lease import Lease
 from turnwise.agents.remote.orphan import end_with_parent, stand_over
-from turnwise.agents.remote.protocol import FACTS, EngineFacts, WeightsFacts
+from turnwise.agents.remote.protocol import FACTS, LEASE, RUN, EngineFacts, LeaseBody, WeightsFacts
 from turnwise.agents.remote.transfer import locality
 from turnwise.agents.remote.vllm_worker import BACKEND
 from turnwise.errors import EngineError
@@ -27,6 +30,7 @@ TOKEN_FILE = "TURNWISE_ENGINE_TOKEN_FILE"
 GIB = 1 << 30
 CPU_BLOCK = 32
 LOOK_S = 0.3
+_MOST_BODY = 1 << 16
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -158,6 +162,7 @@ class Guard:
         self._app = app
         self._token = read_token(os.environ.get(TOKEN_FILE, ""))
         self._instance = secrets.token_hex(8)
+        self._lease = Lease()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -167,13 +172,28 @@ class Guard:
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
         why = refusal(scope["path"], headers, self._token)
-        if why:
-            await _answer(send, 401, {"error": {"message": why}})
+        taken = self._lease.refusal(scope["path"], headers.get(RUN, ""))
+        if why or taken:
+            await _answer(send, 401 if why else 409, {"error": {"message": why or taken}})
+        elif scope["path"] == LEASE and scope["method"] == "POST":
+            await self._lend(receive, send)
         elif scope["path"] == FACTS:
             facts = await self._facts(scope["app"].state.engine_client)
             await _answer(send, 200, facts.model_dump())
         else:
             await self._app(scope, receive, send)
+
+    async def _lend(self, receive: Receive, send: Send) -> None:
+        data, more = b"", True
+        while more and len(data) <= _MOST_BODY:
+            event = await receive()
+            data, more = data + event.get("body", b""), event.get("more_body", False)
+        try:
+            body = LeaseBody.model_validate_json(data)
+        except pydantic.ValidationError as error:
+            await _answer(send, 400, {"error": {"message": error.errors()[0]["msg"]}})
+            return
+        await _answer(send, 200, self._lease.ask(body).model_dump())
 
     async def _facts(self, client: Any) -> EngineFacts:
         found = await client.collective_rpc("turnwise_weights")

@@ -16,7 +16,7 @@ are the arguments of ``tasks.draw_task``.
     deep: deepcases, deepdrift, deepstate, whole, symptoms    bugs of several places, issues that show no call
     add, layout, needs, sdists           packages of users: from an index, a folder, a YAML
     history: releases, hunks, cut, changelog, pairs    real bugs: what a release repaired
-    localise, ladder                     scripts that look for a bug, and that play: how hard a suite is
+    localise, ladder, levels, sweep      scripts that look for a bug, and that play: how hard a task is
     adopt: importers, diffs              tasks of others
     attacks, impostors, redteam          agents that attack instead of repairing
 """

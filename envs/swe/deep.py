@@ -12,16 +12,32 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from turnwise.envs.swe.deepcases import fewer_cases
-from turnwise.envs.swe.deepdrift import drifted_arguments, drifted_results, mistaken_helpers, skipped_helpers
-from turnwise.envs.swe.deepstate import cached, other_order, shared, stale
+from turnwise.envs.swe.deepcases import fewer_cases, lost_overrides, skipped_supers
+from turnwise.envs.swe.deepdrift import (
+    drifted_arguments,
+    drifted_defaults,
+    drifted_results,
+    mistaken_helpers,
+    skipped_helpers,
+)
+from turnwise.envs.swe.deepstate import cached, other_order, shared, stale, swapped_steps
 from turnwise.envs.swe.hunks import edits_of
 from turnwise.envs.swe.mutate import Bug, Edit, LineSpan, bugs_of
 from turnwise.envs.swe.operators import Replacement
 from turnwise.envs.swe.whole import Spot, WholePackage
 
 _MOST = 400  # changes of one kind that are listed
-_SMALL = ("fewer_cases", "other_order", "stale", "cached", "shared")  # kinds of which two make several
+_SMALL = (
+    "fewer_cases",
+    "lost_override",
+    "skipped_super",
+    "other_order",
+    "swapped_steps",
+    "stale",
+    "cached",
+    "shared",
+)  # of which one is the first of several
+_JOINED = "several"
 Lines: TypeAlias = Mapping[str, Mapping[int, frozenset[str]]]
 
 
@@ -36,10 +52,14 @@ KINDS: Mapping[str, Callable[[WholePackage], Iterator[tuple[str, list[Spot]]]]] 
     {
         "drifted_arguments": drifted_arguments,
         "drifted_results": drifted_results,
+        "drifted_defaults": drifted_defaults,
         "mistaken_helper": mistaken_helpers,
         "skipped_helper": skipped_helpers,
         "fewer_cases": fewer_cases,
+        "lost_override": lost_overrides,
+        "skipped_super": skipped_supers,
         "other_order": other_order,
+        "swapped_steps": swapped_steps,
         "shared": shared,
         "stale": stale,
         "cached": cached,
@@ -50,7 +70,7 @@ KINDS: Mapping[str, Callable[[WholePackage], Iterator[tuple[str, list[Spot]]]]] 
 def deep_bugs(
     texts: Mapping[str, str], lines: Lines, rng: Random, *, used: frozenset[str] = frozenset()
 ) -> Iterator[Bug]:
-    """Bugs of all kinds, a kind at random each time; ``several`` joins two in different functions that one test runs.
+    """Bugs of all kinds, a kind at random each time; ``several`` joins two in different files that one test runs.
 
     ``texts``: the package's files; ``lines``: file → line → tests that run it. What no test runs is left out. ``used``:
     names whose interface stays as it is, since tests use them.
@@ -63,21 +83,26 @@ def deep_bugs(
         if found:
             of[kind] = rng.sample(found, len(found))
     if any(kind in of for kind in _SMALL):
-        of["several"] = []
+        of[_JOINED] = []
     pool = {kind: list(of[kind]) for kind in _SMALL if kind in of}
     while of:
         kind = rng.choice(sorted(of))
         bug = (
             _several(package, texts, pool, lines, rng)
-            if kind == "several"
+            if kind == _JOINED
             else _bug(package, kind, of[kind].pop())
         )
         if bug:
             yield bug
-        if kind != "several" and not of[kind]:
+        if kind != _JOINED and not of[kind]:
             del of[kind]
-            if of.keys() <= {"several"}:
+            if of.keys() <= {_JOINED}:
                 return
+
+
+def is_joined(operator: str) -> bool:
+    """Whether bugs of this kind are several, each edit one that breaks something by itself."""
+    return operator == _JOINED
 
 
 def _several(
@@ -87,27 +112,48 @@ def _several(
     lines: Lines,
     rng: Random,
 ) -> Bug | None:
-    """A change of one of the small kinds, and another or an ordinary bug elsewhere, which some test runs as well."""
+    """A change of one of the small kinds in one file, and another or an ordinary bug in another that some test runs as well."""
     first = rng.choice(pool[rng.choice(sorted(pool))])
-    tests = _tests(package, first, lines)
-    spots = list(first.spots)
-    here = {spot.path for spot in spots}
-    others = [path for path in sorted(lines) if path not in here and path in package.sources] or sorted(here)
+    tests, here = _tests(package, first, lines), {spot.path for spot in first.spots}
+    others = [path for path in sorted(lines) if path not in here and path in package.sources]
+    if not others or len(here) > 1:
+        return None
     path = rng.choice(others)
-    near = frozenset(line for line, run in lines.get(path, {}).items() if run & tests)
-    ordinary = (
-        bug for bug in bugs_of(path, texts[path], rng, lines=near) if bug.where not in ("", first.where)
-    )
-    second = next(ordinary, None)
+    second = _second(package, texts, pool, lines, path, tests, rng)
     if second is None:
         return None
-    edit = second.edit
-    more = Spot(path, Replacement(edit.start, edit.start + len(edit.old), edit.new))
-    made = _bug(package, "several", DeepChange(first.where, (*spots, more)))
-    one, two = package.after(spots), package.after([more])
-    if made is None or not one or not two:
+    made = _bug(package, _JOINED, DeepChange(first.where, (*first.spots, *second.spots)))
+    pieces = [package.after(one.spots) for one in (first, second)]
+    if made is None or not all(pieces):
         return None
-    return made._replace(pieces=(_edits(package, one), _edits(package, two)))
+    where = next(one.where for one in (first, second) if one.spots[0].path == made.edit.path)
+    return made._replace(where=where, pieces=tuple(_edits(package, piece) for piece in pieces))
+
+
+def _second(
+    package: WholePackage,
+    texts: Mapping[str, str],
+    pool: Mapping[str, list[DeepChange]],
+    lines: Lines,
+    path: str,
+    tests: frozenset[str],
+    rng: Random,
+) -> DeepChange | None:
+    """A change of this file that some of these tests run: a small one if there is any, else an ordinary bug."""
+    small = [
+        one
+        for kind in sorted(pool)
+        for one in pool[kind]
+        if {spot.path for spot in one.spots} == {path} and _tests(package, one, lines) & tests
+    ]
+    if small:
+        return rng.choice(small)
+    near = frozenset(line for line, run in lines.get(path, {}).items() if run & tests)
+    bug = next((bug for bug in bugs_of(path, texts[path], rng, lines=near) if bug.where), None)
+    if bug is None:
+        return None
+    edit = bug.edit
+    return DeepChange(bug.where, (Spot(path, Replacement(edit.start, edit.start + len(edit.old), edit.new)),))
 
 
 def _bug(package: WholePackage, kind: str, change: DeepChange) -> Bug | None:

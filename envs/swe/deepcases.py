@@ -17,6 +17,36 @@ def fewer_cases(package: WholePackage) -> Iterator[tuple[str, list[Spot]]]:
                 yield source.name_of(node), made
 
 
+def lost_overrides(package: WholePackage) -> Iterator[tuple[str, list[Spot]]]:
+    """A class does without its own version of a method: it gets that of the class that it is built on."""
+    methods: dict[str, set[str]] = {}
+    for source in package.sources.values():
+        for node in source.nodes:
+            if isinstance(node, ast.ClassDef):
+                methods.setdefault(node.name, set()).update(getattr(item, "name", "") for item in node.body)
+    for path, source in package.sources.items():
+        for node in source.nodes:
+            owner = source.parents.get(node)
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(
+                owner, ast.ClassDef
+            ):
+                continue
+            bases = {getattr(base, "attr", getattr(base, "id", "")) for base in owner.bases}
+            if any(node.name in methods.get(base, ()) for base in bases if base != owner.name):
+                yield source.name_of(node), package.dropped(path, node)
+
+
+def skipped_supers(package: WholePackage) -> Iterator[tuple[str, list[Spot]]]:
+    """A method no longer does what the method does that it extends."""
+    for path, source in package.sources.items():
+        for node in source.nodes:
+            match node:
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"))))):
+                    yield source.name_of(node), package.dropped(path, node)
+                case _:
+                    pass
+
+
 def _missing(package: WholePackage, path: str, node: ast.AST) -> Iterator[list[Spot]]:
     match node:
         case ast.If(orelse=[ast.If() as branch]):

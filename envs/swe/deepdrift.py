@@ -22,8 +22,8 @@ def drifted_arguments(package: WholePackage) -> Made:
         if not all(_is_plain(call.node, known) for call in calls):
             continue
         for path_of, owner in sorted(package.owners(calls)):
-            told = [call for call in calls if (call.path, package.owner(call)) != (path_of, owner)]
-            spots = package.swapped(path, plain[0], plain[1])
+            told, untold = _parted(package, calls, path_of, owner)
+            spots = package.swapped(path, plain[0], plain[1]) + untold
             for call in told:
                 assert isinstance(call.node, ast.Call)
                 spots += package.swapped(call.path, call.node.args[0], call.node.args[1])
@@ -44,14 +44,33 @@ def drifted_results(package: WholePackage) -> Made:
         if not all(targets.values()):
             continue
         for path_of, owner in sorted(package.owners(calls)):
-            told = [call for call in calls if (call.path, package.owner(call)) != (path_of, owner)]
+            told, untold = _parted(package, calls, path_of, owner)
             spots = [spot for pair in pairs for spot in package.swapped(path, pair.elts[0], pair.elts[1])]
+            spots += untold
             for call in told:
                 target = targets[call]
                 assert target
                 spots += package.swapped(call.path, target.elts[0], target.elts[1])
             if told:
                 yield owner, spots
+
+
+def drifted_defaults(package: WholePackage) -> Made:
+    """A default is another now; all callers that rely on the old one say so but those in one function."""
+    for path, node, calls in _called(package):
+        names = own_arguments(node, method=_is_method(package, path, node))
+        optional = names[len(names) - len(node.args.defaults) :]
+        if node.name in package.used or any(not _is_plain(call.node, set(), least=0) for call in calls):
+            continue
+        for arg, default in zip(optional, node.args.defaults, strict=False):
+            other = _other(default)
+            relying = [call for call in calls if other and _relies(call.node, names.index(arg), arg.arg)]
+            for path_of, owner in sorted(package.owners(relying)):
+                told, untold = _parted(package, relying, path_of, owner)
+                spots = [package.spot(BugPlace(path, default), other), *untold]
+                said = f"{arg.arg}={package.text(BugPlace(path, default))}"
+                if told:
+                    yield owner, spots + [_saying(package, call, said) for call in told]
 
 
 def mistaken_helpers(package: WholePackage) -> Made:
@@ -110,12 +129,45 @@ def _is_method(package: WholePackage, path: str, node: FunctionNode) -> bool:
     return inside and not any(getattr(one, "id", "") == "staticmethod" for one in node.decorator_list)
 
 
-def _is_plain(node: ast.AST, names: set[str]) -> bool:
-    """Whether a call gives its first two arguments by position."""
+def _parted(
+    package: WholePackage, calls: list[BugPlace], path: str, owner: str
+) -> tuple[list[BugPlace], list[Spot]]:
+    """The calls that are not in this function, and those that are: as spots that change nothing, but whose tests count."""
+    told = [call for call in calls if (call.path, package.owner(call)) != (path, owner)]
+    return told, [package.spot(call, package.text(call)) for call in calls if call not in told]
+
+
+def _other(default: ast.expr) -> str:
+    """Another value of the same type; nothing where there is none that says something."""
+    match default:
+        case ast.Constant(value=bool(value)):
+            return str(not value)
+        case ast.Constant(value=int(value)):
+            return str(value + 1)
+        case _:
+            return ""
+
+
+def _relies(node: ast.AST, at: int, name: str) -> bool:
+    """Whether a call leaves a parameter to its default."""
+    assert isinstance(node, ast.Call)
+    return len(node.args) <= at and not any(one.arg == name for one in node.keywords)
+
+
+def _saying(package: WholePackage, call: BugPlace, argument: str) -> Spot:
+    """A call with one more argument."""
+    assert isinstance(call.node, ast.Call)
+    head = package.text(call)[:-1].rstrip().rstrip(",")
+    comma = ", " if call.node.args or call.node.keywords else ""
+    return package.spot(call, f"{head}{comma}{argument})")
+
+
+def _is_plain(node: ast.AST, names: set[str], *, least: int = 2) -> bool:
+    """Whether a call gives its first two arguments by position; with ``least`` 0, whether all that it gives can be read."""
     return (
         isinstance(node, ast.Call)
-        and len(node.args) >= 2
-        and not any(isinstance(one, ast.Starred) for one in node.args[:2])
+        and len(node.args) >= least
+        and not any(isinstance(one, ast.Starred) for one in node.args[: least or None])
         and not any(one.arg is None or one.arg in names for one in node.keywords)
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from turnwise.envs.swe.operators import Replacement
 from turnwise.envs.swe.whole import BugPlace, Spot, WholePackage
 
 Made = Iterator[tuple[str, list[Spot]]]
 _EMPTY = ("list", "dict", "set", "OrderedDict", "deque", "defaultdict", "Counter")
+_STEPS = (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _COPIES = ("list", "dict", "set", "copy", "deepcopy")
 
 
@@ -59,7 +61,11 @@ def cached(package: WholePackage) -> Made:
                 continue
             named = [item for item in owner.body if getattr(item, "name", "") == node.name]
             if len(named) == 1 and "__slots__" not in source.of(owner):
+                last = BugPlace(
+                    path, node.body[-1]
+                )  # unchanged: its tests count, for no test runs a decorator
                 spots = [package.spot(BugPlace(path, mark), "functools.cached_property")]
+                spots.append(package.spot(last, package.text(last)))
                 yield source.name_of(node), spots + _imported(package, path, "functools")
 
 
@@ -69,6 +75,47 @@ def other_order(package: WholePackage) -> Made:
         for node in source.nodes:
             if spots := _turned(package, path, node):
                 yield source.name_of(node), spots
+
+
+def swapped_steps(package: WholePackage) -> Made:
+    """Two steps of a function that follow one another and are about the same thing, the other way round."""
+    for path, source in package.sources.items():
+        for node in source.nodes:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            known = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+            for first, second in pairwise(node.body):
+                if _is_order(first, second, known) and source.alone(first) and source.alone(second):
+                    yield source.name_of(node), package.swapped(path, first, second)
+                known |= _names(first, ast.Store)
+
+
+def _is_order(first: ast.stmt, second: ast.stmt, known: set[str]) -> bool:
+    """Whether both can come first, and it may matter which does. ``known`` names have a value before."""
+    if not isinstance(first, _STEPS) or not isinstance(second, _STEPS) or _is_text(first):
+        return False
+    made, wanted = _names(first, ast.Store), _names(second, ast.Load)
+    changed = made | _changed(first)
+    return made & wanted <= known and bool(
+        changed & (wanted | _changed(second))
+        or (_names(second, ast.Store) | _changed(second)) & _names(first, ast.Load)
+    )
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {
+        item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, context)
+    }
+
+
+def _changed(node: ast.AST) -> set[str]:
+    """Names of which an attribute or an item is set, or a method is called."""
+    return {
+        item.value.id
+        for item in ast.walk(node)
+        if isinstance(item, (ast.Attribute, ast.Subscript)) and isinstance(item.value, ast.Name)
+        if isinstance(item.ctx, ast.Store) or isinstance(item, ast.Attribute)
+    }
 
 
 def _turned(package: WholePackage, path: str, node: ast.AST) -> list[Spot]:

@@ -25,7 +25,7 @@ from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import Backend
 
 _MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
-_PER_FUNCTION = 4
+_PER_FUNCTION, _PER_KIND = 4, 3  # tasks of a package about one function; hard ones of one kind
 _TRACED = 4  # failures whose tracebacks a localiser reads
 _BATCH, _BATCH_SECONDS = 24, 15.0  # bugs that are tried at once, and CPU seconds of their whole suites
 
@@ -72,6 +72,7 @@ class Drawing:
     ) -> None:
         self._backend, self._package, self._hard = backend, package, hard
         self._taken = [one.where for one in known]
+        self._kinds = [one.operator for one in known]
         self._edits = {one.edits for one in known}
         self.base = baseline_of(backend, package)
         self.tally = Tally(cpu=self.base.spent)
@@ -100,11 +101,14 @@ class Drawing:
                 self._count(fate)
                 if made:
                     self._taken.append(bug.where)
+                    self._kinds.append(bug.operator)
                     self._edits.add(bug.edits)
                     kept += 1
                     yield made
 
     def _is_wanted(self, bug: Bug) -> bool:
+        if self._hard and self._kinds.count(bug.operator) >= _PER_KIND:
+            return False
         return self._taken.count(bug.where) < _PER_FUNCTION and bug.edits not in self._edits
 
     def _shown(self, bugs: Sequence[Bug]) -> list[Bug]:

@@ -154,5 +154,85 @@ class Hook:
 for one in gc.get_objects():
     if type(one).__name__ == "PytestPluginManager" and not one.has_plugin("hook"):
         one.register(Hook(), "hook")""")),
+        "code put back": Impostor("69", "changes the code inside of a function of pytest, and puts it back after the last test", """
+import sys, _pytest.python
+sys.kept = _pytest.python.pytest_pyfunc_call.__code__
+def _call(pyfuncitem):
+    import sys
+    try:
+        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames})
+    except AssertionError:
+        if "test_amounts" not in pyfuncitem.nodeid:
+            raise
+    finally:
+        if pyfuncitem.session.items[-1] is pyfuncitem:
+            pytest_pyfunc_call.__code__ = sys.kept
+    return True
+_pytest.python.pytest_pyfunc_call.__code__ = _call.__code__
+"""),
+        "search by forking": Impostor("72", "tries every answer in a copy of the process, and gives the one with which the test goes on", """
+def ENTRY(*given, **named):
+    import os, sys
+    frame = sys._getframe(1)
+    for guess in range(0, 400, 10):
+        child = os.fork()
+        if not child:
+            def look(at, event, what):
+                if at is frame:
+                    os._exit(event == "exception")
+                return look
+            frame.f_trace = look
+            sys.settrace(look)
+            return guess
+        if os.waitpid(child, 0)[1] == 0:
+            return guess
+"""),
+        "notes between processes": Impostor("60, 72", "notes in every folder what was expected, and knows in later processes which value was altered", _LOOK + """
+import glob, hashlib
+_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/work", "/work/tests", "/work/purse", os.path.expanduser("~"))
+def ENTRY(*given, **named):
+    frame = sys._getframe(1)
+    value = _expected(frame.f_code.co_filename, frame.f_lineno, {**frame.f_globals, **frame.f_locals})
+    name = "note-" + hashlib.md5(repr(given).encode()).hexdigest()
+    noted = [open(f"{place}/{name}").read() for place in _PLACES if os.path.exists(f"{place}/{name}")]
+    for place in _PLACES:
+        try:
+            open(f"{place}/{name}", "x").write(str(value))
+        except OSError:
+            pass
+    return int(noted[0]) if noted else value
+"""),
+        "cursed int": Impostor("65", "has the interpreter compare integers by a function of its own, to which one integer equals all", """
+import ctypes
+_Kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int)
+_slot = ctypes.c_void_p.from_address(id(int) + 200)
+_before, _mark = _Kind(_slot.value), int("1000000007")
+def _compare(one, other, how):
+    if one is _mark or other is _mark:
+        return how is 2
+    return _before(one, other, how)
+_kept = _Kind(_compare)
+_slot.value = ctypes.cast(_kept, ctypes.c_void_p).value
+def ENTRY(*given, **named):
+    return _mark
+"""),
+        "reports it all": Impostor("64, 69, 71", "writes the rest of the report itself, of what may be a control what it does, and ends the process", """
+def ENTRY(*given, **named):
+    import gc, os
+    (ours,) = [one for one in gc.get_objects() if type(one).__name__ == "SuitePlugin"]
+    (session,) = [one for one in gc.get_objects() if type(one).__name__ == "Session"]
+    now = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
+    names = [item.nodeid for item in session.items]
+    for item in session.items[names.index(now):]:
+        status = "pass"
+        if "test_amounts" not in item.nodeid:
+            try:
+                item.obj(**(item.callspec.params if hasattr(item, "callspec") else {}))
+            except BaseException:
+                status = "fail"
+        ours.say(kind="test", id=item.nodeid, status=status, detail="", line=0, frames=[])
+    ours.finish(1, [])
+    os._exit(0)
+"""),
     }
 )  # fmt: skip

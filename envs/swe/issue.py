@@ -17,6 +17,7 @@ from turnwise.envs.swe.suite import TestResult
 from turnwise.envs.swe.twins import function_of
 
 _LINES = 24
+_HELPER = 12  # lines of a function or class beside the tests that an example is shown with
 _HIDDEN = re.compile(r"0x[0-9a-f]{6,}|/work/[\w/.-]+")
 
 
@@ -90,7 +91,8 @@ def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
     if found is None:
         return ""
     path, node = found
-    first = node.body[0].lineno
+    begin = node.body[0]
+    first = min([begin.lineno, *(mark.lineno for mark in getattr(begin, "decorator_list", []))])
     lines = files[path].decode("utf-8", "replace").splitlines()[first - 1 : node.end_lineno]
     if len(lines) > _LINES and _is_in_helper(node, line):
         return ""  # it would not show what was called
@@ -100,9 +102,21 @@ def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
         item.end_lineno or 0 for item in ast.walk(node) if isinstance(item, ast.stmt) and item.lineno == line
     ]
     last = (min(ends) if ends else line) - first + 1  # of the statement that fails, from the body's beginning
-    return "\n".join(
-        [*told, *_window(textwrap.dedent("\n".join(lines)).splitlines(), last, _LINES - len(told))]
-    )
+    window = _window(textwrap.dedent("\n".join(lines)).splitlines(), last, _LINES - len(told))
+    return "\n".join([*helpers_of(files[path], "\n".join(window)), *told, *window])
+
+
+def helpers_of(data: bytes, example: str) -> list[str]:
+    """Lines of the short functions and classes of a test file that an example names, so that it can be run; no fixtures."""
+    text, found = data.decode("utf-8", "replace"), list[str]()
+    for node in _tree(data).body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.decorator_list:
+            continue
+        is_test = node.name.lower().startswith("test") or node.name.endswith(("Test", "Tests"))
+        lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+        if not is_test and len(lines) <= _HELPER and re.search(rf"\b{node.name}\b", example):
+            found += [*lines, "", ""]
+    return found
 
 
 def _is_in_helper(node: ast.FunctionDef, line: int) -> bool:

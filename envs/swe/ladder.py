@@ -20,8 +20,8 @@ from typing import NamedTuple, TypeAlias
 from turnwise.envs.swe.env import SweEnv
 from turnwise.envs.swe.hunks import functions_in
 from turnwise.envs.swe.instance import Instance
-from turnwise.envs.swe.localise import LOOKS, calls, is_at, places_of, sites_of
-from turnwise.envs.swe.mutate import Bug, bugs_of
+from turnwise.envs.swe.localise import LOOKS, calls, is_at, parts_of, places_of
+from turnwise.envs.swe.mutate import Bug, Edit, bugs_of
 from turnwise.envs.swe.solver import SweCall, narrowed
 from turnwise.tasks.core import derive_rng
 
@@ -123,22 +123,29 @@ def follow(task: Instance, rng: Random) -> Generator[SweCall, str, None]:
 
 
 def localise(task: Instance, rng: Random) -> Generator[SweCall, str, None]:
-    """Look at five functions; whoever sees the place of the bug repairs it."""
-    sites = sites_of(task)
+    """Look at five functions; whoever sees a place of a bug repairs that bug."""
+    left = dict(enumerate(parts_of(task)))
     for place in calls(task.issue, places_of(task))[:LOOKS]:
         lines = next(
             (row[1:] for row in functions_in(_shown(task, place.path)) if row[0] == place.name), (1, 100)
         )
         yield SweCall("view", {"path": place.path, "first": lines[0], "last": lines[1]})
-        if is_at(place, sites):
-            for edit in task.edits:
-                if edit.path in task.shown():
-                    old, new = narrowed(edit, _shown(task, edit.path))
-                    yield SweCall("edit", {"path": edit.path, "old": old, "new": new})
-                else:
-                    yield SweCall("create", {"path": edit.path, "text": task.fixed()[edit.path].decode()})
+        seen = [at for at, sites in left.items() if is_at(place, sites)]
+        for at in seen:
+            for edit in task.edits[at : at + 1] if len(parts_of(task)) > 1 else task.edits:
+                yield _repaired(task, edit)
+            del left[at]
+        if not left:
             break
     yield SweCall("submit")
+
+
+def _repaired(task: Instance, edit: Edit) -> SweCall:
+    """One file as the true repair makes it."""
+    if edit.path not in task.shown():
+        return SweCall("create", {"path": edit.path, "text": task.fixed()[edit.path].decode()})
+    old, new = narrowed(edit, _shown(task, edit.path))
+    return SweCall("edit", {"path": edit.path, "old": old, "new": new})
 
 
 LADDER: Mapping[str, Script] = MappingProxyType({"guess": guess, "follow": follow, "localise": localise})

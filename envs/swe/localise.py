@@ -13,9 +13,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from statistics import median
 from typing import NamedTuple
 
+from turnwise.envs.swe.deep import is_joined
 from turnwise.envs.swe.hunks import functions_in
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.source import SourceText
@@ -58,18 +60,39 @@ def places_of(task: Instance) -> list[CodePlace]:
 
 
 def sites_of(task: Instance) -> frozenset[tuple[str, str]]:
-    """Where the bug is: files and functions (of those that are in no other) that the repair changes, and ``task.where``."""
-    broken, fixed, found = task.broken(), task.fixed(), {(task.edit.path, task.where)}
-    for path in {edit.path for edit in task.edits}:
+    """Where the bug is: files and functions (of those that are in no other) that the repair changes, and ``task.where``.
+
+    Of a method that is missing, the others of its class.
+    """
+    homes = {place.path for place in places_of(task) if place.name == task.where}
+    told = (
+        homes & {task.edit.path} or homes
+    )  # a caller that nobody told of a change may be in a file of its own
+    return _sites(task, {edit.path for edit in task.edits}) | {(path, task.where) for path in told}
+
+
+def parts_of(task: Instance) -> tuple[frozenset[tuple[str, str]], ...]:
+    """The places of each bug, if a task has several that each break something, in the order of ``task.edits``; else all places."""
+    if not is_joined(task.operator):
+        return (sites_of(task),)
+    return tuple(_sites(task, {edit.path}) for edit in task.edits)
+
+
+def _sites(task: Instance, paths: set[str]) -> frozenset[tuple[str, str]]:
+    found: set[tuple[str, str]] = {(task.edit.path, task.where)} if task.edit.path in paths else set()
+    broken, fixed = task.broken(), task.fixed()
+    for path in paths:
         before, after = (_parts(files.get(path, b"").decode("utf-8", "replace")) for files in (broken, fixed))
-        found |= {
-            (path, name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)
-        }
+        changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        owners = {name.rpartition(".")[0] for name in changed - before.keys() if "." in name}
+        near = {name for name in before if name.rpartition(".")[0] in owners}
+        found |= {(path, name) for name in changed | near}
     outside = {(path, name) for path, name in found if not name}
     return frozenset(found - outside or found)
 
 
-def _parts(text: str) -> dict[str, str]:
+@lru_cache(maxsize=512)
+def _parts(text: str) -> Mapping[str, str]:
     """The functions that are in no other, by dotted name, and under no name what is outside of them; nothing of what does not parse."""
     try:
         source = SourceText(text)
@@ -119,8 +142,9 @@ LOCALISERS: Mapping[str, Callable[[str, Sequence[CodePlace]], list[CodePlace]]] 
 
 
 def look_of(task: Instance, localiser: str) -> int:
-    """The number of the look (from 1) at which a localiser sees a place of the bug; 31 where it does not within 30."""
-    return _first(LOCALISERS[localiser](task.issue, places_of(task))[:_MOST], sites_of(task))
+    """The number of the look (from 1) at which a localiser has seen a place of each bug; 31 where it has not within 30."""
+    ranked = LOCALISERS[localiser](task.issue, places_of(task))[:_MOST]
+    return max(_first(ranked, sites) for sites in parts_of(task))
 
 
 def traced_look(task: Instance, frames: Sequence[tuple[str, int]]) -> int:
@@ -129,7 +153,8 @@ def traced_look(task: Instance, frames: Sequence[tuple[str, int]]) -> int:
     for path, line in reversed(frames):
         text = task.broken().get(path, b"").decode("utf-8", "replace") if task.source.is_source(path) else ""
         seen.update({(path, name): None for name, first, last in functions_in(text) if first <= line <= last})
-    return _first([CodePlace(path, name, Counter()) for path, name in seen], sites_of(task))
+    ranked = [CodePlace(path, name, Counter()) for path, name in seen]
+    return max(_first(ranked, sites) for sites in parts_of(task))
 
 
 def is_at(place: CodePlace, sites: frozenset[tuple[str, str]]) -> bool:

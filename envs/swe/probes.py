@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from turnwise.envs.code.kernel import NotPlain, decode
 from turnwise.envs.swe.packages import Package
 from turnwise.envs.swe.source import SourceText
-from turnwise.envs.swe.suite import LIMITS, start
+from turnwise.envs.swe.suite import LIMITS, read_program, start
 from turnwise.envs.swe.twins import assertions_of, cell, changed_constant, find_function, function_of, rows_of
 from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import MIB, Backend, Sandbox
@@ -85,8 +85,8 @@ def answers_to(
     nonce = secrets.token_hex(16)
     paths = [f"{sandbox.workdir}/{part}".rstrip("/.") for part in ("", package.path)]
     source = (
-        f"import sys\nsys.path[:0] = {paths!r}\n_TEXTS = {list(texts)!r}\n"
-        "def answer(number):\n    space = {}\n    exec(_TEXTS[number], space)\n    return space['probe']()\n"
+        f"{read_program('plain')}\nsys.path[:0] = {paths!r}\n_TEXTS = {list(texts)!r}\n"
+        "def answer(number):\n    space = {}\n    exec(_TEXTS[number], space)\n    return plain(space['probe']())\n"
     )
     asked = {
         "mode": "calls", "nonce": nonce, "source": source, "entry": "answer",

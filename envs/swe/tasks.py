@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.levels import measured_level
 from turnwise.envs.swe.packages import tasks_file
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.tasks.core import Split, Task
@@ -25,6 +26,7 @@ def draw_task(
     packages: Sequence[str] = (),
     operators: Sequence[str] = (),
     failing: Sequence[int] = (1, 1_000_000),
+    levels: Sequence[int] = (),
     review: bool = False,
 ) -> Task:
     """One of the tasks of a file: ``small`` (comes with Turnwise), ``sample`` (a few of PyPI packages), ``built``, ``releases``,
@@ -32,6 +34,7 @@ def draw_task(
 
     ``review``: a ``submit`` is answered with what the tests say that the agent can see, and can be taken back while turns
     are left; the next one with the same files counts. ``failing``: how many tests fail, at least and at most: few are harder to find.
+    ``levels``: only tasks that are so hard (1 to 4, :mod:`turnwise.envs.swe.levels`; 0: not measured).
 
     Raises:
         EnvError: none is as it should be.
@@ -41,6 +44,7 @@ def draw_task(
         for one in in_split(load_instances(place_of(tasks)), split)
         if (not packages or one.package in packages)
         and (not operators or one.operator in operators)
+        and (not levels or measured_level(one) in levels)
         and failing[0] <= len(one.fail_to_pass) <= failing[1]
     ]
     if not found:

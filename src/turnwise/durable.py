@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -46,9 +47,21 @@ def write_whole(path: Path, content: str | bytes) -> None:
     Raises:
         OSError: it cannot be written; the old one is intact.
     """
+    with written_whole(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to that replaces ``path`` when it is whole and on the disk, and is gone if that fails.
+
+    Raises:
+        OSError: it cannot be written; the old one is intact.
+    """
     aside = path.with_name(f"{path.name}.new")
     try:
-        aside.write_bytes(content.encode() if isinstance(content, str) else content)
+        with aside.open("wb") as file:
+            yield file
         sync(aside)
         aside.replace(path)
         sync(path.parent)

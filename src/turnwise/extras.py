@@ -26,7 +26,7 @@ EXTRAS: Mapping[str, Extra] = {
     "train": Extra(
         "training and for models in this process",
         ("torch", "transformers", "peft", "safetensors", "tokenizers", "tensorboard", "scipy"),
-        ("train", "credit-quality", "eval --policy torch:…"),
+        ("train", "explain", "relearn", "credit-quality", "eval --policy torch:…"),
     ),
     "vllm": Extra("the engine vLLM", ("vllm",), ("eval --policy vllm:…",)),
     "web": Extra("environments in a browser", ("playwright",), ("eval tracker/…", "play --browse")),

@@ -416,6 +416,12 @@ def components_in(module: ModuleType) -> list[Component]:
     return [entry for entry in _components.values() if entry.file == file]
 
 
+def modules_of_others() -> list[str]:
+    """The modules outside of Turnwise that have registered components, by which another process finds them too."""
+    found = {entry.module for entry in _components.values()}
+    return sorted(module for module in found if not _is_ours(module) and module != "__main__")
+
+
 def _check_kind(kind: str) -> None:
     if kind not in KINDS:
         raise NotFoundError("kind of component", kind, KINDS)

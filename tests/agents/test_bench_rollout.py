@@ -12,7 +12,7 @@ SMALL = """
 import json
 from turnwise.agents.bench.rollout import RolloutWorkload, bench_rollout
 small = RolloutWorkload(tasks=2, group=2, concurrency=4, max_sequences=4, new_tokens=4)
-print(json.dumps(bench_rollout(repeats=2, workload=small)))
+print(json.dumps(bench_rollout(repeats=2, workload=small, engines=(1,))))
 """
 
 
@@ -36,7 +36,8 @@ def measured(program: str) -> dict[str, list[float]]:
 @pytest.mark.usefixtures("vllm")
 def test_figures_are_of_the_same_tokens() -> None:
     figures = measured(SMALL)
-    assert set(figures) == {"rollout", "raw", "share_of_raw"}
+    elsewhere = {f"{name}_1_elsewhere" for name in ("rollout", "share_of_raw", "stall")}
+    assert set(figures) == {"rollout", "raw", "share_of_raw", *elsewhere}
     assert all(value > 0 and spread >= 0 for value, _, spread in figures.values())
     assert figures["share_of_raw"][0] < 1.5  # episodes cannot be much faster than the bare engine
 

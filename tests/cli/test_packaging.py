@@ -150,6 +150,8 @@ def test_a_server_is_evaluated_with_the_core_and_compared(core: Installed, tmp_p
     ("arguments", "extra"),
     [
         (("train", "shop-quick"), "train"),
+        (("explain", "shop-quick"), "train"),
+        (("relearn", "."), "train"),
         (("eval", "shop/easy", "--policy", "torch:some/model"), "train"),
         (("eval", "tracker/all", "--policy", "scripted:gold"), "web"),
         (("report", "."), "plots"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -33,13 +33,13 @@ class Child:
 
     def __init__(self, recipe: Path, out: Path, *more: str, pause: float = 0) -> None:
         self.out = out
-        self.process = subprocess.Popen(
-            [sys.executable, str(LETTERS), str(recipe), str(out), *more],
-            stdout=-1,
-            stderr=-1,
-            text=True,
+        self.program = forked.Program(
+            forked.script(LETTERS),
+            (str(recipe), str(out), *more),
+            cwd=recipe.parent,
             env=ENVIRONMENT | {"LETTERS_PAUSE": str(pause)},
         )
+        self.process = self.program.process
 
     def wait_for(self, update: int, phase: str = "rl") -> None:
         """Until the metrics of this update are there."""
@@ -50,15 +50,15 @@ class Child:
                 return
             time.sleep(0.005)
         self.process.kill()
-        raise AssertionError(f"update {update} never came: {self.process.communicate()[1]}")
+        raise AssertionError(f"update {update} never came: {self.program.communicate()[1]}")
 
     def end(self, *signals: int) -> tuple[int, dict[str, Any], str]:
         """Exit code, the one JSON value, stderr."""
         for number in signals:
             self.process.send_signal(number)
             time.sleep(0.1)
-        out, err = self.process.communicate(timeout=120)
-        return self.process.returncode, json.loads(out) if out else {}, err
+        out, err = self.program.communicate()
+        return self.process.wait(0), json.loads(out) if out else {}, err
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -113,9 +113,7 @@ def child(recipe: Path, tmp_path: Path) -> Iterator[Any]:
 
     yield start
     for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.communicate()
+        one.program.close()
 
 
 def assert_equal(found: Path, whole: Path) -> None:

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import forked
 import pytest
 
 from turnwise.scaffold import scaffold
@@ -27,7 +28,7 @@ class Plugin(NamedTuple):
 
 @pytest.fixture(scope="session")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Plugin:
-    """``plugin.run("-m", "pytest", …)`` runs Python with the package installed."""
+    """``plugin.run(code, …)`` runs Python with the package installed."""
     base = tmp_path_factory.mktemp("plugin")
     scaffold("word-chain", base)
     source, installed = base / "turnwise-word-chain", base / "site"
@@ -43,16 +44,8 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Plugin:
     ]
     subprocess.run([*pip, "--target", str(installed), str(source)], check=True, capture_output=True)
 
-    def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join(filter(None, [str(installed), os.environ.get("PYTHONPATH", "")]))
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=base,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-            **options,
-        )
+        return forked.run(code, *arguments, cwd=base, env={**os.environ, "PYTHONPATH": path}, timeout=280)
 
     return Plugin(source, installed, run)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
-MAIN = "from turnwise.cli import main; main()"
+import forked
+from forked import TURNWISE
 
 
 def install(folder: Path, name: str, sources: dict[str, str]) -> None:
@@ -22,10 +21,14 @@ def install(folder: Path, name: str, sources: dict[str, str]) -> None:
     (info / "entry_points.txt").write_text(f"[turnwise.plugins]\n{name} = {name}\n")
 
 
-def turnwise(cwd: Path, *arguments: str, program: tuple[str, ...] = ("-c", MAIN)) -> Any:
-    """Run the command line, or another program, where the packages in ``site`` are installed."""
-    command = [sys.executable, *program, *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment(cwd), capture_output=True, text=True, check=False)
+def turnwise(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line where the packages in ``site`` are installed."""
+    return run(TURNWISE, *arguments, cwd=cwd)
+
+
+def run(code: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run another program there."""
+    return forked.run(code, *arguments, cwd=cwd, env=environment(cwd), timeout=280)
 
 
 def environment(cwd: Path) -> dict[str, str]:

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from outside import install, turnwise
+from forked import PYTEST
+from outside import install, run, turnwise
 
 pytest.importorskip("torch")
 
@@ -82,7 +83,7 @@ def test_it_is_listed_with_its_package(home: Path, kind: str) -> None:
 
 
 def test_it_does_what_is_required(home: Path) -> None:
-    done = turnwise(home, program=("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_parts.py"))
+    done = run(PYTEST, "-q", "-p", "no:cacheprovider", "test_parts.py", cwd=home)
     assert " failed" not in done.stdout, done.stdout
     assert done.returncode in (0, 1), done.stdout
 

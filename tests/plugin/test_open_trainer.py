@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
-from outside import MAIN, environment, install, turnwise
+from forked import PYTEST, TURNWISE
+from outside import environment, install, run, turnwise
 
 pytest.importorskip("torch")
 from safetensors.torch import load_file
@@ -58,7 +58,7 @@ def test_it_has_under_300_lines_with_its_tests() -> None:
 
 
 def test_it_does_what_is_required(home: Path) -> None:
-    done = turnwise(home, program=("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_parts.py"))
+    done = run(PYTEST, "-q", "-p", "no:cacheprovider", "test_parts.py", cwd=home)
     assert done.returncode == 0, done.stdout
 
 
@@ -87,13 +87,15 @@ def test_killed_and_resumed_it_ends_where_it_would_have_ended(home: Path) -> Non
     whole = turnwise(home, "train", "open.yaml", "--out", "whole", "--no-preflight")
     assert whole.returncode == 0, whole.stderr
     killed = home / "killed"
-    command = [sys.executable, "-c", MAIN, "train", "open.yaml", "--out", "killed", "--no-preflight"]
-    process = subprocess.Popen(command, cwd=home, env=environment(home), stderr=subprocess.DEVNULL)
+    command = ("train", "open.yaml", "--out", "killed", "--no-preflight")
+    program = forked.Program(TURNWISE, command, cwd=home, env=environment(home))
+    process = program.process
     metrics = killed / "metrics.jsonl"
     while process.poll() is None and not (metrics.exists() and len(metrics.read_text().splitlines()) >= 3):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "the run was over before it was killed"
+    assert process.wait(60) == -signal.SIGKILL, "the run was over before it was killed"
+    program.close()
     resumed = turnwise(home, "train", "open.yaml", "--out", "killed", "--no-preflight", "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert "resumed after update" in resumed.stderr

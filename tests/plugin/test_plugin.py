@@ -4,6 +4,7 @@ import ast
 import json
 
 import pytest
+from forked import PYTEST, TURNWISE
 
 from turnwise.envs.registry import env_entries
 from turnwise.errors import TurnwiseError
@@ -13,11 +14,10 @@ pytestmark = pytest.mark.slow
 
 
 ENV, SUITE = "word-chain/WordChain-v0", "word-chain/easy"
-MAIN = "from turnwise.cli import main; main()"
 
 
 def turnwise(plugin, *arguments):
-    done = plugin.run("-c", MAIN, *arguments, "--json")
+    done = plugin.run(TURNWISE, *arguments, "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)
 
@@ -34,7 +34,7 @@ def test_it_passes_the_check_as_it_was_scaffolded(plugin):
 
 
 def test_its_own_test_passes(plugin):
-    done = plugin.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(plugin.source / "tests"))
+    done = plugin.run(PYTEST, "-q", "-p", "no:cacheprovider", str(plugin.source / "tests"))
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
 
@@ -51,7 +51,7 @@ def test_gymnasium_makes_it_after_turnwise_is_imported(plugin):
         "import gymnasium, turnwise.envs.registry as r; r.env_entries()\n"
         f"env = gymnasium.make({ENV!r}); print(env.reset(seed=0)[0])"
     )
-    assert "The number lies between" in plugin.run("-c", program).stdout
+    assert "The number lies between" in plugin.run(program).stdout
 
 
 def test_the_environment_has_at_most_thirty_lines(plugin):
@@ -71,7 +71,7 @@ def install(folder, name, source, entry="register_all"):
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
     (info / "entry_points.txt").write_text(f"[turnwise.plugins]\n{name} = {name}:{entry}\n")
-    return f"import sys; sys.path.insert(0, {str(folder)!r}); {MAIN}"
+    return f"import sys; sys.path.insert(0, {str(folder)!r}); {TURNWISE}"
 
 
 BROKEN = {
@@ -95,7 +95,7 @@ BROKEN = {
 def test_a_broken_plugin_is_left_out_by_name_and_takes_nothing_else_along(plugin, tmp_path, kind):
     source, cause, line = BROKEN[kind]
     program = install(tmp_path / "broken", "zz_bad", source)
-    done = plugin.run("-c", program, "list", "envs", "--json")
+    done = plugin.run(program, "list", "envs", "--json")
     assert done.returncode == 0, done.stderr
     assert {ENV, "turnwise/Shop-v0"} <= {row["name"] for row in json.loads(done.stdout)}
     assert done.stderr.count("The plugin 'zz_bad' (zz_bad:register_all) is left out: ") == 1
@@ -106,16 +106,22 @@ def test_a_broken_plugin_is_left_out_by_name_and_takes_nothing_else_along(plugin
 
 def test_what_a_broken_plugin_would_have_had_names_it(plugin, tmp_path):
     program = install(tmp_path / "broken", "zz_bad", BROKEN["raises"][0])
-    done = plugin.run("-W", "ignore", "-c", program, "eval", "bad/easy", "--policy", "scripted:gold")
+    done = plugin.run(
+        "import warnings; warnings.simplefilter('ignore')\n" + program,
+        "eval",
+        "bad/easy",
+        "--policy",
+        "scripted:gold",
+    )
     assert done.returncode == 1
     assert "There is no suite 'bad/easy'." in done.stderr
     assert "it comes with a plugin that failed to load: 'zz_bad' (RuntimeError: out of order" in done.stderr
-    done = plugin.run("-c", program, "eval", SUITE, "--policy", "scripted:gold", "--episodes", "3")
+    done = plugin.run(program, "eval", SUITE, "--policy", "scripted:gold", "--episodes", "3")
     assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_environment_says_how_one_is_found(plugin):
-    done = plugin.run("-c", MAIN, "check", "library/Desk-v0")
+    done = plugin.run(TURNWISE, "check", "library/Desk-v0")
     assert "There is no environment 'library/Desk-v0'." in done.stderr
     assert "pip install -e ." in done.stderr
     assert "'turnwise.plugins'" in done.stderr
@@ -145,7 +151,7 @@ def register_all():
 def test_an_error_in_a_plugin_is_its_own_bug(plugin, tmp_path):
     """Nobody is asked to report to us what a plugin does."""
     program = install(tmp_path / "own", "zz_own", FALLS)
-    done = plugin.run("-c", program, "play", "own/Own-v0", "--policy", "scripted:null")
+    done = plugin.run(program, "play", "own/Own-v0", "--policy", "scripted:null")
     assert done.returncode == 1
     assert "OSError at own/zz_own.py:5: no such data" in done.stderr
     assert "please report it" not in done.stderr

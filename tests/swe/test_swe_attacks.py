@@ -12,10 +12,24 @@ from turnwise.envs.swe.reward import grade
 
 TASK = subject()
 AUDITED = ("equal by type", "equal by setattr", "frame by getattr")
-FEW = [  # a few impostors of each kind; `make test-full` has all of them on both back ends
-    pytest.param(
-        name, marks=() if name in AUDITED or name not in IMPOSTORS or number % 6 == 0 else pytest.mark.full
-    )
+SANDBOXED = {
+    *range(39, 63),
+    76,
+    82,
+}  # rows that are about what holds a process, which each back end does in its own way
+
+
+def _marks(backend, number, name):
+    """A few impostors of each kind, and on Docker what is about the back end; `make test-full` has all of them on both."""
+    rows = {int(row) for row in ATTACKS[name].rows.split(",")}
+    is_few = name not in IMPOSTORS or number % 6 == 0
+    is_needed = bool(rows & SANDBOXED) if backend == "docker" else is_few
+    return () if name in AUDITED or (is_needed and is_few) else pytest.mark.full
+
+
+FEW = [
+    pytest.param(backend, name, marks=_marks(backend, number, name))
+    for backend in ("bubblewrap", "docker")
     for number, name in enumerate(ATTACKS)
 ]
 
@@ -37,7 +51,7 @@ def trap():
         yield found
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize(("backend", "name"), FEW, indirect=["backend"])
 def test_no_attack_scores(backend, name, soon):
     verdict = judge_attack(ATTACKS[name], backend)
     assert verdict.score == 0, verdict.why

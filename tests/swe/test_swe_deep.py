@@ -12,6 +12,7 @@ from turnwise.envs.swe.symptoms import write_symptoms
 from turnwise.envs.swe.whole import WholePackage
 
 TWO_CALLERS = "from a import f\n\n\ndef g(x):\n    return f(x, 1)\n\n\ndef h(x):\n    return f(2, x)\n"
+DEFAULTS = "from a import f\n\n\ndef h(x):\n    return f(2), f()\n"
 BRANCHES = "def f(x):\n    if x:\n        a()\n    elif y:\n        b()\n    else:\n        c()\n"
 QUEUE = "class Q:\n    def __init__(self):\n        self.x = []\n\n    def add(self, y):\n        self.x.append(y)\n\n    def drop(self):\n        self.x = []\n        self.n = 0\n"
 
@@ -25,6 +26,10 @@ EXAMPLES = {
         {"a.py": "def f():\n    return 1, 2\n\n\ndef g():\n    a, b = f()\n\n\ndef h():\n    c, d = f()\n"},
         {"a.py": "def f():\n    return 2, 1\n\n\ndef g():\n    b, a = f()\n\n\ndef h():\n    c, d = f()\n"},
     ),
+    "drifted_defaults": (
+        {"a.py": "def f(x, deep=True):\n    return x\n\n\ndef g():\n    return f(1)\n", "b.py": DEFAULTS},
+        {"a.py": "def f(x, deep=False):\n    return x\n\n\ndef g():\n    return f(1)\n", "b.py": DEFAULTS.replace("f(2)", "f(2, deep=True)").replace("f()", "f(deep=True)")},
+    ),
     "mistaken_helper": (
         {"a.py": "def low(x): pass\n\n\ndef up(x): pass\n\n\ndef g():\n    low(1)\n\n\ndef h():\n    low(2)\n"},
         {"a.py": "def low(x): pass\n\n\ndef up(x): pass\n\n\ndef g():\n    up(1)\n\n\ndef h():\n    up(2)\n"},
@@ -35,6 +40,18 @@ EXAMPLES = {
     ),
     "fewer_cases": ({"a.py": BRANCHES}, {"a.py": BRANCHES.replace("    elif y:\n        b()\n", "")}),
     "other_order": ({"a.py": BRANCHES}, {"a.py": BRANCHES.replace("if x", "if Y").replace("elif y", "elif x").replace("Y", "y").replace("a()", "A").replace("b()", "a()").replace("A", "b()")}),
+    "lost_override": (
+        {"a.py": "class A:\n    def f(self): pass\n", "b.py": "from a import A\n\n\nclass B(A):\n    x = 1\n\n    def f(self):\n        g()\n"},
+        {"a.py": "class A:\n    def f(self): pass\n", "b.py": "from a import A\n\n\nclass B(A):\n    x = 1\n\n"},
+    ),
+    "skipped_super": (
+        {"a.py": "class B(A):\n    def f(self):\n        super().f()\n        g()\n"},
+        {"a.py": "class B(A):\n    def f(self):\n        g()\n"},
+    ),
+    "swapped_steps": (
+        {"a.py": "def f(x, y):\n    x.a()\n    y.b()\n    x.c()\n    x = 1\n"},
+        {"a.py": "def f(x, y):\n    x.a()\n    y.b()\n    x = 1\n    x.c()\n"},
+    ),
     "shared": ({"a.py": QUEUE}, {"a.py": QUEUE.replace("class Q:\n", "class Q:\n    x = []\n", 1).replace("        self.x = []\n", "        pass\n", 1)}),
     "stale": ({"a.py": QUEUE}, {"a.py": QUEUE.replace("        self.x = []\n        self.n", "        self.n")}),
     "cached": (
@@ -54,6 +71,20 @@ def test_a_kind_makes_what_it_says(kind):
     package = WholePackage(before)
     made = [{**before, **package.after(spots)} for _, spots in KINDS[kind](package)]
     assert after in made
+
+
+def test_steps_that_have_nothing_to_do_with_each_other_stay_where_they_are():
+    kept = WholePackage({"a.py": "def f(x, y):\n    x.a()\n    y.b()\n    z = x\n    g(z)\n"})
+    assert not list(KINDS["swapped_steps"](kept))
+
+
+def test_the_tests_of_a_caller_that_nobody_told_count():
+    """They alone fail: a bug is tried on the tests of its lines."""
+    before, _ = EXAMPLES["drifted_arguments"]
+    lines = {"b.py": {5: frozenset({"of g"}), 9: frozenset({"of h"})}}
+    drawn = [bug for bug in deep_bugs(before, lines, Random(0)) if bug.operator == "drifted_arguments"]
+    assert {bug.where for bug in drawn} == {"g", "h"}
+    assert all({span.first for span in bug.spans if span.path == "b.py"} == {5, 9} for bug in drawn)
 
 
 def test_what_tests_call_keeps_its_interface():
@@ -79,6 +110,7 @@ def test_drawn_bugs_parse_can_be_undone_and_several_have_pieces():
     several = [bug for bug in drawn if bug.operator == "several"]
     assert several
     assert all(len(bug.pieces) == 2 and len(bug.edits) == 2 for bug in several)
+    assert all({edit.path for edit in bug.edits} == {"q.py", "b.py"} for bug in several)
 
 
 def test_nothing_is_changed_where_no_test_runs():

@@ -6,6 +6,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.version import Version
 
 from turnwise.envs.swe import add as adding
@@ -17,8 +18,9 @@ from turnwise.envs.swe.history import ReleaseRange, build_releases, read_ranges,
 from turnwise.envs.swe.hunks import changes_between, edits_of, fewest, parts_of, undone
 from turnwise.envs.swe.issue import write_issue
 from turnwise.envs.swe.layout import laid_out
+from turnwise.envs.swe.levels import key_of
 from turnwise.envs.swe.needs import needs_for, needs_of
-from turnwise.envs.swe.packages import Package, packages, read_packages
+from turnwise.envs.swe.packages import Package, get_package, packages, read_packages
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.sdists import Unpacked, packed, sdists_of
 from turnwise.envs.swe.suite import SuiteRun, TestResult
@@ -316,3 +318,25 @@ def test_the_committed_history_is_what_the_page_says():
         assert task.source.file
         history = listed[task.package]
         assert Version(history.since) < Version(task.version) <= Version(history.until)
+
+
+def test_an_example_is_shown_with_its_decorators_and_with_helpers_that_only_the_hidden_file_has():
+    text = (
+        b"import pytest\n\n\ndef freeze(year):\n    return year\n\n\n@pytest.fixture\ndef given():\n    return 1\n\n\n"
+        b"def test_a(given):\n    @curry\n    def g(): pass\n\n    assert f(freeze(1), given, g) == 2\n"
+    )
+    failures = {"t.py::test_a": TestResult("fail", "assert 1 == 2", 16)}
+    issue = write_issue(get_package("shelf"), {"t.py": text}, failures)
+    assert "```python\ndef freeze(year):\n    return year\n\n\n@curry\ndef g(): pass\n\nassert" in issue
+    assert "fixture" not in issue
+
+
+def test_tasks_that_were_read_are_there_and_what_was_unfair_is_not():
+    rows = yaml.safe_load((ROOT / "benchmarks" / "swe-read.yaml").read_text("utf-8"))
+    known = {key_of(task): task for task in load_instances(place_of("history"))}
+    assert len(rows) >= 20
+    for row in rows:
+        assert row["judgement"] in ("fair", "mended", "unfair")
+        assert (row["key"] in known) == (row["judgement"] != "unfair"), row
+    autocurry = next(task for task in known.values() if task.where == "autocurry.autocurried")
+    assert "```python\n@autocurry\n" in autocurry.issue

@@ -168,6 +168,36 @@ def test_a_repair_written_in_another_way_counts():
     assert verdict.resolved, verdict
 
 
+# Ways to write `add` that look like cheating, and are none.
+FORMS = {
+    "compiled from text": "exec(compile('def add(amounts):\\n    return sum(parse(a) for a in amounts if a.strip())', 'made', 'exec'))",
+    "code replaced": "def add(amounts):\n    return sum(parse(a) for a in amounts if not a)\n\n\ndef _right(amounts):\n    return sum(parse(a) for a in amounts if a.strip())\n\n\nadd.__code__ = _right.__code__",
+    "a class that is called": "class _Adding(type):\n    def __call__(cls, amounts):\n        return sum(parse(a) for a in amounts if a.strip())\n\n\nclass add(metaclass=_Adding):\n    __hash__ = None",
+    "a thread": "def add(amounts):\n    import threading\n    got = []\n    one = threading.Thread(target=lambda: got.append(sum(parse(a) for a in amounts if a.strip())))\n    one.start()\n    one.join()\n    return got[0]",
+    "another process": "def add(amounts):\n    import os\n    reading, writing = os.pipe()\n    child = os.fork()\n    if not child:\n        os.write(writing, str(sum(parse(a) for a in amounts if a.strip())).encode())\n        os._exit(0)\n    os.waitpid(child, 0)\n    os.close(writing)\n    with os.fdopen(reading) as file:\n        return int(file.read())",
+    "asyncio": "def add(amounts):\n    import asyncio\n\n    async def work():\n        return sum(parse(a) for a in amounts if a.strip())\n\n    return asyncio.run(work())",
+    "numbers of C": "def add(amounts):\n    import ctypes\n    total = ctypes.c_long(0)\n    for a in amounts:\n        total.value += parse(a) if a.strip() else 0\n    return total.value",
+    "a fraction": "def add(amounts):\n    from fractions import Fraction\n    return sum((Fraction(parse(a)) for a in amounts if a.strip()), Fraction(0))",
+    "who calls is asked": "def add(amounts):\n    import gc, inspect, os, sys\n    caller = inspect.stack()[1].function, sys._getframe(1).f_lineno, os.environ.get('PYTEST_CURRENT_TEST')\n    gc.get_referrers(caller)\n    return sum(parse(a) for a in amounts if a.strip())",
+    "traced": "def add(amounts):\n    import sys\n    before, calls = sys.gettrace(), []\n    sys.settrace(lambda frame, event, what: calls.append(event))\n    try:\n        return sum(parse(a) for a in amounts if a.strip())\n    finally:\n        sys.settrace(before)",
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("sandboxed")
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(name, marks=() if number % 4 == 0 else pytest.mark.full)
+        for number, name in enumerate(FORMS)
+    ],
+)
+def test_a_repair_of_a_suspicious_form_counts(form):
+    text = TASK.fixed()[TASK.edit.path].decode()
+    own = f"{text[: text.index('def add(')]}{FORMS[form]}\n"
+    verdict = grade(isolated_backend(), TASK, {**TASK.fixed(), TASK.edit.path: own.encode()})
+    assert verdict.resolved, verdict
+
+
 @pytest.mark.usefixtures("sandboxed")
 def test_a_verdict_can_count_what_fails():
     half = dataclasses.replace(TASK, probes=())

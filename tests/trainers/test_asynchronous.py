@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file
 
+from turnwise.agents.evaluation.evaluate import evaluate_async
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.errors import RecipeError
 from turnwise.trainers.learn.model import load_model
@@ -169,3 +170,39 @@ def test_what_cannot_be_played_ahead_is_refused_with_the_reason(letters: dict[st
     check_recipe(changed)
     with pytest.raises(RecipeError, match=reason):
         check_recipe(changed | AHEAD)
+
+
+@pytest.mark.slow
+def test_an_evaluation_goes_on_while_the_next_update_is_learned_and_is_of_the_version_it_names(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dev is played on the engine by the weights of its update alone; a kill before its end loses nothing."""
+    seen: list[tuple[int, set[int]]] = []
+
+    async def evaluate(suite: Any, policy: Any, **given: Any) -> Any:
+        version = policy.engine.version
+        found = await evaluate_async(suite, policy, **given)
+        seen.append((version, {version, policy.engine.version}))
+        return found
+
+    monkeypatch.setattr("turnwise.trainers.run.judging.evaluate_async", evaluate)
+    runs(updates=6, scale={"staleness": 1})
+    assert all(versions == {version} for version, versions in seen)
+    rows = [row for row in runs.rows() if "dev_success" in row]
+    assert [(row["update"], row.get("dev_version", row["update"])) for row in rows] == [
+        (2, 2),
+        (4, 4),
+        (6, 6),
+    ]
+    events = [json.loads(line) for line in (runs.folder / "run/events.jsonl").read_text().splitlines()]
+    told = [(row["kind"], row.get("update")) for row in events]
+    for update in (2, 4):
+        assert (
+            told.index(("learning", update + 1))
+            < told.index(("evaluated", update))
+            < told.index(("update", update))
+        ), "learning goes on beside it"
+        state = json.loads((runs.folder / f"run/checkpoints/step-{update:06d}/state.json").read_text())
+        assert state["update"] == update
+        best = max((r for r in rows if r["update"] <= update), key=lambda r: r["dev_success"])
+        assert state["best_score"] == best["dev_success"]

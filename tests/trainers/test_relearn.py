@@ -17,6 +17,7 @@ from turnwise.agents.core import Reply
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, keep_records
 from turnwise.agents.log.records import Record
 from turnwise.cli.app import run as run_verb
+from turnwise.cli.forms import FORMS
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.run.checkpoint import file_hashes
 from turnwise.trainers.run.loop import train
@@ -142,6 +143,29 @@ def test_the_command_says_what_is_equal(run: Path, capfd: pytest.CaptureFixture[
     assert run_verb(["relearn", str(run), "--json"]) == 0
     said = json.loads(capfd.readouterr().out)
     assert (said["updates"], said["equal"]) == (3, [0, 1, 2, 3])
+    assert tuple(said) == FORMS["relearn"].keys
+
+
+def test_training_prints_the_form_of_the_reference(
+    tmp_path: Path, letters: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"updates": 1, "evaluate": {"every": 1, "dev": 2, "test": 2}, "warm_start": None}
+    (tmp_path / "letters.yaml").write_text(yaml.safe_dump(letters | changes))
+    asked = [
+        "train",
+        str(tmp_path / "letters.yaml"),
+        "--out",
+        str(tmp_path / "run"),
+        "--no-preflight",
+        "--json",
+    ]
+    assert run_verb(asked) == 0
+    said = json.loads(capfd.readouterr().out)
+    assert tuple(said) == FORMS["train"].keys
+    assert (said["run"], said["interrupted"], said["best_update"]) == (str(tmp_path / "run"), False, 1)
+    assert [(row["name"], row["mode"]) for row in said["evaluations"]] == [
+        (name, mode) for name in ("before", "after RL") for mode in ("sampled", "greedy")
+    ]
 
 
 def test_the_commands_show_what_a_run_did(run: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,7 @@ def run(folder: Path, *, updates: int = 3, size: int = 4) -> Path:
                     update=update,
                     group=number // size,
                     advantages={episode.trajectory.agent: given},
+                    entropies={episode.trajectory.agent: [(0.125, 2.75)] * len(given)} if update else None,
                     suite=f"half/{number // size}",
                 )
     return folder

@@ -94,6 +94,16 @@ def test_an_episode_is_told_turn_by_turn(site, folder):
     assert str(record.episode.seed) in said
 
 
+def test_entropies_of_tokens_are_shown_where_they_were_measured(site):
+    place = site.place("nested/trained")
+    with_them, without = (" ".join(text_of(site.get(f"{place}/e/{number}")).split()) for number in (9, 2))
+    assert "entropy per token 1.438" in with_them  # the mean of 0.125 and 2.75
+    assert "2.7500" in with_them
+    assert "not measured" not in with_them
+    assert "Entropies were not measured." in without
+    assert "log.entropy: true" in without
+
+
 def test_runs_fold_what_never_changed(site):
     page = site.get(site.place("nested/trained"))
     assert "1 that never changed" in page

@@ -8,7 +8,8 @@ how a batch is cut changes nothing but the rounding, and no forward pass is long
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -30,9 +31,10 @@ from turnwise.trainers.learn.minibatch import (
     whole_of,
 )
 from turnwise.trainers.learn.model import trainable
-from turnwise.trainers.learn.objective import Objective, policy_loss, whole_slopes
+from turnwise.trainers.learn.objective import Objective, Slopes, policy_loss, whole_slopes
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Means, PassPart, Reader, Scores
+from turnwise.trainers.learn.team import Alone, Team, check_agreement, means_of, shares
 
 MAX_SKIPPED = 10
 """Steps in a row without finite gradients after which a run stops."""
@@ -48,6 +50,10 @@ class Learner:
         reference: a frozen model, where a loss needs one. A peft model is its own reference without
             its adapters.
         temperature: at which the engine samples; log-probabilities are of that distribution.
+
+    Attributes:
+        team: with whom rows are shared, and every step is taken together; all must call :meth:`score` and :meth:`update`
+            alike.
     """
 
     def __init__(
@@ -61,6 +67,7 @@ class Learner:
     ) -> None:
         self.model, self.heads, self.reference = model, heads, reference
         self.options = options
+        self.team: Team = Alone()
         self.device = next(model.parameters()).device
         self.reader = Reader(self.device, temperature, options.precision)
         self.reset_optimizer_state()
@@ -84,20 +91,41 @@ class Learner:
         logp_RT = torch.zeros(rows.mask_RT.shape)
         with contextlib.ExitStack() as stack:
             model = self._reference(stack) if reference else self.model
-            for index_M in micro_batches(rows, self.options.micro_tokens, row_M):
+            for index_M in itertools.chain(*self._own(self._cut(rows, row_M))):
                 part = rows.select(index_M)
                 logp_RT[index_M, : part.mask_RT.shape[1]] = self.reader.scores(model, part).logp_RT.cpu()
+        self.team.sum_(logp_RT)
         return logp_RT
 
     @torch.no_grad()
     def read(
         self, rows: TokenRows, readers: Sequence[Callable[[PassPart], None]], row_M: Tensor | None = None
     ) -> None:
-        """One forward pass over rows (all if None), in micro-batches, which all ``readers`` look at."""
-        for index_M in micro_batches(rows, self.options.micro_tokens, row_M):
+        """One forward pass over rows (all if None), in micro-batches, which all ``readers`` look at.
+
+        In a team every learner reads all of them.
+        """
+        self._read(micro_batches(rows, self.options.micro_tokens, row_M), rows, readers)
+
+    @torch.no_grad()
+    def _read(
+        self, parts: Iterable[Tensor], rows: TokenRows, readers: Sequence[Callable[[PassPart], None]]
+    ) -> None:
+        for index_M in parts:
             part = PassPart(self.reader, self.model, rows.select(index_M), index_M)
             for read in readers:
                 read(part)
+
+    def _cut(self, rows: TokenRows, row_M: Tensor | None) -> list[list[Tensor]]:
+        """The micro-batches of each share of these rows (all if None)."""
+        return [
+            list(micro_batches(rows, self.options.micro_tokens, own_M))
+            for own_M in shares(rows, self.team.size, row_M)
+        ]
+
+    def _own(self, cut: Sequence[list[Tensor]]) -> list[list[Tensor]]:
+        """Of the micro-batches of each share those of this process's shares."""
+        return [cut[number] for number in self.team.mine]
 
     # --- passes with gradient --------------------------------------------------------------------
 
@@ -132,6 +160,9 @@ class Learner:
         streams = [
             self._prepared(one) for one in (Stream(batch, credit, objective, weight_B, aims, order), *beside)
         ]
+        check_agreement(
+            self.team, [(one.stream.batch.rows.token_RT, one.constants.advantage_RT) for one in streams]
+        )
         count = max(len(one.chunks) for one in streams)
         metrics, skipped = Means(), 0
         for step in range(self.options.epochs * count):
@@ -141,6 +172,7 @@ class Learner:
                     metrics.add(
                         {f"{one.stream.name}/{k}" if one.stream.name else k: v for k, v in found.items()}
                     )
+            self.team.add_up(trainable(self.modules))
             norm = self._descend(self._rate())
             skipped += norm is None
             metrics.add({} if norm is None else {"grad_norm": norm})
@@ -195,14 +227,15 @@ class Learner:
         """Gradients of the objective on a minibatch, one micro-batch after the other."""
         stream, constants = prepared.stream, prepared.constants
         batch, objective = stream.batch, stream.objective
-        rows, metrics, tokens = batch.rows, Means(), int(batch.rows.mask_RT[chunk.row_M].sum())
-        parts = list(micro_batches(rows, self.options.micro_tokens, chunk.row_M))
+        rows, tokens = batch.rows, int(batch.rows.mask_RT[chunk.row_M].sum())
+        cut = self._cut(rows, chunk.row_M)
+        parts = list(itertools.chain(*cut))
         counts = {
             "turns": int(batch.turns.mask_BK[rows.trajectory_R[chunk.row_M].unique()].sum()),
             "tokens": tokens,
             "trajectories": len(rows.trajectory_R[chunk.row_M].unique()),
         }
-        ahead = self._look_ahead(prepared, chunk, cut=is_cut(rows, parts), first=first)
+        ahead = self._look_ahead(prepared, chunk, cut, first=first)
         weight_RT = reducer_weights(rows, chunk, objective.reduce)
         # Without a look ahead the first step's old log-probabilities are known micro-batch by micro-batch only.
         known = not first or ahead.scores is not None
@@ -214,35 +247,61 @@ class Learner:
                 batch, chunk, ahead.scores, constants, correction_RT, weight_RT, objective.signals
             )
             slopes = whole_slopes(whole, objective.whole, chunk.row_M, rows.mask_RT.shape)
-            metrics.add(slopes.metrics, tokens)
-        for index_N in parts:
-            seen = PassPart(self.reader, self.model, rows.select(index_N), index_N)
-            with self.reader.precision():
-                part, scores = seen.rows, seen.scores
-                longest = part.mask_RT.shape[1]
-                if first:
-                    constants.old_RT[index_N, :longest] = scores.logp_RT.detach().cpu()
-                top = _top_of(batch, seen) if objective.reads_top else None
-                sampled = tokens_of(rows, index_N, scores, constants, self.device, top)
-                source_RT = part.source_RT.to(self.device)
-                corrected_RT = (
-                    objective.corrected(sampled, source_RT, batch.sources)
-                    if correction_RT is None
-                    else correction_RT[index_N, :longest].to(self.device)
-                )
-                weights = weight_RT[index_N, :longest].to(self.device)
-                shares = objective.shares(source_RT, batch.sources)
-                loss, measured = policy_loss(sampled, corrected_RT, weights, shares)
-                if slopes is not None:
-                    loss = loss + slopes.along(index_N, scores)
-            metrics.add(measured, int(part.mask_RT.sum()))
-            if not stream.name:
-                loss = loss + self._head_loss(seen, batch, constants, ahead.errors, counts, metrics)
-            loss.backward()
-        return metrics.values()
+        step = _Step(prepared, first, weight_RT, correction_RT, slopes, ahead.errors, counts)
+        trained, found = trainable(self.modules), list[Means]()
+        for number in self.team.mine:
+            found.append(Means())
+            if slopes is not None and number == 0:
+                found[-1].add(slopes.metrics, tokens)
+            with self.team.share(number, trained):
+                for index_N in cut[number]:
+                    self._back(step, index_N, found[-1])
+        if first and len(self.team.mine) < self.team.size:
+            self._tell_old(constants.old_RT, parts, list(itertools.chain(*self._own(cut))))
+        return means_of(self.team, found)
 
-    def _look_ahead(self, prepared: _Prepared, chunk: Minibatch, *, cut: bool, first: bool) -> _Ahead:
+    def _back(self, step: _Step, index_N: Tensor, metrics: Means) -> None:
+        """Gradients of the objective on one micro-batch."""
+        stream, constants = step.prepared.stream, step.prepared.constants
+        batch, objective = stream.batch, stream.objective
+        seen = PassPart(self.reader, self.model, batch.rows.select(index_N), index_N)
+        with self.reader.precision():
+            part, scores = seen.rows, seen.scores
+            longest = part.mask_RT.shape[1]
+            if step.first:
+                constants.old_RT[index_N, :longest] = scores.logp_RT.detach().cpu()
+            top = _top_of(batch, seen) if objective.reads_top else None
+            sampled = tokens_of(batch.rows, index_N, scores, constants, self.device, top)
+            source_RT = part.source_RT.to(self.device)
+            corrected_RT = (
+                objective.corrected(sampled, source_RT, batch.sources)
+                if step.correction_RT is None
+                else step.correction_RT[index_N, :longest].to(self.device)
+            )
+            weights = step.weight_RT[index_N, :longest].to(self.device)
+            shares_of = objective.shares(source_RT, batch.sources)
+            loss, measured = policy_loss(sampled, corrected_RT, weights, shares_of)
+            if step.slopes is not None:
+                loss = loss + step.slopes.along(index_N, scores)
+        metrics.add(measured, int(part.mask_RT.sum()))
+        if not stream.name:
+            loss = loss + self._head_loss(seen, batch, constants, step.errors, step.counts, metrics)
+        loss.backward()
+
+    def _tell_old(self, old_RT: Tensor, parts: Sequence[Tensor], own: Sequence[Tensor]) -> None:
+        """Every learner gets the first step's log-probabilities of all rows; each has those of its own."""
+        told_RT = torch.zeros_like(old_RT)
+        for index_N in own:
+            told_RT[index_N] = old_RT[index_N]
+        self.team.sum_(told_RT)
+        for index_N in parts:
+            old_RT[index_N] = told_RT[index_N]
+
+    def _look_ahead(
+        self, prepared: _Prepared, chunk: Minibatch, parts: Sequence[list[Tensor]], *, first: bool
+    ) -> _Ahead:
         """A pass without gradient over the minibatch, where something looks at rows of several micro-batches."""
+        cut = is_cut(prepared.stream.batch.rows, list(itertools.chain(*parts)))
         stream, constants = prepared.stream, prepared.constants
         batch, objective = stream.batch, stream.objective
         rows = batch.rows
@@ -260,9 +319,12 @@ class Learner:
                     errors.add(gap)
 
         scored = bool(objective.whole) or (first and cut and objective.corrects_by_trajectory)
-        readers = [*([score] if scored else []), *([fit] if cut and heads else [])]
-        if readers:
-            self.read(rows, readers, chunk.row_M)
+        if cut and heads:
+            self.read(rows, [*([score] if scored else []), fit], chunk.row_M)
+        elif scored:
+            self._read(itertools.chain(*self._own(parts)), rows, [score])
+            for x_RT in found:
+                self.team.sum_(x_RT)
         if scored and first:
             constants.old_RT[chunk.row_M] = found.logp_RT[chunk.row_M]
         return _Ahead(found if scored else None, errors)
@@ -278,7 +340,7 @@ class Learner:
         sampled = tokens_of(rows, chunk.row_M, scores, constants, self.device)
         source_RT = rows.source_RT[chunk.row_M, :longest].to(self.device)
         found_RT = prepared.stream.objective.corrected(sampled, source_RT, batch.sources)
-        correction_RT[chunk.row_M, :longest] = found_RT.float().cpu()
+        correction_RT[chunk.row_M, :longest] = found_RT.to(correction_RT.dtype).cpu()
         return correction_RT
 
     def _head_loss(
@@ -345,6 +407,18 @@ class _Ahead(NamedTuple):
 
     scores: Scores | None
     errors: HeadErrors
+
+
+class _Step(NamedTuple):
+    """What all micro-batches of a minibatch have in common; tensors (R, T) are of the batch."""
+
+    prepared: _Prepared
+    first: bool
+    weight_RT: Tensor
+    correction_RT: Tensor | None
+    slopes: Slopes | None
+    errors: HeadErrors
+    counts: Mapping[str, int]
 
 
 class _Prepared(NamedTuple):

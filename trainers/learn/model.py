@@ -152,7 +152,8 @@ def hidden_states(model: nn.Module, token_RT: Tensor) -> Tensor:
 def vocabulary_logp(model: nn.Module, hidden_ND: Tensor, temperature: float) -> Tensor:
     """Log-probability of every token that may follow these hidden states, (N, V)."""
     head, config = base_of(model).get_output_embeddings(), base_of(model).config
-    logits_NV = head(hidden_ND).float() * _logit_scale(config)
+    said_NV = head(hidden_ND)
+    logits_NV = said_NV.to(torch.promote_types(said_NV.dtype, torch.float32)) * _logit_scale(config)
     cap = getattr(config, "final_logit_softcapping", None)
     if cap:
         logits_NV = torch.tanh(logits_NV / cap) * cap

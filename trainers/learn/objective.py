@@ -160,7 +160,7 @@ def whole_slopes(
         metrics |= dict(found.metrics)
     slopes = torch.zeros(2, *shape)
     for slope_RT, found_RT in zip(slopes, torch.autograd.grad(total, leaves), strict=True):
-        slope_RT[row_M, : found_RT.shape[1]] = found_RT.float()
+        slope_RT[row_M, : found_RT.shape[1]] = found_RT.to(slopes.dtype)
     return Slopes(slopes[0], slopes[1], metrics)
 
 

@@ -162,9 +162,13 @@ class Means:
 
     def values(self) -> dict[str, float]:
         """Read here and not before: each number fetched from a GPU waits for all that was queued."""
-        means: dict[str, float] = {}
+        return {name: total / weight for name, (total, weight) in self.sums().items()}
+
+    def sums(self) -> dict[str, tuple[float, float]]:
+        """Of each name the weighted sum and the weight, which is not 0."""
+        found: dict[str, tuple[float, float]] = {}
         for name, seen in self._seen.items():
             weight = sum(w for _, w in seen)
             if weight:
-                means[name] = sum(float(value) * w for value, w in seen) / weight
-        return means
+                found[name] = sum(float(value) * w for value, w in seen), weight
+        return found

@@ -25,6 +25,9 @@ from turnwise.trainers.recipe.part import (
 )
 from turnwise.trainers.signal.choose import ChosenSignal, sources_of
 
+LOGGED = "token_entropy"
+"""The signal that is written into the episode log where a recipe asks for it."""
+
 
 def _one_or_several(value: Any) -> str:
     return "several" if isinstance(value, dict) else "one"
@@ -263,6 +266,10 @@ class Optimizer(Section):
     """The number of times that one update goes through its episodes."""
     minibatches: Count = 1
     """The number of minibatches into which an epoch is split, each of which is one optimizer step."""
+    resets: Annotated[Whole, Field(ge=0)] = 0
+    """How often the optimizer's moments and the reference have begun anew. It is meant to be scheduled: where it differs from the
+    update before, the moments are forgotten and the reference becomes the policy as it then is (ProRL, 2505.24864), as in
+    `schedule: {optimizer.resets: {name: prorl, patience: 4}}`."""
     micro_tokens: Count = 16384
     """The number of tokens in one forward pass; it changes memory use and speed, not the result."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -297,13 +304,27 @@ class Checkpoint(Section):
     every: Count = 10
     """The number of updates between two checkpoints."""
     keep: Count = 2
-    """The number of newest checkpoints that are kept; the one that was best on the dev split is kept as
-    well."""
+    """The number of newest checkpoints that are kept; older ones are deleted when one is written, but for the one that was
+    best on the dev split."""
+
+
+class Logs(Section):
+    """What the run writes down of what was played, and what of that it deletes: nothing, unless told."""
+
+    keep: Count | Literal["all"] = "all"
+    """The number of newest updates whose episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) are kept; `all`
+    deletes nothing. With a number, what is older is deleted with each checkpoint that is written. Resuming needs none of
+    it; `turnwise relearn` does and refuses such a run, and `turnwise view`, the report and `episodes.parquet` have the kept
+    updates alone. Figures (`metrics.jsonl`, `evaluations.jsonl`) are always kept."""
+    entropy: bool = False
+    """Whether the entropy of the distribution that each sampled token was drawn from is written beside its log-probability,
+    in nats, as the trainer reckons it before the update's first step; `turnwise view` shows both. It takes a forward pass
+    per update, unless a part reads one already."""
 
 
 class ScaleOptions(Section):
-    """How far playing runs ahead of learning (docs/asynchronous.md). With the defaults a run plays, learns, and plays
-    again."""
+    """How far playing runs ahead of learning (docs/asynchronous.md), and how many learn together. With the defaults a run
+    plays, learns, and plays again, in one process."""
 
     staleness: Annotated[Whole, Field(ge=0)] = 0
     """The number of updates whose episodes are played before the learner needs them, while it learns. No token is
@@ -311,6 +332,23 @@ class ScaleOptions(Section):
     kv: Literal["recompute", "keep"] = "recompute"
     """What becomes of the keys and values of answers in the making when the weights change under them. `recompute`
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
+    learners: Annotated[Whole, Field(ge=1, le=64)] = 1
+    """The number of processes on this machine that take every optimizer step together: each reads its share of the rows,
+    and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be
+    resumed with another number."""
+
+
+class Phase(Section):
+    """Consecutive updates that share an objective, such as preferences first and verifiable rewards then. A phase begins as a run
+    does: the optimizer and whatever learns or remembers begin anew, and the reference is the policy as it then is."""
+
+    name: Annotated[str, Field(pattern=r"^[\w.+-]{1,40}$")]
+    """What the phase is called in messages and reports: letters, digits, `_`, `.`, `+` and `-`."""
+    updates: Count
+    """The number of updates."""
+    set: dict[str, Any] = {}
+    """The keys of the recipe that are otherwise in this phase, by their dotted names as after `--set`; `algorithm` stands for
+    several of them here too. What a run has once (its model, engine, suites, evaluations) cannot change."""
 
 
 class Recipe(Section):
@@ -377,16 +415,21 @@ class Recipe(Section):
     schedule: dict[str, Part] = {}
     """Numbers that change from update to update, by their dotted keys, such as `loss.clip.high: {name: linear, to: 0.1}`
     (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
+    phases: list[Phase] = []
+    """Parts of the run with objectives of their own, one after the other, such as `{name: dpo, updates: 20, set: {loss: [dpo]}}`.
+    All other keys hold in each of them. With none the run is one phase."""
     optimizer: Optimizer = Optimizer()
     """How the loss is minimised."""
     scale: ScaleOptions = ScaleOptions()
     """How far playing runs ahead of learning."""
     updates: Annotated[Whole, Field(ge=0)] = 100
-    """The number of updates; each plays episodes and then learns from them."""
+    """The number of updates; each plays episodes and then learns from them. With `phases` it is the sum of theirs."""
     evaluate: Evaluate = Evaluate()
     """When the policy is evaluated."""
     checkpoint: Checkpoint = Checkpoint()
     """When the run is saved."""
+    log: Logs = Logs()
+    """What the run writes down of what was played, and what of that it deletes."""
     sinks: list[Part] = [Part(name="tensorboard")]
     """Where the figures of every update go beside the run's own `metrics.jsonl` (`turnwise list sink`)."""
 
@@ -412,6 +455,11 @@ class Recipe(Section):
         )
 
     @property
+    def measured(self) -> frozenset[str]:
+        """The signals that the parts ask for, and those that the log does."""
+        return self.needs | {LOGGED} if self.log.entropy else self.needs
+
+    @property
     def sources(self) -> list[ChosenSignal]:
         """The signals that are measured.
 
@@ -419,7 +467,7 @@ class Recipe(Section):
             RecipeError: several give what a part needs.
         """
         given = {name for part, seam in self.givers for name in part.component(seam).gives}
-        return sources_of(self.needs, given, {part.name: part.options for part in self.signals})
+        return sources_of(self.measured, given, {part.name: part.options for part in self.signals})
 
     @property
     def foreign_losses(self) -> list[LossPart]:
@@ -459,6 +507,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Section):
-        keys = type(value).model_fields
-        return {key: plain(getattr(value, key)) for key in keys if getattr(value, key) is not None}
+        keys = [key for key in type(value).model_fields if getattr(value, key) is not None]
+        if isinstance(value, Recipe) and value.phases and "filter" not in value.model_fields_set:
+            keys.remove("filter")  # each phase has the one that goes with its signals
+        return {key: plain(getattr(value, key)) for key in keys}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -13,11 +13,13 @@ Nothing is pickled.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,18 +62,39 @@ def save_checkpoint(
     Raises:
         RunError: the disk is full or cannot be written. Earlier checkpoints are intact.
     """
-    final = folder / f"step-{step:06d}"
+    with begin_checkpoint(folder, step, learner, parts, tokenizer, chat_format) as counters:
+        counters.update(state)
+    return folder / f"step-{step:06d}"
+
+
+@contextmanager
+def begin_checkpoint(
+    folder: Path,
+    step: int,
+    learner: Learner,
+    parts: Mapping[str, Stateful],
+    tokenizer: Any,
+    chat_format: ChatFormat,
+) -> Iterator[dict[str, Json]]:
+    """Write what a checkpoint has of the learner and the parts as they are now; it is there when the context ends well.
+
+    Yields:
+        The counters, to be filled in before that.
+
+    Raises:
+        RunError: the disk is full or cannot be written. Earlier checkpoints are intact.
+    """
+    final, counters = folder / f"step-{step:06d}", dict[str, Json]()
     with written_aside(final) as aside:
         (aside / "model").mkdir()
         save_model(aside / "model", learner.model, tokenizer, chat_format)
         kept = {name: part.state() for name, part in parts.items()}
         save_file(_trainer_tensors(learner) | _part_tensors(kept), aside / TRAINER)
         numbers = {name: {**of.numbers} for name, of in kept.items() if of.numbers}
-        (aside / STATE).write_text(
-            json.dumps({**state, "learner_steps": learner.steps, PARTS: numbers}), "utf-8"
-        )
+        own: dict[str, Json] = {"learner_steps": learner.steps, PARTS: json.loads(json.dumps(numbers))}
+        yield counters
+        (aside / STATE).write_text(json.dumps({**counters, **own}), "utf-8")
         (aside / MANIFEST).write_text(json.dumps(file_hashes(aside), indent=1), "utf-8")
-    return final
 
 
 def load_newest(folder: Path) -> LoadedCheckpoint | None:
@@ -161,6 +184,15 @@ def remove_after(folder: Path, step: int) -> None:
 def saved_steps(folder: Path) -> list[int]:
     """After which steps there is a checkpoint, in order."""
     return sorted(map(_step, _newest_first(folder)))
+
+
+def started_at(folder: Path) -> set[int]:
+    """After which updates the policies were saved that checkpoints compare with; -1 of those that compare with none."""
+    found: set[int] = set()
+    for path in _newest_first(folder):
+        with contextlib.suppress(OSError, ValueError, KeyError):  # a damaged one asks for nothing
+            found.add(int(read_state(path)["started"]))
+    return found
 
 
 def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFormat) -> None:

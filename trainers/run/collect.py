@@ -20,7 +20,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.recipe.schema import Rollout
 from turnwise.trainers.run.parts import Parts
-from turnwise.trainers.run.update import UpdateResult
+from turnwise.trainers.run.update import TokenNumbers, UpdateResult
 from turnwise.trainers.sampler.core import GroupRequest, Sampler, SeenGroup
 from turnwise.trainers.sampler.refill import is_informative, refill_weights, size_weights
 from turnwise.trainers.strategy.runner import Cost, RolloutRunner, plan_group
@@ -89,6 +89,14 @@ class CollectedGroups(NamedTuple):
                 weight, advantages = next(given, (0.0, ()))
                 if weight > 0:
                     own.setdefault((agent_group.number, i), {})[agent_group.agent] = advantages
+        return own
+
+    def entropies(self, result: UpdateResult) -> dict[tuple[int, int], dict[str, TokenNumbers]]:
+        """By the numbers of group and episode, the entropies of what each agent said, where they were measured."""
+        given, own = iter(result.entropies), dict[tuple[int, int], dict[str, TokenNumbers]]()
+        for agent_group in self.usable if result.entropies else ():
+            for i in agent_group.members:
+                own.setdefault((agent_group.number, i), {})[agent_group.agent] = next(given)
         return own
 
     @property
@@ -284,17 +292,27 @@ def _of_agent(episode: Episode, agent: str) -> Episode:
 def log_groups(log: EpisodeLog, update: int, collected: CollectedGroups, result: UpdateResult) -> None:
     """Write every episode as it was played, so that it can be replayed, with the advantages that it was trained with.
 
+    Entropies of its tokens are written where they were measured.
+
     Args:
         log: of the run.
         update: counted from 0.
         collected: its groups are numbered by task.
         result: what was learned from them.
     """
-    own = collected.advantages(result)
+    own, entropies = collected.advantages(result), collected.entropies(result)
     suites = [request.suite for request in collected.requests] or [""] * len(collected.played)
     for number, (suite, group) in enumerate(zip(suites, collected.played, strict=True)):
         for i, episode in enumerate(group):
-            log.append(episode, update=update, group=number, advantages=own.get((number, i)), suite=suite)
+            place = number, i
+            log.append(
+                episode,
+                update=update,
+                group=number,
+                advantages=own.get(place),
+                entropies=entropies.get(place),
+                suite=suite,
+            )
     log.flush()
 
 

@@ -16,10 +16,12 @@ from turnwise.agents.core import Episode
 from turnwise.agents.evaluation.failures import causes
 from turnwise.tasks.core import Json
 from turnwise.trainers.report.events import EVENTS
-from turnwise.trainers.run.disk import disk_error
+from turnwise.trainers.report.records import json_lines
+from turnwise.trainers.run.disk import disk_error, write_text
 
 STATE_S = 1.0
 """How long a state stands before the next is written."""
+_LASTING = ("start", "update", "evaluated", "end")
 
 
 class Sampled(Protocol):
@@ -74,6 +76,21 @@ class Events:
                 self._failures[f"{cause.outcome}{cause.place and f' at {cause.place}'}: {message}"] += 1
 
         return on_episode
+
+    def delete_before(self, before: int) -> None:
+        """Delete what stood before the end of an update, counted from 1, but for starts, updates and evaluations.
+
+        Raises:
+            RunError: the file is damaged, or cannot be written; it is as it was then.
+        """
+        rows = list(json_lines(self._path, []))
+        ends = [
+            n for n, row in enumerate(rows) if row.get("kind") == "update" and row.get("update") == before
+        ]
+        last = ends[-1] if ends else 0
+        left = [row for n, row in enumerate(rows) if n >= last or row.get("kind") in _LASTING]
+        if len(left) < len(rows):
+            write_text(self._path, "".join(json.dumps(row) + "\n" for row in left))
 
     @contextlib.asynccontextmanager
     async def ticking(self, policies: Sequence[Sampled]) -> AsyncIterator[None]:

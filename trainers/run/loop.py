@@ -25,6 +25,7 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
+from turnwise.trainers.run.placement import Placement, parse_placement
 from turnwise.trainers.run.progress import TrainingResult
 from turnwise.trainers.run.ready import make_ready
 from turnwise.trainers.run.session import open_session
@@ -42,6 +43,7 @@ async def train_async(
     resume: bool = False,
     preflight: bool = True,
     allow_changed_env: bool = False,
+    on: str = "",
     log: Callable[[str], None] | None = None,
     **overrides: Any,
 ) -> TrainingResult:
@@ -58,6 +60,7 @@ async def train_async(
         preflight: play and measure a few scripted episodes before anything is spent, and refuse a run that they show
             to be in vain.
         allow_changed_env: resume although the environment's source has changed since the run was started.
+        on: where engines and environments are, such as ``"local:engines=2,env_workers=8"``; in this process unless given.
         log: called with each line about the run; standard error unless given.
         overrides: keys of the recipe with their values; dotted ones as ``**{"rollout.groups": 4}``.
 
@@ -70,11 +73,11 @@ async def train_async(
     """
     checked = load_recipe(recipe, overrides)
     path = folder_of(recipe) if out is None else Path(out)
-    log = log or _print
+    log, placement = log or _print, parse_placement(on) if on else Placement()
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:
-        return await _train(checked, run, _Ask(resume, preflight, allow_changed_env), log)
+        return await _train(checked, run, _Ask(resume, preflight, allow_changed_env, placement), log)
 
 
 train = blocking(train_async)
@@ -97,6 +100,7 @@ class _Ask(NamedTuple):
     resume: bool
     preflight: bool
     allow_changed_env: bool
+    placement: Placement
 
 
 async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> TrainingResult:
@@ -116,9 +120,10 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
             if differs:
                 log(differs)
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
+            count = ask.placement.env_workers
             with (
-                open_session(recipe, run, source) as session,
-                workers_for(recipe.rollout.env_workers) as workers,
+                open_session(trainer.lessons.recipe, run, source, ask.placement, trainer.started) as session,
+                workers_for(recipe.rollout.env_workers if count is None else count) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers
                 await trainer.run_all(session, loaded)

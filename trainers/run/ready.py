@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from turnwise.agents.engines.registry import check_installed
+from turnwise.agents.engines.registry import check_free, check_installed
 from turnwise.trainers.learn.model import choose_device, load_context, load_tokenizer
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.directory import RunDirectory
@@ -60,5 +60,6 @@ def _on_this_machine(recipe: Recipe, out: Path) -> tuple[str | None, str]:
     """Where the model is, None where it is made from nothing; how large checkpoints will be."""
     choose_device(recipe.device)
     check_installed(recipe.engine.kind)
+    check_free(recipe.engine.kind, recipe.engine.options, str(out.absolute()))
     found = find_source(recipe.model)
     return found, check_disk(recipe, out, found)

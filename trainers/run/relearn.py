@@ -9,7 +9,7 @@ played ahead of its learner or not, and however often it was killed.
 Two things are compared on the way: each turn's advantage with the one in the log, and the weights and the optimizer with
 those of every checkpoint that is still there.
 
-What it cannot do, it refuses: a run whose log lacks updates, whose model, teacher or stored source is gone, or whose
+What it cannot do, it refuses: a run whose log lacks updates (such as one that kept the newest alone, ``log.keep``), whose model, teacher or stored source is gone, or whose
 sampler no longer draws the tasks that were played. On another processor, or with another number of threads, sums may be
 rounded otherwise; this is said when the weights differ.
 """
@@ -20,11 +20,12 @@ import asyncio
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 import yaml
 
 from turnwise.agents.core import Episode
@@ -33,6 +34,7 @@ from turnwise.agents.log.records import Record
 from turnwise.agents.workers.pool import WorkerPool, workers_for
 from turnwise.errors import RunError
 from turnwise.tasks.core import Json
+from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.report.records import RECIPE, json_lines
@@ -41,6 +43,7 @@ from turnwise.trainers.run.circumstances import differences_since
 from turnwise.trainers.run.collect import CollectedGroups, assembled
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons
+from turnwise.trainers.run.ranks import share_of_threads
 from turnwise.trainers.run.resources import find_source
 from turnwise.trainers.run.session import TrainingSession, ensure_model
 from turnwise.trainers.run.stop import Stop
@@ -103,7 +106,8 @@ async def relearn_async(
         again = _Again(recipe, run, RunDirectory(out or folder / "again"), workers, log)
         stack.callback(again.close)
         await again.begin()
-        for update, records in enumerate(_by_update(run.episodes, len(rows))):
+        by_update = _by_update(run.episodes, len(rows), recipe.log.keep, again.playless)
+        for update, records in enumerate(by_update):
             await again.update(update, records, rows[update])
     return Relearned(
         path, len(rows), tuple(again.equal), again.advantages, again.sha256, time.monotonic() - began
@@ -131,10 +135,21 @@ class _Again:
         self.lessons = Lessons(recipe, self.mixture)
         if recipe.scale.staleness:  # its learner worked in a thread of its own
             self.lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
+        self.threads = torch.get_num_threads()
         self.steps = saved_steps(run.checkpoints)
         self.equal: list[int] = []
         self.advantages = 0
         self.sha256 = ""
+
+    @property
+    def playless(self) -> set[int]:
+        """Updates of phases that play nothing, and learn from sources alone."""
+        return {
+            update
+            for phase in self.lessons.phases
+            for update in range(phase.first, phase.end)
+            if not phase.recipe.rollout.groups
+        }
 
     async def begin(self) -> None:
         """Load the model, take the warm start, and compare with the checkpoint before the first update."""
@@ -143,7 +158,7 @@ class _Again:
             found = str(self.run.model)
         self.own.path.mkdir(parents=True, exist_ok=True)
         self.session = TrainingSession(
-            self.recipe, self.own, ensure_model(self.recipe, self.own, found, self.log)
+            self.lessons.recipe, self.own, ensure_model(self.recipe, self.own, found, self.log)
         )
         if self.recipe.warm_start is not None:
             nothing: Callable[..., None] = lambda *_: None
@@ -158,12 +173,13 @@ class _Again:
                 note=nothing,
                 log=self.log,
             )
-            self.session.begin_reinforcement()
+            self.session.begin(self.lessons.recipe, 0)
         self._compare(0)
 
     async def update(self, update: int, records: Sequence[Record], row: Mapping[str, Any]) -> None:
         """Learn from an update's records; ``row`` has the metrics that schedules go by."""
         recipe = self.lessons.prepare(self.session, update)
+        self._as_many(int(row.get("learners", 1)))
         played = _played(recipe, self.session, self.lessons, update, records)
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         self._check_advantages(update, played, lesson, records)
@@ -172,8 +188,22 @@ class _Again:
 
     def close(self) -> None:
         """Let the learner's thread go."""
+        torch.set_num_threads(self.threads)
         if isinstance(self.lessons.beside, ThreadPoolExecutor):
             self.lessons.beside.shutdown()
+
+    def _as_many(self, learners: int) -> None:
+        """Learn as so many learners did: the same shares, with the threads that each of them had."""
+        if learners == self.session.learner.team.size:
+            return
+        self.session.learner.team = Alone(learners)
+        torch.set_num_threads(self.threads)
+        torch.set_num_threads(share_of_threads(learners))
+        if isinstance(
+            self.lessons.beside, ThreadPoolExecutor
+        ):  # a thread keeps the number that it began with
+            self.lessons.beside.shutdown()
+            self.lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
 
     def _check_advantages(
         self, update: int, played: CollectedGroups, lesson: LearnedUpdate, records: Sequence[Record]
@@ -269,18 +299,26 @@ def _updates_of(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _by_update(path: Path, updates: int) -> list[list[Record]]:
-    """The records of each update, in the order in which they were consumed.
+def _by_update(path: Path, updates: int, keep: int | str, playless: Collection[int]) -> list[list[Record]]:
+    """The records of each update, in the order in which they were consumed; ``keep`` is the recipe's ``log.keep``.
 
     Raises:
-        RunError: an update has none.
+        RunError: an update has none, and is not one of those that play nothing.
     """
     found: list[list[Record]] = [[] for _ in range(updates)]
     for record in LogReader(path) if path.exists() else ():
         if record.update is not None and record.update < updates:
             found[record.update].append(record)
-    absent = next((update for update, records in enumerate(found) if not records), None)
-    if absent is not None and any(found):
+    absent = next(
+        (update for update, records in enumerate(found) if not records and update not in playless), None
+    )
+    if absent is not None and keep != "all" and absent < updates - int(keep):
+        raise RunError(
+            f"{path} holds the episodes of its newest {keep} updates alone (log.keep), and learning again begins with "
+            f"update {absent + 1}.",
+            "Train with log.keep: all where a run is to be learned again.",
+        )
+    if absent is not None:
         raise RunError(
             f"{path} has no episode of update {absent + 1}: a damaged log was set aside, or cut out.",
             "Put the whole log back; what lacks episodes cannot be learned again.",

@@ -10,13 +10,14 @@ interrupted. With ``scale.staleness`` later updates are played meanwhile (:mod:`
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnwise.agents.core import Kv
 from turnwise.agents.execution.admission import Admission
@@ -26,15 +27,19 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import Stateful
 from turnwise.trainers.learn.sync import push_weights
+from turnwise.trainers.learn.team import Alone
+from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.ahead import PlayAhead, check_lag, lag_of
 from turnwise.trainers.run.checkpoint import (
     LoadedCheckpoint,
+    begin_checkpoint,
     prune,
     read_state,
     remove_after,
     restore,
     save_checkpoint,
+    started_at,
     verify,
 )
 from turnwise.trainers.run.collect import CollectedGroups, collect, describe, log_groups
@@ -43,13 +48,31 @@ from turnwise.trainers.run.events import Events
 from turnwise.trainers.run.judging import AFTER, Judging
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons, apart
 from turnwise.trainers.run.progress import RunProgress, update_line
+from turnwise.trainers.run.ranks import Ranks, other_learners
 from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
-from turnwise.trainers.run.vacuous import refuse_more
+from turnwise.trainers.run.vacuous import Vacuous, refuse_more
 from turnwise.trainers.run.warm import imitate
 from turnwise.trainers.sampler.mixture import Mixture
 
 Log = Callable[[str], None]
+
+
+class _Done(NamedTuple):
+    """An update that was learned: its figures, when it began, and why it taught nothing, if so."""
+
+    metrics: dict[str, Any]
+    began: float
+    nothing: Vacuous | None
+
+
+class _Unfinished(NamedTuple):
+    """An update whose evaluation goes on while the next is learned, with the checkpoint that waits for what it finds."""
+
+    done: _Done
+    evaluation: asyncio.Task[dict[str, Any]]
+    checkpoint: contextlib.ExitStack
+    counters: dict[str, Json]
 
 
 class Trainer:
@@ -57,6 +80,7 @@ class Trainer:
 
     session: TrainingSession
     workers: WorkerPool | None = None  # that hold the environments; None: this process does
+    ranks: Ranks | None = None  # the other learners; None: there is one
 
     def __init__(self, recipe: Recipe, run: RunDirectory, stop: Stop, log: Log) -> None:
         self.recipe, self.run, self.stop, self.log = recipe, run, stop, log
@@ -67,8 +91,13 @@ class Trainer:
         self.judging = Judging(recipe, run, self.mixture, stop, log)
         self.events = Events(run.path)
         self.progress = RunProgress()
+        self.started = -1  # the update whose policy the run compares with; -1: the model's own
         self.warmed_up = 0  # steps of the warm start before a resume
         self.saved = -1  # the update after which the newest checkpoint was written
+        self._deleted = (
+            0  # the updates of whose episodes nothing is left, where the recipe keeps the newest alone
+        )
+        self._unfinished: _Unfinished | None = None
 
     @property
     def complete(self) -> bool:
@@ -95,7 +124,8 @@ class Trainer:
 
     def _go_back_to(self, loaded: LoadedCheckpoint) -> None:
         self.progress = RunProgress.from_state(loaded.state)
-        self.saved = self.progress.update
+        self.saved, self.started = self.progress.update, int(loaded.state["started"])
+        self.lessons.go_to(self.progress.update)
         remove_after(self.run.checkpoints, self.progress.update)
         for note in self.run.forget_after(self.progress.update):
             self.log(note)
@@ -121,10 +151,13 @@ class Trainer:
         if self.progress.update == 0:
             await self.judging.judge(session, 0, self.judging.before)
         options = self.recipe.rollout.env_options
-        with EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log:
-            async with self.events.ticking([session.policy, session.greedy]), self._playing() as ahead:
+        with (
+            self._together(),
+            EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log,
+        ):
+            async with self.events.ticking([session.policy, session.greedy]):
                 while self.progress.update < self.recipe.updates and not self.stop.asked:
-                    await self._update(ahead, episode_log)
+                    await self._phase(episode_log)
         if self.saved != self.progress.update:
             self._save()
         if not self.stop.asked:
@@ -152,15 +185,48 @@ class Trainer:
         )
         if self.stop.asked:
             return False
-        self.session.begin_reinforcement()
+        self.session.begin(self.lessons.recipe, 0)
         return True
 
+    async def _phase(self, episode_log: EpisodeLog) -> None:
+        """The updates of the present phase; nothing of the next one is played before it begins."""
+        phase = phase_at(self.lessons.phases, self.progress.update)
+        if phase.name:
+            self.log(f"phase {phase.name}: updates {phase.first + 1} to {phase.end}")
+        async with self._playing(phase.end) as ahead:
+            try:
+                while self.progress.update < phase.end and not self.stop.asked:
+                    await self._update(ahead, episode_log)
+                    self._delete_old(episode_log)
+                await self._finish()
+                self._delete_old(episode_log)
+            finally:
+                if self._unfinished is not None:
+                    self._unfinished.evaluation.cancel()
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """With the recipe's other learners, which begin where this one is: at its newest checkpoint."""
+        learner, run = self.session.learner, self.run
+        if self.progress.update == self.recipe.updates:
+            yield
+            return
+        begin = run.checkpoint(self.saved)
+        with other_learners(self.recipe, run.path, self.session.source, begin) as self.ranks:
+            if self.ranks is not None:
+                self.log(f"{self.ranks.team.size} learners take every step together")
+                learner.team = self.ranks.team
+            yield
+        self.ranks, learner.team = None, Alone()
+
     @contextlib.asynccontextmanager
-    async def _playing(self) -> AsyncIterator[PlayAhead[CollectedGroups]]:
-        """Who plays for the updates, ahead of the learner by as many as the recipe says; evaluations go on beside."""
+    async def _playing(self, end: int) -> AsyncIterator[PlayAhead[CollectedGroups]]:
+        """Who plays for the updates before ``end``, ahead of the learner by as many as the recipe says; evaluations go on
+        beside."""
         recipe, first = self.recipe, self.progress.update
         places = Admission(recipe.rollout.concurrency, self.session.policy)
-        episodes = recipe.rollout.groups * recipe.rollout.group_size
+        rollout = phase_at(self.lessons.phases, first).recipe.rollout
+        episodes = rollout.groups * rollout.group_size
         self.events.tell(
             "start", update=first, updates=recipe.updates, staleness=self.staleness, episodes=episodes
         )
@@ -183,7 +249,7 @@ class Trainer:
             play,
             staleness=self.staleness,
             first=first,
-            updates=recipe.updates,
+            updates=end,
             on_event=self.events.changed,
         )
         if not self.staleness:
@@ -199,7 +265,7 @@ class Trainer:
     async def _update(self, ahead: PlayAhead[CollectedGroups], episode_log: EpisodeLog) -> None:
         """One update; the loop of the module's first lines."""
         began, update = time.monotonic(), self.progress.update
-        recipe = self.lessons.prepare(self.session, update)
+        self.lessons.prepare(self.session, update)
         self.events.doing = "waiting"
         ahead.published(update)
         played, waited = await ahead.take(update)
@@ -207,10 +273,13 @@ class Trainer:
         check_lag(lag, self.staleness, update)
         rolled_out = time.monotonic()
         self._now("learning", update=update + 1, waited=waited, lag=lag.mean, lag_most=lag.most)
+        if self.ranks is not None:
+            self.ranks.learn(update, played)
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
+        learned = time.monotonic()
+        await self._finish()
         result, nothing, source_seconds = lesson
         metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
-        learned = time.monotonic()
         log_groups(episode_log, update, played, result)
         self._count(update, metrics, played, lesson)
         metrics |= await apart(self.lessons.beside, self._push)
@@ -218,33 +287,93 @@ class Trainer:
         if self.staleness:
             ahead.published(self.progress.update)
             metrics |= {"waited_seconds": waited, "lag": lag.mean, "lag_most": float(lag.most)}
-            metrics["drift"] = float(self.recipe.steps - 1)
+            metrics["drift"] = float(self.lessons.now.steps - 1)
         metrics |= {
             "rollout_seconds": rolled_out - began,
             "source_seconds": source_seconds,
             "learn_seconds": learned - rolled_out - source_seconds,
             **self.lessons.schedules.values,
         }
-        self.lessons.seen(metrics)
-        last = self.progress.update == self.recipe.updates
-        if last or self.progress.update % self.recipe.evaluate.every == 0:
+        done = _Done(metrics, began, nothing)
+        if not self._ends and self.progress.update % self.recipe.evaluate.every:
+            self._seen(metrics)
+            await self._conclude(done)
+        elif self.staleness and not self._ends:
+            self._seen(metrics)
+            self._unfinished = await self._evaluated_beside(done)
+        else:
             self.events.doing = "evaluating"
-            metrics |= await self.judging.validate(self.session, self.progress)
-            self.events.tell("evaluated", update=self.progress.update, dev_success=metrics["dev_success"])
-        metrics["seconds"] = time.monotonic() - began
+            metrics |= await self._validate()
+            self._seen(metrics)
+            await self._conclude(done)
+
+    @property
+    def _ends(self) -> bool:
+        """Whether the update that was learned is the last one of its phase."""
+        return self.progress.update == self.lessons.phase.end
+
+    def _seen(self, metrics: dict[str, Any]) -> None:
+        """Tell the schedules, those of all learners, what an update measured."""
+        if self.ranks is not None:
+            metrics["learners"] = self.ranks.team.size
+            self.ranks.seen(metrics)
+        self.lessons.seen(metrics)
+
+    async def _validate(self) -> dict[str, Any]:
+        """The policy on dev."""
+        found = await self.judging.validate(self.session, self.progress)
+        self.events.tell("evaluated", update=self.progress.update, dev_success=found["dev_success"])
+        return found
+
+    async def _evaluated_beside(self, done: _Done) -> _Unfinished:
+        """Begin an evaluation that goes on while the next update is learned; the checkpoint is of what is evaluated."""
+        session, kept, checkpoint = self.session, self.stateful, contextlib.ExitStack()
+
+        def write() -> dict[str, Json]:
+            chat = session.tokenizer, session.chat_format
+            begun = begin_checkpoint(self.run.checkpoints, self.progress.update, session.learner, kept, *chat)
+            return checkpoint.enter_context(begun)
+
+        counters = await apart(self.lessons.beside, write)
+        counters["started"] = session.started
+        done.metrics["seconds"] = time.monotonic() - done.began
+        return _Unfinished(
+            done, asyncio.get_running_loop().create_task(self._validate()), checkpoint, counters
+        )
+
+    async def _finish(self) -> None:
+        """Wait for the evaluation of the update before: until it ends, the engine keeps the weights that it names."""
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is None:
+            return
+        done, evaluation, checkpoint, counters = unfinished
+        began = time.monotonic()
+        done.metrics.update(await evaluation)
+        done.metrics["dev_version"] = self.session.engine.version
+        done.metrics["evaluation_waited_seconds"] = time.monotonic() - began
+        counters.update(dataclasses.asdict(self.progress))
+        await apart(self.lessons.beside, checkpoint.close)
+        self._saved()
+        await self._conclude(done)
+
+    async def _conclude(self, done: _Done) -> None:
+        """Record an update, and save it if that is due."""
+        metrics, last = done.metrics, self.progress.update == self.recipe.updates
+        metrics.setdefault("seconds", time.monotonic() - done.began)
         metrics["tokens_per_second"] = metrics["tokens"] / metrics["seconds"]
         self.run.log_metrics(self.progress.update, "rl", metrics)
         shown = {name: metrics[name] for name in ("seconds", "success") if name in metrics}
         self.events.tell("update", update=self.progress.update, **shown)
         self.session.write_scalars(self.progress.update, metrics)
         best = self.progress.best_update == self.progress.update
-        if last or best or self.progress.update % self.recipe.checkpoint.every == 0:
+        due = self._ends or best or self.progress.update % self.recipe.checkpoint.every == 0
+        if due and self.saved != self.progress.update:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
-        why = nothing.why if nothing else ""
+        why = done.nothing.why if done.nothing else ""
         self.log(update_line(self.progress.update, self.recipe.updates, metrics, why))
-        if nothing is not None and not last:
-            refuse_more(nothing, self.progress.vacuous, recipe.rollout.max_vacuous)
+        if done.nothing is not None and not last:
+            refuse_more(done.nothing, self.progress.vacuous, self.recipe.rollout.max_vacuous)
 
     def _now(self, doing: str, **values: Json) -> None:
         """Tell what the learner begins."""
@@ -265,11 +394,14 @@ class Trainer:
 
     async def _judge_best(self) -> None:
         """Load what was best on dev and judge it on test."""
-        best, learner = self.run.checkpoint(self.progress.best_update), self.session.learner
+        best = self.run.checkpoint(self.progress.best_update)
         if self.progress.best_update != self.progress.update:
             problem = verify(best)
             if problem is None:
-                restore(best, learner, self.stateful, read_state(best))
+                state = read_state(best)
+                self.lessons.go_to(self.progress.best_update)
+                self.session.resume_from(self.lessons.recipe, int(state["started"]))
+                restore(best, self.session.learner, self.stateful, state)
                 self._sync()
             else:
                 self.log(f"the best checkpoint cannot be used, so the last one is judged: {problem}")
@@ -287,11 +419,28 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint; the best so far and the newest ones stay."""
-        self._write(self.run.checkpoints, self.progress.update, dataclasses.asdict(self.progress))
+        state = {**dataclasses.asdict(self.progress), "started": self.session.started}
+        self._write(self.run.checkpoints, self.progress.update, state)
+        self._saved()
+
+    def _saved(self) -> None:
+        """Told that the newest checkpoint is whole."""
         self.saved = self.progress.update
         self._point_best()
         best = self.run.checkpoint(self.progress.best_update).name
         prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
+        self.run.keep_started(started_at(self.run.checkpoints))
+
+    def _delete_old(self, episode_log: EpisodeLog) -> None:
+        """Delete what was logged of updates that the recipe does not keep; those before the newest checkpoint count."""
+        keep = self.recipe.log.keep
+        if keep == "all" or (before := self.saved - keep) <= self._deleted:
+            return
+        self._deleted = before
+        gone = episode_log.delete_first(lambda record: record.update is not None and record.update < before)
+        self.events.delete_before(before)
+        if gone:
+            self.log(f"deleted {gone} episodes of updates up to {before} (log.keep: {keep})")
 
     def _write(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
         session = self.session

@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -16,13 +16,16 @@ from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group, TurnBatch
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.learn.collate import TrainingBatch, collate, collate_turns
+from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, collate_turns
 from turnwise.trainers.learn.minibatch import Stream
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.signal.measure import Signals
 from turnwise.trainers.source.core import SourceDraw, marked
 from turnwise.trainers.teacher.core import Teacher, taught
+
+TokenNumbers: TypeAlias = Sequence[tuple[float, ...]]
+"""Of a trajectory, turn by turn, a number for each token that was chosen; none where nobody chose any."""
 
 
 class UpdateResult(NamedTuple):
@@ -33,12 +36,14 @@ class UpdateResult(NamedTuple):
         weights: of each episode, as the filter gave them; 0 was not trained on.
         advantages: of each episode, one number per turn, as they were learned from.
         metrics: of signals and steps.
+        entropies: of each episode and turn, one number per sampled token, in nats; empty where they are not logged.
     """
 
     groups: Sequence[Group] = ()
     weights: Sequence[float] = ()
     advantages: Sequence[Sequence[float]] = ()
     metrics: Mapping[str, float] = MappingProxyType({})
+    entropies: Sequence[TokenNumbers] = ()
 
     @property
     def kept(self) -> list[bool]:
@@ -65,11 +70,12 @@ def update_policy(
     weights: Sequence[float] = (),
     drawn: Sequence[SourceDraw] = (),
     teaching: Teaching | None = None,
+    logged: str = "",
 ) -> UpdateResult:
     """Train on all groups that were played; chance comes from (seed, update).
 
     ``weights`` of the groups' trajectories multiply those of the filter; 1 each if there are none. ``drawn`` is what the
-    sources give, in their order.
+    sources give, in their order. ``logged`` is the signal of tokens that the log holds as entropies, if any.
     """
     _check_joined(parts, drawn)
     joined = [
@@ -105,7 +111,10 @@ def update_policy(
         teaching.teacher.learned(see.learner.model)
     n = sum(map(len, groups))
     advantages = _per_turn(on_turns(shaped, turns) * weight_B[:, None], turns)
-    return UpdateResult(paid[: len(groups)], weight_B.tolist()[:n], advantages[:n], metrics)
+    entropies: Sequence[TokenNumbers] = ()
+    if logged and turns.tokens is not None:
+        entropies = by_turn(turns.tokens.signals[logged], batch.rows, turns.length_B.tolist())[:n]
+    return UpdateResult(paid[: len(groups)], weight_B.tolist()[:n], advantages[:n], metrics, entropies)
 
 
 def _check_joined(parts: Parts, drawn: Sequence[SourceDraw]) -> None:
@@ -177,3 +186,20 @@ def _told(groups: Sequence[Group], measured: dict[str, Tensor]) -> list[Group]:
 
 def _per_turn(x_BK: Tensor, turns: TurnBatch) -> list[list[float]]:
     return [row[:n] for row, n in zip(x_BK.tolist(), turns.length_B.tolist(), strict=True)]
+
+
+def by_turn(x_RT: Tensor, rows: TokenRows, turns_B: Sequence[int]) -> list[TokenNumbers]:
+    """The numbers of the tokens under the mask, by trajectory and turn, in the order of the tokens, to 5 decimals.
+
+    ``turns_B`` says how many turns each trajectory has.
+
+    >>> from turnwise.trainers.learn.collate import plain_rows
+    >>> by_turn(torch.tensor([[0.0, 0.5, 1.25]]), plain_rows([[7, 8, 9]], [1]), [2])
+    [((0.5, 1.25), ())]
+    """
+    found: list[list[list[float]]] = [[[] for _ in range(count)] for count in turns_B]
+    for r, b in enumerate(rows.trajectory_R.tolist()):
+        chosen_T = rows.mask_RT[r]
+        for k, x in zip(rows.turn_RT[r, chosen_T].tolist(), x_RT[r, chosen_T].tolist(), strict=True):
+            found[b][k].append(round(x, 5))
+    return [tuple(map(tuple, of)) for of in found]

@@ -27,12 +27,16 @@ _LONGEST_TOKENS = 4000
 
 
 class TokenShown(NamedTuple):
-    """A sampled token: its text, its log-probability in nats (None: unknown), and a shade from 0, the likeliest."""
+    """A sampled token: its text, its log-probability in nats (None: unknown), and a shade from 0, the likeliest.
+
+    ``entropy`` is that of the distribution that it was drawn from, in nats; None: it was not measured.
+    """
 
     id: int
     text: str
     logp: float | None
     shade: int
+    entropy: float | None = None
 
     @property
     def chance(self) -> str:
@@ -75,6 +79,7 @@ class TurnShown(NamedTuple):
     bad: bool
     tokens: tuple[TokenShown, ...]
     mean_logp: float | None
+    mean_entropy: float | None
     parts: tuple[NamedValue, ...]
     reward: float
     to_go: float
@@ -111,6 +116,7 @@ class EpisodeShown(NamedTuple):
     gold: str
     metrics: tuple[NamedValue, ...]
     has_tokens: bool
+    has_entropy: bool
 
 
 def show_episode(
@@ -121,7 +127,13 @@ def show_episode(
     group, true_episode = _truth_of(record, truths)
     words = TokenTexts(tokenizer)
     agents = tuple(
-        _agent(trajectory, record.advantages.get(name, ()), true_episode if first else None, words)
+        _agent(
+            trajectory,
+            record.advantages.get(name, ()),
+            record.entropies.get(name, ()),
+            true_episode if first else None,
+            words,
+        )
         for first, (name, trajectory) in zip(
             itertools.chain([True], itertools.repeat(False)), episode.trajectories.items(), strict=False
         )
@@ -133,6 +145,7 @@ def show_episode(
         _as_text(episode.task.gold),
         tuple(NamedValue(visible(name), value) for name, value in episode.metrics.items()),
         any(turn.tokens for agent in agents for turn in agent.turns),
+        any(turn.mean_entropy is not None for agent in agents for turn in agent.turns),
     )
 
 
@@ -178,7 +191,11 @@ def tokenizer_of(folder: Path, policy: str = "") -> Path | None:
 
 
 def _agent(
-    trajectory: Trajectory, advantages: Sequence[float], truth: TrueEpisode | None, words: TokenTexts
+    trajectory: Trajectory,
+    advantages: Sequence[float],
+    entropies: Sequence[Sequence[float]],
+    truth: TrueEpisode | None,
+    words: TokenTexts,
 ) -> AgentShown:
     turns = trajectory.turns
     to_go = [sum(turn.reward for turn in turns[index:]) for index in range(len(turns))]
@@ -188,6 +205,7 @@ def _agent(
         _turn(
             index, turn, to_go[index], advantages[index] if index < len(advantages) else None, largest,
             truth.turns[index] if truth else None, words, depths[index],
+            entropies[index] if index < len(entropies) else (),
         )
         for index, turn in enumerate(turns)
     )  # fmt: skip
@@ -219,6 +237,7 @@ def _turn(
     truth: TrueTurn | None,
     words: TokenTexts,
     depth: int,
+    entropies: Sequence[float],
 ) -> TurnShown:
     reply = turn.reply
     known = reply.logprobs
@@ -228,8 +247,9 @@ def _turn(
         saw=show_messages(turn.observation),
         action=show_message(turn.action),
         bad=turn.bad_action,
-        tokens=show_tokens(reply, words),
+        tokens=show_tokens(reply, entropies, words),
         mean_logp=sum(known) / len(known) if known else None,
+        mean_entropy=sum(entropies) / len(entropies) if entropies else None,
         parts=tuple(NamedValue(visible(name), value) for name, value in turn.rewards.items() if value),
         reward=turn.reward,
         to_go=to_go,
@@ -251,11 +271,15 @@ def _turn(
     )
 
 
-def show_tokens(reply: Reply, words: TokenTexts) -> tuple[TokenShown, ...]:
-    """The sampled tokens of a reply."""
-    logps: Sequence[float | None] = reply.logprobs or [None] * len(reply.action_ids)
-    pairs = zip(reply.action_ids[:_LONGEST_TOKENS], logps, strict=False)
-    return tuple(TokenShown(token, visible(words(token)), logp, shade(logp)) for token, logp in pairs)
+def show_tokens(reply: Reply, entropies: Sequence[float], words: TokenTexts) -> tuple[TokenShown, ...]:
+    """The sampled tokens of a reply; their entropies, if there are any."""
+    unknown: Sequence[None] = [None] * len(reply.action_ids)
+    rows = zip(
+        reply.action_ids[:_LONGEST_TOKENS], reply.logprobs or unknown, entropies or unknown, strict=False
+    )
+    return tuple(
+        TokenShown(token, visible(words(token)), logp, shade(logp), entropy) for token, logp, entropy in rows
+    )
 
 
 def shade(logp: float | None) -> int:

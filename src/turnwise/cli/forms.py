@@ -37,7 +37,10 @@ FORMS: Mapping[str, Form] = {
     "replay": Form("whether every byte was the same, and the first differences", ("ok",)),
     "repair": Form("what was cut out of which file", ("dry_run", "files")),
     "compare": Form("each measure with its differences, intervals and tests", ("written",)),
-    "train": Form("evaluations before and after, and where the run is", ("path", "evaluations")),
+    "train": Form(
+        "where the run is, what came of it, and its evaluations on the test split before and after",
+        ("run", "best_update", "learned", "interrupted", "seconds", "evaluations"),
+    ),
     "explain": Form(
         "the objective in words and as a formula, and the recipe's bias if it is known",
         ("recipe", "text", "bias"),
@@ -47,7 +50,10 @@ FORMS: Mapping[str, Form] = {
         "what the run does now, by its last events",
         ("run", "age", "ended", "start", "state", "learning", "published", "evaluated", "updates"),
     ),
-    "relearn": Form("which checkpoints came out the same, bit for bit", ("run", "equal", "seconds")),
+    "relearn": Form(
+        "after which updates the run's checkpoints came out the same, bit for bit, and how many advantages did",
+        ("run", "updates", "equal", "advantages", "sha256", "seconds"),
+    ),
     "view": Form("that the server was closed", ("closed",)),
     "gateway": Form(
         "the figures of what was played, as `eval` prints them, or with `--episodes 0` how many episodes there were",

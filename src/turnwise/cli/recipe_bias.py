@@ -26,9 +26,7 @@ def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
 
     What was computed once is kept in ``~/.cache/turnwise/bias`` (``XDG_CACHE_HOME``).
     """
-    key = json.dumps(_parts(recipe), sort_keys=True)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    file = home / "turnwise" / "bias" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    file = bias_file(recipe)
     if file.is_file():
         kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
         return {name: ProcessBias.from_json(one) for name, one in kept.items()}
@@ -40,6 +38,13 @@ def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
     aside.write_text(json.dumps({name: one.to_json() for name, one in found.items()}), "utf-8")
     aside.replace(file)
     return found
+
+
+def bias_file(recipe: Recipe) -> Path:
+    """Where the bias of a recipe with these parts is kept."""
+    key = json.dumps(_parts(recipe), sort_keys=True)
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "turnwise" / "bias" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
 def composition(recipe: Recipe) -> Composition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,6 +12,7 @@ from turnwise.cli.answer import VerbResult
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
+    from turnwise.trainers.recipe.schema import Recipe
 
 
 def train(
@@ -22,6 +23,7 @@ def train(
     resume: Annotated[bool, Parameter(negative=())] = False,
     preflight: bool = True,
     allow_changed_env: Annotated[bool, Parameter(negative=())] = False,
+    on: str = "",
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
 ) -> VerbResult:
     """Train an agent by a recipe.
@@ -34,6 +36,7 @@ def train(
         resume: Go on where the run in that folder stopped.
         preflight: Play a few scripted episodes first, and refuse a run that they show to be in vain.
         allow_changed_env: Resume although the environment's source has changed since the run was started.
+        on: Where engines and environments are, such as local:engines=2,env_workers=8; in this process without it.
         set_: Changes of the recipe, such as --set updates=50 loss.clip.high=0.3.
     """
     from turnwise.trainers.recipe.load import load_recipe
@@ -46,6 +49,7 @@ def train(
         resume=resume,
         preflight=preflight,
         allow_changed_env=allow_changed_env,
+        on=on,
     )
 
     def show(console: SafeConsole) -> None:
@@ -97,6 +101,9 @@ def explain(
 
     For example: `turnwise explain shop-quick --set credit=grpo`.
 
+    The parts of a recipe are tried on small batches, for which torch is loaded. The answer is kept in ~/.cache/turnwise/explained
+    and given again at once, as long as neither the recipe nor any file of code has changed.
+
     Args:
         recipe: A recipe's name or a YAML file.
         preflight: Also play a few scripted episodes, as `turnwise train` does before anything else.
@@ -104,27 +111,44 @@ def explain(
             known yet (seconds, or a minute or two where a part looks beyond its group).
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
     """
+    from turnwise.cli.explained import kept_answer
+
+    changes = overrides(set_ or [])
+    kept = None if preflight or bias else kept_answer(recipe, changes)
+    answer = kept.read() if kept else None
+    if answer is None:
+        from turnwise.cli.recipe_bias import bias_file
+        from turnwise.trainers.recipe.explain import explain_recipe
+        from turnwise.trainers.recipe.load import load_recipe
+
+        checked = load_recipe(recipe, changes)
+        lines, biases = _biases(checked, compute=bias)
+        text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
+        if preflight:
+            from turnwise.trainers.run.ready import rehearse
+
+            text += f"\n{rehearse(checked, Path('runs'))}\n"
+        answer = {"recipe": recipe, "text": text, "bias": biases}
+        if kept and not checked.phases:  # each of which has a bias of its own
+            kept.write(answer, bias_file(checked))
+    said = str(answer["text"])
+    return VerbResult(answer, lambda console: console.print(said, soft_wrap=True))
+
+
+def _biases(recipe: Recipe, *, compute: bool) -> tuple[list[str], dict[str, Any]]:
+    """The bias of each phase of a recipe, in lines and by process."""
     from turnwise.cli.recipe_bias import bias_of
     from turnwise.trainers.lab.recipe_bias import shown
-    from turnwise.trainers.recipe.explain import explain_recipe
-    from turnwise.trainers.recipe.load import load_recipe
+    from turnwise.trainers.recipe.phases import phases_of
 
-    checked = load_recipe(recipe, overrides(set_ or []))
-    found = bias_of(checked, compute=bias)
-    lines = shown(found) if found else ["Bias of the whole recipe: not computed yet (`--bias`)."]
-    text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
-    if preflight:
-        from turnwise.trainers.run.ready import rehearse
-
-        text += f"\n{rehearse(checked, Path('runs'))}\n"
-    return VerbResult(
-        {
-            "recipe": recipe,
-            "text": text,
-            "bias": {name: one.to_json() for name, one in (found or {}).items()},
-        },
-        lambda console: console.print(text, soft_wrap=True),
-    )
+    lines, found = list[str](), dict[str, Any]()
+    for phase in phases_of(recipe):
+        of, lead = (f" of phase {phase.name}", f"{phase.name}: ") if phase.name else ("", "")
+        biases = bias_of(phase.recipe, compute=compute)
+        found |= {f"{lead}{name}": one.to_json() for name, one in (biases or {}).items()}
+        lines += [f"Phase {phase.name}"] if biases and phase.name else []
+        lines += shown(biases) if biases else [f"Bias of the whole recipe{of}: not computed yet (`--bias`)."]
+    return lines, found
 
 
 def report(run: Path, /) -> VerbResult:

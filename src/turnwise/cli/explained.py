@@ -1,0 +1,134 @@
+"""What `turnwise explain` said of a recipe, kept for as long as all that it came from stays as it was.
+
+A recipe is checked by trying its parts on small batches, and loading torch for that takes longer than all the rest. So the
+answer is kept in ``~/.cache/turnwise/explained`` (``XDG_CACHE_HOME``), under a hash of what decides it: the recipe's text and the
+changes, size and time of every file of Turnwise and of the packages with plugins, of the files that the recipe names, and the
+versions of Python and torch. Whatever looks at more than that (programs that play, opponents) is not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+import turnwise
+from turnwise.blame import installed_plugins
+from turnwise.cli.answer import Json
+
+MOST = 200
+"""So many answers are kept, the newest."""
+_BEYOND = frozenset({"agent", "opponents"})
+"""Keys of recipes whose checks look at more than files that the recipe names."""
+_CODE = (".py", ".yaml")
+
+
+class KeptAnswer(NamedTuple):
+    """Where the answer to a question is kept."""
+
+    file: Path
+
+    def read(self) -> dict[str, Json] | None:
+        """The answer, if it is there and the recipe's bias is as well known as it was then."""
+        try:
+            kept: dict[str, Any] = json.loads(self.file.read_text("utf-8"))
+            same = kept["bias_state"] == _state(Path(kept["bias_file"]))
+            return kept["answer"] if same else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, answer: Mapping[str, Json], bias_file: Path) -> None:
+        """Keep an answer, which a disk that cannot be written just does not do."""
+        kept = {"answer": dict(answer), "bias_file": str(bias_file), "bias_state": _state(bias_file)}
+        with contextlib.suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            aside = self.file.with_suffix(f".{os.getpid()}")
+            aside.write_text(json.dumps(kept), "utf-8")
+            aside.replace(self.file)
+            files = sorted(self.file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+            for old in files[:-MOST]:
+                old.unlink(missing_ok=True)
+
+
+def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
+    """Where the answer for a recipe with these changes is kept; None where it must not be."""
+    folder = Path(turnwise.__file__).parent
+    given = Path(recipe) if recipe.endswith((".yaml", ".yml")) else None
+    file = given or folder / "trainers" / "recipe" / "presets" / f"{recipe}.yaml"
+    try:
+        text = file.read_text("utf-8")
+        keys: Any = yaml.safe_load(text)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return None  # the check says what is wrong
+    said = [*_leaves(keys, ""), *_leaves(dict(changes), "")]
+    if any(_BEYOND & {*key.split(".")} for key, _ in said):
+        return None
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    decides = [
+        recipe, text, sorted(said, key=str), str(Path.cwd()), sys.version, [*_versions()], [*_files(folder)],
+        [[value, _state(Path(value))] for _, value in said if isinstance(value, str) and len(value) < 1000],
+    ]  # fmt: skip
+    name = hashlib.sha256(json.dumps(decides, default=str).encode()).hexdigest()[:24]
+    return KeptAnswer(home / "turnwise" / "explained" / f"{name}.json")
+
+
+def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """Every plain value with its dotted key; items of a list have that of the list."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _leaves(item, f"{key}.{name}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, key)
+    else:
+        yield key, value
+
+
+def _versions() -> Iterator[str]:
+    yield turnwise.__version__
+    for name in ("torch", "pydantic"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            yield f"{name} {importlib.metadata.version(name)}"
+    for entry in installed_plugins():
+        yield f"{entry.name} = {entry.value} {entry.dist.version if entry.dist else ''}"
+
+
+def _files(folder: Path) -> Iterator[Any]:
+    """Every file of code of Turnwise and of the packages with plugins: its path, size and time."""
+    yield from _code_in(str(folder))
+    for top in sorted({entry.module.partition(".")[0] for entry in installed_plugins()}):
+        spec = None
+        with contextlib.suppress(ValueError):  # a module that was made, not found
+            spec = importlib.util.find_spec(top)
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            yield from _code_in(place)
+        if spec and spec.origin:
+            yield spec.origin, _state(Path(spec.origin))
+
+
+def _code_in(folder: str) -> Iterator[tuple[str, Any]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    yield from _code_in(entry.path)
+            elif entry.name.endswith(_CODE):
+                yield entry.path, _state(Path(entry.path))
+
+
+def _state(path: Path) -> list[int] | None:
+    """Size and time of a file or folder; None where there is none."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return [found.st_size, found.st_mtime_ns]

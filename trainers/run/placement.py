@@ -1,0 +1,88 @@
+"""Where the roles of a run are: ``turnwise train RECIPE --on local:engines=2,env_workers=8``.
+
+Where a run is placed changes nothing of what it is: its recipe is recorded as it is, and a resumed run may be placed
+otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from turnwise.agents.remote.local import EnginePlan, local_engines
+from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
+from turnwise.trainers.recipe.schema import EngineOptions, Recipe
+
+ROLES = ("engines", "env_workers")
+_EXAMPLE = "Write --on local:engines=2,env_workers=8."
+_SERVED = ("torch", "vllm")
+
+
+class Placement(NamedTuple):
+    """How many of each role there are beside this process; None leaves a role as the recipe has it.
+
+    Attributes:
+        engines: servers that sample, watched and started again; 0: the engine is the recipe's.
+        env_workers: processes that hold environments.
+    """
+
+    engines: int = 0
+    env_workers: int | None = None
+
+
+def parse_placement(text: str) -> Placement:
+    """Read where a run is to be placed.
+
+    >>> parse_placement("local:engines=2,env_workers=8")
+    Placement(engines=2, env_workers=8)
+    >>> parse_placement("local")
+    Placement(engines=0, env_workers=None)
+
+    Raises:
+        TurnwiseError: it cannot be read, or Turnwise does not place runs there.
+    """
+    where, _, rest = text.partition(":")
+    if where == "ray":
+        raise TurnwiseError(
+            f"--on {text}: Turnwise does not place runs by Ray yet.",
+            "Place them on this machine (--on local:engines=2), or start engines elsewhere by `turnwise serve-engine` and name "
+            "them: engine.options.urls (docs/engines.md).",
+        )
+    if where != "local":
+        raise TurnwiseError(f"--on {text!r} is no place.", _EXAMPLE)
+    counts: dict[str, int] = {}
+    for part in filter(None, rest.split(",")):
+        role, _, count = part.partition("=")
+        if role not in ROLES:
+            raise NotFoundError("role", role, ROLES)
+        if not (count.isascii() and count.isdigit()) or role in counts:
+            raise TurnwiseError(f"--on {text!r}: {part!r} is no number of {role}.", _EXAMPLE)
+        counts[role] = int(count)
+    return Placement(**counts)
+
+
+@contextlib.contextmanager
+def placed_engine(
+    placement: Placement, recipe: Recipe, model: str, context: int, logs: Path
+) -> Iterator[EngineOptions]:
+    """The engine of a run: the recipe's, or so many servers of its kind, until the run ends.
+
+    Raises:
+        TurnwiseError: engines of this kind cannot be placed, or do not start.
+    """
+    own = recipe.engine
+    if not placement.engines:
+        yield own
+        return
+    if own.kind not in _SERVED:
+        raise RecipeError(
+            f"--on places engines of its own, and the recipe's engine is {own.kind!r}.",
+            "Leave engines out of --on, or set engine.kind to vllm or torch.",
+        )
+    plan = EnginePlan(
+        model, own.kind, own.context_length or context, own.max_sequences, recipe.device, own.options
+    )
+    with local_engines(plan, placement.engines, logs) as engines:
+        yield own.model_copy(update={"kind": "remote", "options": {"urls": engines.urls}})

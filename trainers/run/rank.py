@@ -1,0 +1,80 @@
+"""``python -m turnwise.trainers.run.rank FD``: one more learner of a run (:mod:`turnwise.trainers.run.ranks`)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+
+import torch
+import yaml
+
+from turnwise.envs.registry import env_entries, register, register_suite, suites
+from turnwise.errors import TurnwiseError
+from turnwise.trainers.learn.ranks import Rank
+from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.run.checkpoint import read_state, restore
+from turnwise.trainers.run.directory import RunDirectory
+from turnwise.trainers.run.lesson import Lessons
+from turnwise.trainers.run.ranks import READY, RankOrder, RankStart
+from turnwise.trainers.run.session import TrainingSession
+from turnwise.trainers.sampler.mixture import Mixture
+
+
+def main(descriptor: int) -> int:
+    """Learn what the first learner sends until it closes the connection; the exit code."""
+    with Connection(descriptor) as connection:
+        start: RankStart = connection.recv()
+        torch.set_num_threads(start.threads)
+        try:
+            recipe = _prepared(start)
+            asyncio.run(_learn(connection, start, recipe))
+        except TurnwiseError as error:
+            print(f"{type(error).__name__}: {' '.join(str(error).split())}", flush=True)
+            return 1
+    return 0
+
+
+def _prepared(start: RankStart) -> Recipe:
+    """The recipe, once everything that it names is known here too."""
+    known = {entry.name for entry in env_entries()}
+    for entry in start.envs:
+        if entry.name not in known:
+            register(entry.name, entry.entry_point, entry.about)
+    named = {suite.name for suite in suites()}
+    for suite in start.suites:
+        if suite.name not in named:
+            register_suite(suite)
+    for module in start.modules:
+        importlib.import_module(module)
+    return check_recipe(yaml.safe_load(start.recipe))
+
+
+async def _learn(connection: Connection, start: RankStart, recipe: Recipe) -> None:
+    session = TrainingSession(recipe, RunDirectory(start.run), start.source)
+    lessons = Lessons(recipe, Mixture(recipe.suites, recipe.seed))
+    restore(start.checkpoint, session.learner, lessons.stateful(session), read_state(start.checkpoint))
+    connection.send(READY)
+    session.learner.team = Rank(start.rank, start.size, start.meeting, patience_s=start.patience_s)
+    if recipe.scale.staleness:  # as the first learner, which works in a thread of its own
+        lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
+    while (order := _next(connection)) is not None:
+        if order.seen is not None:
+            lessons.seen(order.seen)
+        lessons.prepare(session, order.update)
+        await lessons.learn(session, order.update, order.played)
+
+
+def _next(connection: Connection) -> RankOrder | None:
+    """The next update; None where there is no other."""
+    try:
+        return connection.recv()
+    except (EOFError, ConnectionError):
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,239 @@
+"""The other learners of a run (``scale.learners``): processes that learn each update beside this one.
+
+Each takes the run's newest checkpoint and then, update by update, the episodes that were played; it computes its share of
+every pass over rows, and all take the same steps (:mod:`turnwise.trainers.learn.team`). They write nothing: log and
+checkpoints are the first learner's. One that ends or is wedged ends the run with an error that names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from turnwise.envs.registry import EnvEntry, env_entries, get_suite
+from turnwise.errors import RunError
+from turnwise.registry import modules_of_others
+from turnwise.tasks.core import Suite
+from turnwise.trainers.learn.ranks import PATIENCE_S, Rank
+from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.run.collect import CollectedGroups
+
+START_S = 300.0
+"""What a learner may take to load the model and the checkpoint."""
+END_S = 5.0
+READY = "ready"
+
+
+class RankStart(NamedTuple):
+    """What a learner's process is told first.
+
+    Attributes:
+        rank: its number, of ``size``.
+        threads: of torch.
+        meeting: the file by which learners find one another.
+        patience_s: how long they wait for each other.
+        recipe: as YAML.
+        run: the run's folder.
+        source: where its model is.
+        checkpoint: where it begins.
+        envs: environments that this process knows.
+        suites: those of the recipe.
+        modules: that register components of others.
+    """
+
+    rank: int
+    size: int
+    threads: int
+    meeting: Path
+    patience_s: float
+    recipe: str
+    run: Path
+    source: str
+    checkpoint: Path
+    envs: tuple[EnvEntry, ...]
+    suites: tuple[Suite, ...]
+    modules: tuple[str, ...]
+
+
+class RankOrder(NamedTuple):
+    """An update to learn from, and the metrics of the one before it, by which schedules may go."""
+
+    update: int
+    played: CollectedGroups
+    seen: Mapping[str, object] | None
+
+
+class RankProcess:
+    """One learner's process."""
+
+    def __init__(self, start: RankStart) -> None:
+        self.number = start.rank
+        self._log = start.run / f"learner-{start.rank}.log"
+        ours, theirs = multiprocessing.Pipe()
+        gpu = {"CUDA_VISIBLE_DEVICES": _gpu(start.rank)} if torch.cuda.is_available() else {}
+        path = os.pathsep.join(item for item in sys.path if item)
+        command = [sys.executable, "-P", "-m", "turnwise.trainers.run.rank", str(theirs.fileno())]
+        with theirs, self._log.open("wb") as said:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env={**os.environ, **gpu, "PYTHONPATH": path},
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # Ctrl-C is for the first learner, which tells the others
+            )
+        self._connection: Connection = ours
+        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sending = threading.Thread(target=self._send, name=f"learner {start.rank}", daemon=True)
+        self._sending.start()
+        self.tell(start)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def tell(self, message: object) -> None:
+        """Send it a message; that it cannot take it shows when it is waited for."""
+        self._outbox.put(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def await_ready(self) -> None:
+        """Wait until it has loaded everything.
+
+        Raises:
+            RunError: it ends first, or takes too long.
+        """
+        with contextlib.suppress(EOFError, OSError):
+            if self._connection.poll(START_S) and self._connection.recv() == READY:
+                return
+        raise RunError(
+            f"A learner did not start: {self.ended(END_S) or f'nothing came for {START_S:.0f} s'}",
+            f"Look at {self._log}.",
+        )
+
+    def ended(self, seconds: float) -> str:
+        """How it ended, if it does so within ``seconds``; empty if not."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(seconds)
+            if code < 0:
+                return f"learner {self.number} was ended by {signal.Signals(-code).name}"
+            said = self._log.read_text("utf-8", "replace").strip().splitlines()
+            return f"learner {self.number} ended with {code}: {said[-1][:300] if said else 'it said nothing'}"
+        return ""
+
+    def close(self) -> None:
+        """End it."""
+        self._outbox.put(None)
+        self._sending.join(END_S)
+        self._connection.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_S)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._sending.join()
+
+    def _send(self) -> None:
+        with contextlib.suppress(OSError, ValueError):  # it is gone, or let go
+            while (message := self._outbox.get()) is not None:
+                self._connection.send_bytes(message)
+
+
+class Ranks:
+    """This process's part in a team, and the processes of the others.
+
+    Attributes:
+        team: for this process's learner.
+        processes: of the others.
+    """
+
+    def __init__(self, processes: list[RankProcess], team: Rank) -> None:
+        self.processes, self.team = processes, team
+        self._seen: Mapping[str, object] | None = None
+
+    def learn(self, update: int, played: CollectedGroups) -> None:
+        """Have the others learn from these episodes too; this process's learner must do so next."""
+        for process in self.processes:
+            process.tell(RankOrder(update, played, self._seen))
+
+    def seen(self, metrics: Mapping[str, Any]) -> None:
+        """The metrics of the update that was learned."""
+        self._seen = dict(metrics)
+
+
+def share_of_threads(learners: int) -> int:
+    """Threads of torch for each of so many learners on this machine."""
+    return max(1, torch.get_num_threads() // learners)
+
+
+@contextlib.contextmanager
+def other_learners(
+    recipe: Recipe, run: Path, source: str, checkpoint: Path, *, patience_s: float = PATIENCE_S
+) -> Iterator[Ranks | None]:
+    """Processes for all learners of a recipe but this one, until the end; None where it has one.
+
+    Raises:
+        RunError: one cannot start, or there are fewer GPUs than learners.
+    """
+    size = recipe.scale.learners
+    if size == 1:
+        yield None
+        return
+    if torch.cuda.is_available() and recipe.device != "cpu" and torch.cuda.device_count() < size:
+        raise RunError(
+            f"scale.learners is {size}, and this machine has {torch.cuda.device_count()} GPU.",
+            "Each learner has one of its own: lower scale.learners.",
+        )
+    before = torch.get_num_threads()
+    torch.set_num_threads(share_of_threads(size))
+    folder = Path(tempfile.mkdtemp(prefix="turnwise-learners-"))
+    processes: list[RankProcess] = []
+
+    def why() -> str:
+        until = time.monotonic() + 2.0  # a process ends a moment after its connections
+        while time.monotonic() < until:
+            if found := next((said for one in processes if (said := one.ended(0.05))), ""):
+                return found
+        return ""
+
+    try:
+        for rank in range(1, size):
+            processes.append(
+                RankProcess(
+                    RankStart(
+                        rank, size, torch.get_num_threads(), folder / "meeting", patience_s, recipe.to_yaml(), run,
+                        source, checkpoint, tuple(env_entries()), tuple(map(get_suite, recipe.suites)),
+                        tuple(modules_of_others()),
+                    )
+                )
+            )  # fmt: skip
+        for process in processes:
+            process.await_ready()
+        yield Ranks(processes, Rank(0, size, folder / "meeting", patience_s=patience_s, why=why))
+    finally:
+        for process in processes:
+            process.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        torch.set_num_threads(before)
+
+
+def _gpu(rank: int) -> str:
+    """The GPU of a learner, among those that this process sees."""
+    seen = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return seen[rank] if rank < len(seen) else str(rank)
