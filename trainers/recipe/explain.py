@@ -166,6 +166,8 @@ def _part(seam: str, part: Part, told: set[str]) -> list[str]:
     if entry.bias:
         said = f"As an estimate of the policy gradient: {entry.bias}."
         lines += textwrap.wrap(said, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    if seam == "credit":
+        lines.append(f"      Of an agent with several conversations it sees {entry.sees}.")
     return lines
 
 
