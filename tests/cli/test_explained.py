@@ -87,6 +87,7 @@ def test_a_changed_file_of_code_or_of_the_recipe_is_another_question(
     code = tmp_path / "package"
     (code / "inner").mkdir(parents=True)
     (code / "inner" / "part.py").write_text("1")
+    (code / "inner" / ".#part.py").symlink_to("an editor's lock")
     monkeypatch.setattr(explained, "_files", lambda folder: explained._code_in(str(code)))
     Path("mine.yaml").write_text(RECIPE + "source: [{name: stored, path: there}]\n")
     places = [kept_answer("mine.yaml", {})]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +21,7 @@ from turnwise.agents.core import Turn
 from turnwise.envs.core import EndReason
 from turnwise.errors import RecipeError
 from turnwise.registry import Component, get_component
-from turnwise.trainers.core import SEAMS, ScheduleMoment, TokenCredit
+from turnwise.trainers.core import SEAMS, PartState, ScheduleMoment, TokenCredit
 from turnwise.trainers.kit.bracket import standings
 from turnwise.trainers.kit.reward_edits import replace_turns, with_signals
 from turnwise.trainers.kit.toy_batches import episode, row_mask
@@ -296,7 +298,45 @@ def moments() -> Iterator[ScheduleMoment]:
             yield ScheduleMoment(update, updates, first, last, {"other": 1.0})
 
 
+def runs_of_moments() -> Iterator[list[ScheduleMoment]]:
+    """The moments of whole runs, in order, for schedules that remember: some metrics come now and then."""
+    for number in range(8):
+        rng = random.Random(f"run {number}")
+        known: dict[str, float] = {}
+        run = [ScheduleMoment(0, 24, 1.0, 1.0)]
+        for update in range(1, 24):
+            fresh = {"seconds": rng.choice([0.1, 0.2, 0.3])} if rng.random() < 0.7 else {}
+            if update % (1 + number % 3) == 0:
+                fresh["dev_success"] = rng.choice([0.4, 0.41, 0.42])
+            if number % 2 == 0:
+                fresh["kl_reference"] = rng.choice([0.0, 0.05, 0.1, 0.1, 0.11, 0.05])
+            known |= fresh
+            run.append(ScheduleMoment(update, 24, 1.0, 1.0, {**known}, frozenset(fresh)))
+        yield run
+
+
+def remembering_law(make: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    """Moment after moment, each by another object that goes on from the last one's state."""
+    for run in runs_of_moments():
+        state, last = PartState(), run[0].first
+        for n, now in enumerate(run, start=1):
+            try:
+                expected = formula(run[:n])
+            except Refused:
+                refuses(lambda now=now: make()(now))
+                break
+            schedule = make()
+            if n > 1:
+                schedule.restore(PartState(json.loads(json.dumps({**state.numbers}))))
+            found = schedule(now._replace(last=last))
+            agree(found, expected, str(now))
+            state, last = schedule.state(), found
+
+
 def schedule_law(name: str, part: Callable[..., Any], formula: Callable[..., Any]) -> None:
+    if inspect.isclass(getattr(part, "func", part)):
+        remembering_law(part, formula)
+        return
     for now in moments():
         try:
             expected = formula(now)

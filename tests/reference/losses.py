@@ -370,6 +370,15 @@ def renorm(group: list[Played], part: str = "progress", shift: float = 1.0) -> l
     return [of(e) for e in group]
 
 
+@reference("reward", "verified", solved=[10.0, 0.0], cut=[10.0, 0.0])
+def verified(group: list[Played], solved: float = 1.0, cut: float = 1.0) -> list[list[float]]:
+    def verdict(e: Played) -> float:
+        cut_off = e.details[-1] == {}
+        return solved if e.solved else -cut if cut_off else 0.0
+
+    return [[0.0] * (len(e.signal) - 1) + [verdict(e)] for e in group]
+
+
 @reference("reward", "success")
 def success(group: list[Played]) -> list[list[float]]:
     def of(e: Played) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from math import cos, pi
 
 from plain import Refused, reference
@@ -111,3 +112,39 @@ def sasr(
         return now.last
     odds = max(0.0, found) / (gamma * usual)
     return now.first / (1 + odds) * (1.0 if rest else odds)
+
+
+@reference(
+    "schedule", "prorl", metric=["seconds"], patience=[2, 0, -1], divergence=["seconds"], most=[0.05, 0.0, -1.0],
+    every=[5, 1, -1],
+    also=[
+        {"patience": 1, "most": 0.0}, {"patience": 3, "most": 0.0, "every": 4}, {"patience": 0, "most": 0.0, "every": 7},
+        {"patience": 0, "most": 0.0}, {"metric": "nowhere"}, {"metric": "nowhere", "patience": 0},
+        {"metric": "seconds", "patience": 2, "divergence": "seconds", "most": 0.25},
+    ],
+)  # fmt: skip
+def prorl(
+    history: Sequence[ScheduleMoment],
+    metric: str = "dev_success",
+    patience: int = 4,
+    divergence: str = "kl_reference",
+    most: float = 0.1,
+    every: int = 0,
+) -> float:
+    """Counted from the beginning: resets of a whole history, each of which cuts off what was before it."""
+    if patience < 0 or most < 0 or every < 0 or patience == most == every == 0:
+        raise Refused
+    resets, begin, since = 0, 0, 0
+    for n, now in enumerate(history):
+        if patience and now.update > now.updates / 2 and metric not in now.metrics:
+            raise Refused
+        measured = [one.metrics[metric] for one in history[begin : n + 1] if metric in one.fresh]
+        after_best = len(measured) - 1 - measured.index(max(measured)) if measured else 0
+        kl = now.metrics[divergence] if divergence in now.fresh else 0.0
+        if (
+            (patience and after_best >= patience)
+            or (most and kl > most)
+            or (every and now.update - since >= every)
+        ):
+            resets, begin, since = resets + 1, n + 1, now.update
+    return history[0].first + resets

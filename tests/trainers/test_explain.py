@@ -53,3 +53,10 @@ def test_the_formula_says_what_is_descended() -> None:
     assert "Σ_t w_t·[− 2·ℓ_clip(t) + ℓ_kl(t)] + 0.25·mean_k (V(s_k) − G_k)²" in text
     assert "π_ref  the model after the warm start, frozen" in text
     assert "V, G" in text
+
+
+def test_what_reaches_the_engine_of_adapters_and_how_many_learn_is_said() -> None:
+    text = explain("shop-quick", **{"model.lora.rank": 4, "scale.learners": 2})
+    assert "adapters are merged on their way to the engine" in text
+    assert "2 learners take every step together" in text
+    assert "merged" not in explain("shop-quick")

@@ -92,7 +92,7 @@ def test_gae_learns_values_beside_the_policy(runs: Runs) -> None:
 def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any) -> None:
     loss = ["clip", {"name": "kl", "weight": 0.01}]
     runs(loss=loss, model__lora=lora, updates=3, optimizer__minibatches=1, optimizer__learning_rate=0.01)
-    start = load_file(runs.folder / "run/start/model.safetensors")
+    start = load_file(runs.folder / "run/start/update-000000/model.safetensors")
     made = load_file(runs.folder / "run/model/model.safetensors")
     assert any(not torch.equal(start[name], made[name]) for name in made), "the warm start trained nothing"
     first = runs.weights(0)

@@ -41,7 +41,15 @@ def misfits_of_playing_ahead(recipe: Recipe, sampler: Sampler) -> Iterator[Recip
             "the weights change between them.",
             f"{remedy} use rollout.strategy: chain.",
         )
-    for key in recipe.schedule:
+    for key, part in recipe.schedule.items():
+        options = {**part.component("schedule").options, **part.options}
+        late = next((name for name in options.values() if str(name).startswith("dev_")), None)
+        if late is not None:
+            yield RecipeProblem(
+                f"schedule {part.name!r} of {key} goes by {late}, which with scale.staleness is measured while the next update is "
+                "learned.",
+                f"{remedy} let it go by another metric.",
+            )
         if key.split(".")[0] in PLAYED_BY:
             yield RecipeProblem(
                 f"schedule changes {key} from update to update, and with scale.staleness several updates are played at a time.",

@@ -24,7 +24,7 @@ from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.levels import LEVELS, level_of_correction, level_of_loss
 from turnwise.trainers.recipe.no_effect import toy_turns
 from turnwise.trainers.recipe.numbers import number_at
-from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
+from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, made
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.recipe.synonyms import PARTS
@@ -81,7 +81,8 @@ def missing(recipe: Recipe, where: Where) -> Iterator[RecipeProblem]:
     if recipe.teacher is not None:
         yield from _missing_part("teacher", recipe.teacher, where("teacher"))
     for part in recipe.schedule.values():
-        yield from _missing_part("schedule", part, where("schedule"))
+        unknown = list(_missing_part("schedule", part, where("schedule")))
+        yield from unknown or found_by(lambda p=part: made(p, "schedule"), where("schedule"))
     for seam, key in (("signal", "signals"), ("shape", "shape"), ("sink", "sinks")):
         for part in getattr(recipe, key):
             yield from _missing_part(seam, part, where(key))
@@ -294,6 +295,13 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
         )
     for key in recipe.schedule:
         yield from found_by(lambda k=key: number_at(recipe, k))
+    copies = [one.entry.name for one in recipe.sources if "copy of the policy" in one.entry.reads]
+    copies += [teacher.name] if teacher is not None else []
+    if recipe.model.lora and copies and "optimizer.resets" in recipe.schedule:
+        yield RecipeProblem(
+            f"A reset merges the adapters of model.lora into the model, and {copies[0]!r} learns with a copy of it or reads it.",
+            "Train all weights, leave optimizer.resets out of the schedule, or use phases, which begin all of it anew.",
+        )
 
 
 def make_sampler(recipe: Recipe) -> Sampler:

@@ -12,6 +12,7 @@ from turnwise.trainers.recipe.algorithms import departures, get_algorithm, shown
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
 from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.part import LossPart, Part
+from turnwise.trainers.recipe.phases import RunPhase, phases_of
 from turnwise.trainers.recipe.schema import Recipe
 
 WIDTH = 110
@@ -36,12 +37,19 @@ def explain(recipe: RecipeLike, /, **overrides: Any) -> str:
 def explain_recipe(recipe: Recipe) -> str:
     """The objective of a recipe, in a formula and in words."""
     lines = [*textwrap.wrap(recipe.about, WIDTH), ""] if recipe.about else []
-    lines += _algorithm(recipe)
-    lines += ["Objective (descended)", f"  L(θ) = {_formula(recipe)}", ""]
-    lines += [f"  {symbol:<6} {meaning}" for symbol, meaning in _symbols(recipe)]
-    lines += ["", "Run", *(f"  {line}" for line in _schedule(recipe))]
-    lines += ["", "Parts, in the order in which a batch passes them"]
-    lines += [line for seam, part in _parts(recipe) for line in ("", *_part(seam, part))]
+    phases, told = phases_of(recipe), set[str]()
+    for number, phase in enumerate(phases, 1):
+        last = number == len(phases)
+        if phase.name:
+            span = f"updates {phase.first + 1} to {phase.end}"
+            lines += [f"Phase {number} of {len(phases)}: {phase.name} ({span})", ""]
+        lines += _algorithm(phase.recipe)
+        lines += ["Objective (descended)", f"  L(θ) = {_formula(phase.recipe)}", ""]
+        lines += [f"  {symbol:<6} {meaning}" for symbol, meaning in _symbols(phase.recipe, later=number > 1)]
+        lines += ["", "Run", *(f"  {line}" for line in _run(phase, recipe, last=last))]
+        lines += ["", "Parts, in the order in which a batch passes them"]
+        lines += [line for seam, part in _parts(phase.recipe) for line in _part(seam, part, told)]
+        lines += [] if last else ["", ""]
     return "\n".join(lines) + "\n"
 
 
@@ -94,8 +102,11 @@ def _told(recipe: Recipe, attribute: str) -> list[tuple[str, Any]]:
     ]
 
 
-def _symbols(recipe: Recipe) -> list[tuple[str, str]]:
+def _symbols(recipe: Recipe, *, later: bool) -> list[tuple[str, str]]:
+    """``later``: of a phase that others came before."""
     start = "after the warm start" if recipe.warm_start else "it is trained from"
+    start = "as the phase begins" if later else start
+    start += ", and after each reset as it then is" if "optimizer.resets" in recipe.schedule else ""
     old = (
         "the policy that played this update" if recipe.steps > 1 else "π itself: there is one step per update"
     )
@@ -141,14 +152,22 @@ def _parts(recipe: Recipe) -> list[tuple[str, Part]]:
     ]
 
 
-def _part(seam: str, part: Part) -> list[str]:
+def _part(seam: str, part: Part, told: set[str]) -> list[str]:
+    """A part in words, or by its name alone where an earlier phase has ``told`` of it."""
     entry = part.component(seam)
     paper = f"  [arXiv {entry.paper}]" if re.fullmatch(r"\d{4}\.\d{4,5}", entry.paper) else ""
-    lines = [f"  {seam}: {_called(seam, part)}{paper}"]
+    line = f"  {seam}: {_called(seam, part)}{paper}"
+    if line in told:
+        return ["", f"{line} (above)"]
+    told.add(line)
+    lines = ["", line]
     said = inspect.cleandoc(entry.target.__doc__ or "").partition("Worked by hand")[0].partition(">>>")[0]
     lines += [f"      {line}".rstrip() for line in said.strip().replace("``", "`").splitlines()]
     if entry.bias:
-        lines.append(f"      As an estimate of the policy gradient: {entry.bias}.")
+        said = f"As an estimate of the policy gradient: {entry.bias}."
+        lines += textwrap.wrap(said, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    if seam == "credit":
+        lines.append(f"      Of an agent with several conversations it sees {entry.sees}.")
     return lines
 
 
@@ -158,7 +177,9 @@ def _called(seam: str, part: Part) -> str:
     return f"{part.name}({', '.join(f'{name}={value}' for name, value in options.items())})"
 
 
-def _schedule(recipe: Recipe) -> list[str]:
+def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
+    """What is done in a phase; its evaluations on test are the whole run's and said of the ``last`` one."""
+    recipe = phase.recipe
     rollout, optimizer, warm = recipe.rollout, recipe.optimizer, recipe.warm_start
     made = recipe.model.scratch
     model = f"a model from scratch, {made.layers} layers of {made.width}" if made else recipe.model.path
@@ -187,13 +208,25 @@ def _schedule(recipe: Recipe) -> list[str]:
             f"asynchronous: played up to {ahead} update{'s' if ahead > 1 else ''} ahead, so that a token is trained on at most "
             f"{ahead} version{'s' if ahead > 1 else ''} ({most} optimizer steps) after it was sampled; kv: {recipe.scale.kv}"
         )
+    if recipe.model.lora:
+        lines.append(
+            "adapters are merged on their way to the engine, which gets all weights after each update"
+        )
+    if recipe.scale.learners > 1:
+        lines.append(
+            f"{recipe.scale.learners} learners take every step together, each with its share of the rows; denominators are "
+            "of the whole minibatch"
+        )
     lines += [
         f"{key}: {number_at(recipe, key):g} at first, then by {_called('schedule', part)}"
         for key, part in recipe.schedule.items()
     ]
-    looks, each = recipe.evaluate, " of each suite" if several else ""
+    looks, each = whole.evaluate, " of each suite" if several else ""
     by = ", by the weighted mean" if several else ""
-    lines.append(f"every {looks.every} updates {looks.dev} dev tasks{each} choose the checkpoint{by}")
+    end = ", and after the last one of the phase," if phase.name else ""
+    lines.append(f"every {looks.every} updates{end} {looks.dev} dev tasks{each} choose the checkpoint{by}")
+    if not last:
+        return lines
     lines.append(f"{looks.test} test tasks{each} judge it, before and after, sampled and greedily")
     return lines
 

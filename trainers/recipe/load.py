@@ -7,7 +7,6 @@ unknown, does not fit together or would change nothing is refused, with the near
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -16,12 +15,12 @@ from typing import Any, TypeAlias
 import pydantic
 
 from turnwise.errors import NotFoundError, RecipeError
-from turnwise.registry import components
 from turnwise.trainers.recipe.algorithms import Algorithm, expand, get_algorithm, settle
 from turnwise.trainers.recipe.compatible import misfits, missing
+from turnwise.trainers.recipe.dotted import changed
 from turnwise.trainers.recipe.errors import explain_invalid, where, without
 from turnwise.trainers.recipe.no_effect import useless
-from turnwise.trainers.recipe.part import Part
+from turnwise.trainers.recipe.phases import completed, wrong_contents, wrong_phases
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
 from turnwise.trainers.recipe.schema import Optimizer, Recipe, plain
 from turnwise.trainers.recipe.text import Places, read_text
@@ -101,18 +100,23 @@ def _checked(data: Mapping[str, Any], places: Places, problems: list[RecipeProbl
         refuse(problems)
         raise AssertionError("what cannot be validated has problems")
     problems += missing(recipe, lambda key: where(key, places))
-    if not problems:
-        recipe = completed(recipe)
-        problems += [*misfits(recipe), *useless(recipe)]
+    problems += wrong_phases(recipe)
+    if recipe.phases and not problems:
+        problems += wrong_contents(recipe, _unfit)
+    elif not problems:
+        problems += _misfitting(recipe)
     refuse(problems)
-    return recipe
+    return completed(recipe)
 
 
-def completed(recipe: Recipe) -> Recipe:
-    """The recipe with the filter that it leaves out: what a learned signal enters has no advantage of 0 to be dropped."""
-    if "filter" in recipe.model_fields_set or not any(chosen.entry.learns for chosen in recipe.sources):
-        return recipe
-    return recipe.model_copy(update={"filter": Part(name="any")})
+def _unfit(recipe: Recipe) -> list[RecipeProblem]:
+    """Problems with a recipe whose keys are right: what does not exist, else what does not fit."""
+    return [*missing(recipe, lambda key: "")] or _misfitting(recipe)
+
+
+def _misfitting(recipe: Recipe) -> list[RecipeProblem]:
+    whole = completed(recipe)
+    return [*misfits(whole), *useless(whole)]
 
 
 def recipe_names() -> list[str]:
@@ -144,60 +148,3 @@ def _text(source: str | Path) -> str:
     if str(source) not in recipe_names():
         raise NotFoundError("recipe", str(source), recipe_names())
     return (files("turnwise.trainers.recipe") / "presets" / f"{source}.yaml").read_text("utf-8")
-
-
-def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """A recipe's keys with what a dotted one leads to replaced.
-
-    Parts are opened by option (``credit.lam``), those of a list by name (``loss.clip.high``). The key of a schedule is
-    dotted itself: what follows ``schedule.`` is one key.
-
-    Raises:
-        RecipeError: it leads nowhere.
-    """
-    first, _, rest = key.partition(".")
-    return _changed(data, [first, rest] if first == "schedule" and rest else key.split("."), value, [])
-
-
-def _changed(old: Any, keys: list[str], value: Any, path: list[str]) -> Any:
-    """``old`` with what the dotted key leads to replaced.
-
-    Parts are opened by option (``credit.lam``), losses by name (``loss.clip.high``).
-    """
-    if not keys:
-        return value
-    key, *rest = keys
-    if old is None:
-        old = _default(path) if path else {}
-    if isinstance(old, str):
-        old = {"path" if path == ["model"] else "name": old}
-    if isinstance(old, list):
-        return _changed_in_list(old, keys, value, path)
-    if not isinstance(old, dict):
-        raise RecipeError(f"{'.'.join(path)!r} is a value and has no key {key!r}.", "Set the value itself.")
-    return {**old, key: _changed(old.get(key), rest, value, [*path, key])}
-
-
-def _changed_in_list(parts: list[Any], keys: list[str], value: Any, path: list[str]) -> list[Any]:
-    key, *rest = keys
-    where = ".".join(path)
-    names = [part.get("name") if isinstance(part, dict) else part for part in parts]
-    if key not in names:
-        near = difflib.get_close_matches(key, [str(name) for name in names], n=1)
-        remedy = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(map(str, names))}."
-        if where == "loss" and key in [entry.name for entry in components("loss")]:
-            remedy = f"Give all of them: --set 'loss=[{', '.join(map(str, names))}, {{name: {key}, weight: 0.01}}]'."
-        raise RecipeError(f"The recipe has no {where}.{key}.", remedy)
-    if not rest:
-        raise RecipeError(f"{where}.{key} is a part.", f"Set one of its options: {where}.{key}.OPTION=VALUE.")
-    index = names.index(key)
-    return [*parts[:index], _changed(parts[index], rest, value, [*path, key]), *parts[index + 1 :]]
-
-
-def _default(path: list[str]) -> Any:
-    """What a key that the file leaves out stands for, if parts do."""
-    default: Any = Recipe.model_fields[path[0]].default if path[0] in Recipe.model_fields else None
-    for key in path[1:]:
-        default = getattr(default, key, None)
-    parts = isinstance(default, Part) or (isinstance(default, list) and default)
-    return plain(default) if parts else {}

@@ -117,6 +117,11 @@ def _schedule(recipe: Recipe) -> Iterator[RecipeProblem]:
     updates, warm = recipe.updates, recipe.warm_start
     if updates == 0 and warm is None:
         yield RecipeProblem("Nothing would be trained: no updates and no warm start.", "Set updates above 0.")
+    if recipe.optimizer.resets and "optimizer.resets" not in recipe.schedule:
+        yield RecipeProblem(
+            f"optimizer.resets {recipe.optimizer.resets} can have no effect: a reset is made where the number changes.",
+            "Set schedule: {optimizer.resets: {name: prorl}}, or remove it.",
+        )
     if updates and recipe.evaluate.every > updates:
         yield RecipeProblem(
             f"evaluate.every {recipe.evaluate.every} leaves no checkpoints to choose from in {updates} updates.",

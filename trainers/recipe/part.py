@@ -54,7 +54,9 @@ class Part(pydantic.BaseModel):
         return self.component(seam).build(self.options)
 
 
-def _made(part: Part, seam: str) -> Callable[..., Any]:
+def made(part: Part, seam: str) -> Callable[..., Any]:
+    """The part's function, or a new object where it is a class, because it remembers; raises RecipeError where options do not
+    fit."""
     built = part.build(seam)
     return built() if inspect.isclass(part.component(seam).target) else built
 
@@ -71,7 +73,7 @@ class LossPart(Part):
 
     def make(self) -> Callable[..., Any]:
         """The loss, which is an object where it remembers; raises RecipeError where options do not fit."""
-        return _made(self, "loss")
+        return made(self, "loss")
 
 
 class GuidePart(Part):
@@ -88,7 +90,7 @@ class SourcePart(GuidePart):
 
     def make(self) -> Callable[..., Any]:
         """The source, which is an object where it remembers; raises RecipeError where options do not fit."""
-        return _made(self, "source")
+        return made(self, "source")
 
 
 class TeacherPart(Part):

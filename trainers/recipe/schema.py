@@ -266,6 +266,10 @@ class Optimizer(Section):
     """The number of times that one update goes through its episodes."""
     minibatches: Count = 1
     """The number of minibatches into which an epoch is split, each of which is one optimizer step."""
+    resets: Annotated[Whole, Field(ge=0)] = 0
+    """How often the optimizer's moments and the reference have begun anew. It is meant to be scheduled: where it differs from the
+    update before, the moments are forgotten and the reference becomes the policy as it then is (ProRL, 2505.24864), as in
+    `schedule: {optimizer.resets: {name: prorl, patience: 4}}`."""
     micro_tokens: Count = 16384
     """The number of tokens in one forward pass; it changes memory use and speed, not the result."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -334,6 +338,19 @@ class ScaleOptions(Section):
     resumed with another number."""
 
 
+class Phase(Section):
+    """Consecutive updates that share an objective, such as preferences first and verifiable rewards then. A phase begins as a run
+    does: the optimizer and whatever learns or remembers begin anew, and the reference is the policy as it then is."""
+
+    name: Annotated[str, Field(pattern=r"^[\w.+-]{1,40}$")]
+    """What the phase is called in messages and reports: letters, digits, `_`, `.`, `+` and `-`."""
+    updates: Count
+    """The number of updates."""
+    set: dict[str, Any] = {}
+    """The keys of the recipe that are otherwise in this phase, by their dotted names as after `--set`; `algorithm` stands for
+    several of them here too. What a run has once (its model, engine, suites, evaluations) cannot change."""
+
+
 class Recipe(Section):
     """The keys at the top of the file describe the whole training run."""
 
@@ -398,12 +415,15 @@ class Recipe(Section):
     schedule: dict[str, Part] = {}
     """Numbers that change from update to update, by their dotted keys, such as `loss.clip.high: {name: linear, to: 0.1}`
     (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
+    phases: list[Phase] = []
+    """Parts of the run with objectives of their own, one after the other, such as `{name: dpo, updates: 20, set: {loss: [dpo]}}`.
+    All other keys hold in each of them. With none the run is one phase."""
     optimizer: Optimizer = Optimizer()
     """How the loss is minimised."""
     scale: ScaleOptions = ScaleOptions()
     """How far playing runs ahead of learning."""
     updates: Annotated[Whole, Field(ge=0)] = 100
-    """The number of updates; each plays episodes and then learns from them."""
+    """The number of updates; each plays episodes and then learns from them. With `phases` it is the sum of theirs."""
     evaluate: Evaluate = Evaluate()
     """When the policy is evaluated."""
     checkpoint: Checkpoint = Checkpoint()
@@ -487,6 +507,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Section):
-        keys = type(value).model_fields
-        return {key: plain(getattr(value, key)) for key in keys if getattr(value, key) is not None}
+        keys = [key for key in type(value).model_fields if getattr(value, key) is not None]
+        if isinstance(value, Recipe) and value.phases and "filter" not in value.model_fields_set:
+            keys.remove("filter")  # each phase has the one that goes with its signals
+        return {key: plain(getattr(value, key)) for key in keys}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from turnwise.trainers.report.episodes import group_view
 from turnwise.trainers.report.evaluated import is_evaluation, read_evaluated, render_evaluation
 from turnwise.trainers.report.html import report_page
 from turnwise.trainers.report.panels import PANELS, Panel, is_constant
-from turnwise.trainers.report.plots import Marker, Series, learning_curve, small_curve
+from turnwise.trainers.report.plots import Boundary, Marker, Series, learning_curve, small_curve
 from turnwise.trainers.report.records import EvaluationRow, Metrics, ReportedRun, difference, read_run
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups, section
 
@@ -204,7 +205,19 @@ def _curve(run: ReportedRun, rl: Sequence[Metrics]) -> Markup | None:
         ),
         Series([row.update for row in training], [_unguided(row) for row in training]),
         markers,
+        [Boundary(begin, name) for name, begin in run.phases() if begin < max(updates)] + _resets(rl),
     )
+
+
+def _resets(rows: Sequence[Metrics]) -> list[Boundary]:
+    """Before which updates the reference and the optimizer began anew."""
+    name = "schedule/optimizer.resets"
+    known = [row for row in rows if name in row.values]
+    return [
+        Boundary(after.update - 1, "reset")
+        for before, after in pairwise(known)
+        if before.values[name] != after.values[name]
+    ]
 
 
 def _unguided(row: Metrics) -> float:

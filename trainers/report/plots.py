@@ -78,8 +78,17 @@ class Marker(NamedTuple):
     label: str
 
 
-def learning_curve(dev: Series, training: Series, markers: Sequence[Marker]) -> Markup:
-    """Success over updates: the dev split with its 95 % band, training episodes, held-out evaluations."""
+class Boundary(NamedTuple):
+    """Where a phase of the run begins, or a reset was made."""
+
+    x: float
+    label: str
+
+
+def learning_curve(
+    dev: Series, training: Series, markers: Sequence[Marker], boundaries: Sequence[Boundary] = ()
+) -> Markup:
+    """Success over updates: the dev split with its 95 % band, training episodes, held-out evaluations, and where phases begin."""
     with matplotlib.rc_context(page_style("learning")):
         figure = Figure(figsize=(14.2, 4.9), layout="constrained")
         axes = figure.subplots()
@@ -94,6 +103,12 @@ def learning_curve(dev: Series, training: Series, markers: Sequence[Marker]) -> 
             below, above = marker.y - marker.interval.low, marker.interval.high - marker.y
             axes.errorbar(
                 marker.x, marker.y, yerr=[[below], [above]], color=_INK, fmt="D", markersize=7, capsize=4
+            )  # fmt: skip
+        for boundary in boundaries:
+            axes.axvline(boundary.x, color=_MUTED, linewidth=1, linestyle=(0, (3, 3)))
+            axes.annotate(
+                boundary.label, (boundary.x, 1.0), xytext=(4, -4), textcoords="offset points", va="top", color=_MUTED,
+                parse_math=False,
             )  # fmt: skip
         axes.set_ylim(-0.02, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))

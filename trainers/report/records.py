@@ -106,6 +106,24 @@ class ReportedRun:
         said = {str(name).replace("_", " "): _in_short(value) for name, value in entries}
         return {name: value for name, value in said.items() if value}
 
+    def phases(self) -> list[tuple[str, int]]:
+        """The phases of the recipe, each with the number of updates before it; none where the recipe has none."""
+        try:
+            data = yaml.safe_load(self.recipe)
+        except yaml.YAMLError:
+            return []
+        given = data.get("phases") if isinstance(data, dict) else None
+        found: list[tuple[str, int]] = []
+        begin = 0
+        for phase in given if isinstance(given, list) else ():
+            match phase:
+                case {"name": str(name), "updates": int(updates)}:
+                    found.append((name[:40], begin))
+                    begin += updates
+                case _:
+                    return []
+        return found
+
     @property
     def trained(self) -> bool | None:
         """Whether an update changed the weights; None where no update is logged, or none says so."""

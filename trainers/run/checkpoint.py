@@ -13,6 +13,7 @@ Nothing is pickled.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -183,6 +184,15 @@ def remove_after(folder: Path, step: int) -> None:
 def saved_steps(folder: Path) -> list[int]:
     """After which steps there is a checkpoint, in order."""
     return sorted(map(_step, _newest_first(folder)))
+
+
+def started_at(folder: Path) -> set[int]:
+    """After which updates the policies were saved that checkpoints compare with; -1 of those that compare with none."""
+    found: set[int] = set()
+    for path in _newest_first(folder):
+        with contextlib.suppress(OSError, ValueError, KeyError):  # a damaged one asks for nothing
+            found.add(int(read_state(path)["started"]))
+    return found
 
 
 def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFormat) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,9 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self.warm = path / "warm-start"  # checkpoints within the warm start; removed when it is over
         self.model = path / "model"  # made from nothing
-        self.start = path / "start"  # where reinforcement began, if a loss compares with it
+        self.start = (
+            path / "start"
+        )  # policies from which reinforcement, a phase or a reset began, if anything compares with them
         self.best = path / "best"  # a link to the checkpoint that was best on dev
         self.episodes = path / EPISODES
         self.tensorboard = path / "tensorboard"
@@ -52,6 +54,15 @@ class RunDirectory:
     def checkpoint(self, update: int) -> Path:
         """The folder of the checkpoint after this update."""
         return self.checkpoints / f"step-{update:06d}"
+
+    def started(self, update: int) -> Path:
+        """The folder of the policy from which a phase, or what followed a reset, began after this update."""
+        return self.start / f"update-{update:06d}"
+
+    def keep_started(self, updates: Collection[int]) -> None:
+        """Drop the policies of :meth:`started` that no checkpoint asks for any more."""
+        kept = {self.started(update) for update in updates}
+        self._clear(*(folder for folder in self.start.glob("update-*") if folder not in kept))
 
     def point_best(self, update: int) -> None:
         """Point the link ``best`` at the checkpoint of this update."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
+from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
 from turnwise.trainers.run.collect import CollectedGroups, visits
 from turnwise.trainers.run.parts import build_parts
@@ -25,6 +26,8 @@ from turnwise.trainers.run.vacuous import Vacuous, vacuous
 from turnwise.trainers.sampler.mixture import Mixture
 
 T = TypeVar("T")
+RESETS = "schedule/optimizer.resets"
+"""The metric of the number whose change is a reset."""
 
 
 class LearnedUpdate(NamedTuple):
@@ -36,23 +39,36 @@ class LearnedUpdate(NamedTuple):
 
 
 class Lessons:
-    """The parts of a recipe and its scheduled numbers, with what they remember from update to update.
+    """The parts of a recipe and its scheduled numbers, phase by phase, with what they remember from update to update.
 
     Args:
         recipe: of the run.
         mixture: its suites.
 
     Attributes:
-        now: the recipe with the numbers that it has for the present update.
+        phase: the present one.
+        now: its recipe with the numbers that it has for the present update.
         beside: where the learner works while others play; None: here, and nothing else goes on.
     """
 
     def __init__(self, recipe: Recipe, mixture: Mixture) -> None:
-        self.recipe, self.mixture = recipe, mixture
-        self.now = recipe
+        self.mixture, self.phases = mixture, phases_of(recipe)
         self.beside: Executor | None = None
-        self.parts = build_parts(recipe)
-        self.schedules = Schedules(recipe)
+        self.go_to(0)
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the present phase."""
+        return self.phase.recipe
+
+    def go_to(self, updates: int) -> None:
+        """Stand where so many updates were made, at the end of a phase if its last one was; nothing is remembered."""
+        self._enter(phase_at(self.phases, max(0, updates - 1)))
+
+    def _enter(self, phase: RunPhase) -> None:
+        self.phase, self.now = phase, phase.recipe
+        self.parts = build_parts(phase.recipe)
+        self.schedules = Schedules(phase.recipe, phase.first)
 
     def stateful(self, session: TrainingSession) -> dict[str, Stateful]:
         """The parts that learn or remember, by KIND/NAME: what checkpoints keep beside the learner."""
@@ -65,11 +81,21 @@ class Lessons:
         return {**found, **session.signals.stateful, **self.parts.stateful}
 
     def prepare(self, session: TrainingSession, update: int) -> Recipe:
-        """The recipe with the numbers that it has for this update, which its parts and the session take."""
+        """The recipe with the numbers that it has for this update, which its parts and the session take.
+
+        With the first update of a later phase the session begins anew.
+        """
+        phase = phase_at(self.phases, update)
+        if phase is not self.phase:
+            self._enter(phase)
+            session.begin(phase.recipe, update)
         if self.recipe.schedule:
+            resets = self.schedules.values.get(RESETS)
             self.now = self.schedules.at(update)
             self.parts = build_parts(self.now).remembering(self.parts)
             session.take(self.now)
+            if self.schedules.values.get(RESETS) != resets:
+                session.renew(update)
         return self.now
 
     async def learn(

@@ -122,7 +122,7 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
             count = ask.placement.env_workers
             with (
-                open_session(recipe, run, source, ask.placement) as session,
+                open_session(trainer.lessons.recipe, run, source, ask.placement, trainer.started) as session,
                 workers_for(recipe.rollout.env_workers if count is None else count) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers

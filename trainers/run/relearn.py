@@ -20,7 +20,7 @@ import asyncio
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,7 +106,8 @@ async def relearn_async(
         again = _Again(recipe, run, RunDirectory(out or folder / "again"), workers, log)
         stack.callback(again.close)
         await again.begin()
-        for update, records in enumerate(_by_update(run.episodes, len(rows), recipe.log.keep)):
+        by_update = _by_update(run.episodes, len(rows), recipe.log.keep, again.playless)
+        for update, records in enumerate(by_update):
             await again.update(update, records, rows[update])
     return Relearned(
         path, len(rows), tuple(again.equal), again.advantages, again.sha256, time.monotonic() - began
@@ -140,6 +141,16 @@ class _Again:
         self.advantages = 0
         self.sha256 = ""
 
+    @property
+    def playless(self) -> set[int]:
+        """Updates of phases that play nothing, and learn from sources alone."""
+        return {
+            update
+            for phase in self.lessons.phases
+            for update in range(phase.first, phase.end)
+            if not phase.recipe.rollout.groups
+        }
+
     async def begin(self) -> None:
         """Load the model, take the warm start, and compare with the checkpoint before the first update."""
         found = find_source(self.recipe.model)
@@ -147,7 +158,7 @@ class _Again:
             found = str(self.run.model)
         self.own.path.mkdir(parents=True, exist_ok=True)
         self.session = TrainingSession(
-            self.recipe, self.own, ensure_model(self.recipe, self.own, found, self.log)
+            self.lessons.recipe, self.own, ensure_model(self.recipe, self.own, found, self.log)
         )
         if self.recipe.warm_start is not None:
             nothing: Callable[..., None] = lambda *_: None
@@ -162,7 +173,7 @@ class _Again:
                 note=nothing,
                 log=self.log,
             )
-            self.session.begin_reinforcement()
+            self.session.begin(self.lessons.recipe, 0)
         self._compare(0)
 
     async def update(self, update: int, records: Sequence[Record], row: Mapping[str, Any]) -> None:
@@ -288,24 +299,26 @@ def _updates_of(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _by_update(path: Path, updates: int, keep: int | str) -> list[list[Record]]:
+def _by_update(path: Path, updates: int, keep: int | str, playless: Collection[int]) -> list[list[Record]]:
     """The records of each update, in the order in which they were consumed; ``keep`` is the recipe's ``log.keep``.
 
     Raises:
-        RunError: an update has none.
+        RunError: an update has none, and is not one of those that play nothing.
     """
     found: list[list[Record]] = [[] for _ in range(updates)]
     for record in LogReader(path) if path.exists() else ():
         if record.update is not None and record.update < updates:
             found[record.update].append(record)
-    absent = next((update for update, records in enumerate(found) if not records), None)
+    absent = next(
+        (update for update, records in enumerate(found) if not records and update not in playless), None
+    )
     if absent is not None and keep != "all" and absent < updates - int(keep):
         raise RunError(
             f"{path} holds the episodes of its newest {keep} updates alone (log.keep), and learning again begins with "
             f"update {absent + 1}.",
             "Train with log.keep: all where a run is to be learned again.",
         )
-    if absent is not None and any(found):
+    if absent is not None:
         raise RunError(
             f"{path} has no episode of update {absent + 1}: a damaged log was set aside, or cut out.",
             "Put the whole log back; what lacks episodes cannot be learned again.",

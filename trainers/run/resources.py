@@ -36,8 +36,9 @@ def check_disk(recipe: Recipe, out: Path, source: str | None) -> str:
         return "how large checkpoints will be is not known"
     trained = 0 if recipe.model.lora else weights
     size = weights * _WEIGHT + trained * _MOMENTS
-    # The newest ones, the best one, and the one that is being written.
-    wanted = size * (recipe.checkpoint.keep + 2)
+    # The newest ones, the best one, and the one that is being written; each may compare with a policy of its own.
+    anew = bool(recipe.phases) or "optimizer.resets" in recipe.schedule
+    wanted = (size + anew * weights * _WEIGHT) * (recipe.checkpoint.keep + 2)
     free = shutil.disk_usage(next(place for place in (out, *out.absolute().parents) if place.exists())).free
     if wanted > free:
         raise RunError(

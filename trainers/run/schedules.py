@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnwise.tasks.core import Json
-from turnwise.trainers.core import PartState, ScheduleMoment
-from turnwise.trainers.recipe.load import changed
+from turnwise.trainers.core import PartState, ScheduleMoment, Stateful
+from turnwise.trainers.recipe.dotted import changed
 from turnwise.trainers.recipe.numbers import number_at
+from turnwise.trainers.recipe.part import made
 from turnwise.trainers.recipe.schema import Recipe, plain
 
 CLOCK = ("seconds", "tokens_per_second")
@@ -16,27 +17,40 @@ CLOCK = ("seconds", "tokens_per_second")
 
 
 class Schedules:
-    """The scheduled numbers of a run. Before each update :meth:`at` gives the recipe with their values.
+    """The scheduled numbers of a run, or of a phase. Before each update :meth:`at` gives the recipe with their values.
+
+    Args:
+        recipe: of the run, or of the phase.
+        begins: the number of its first update, from 0.
 
     Raises:
         RecipeError: a key or an option is not right.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
+    def __init__(self, recipe: Recipe, begins: int = 0) -> None:
+        self._recipe, self._begins = recipe, begins
+        self._parts = {key: made(part, "schedule") for key, part in recipe.schedule.items()}
         self._first = {key: number_at(recipe, key) for key in recipe.schedule}
         self._last: dict[str, float] = dict(self._first)
         self._metrics: dict[str, float] = {}
+        self._fresh: frozenset[str] = frozenset()
 
     def at(self, update: int) -> Recipe:
         """The recipe of an update, numbers as they are then."""
         if not self._first:
             return self._recipe
         data: Any = plain(self._recipe)
-        for key, part in self._recipe.schedule.items():
+        for key, schedule in self._parts.items():
             first = self._first[key]
-            now = ScheduleMoment(update, self._recipe.updates, first, self._last[key], self._metrics)
-            self._last[key] = part.build("schedule")(now)
+            now = ScheduleMoment(
+                update - self._begins,
+                self._recipe.updates,
+                first,
+                self._last[key],
+                self._metrics,
+                self._fresh,
+            )
+            self._last[key] = schedule(now)
             value = round(self._last[key]) if isinstance(first, int) else self._last[key]
             data = changed(data, key, value)
         return Recipe.model_validate(data)
@@ -49,21 +63,33 @@ class Schedules:
     def seen(self, metrics: Mapping[str, Any]) -> None:
         """Remember the metrics of an update for the next one."""
         if self._first:
-            self._metrics |= {
+            found = {
                 name: float(value)
                 for name, value in metrics.items()
                 if isinstance(value, (int, float)) and not name.endswith(CLOCK)
             }
+            self._metrics |= found
+            self._fresh = frozenset(found)
 
     def state(self) -> PartState:
         """What a checkpoint keeps."""
-        numbers: dict[str, Json] = (
-            {"last": {**self._last}, "metrics": {**self._metrics}} if self._first else {}
-        )
+        if not self._first:
+            return PartState()
+        parts: dict[str, Json] = {key: {**part.state().numbers} for key, part in self._remembering.items()}
+        numbers: dict[str, Json] = {
+            "last": {**self._last}, "metrics": {**self._metrics}, "fresh": sorted(self._fresh), "parts": parts
+        }  # fmt: skip
         return PartState(numbers)
 
     def restore(self, state: PartState) -> None:
         """Go on from :meth:`state`."""
-        if state.numbers:
-            self._last = {**dict(state.numbers["last"])}  # pyright: ignore
-            self._metrics = {**dict(state.numbers["metrics"])}  # pyright: ignore
+        numbers: Any = state.numbers
+        if numbers:
+            self._last, self._metrics = dict(numbers["last"]), dict(numbers["metrics"])
+            self._fresh = frozenset(numbers["fresh"])
+            for key, part in self._remembering.items():
+                part.restore(PartState(numbers["parts"][key]))
+
+    @property
+    def _remembering(self) -> dict[str, Stateful]:
+        return {key: part for key, part in self._parts.items() if isinstance(part, Stateful)}

@@ -20,7 +20,7 @@ from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool
-from turnwise.errors import MissingDependencyError
+from turnwise.errors import MissingDependencyError, RunError
 from turnwise.trainers.core import Sink
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, choose_device, load_model, load_tokenizer
@@ -44,35 +44,85 @@ from turnwise.trainers.teacher.core import TeacherSetup
 
 
 class TrainingSession:
-    """Everything that lives as long as the run. The engine starts when it is first needed."""
+    """Everything that lives as long as the run. The engine starts when it is first needed.
+
+    Args:
+        recipe: of the run's present phase.
+        run: its files.
+        source: the model.
+        placement: where engines and environments run; this machine unless given.
+        started: the update after which the policy was saved that the run compares with; -1: with ``source``.
+
+    Raises:
+        RunError: that policy is not there.
+    """
 
     def __init__(
-        self, recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None
+        self,
+        recipe: Recipe,
+        run: RunDirectory,
+        source: str,
+        placement: Placement | None = None,
+        started: int = -1,
     ) -> None:
-        self.recipe, self.run = recipe, run
+        self.recipe, self.run, self.started = recipe, run, started
         self._placement, self._placed = placement or Placement(), contextlib.ExitStack()
         self.device = choose_device(recipe.device)
-        self.source = str(run.start) if run.start.exists() else source
+        self._origin = source
+        self.source = source if started < 0 else _started(run, started)
         self.tokenizer: Any = load_tokenizer(self.source)
         self.chat_format = ChatFormat(recipe.sampling.tools, recipe.sampling.max_tokens)
         self.renderer = Renderer(self.tokenizer, tools_format=self.chat_format.tools_format)
         self.sampler = make_sampler(recipe)
-        self._make_learner()
+        self._make_learner(self._load())
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
         self._launcher: Launcher | None = None
 
-    def begin_reinforcement(self) -> None:
-        """Forget the warm start's moments; a reference, and copies that signals learn with, begin as the policy now is."""
-        copies = any("copy of the policy" in chosen.entry.reads for chosen in self.recipe.sources)
-        if self.recipe.warm_start is None or not (copies or "reference" in self.recipe.needs):
-            self.learner.reset_optimizer_state()
-            return
-        with written_aside(self.run.start) as folder:
-            save_model(folder, self.learner.model, self.tokenizer, self.chat_format)
-        self.source = str(self.run.start)
+    def begin(self, recipe: Recipe, update: int) -> None:
+        """Begin reinforcement, or a phase of it: all that learns or remembers begins anew, with the policy as it now is.
+
+        Args:
+            recipe: of the phase.
+            update: how many updates were made before.
+        """
+        self.recipe = recipe
+        copies = any("copy of the policy" in chosen.entry.reads for chosen in recipe.sources)
+        kept: nn.Module | None = self.learner.model
+        if update or copies or "reference" in recipe.needs:
+            self._save_start(update)
+            kept = None
         del self.learner, self.signals, self.teaching  # before the next ones need the memory
-        self._make_learner()
+        self.sampler = make_sampler(recipe)
+        self._make_learner(self._load() if kept is None else kept)
+
+    def renew(self, update: int) -> None:
+        """Forget the optimizer's moments and take the policy as it now is for the reference; all else goes on."""
+        learner = self.learner
+        if "reference" in self.recipe.needs:
+            self._save_start(update)
+            if learner.reference is None:
+                learner.model = self._load()
+            else:
+                learner.reference = self._load_frozen()
+        learner.reset_optimizer_state()
+
+    def resume_from(self, recipe: Recipe, started: int) -> None:
+        """Become the session of a checkpoint that was written in another phase, or before a reset."""
+        if (recipe, started) == (self.recipe, self.started):
+            return
+        self.recipe, self.started = recipe, started
+        self.source = self._origin if started < 0 else _started(self.run, started)
+        del self.learner, self.signals, self.teaching
+        self.sampler = make_sampler(recipe)
+        self._make_learner(self._load())
+
+    def _save_start(self, update: int) -> None:
+        """Save the policy, to compare with from now on."""
+        folder = self.run.started(update)
+        with written_aside(folder) as aside:
+            save_model(aside, self.learner.model, self.tokenizer, self.chat_format)
+        self.source, self.started = str(folder), update
 
     @property
     def engine(self) -> TrainableEngine:
@@ -154,16 +204,23 @@ class TrainingSession:
             self._engine.close()
         self._placed.close()
 
-    def _make_learner(self) -> None:
-        recipe = self.recipe
-        adapters = _adapters(recipe.model.lora)
-        model = load_model(
+    def _load(self) -> nn.Module:
+        """The model that is trained, as it is in ``source``."""
+        model = self.recipe.model
+        return load_model(
             self.source,
             self.device,
-            adapters,
-            seed=recipe.seed,
-            gradient_checkpointing=recipe.model.gradient_checkpointing,
+            _adapters(model.lora),
+            seed=self.recipe.seed,
+            gradient_checkpointing=model.gradient_checkpointing,
         )
+
+    def _load_frozen(self) -> nn.Module:
+        return load_model(self.source, self.device, frozen=True)
+
+    def _make_learner(self, model: nn.Module) -> None:
+        recipe = self.recipe
+        adapters = _adapters(recipe.model.lora)
         temperature, options = recipe.sampling.temperature, descent(recipe.optimizer)
 
         def copy_policy() -> nn.Module:
@@ -184,7 +241,7 @@ class TrainingSession:
         self.teaching = self._make_teaching(copy_policy)
         reference = None
         if "reference" in recipe.needs and adapters is None:
-            reference = load_model(self.source, self.device, frozen=True)
+            reference = self._load_frozen()
         self.learner = Learner(
             model, options, heads=self.signals.heads, reference=reference, temperature=temperature
         )
@@ -199,9 +256,20 @@ class TrainingSession:
         return Teaching(part.build("teacher")(setup), part.top)
 
 
+def _started(run: RunDirectory, update: int) -> str:
+    """The policy that a run compares with since this update."""
+    folder = run.started(update)
+    if not folder.is_dir():
+        raise RunError(
+            f"{folder} is missing: the policy with which {run.path} compares since update {update}.",
+            "Put it back from a copy, or start another run.",
+        )
+    return str(folder)
+
+
 def descent(options: Optimizer) -> OptimizerOptions:
     """The learner's optimizer options, from the recipe."""
-    return OptimizerOptions(**options.model_dump())
+    return OptimizerOptions(**options.model_dump(exclude={"resets"}))
 
 
 def imitation(options: WarmStart) -> ImitationOptions:
@@ -215,10 +283,10 @@ def _adapters(options: Lora | None) -> LoraOptions | None:
 
 @contextmanager
 def open_session(
-    recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None
+    recipe: Recipe, run: RunDirectory, source: str, placement: Placement | None = None, started: int = -1
 ) -> Iterator[TrainingSession]:
-    """Load everything, the model from ``source``; close it in the end."""
-    session = TrainingSession(recipe, run, source, placement)
+    """Load everything, the model from ``source``; close it in the end. See :class:`TrainingSession`."""
+    session = TrainingSession(recipe, run, source, placement, started)
     try:
         yield session
     finally:

@@ -28,6 +28,7 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.core import Stateful
 from turnwise.trainers.learn.sync import push_weights
 from turnwise.trainers.learn.team import Alone
+from turnwise.trainers.recipe.phases import phase_at
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.ahead import PlayAhead, check_lag, lag_of
 from turnwise.trainers.run.checkpoint import (
@@ -38,6 +39,7 @@ from turnwise.trainers.run.checkpoint import (
     remove_after,
     restore,
     save_checkpoint,
+    started_at,
     verify,
 )
 from turnwise.trainers.run.collect import CollectedGroups, collect, describe, log_groups
@@ -89,6 +91,7 @@ class Trainer:
         self.judging = Judging(recipe, run, self.mixture, stop, log)
         self.events = Events(run.path)
         self.progress = RunProgress()
+        self.started = -1  # the update whose policy the run compares with; -1: the model's own
         self.warmed_up = 0  # steps of the warm start before a resume
         self.saved = -1  # the update after which the newest checkpoint was written
         self._deleted = (
@@ -121,7 +124,8 @@ class Trainer:
 
     def _go_back_to(self, loaded: LoadedCheckpoint) -> None:
         self.progress = RunProgress.from_state(loaded.state)
-        self.saved = self.progress.update
+        self.saved, self.started = self.progress.update, int(loaded.state["started"])
+        self.lessons.go_to(self.progress.update)
         remove_after(self.run.checkpoints, self.progress.update)
         for note in self.run.forget_after(self.progress.update):
             self.log(note)
@@ -151,16 +155,9 @@ class Trainer:
             self._together(),
             EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log,
         ):
-            async with self.events.ticking([session.policy, session.greedy]), self._playing() as ahead:
-                try:
-                    while self.progress.update < self.recipe.updates and not self.stop.asked:
-                        await self._update(ahead, episode_log)
-                        self._delete_old(episode_log)
-                    await self._finish()
-                    self._delete_old(episode_log)
-                finally:
-                    if self._unfinished is not None:
-                        self._unfinished.evaluation.cancel()
+            async with self.events.ticking([session.policy, session.greedy]):
+                while self.progress.update < self.recipe.updates and not self.stop.asked:
+                    await self._phase(episode_log)
         if self.saved != self.progress.update:
             self._save()
         if not self.stop.asked:
@@ -188,8 +185,24 @@ class Trainer:
         )
         if self.stop.asked:
             return False
-        self.session.begin_reinforcement()
+        self.session.begin(self.lessons.recipe, 0)
         return True
+
+    async def _phase(self, episode_log: EpisodeLog) -> None:
+        """The updates of the present phase; nothing of the next one is played before it begins."""
+        phase = phase_at(self.lessons.phases, self.progress.update)
+        if phase.name:
+            self.log(f"phase {phase.name}: updates {phase.first + 1} to {phase.end}")
+        async with self._playing(phase.end) as ahead:
+            try:
+                while self.progress.update < phase.end and not self.stop.asked:
+                    await self._update(ahead, episode_log)
+                    self._delete_old(episode_log)
+                await self._finish()
+                self._delete_old(episode_log)
+            finally:
+                if self._unfinished is not None:
+                    self._unfinished.evaluation.cancel()
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
@@ -207,11 +220,13 @@ class Trainer:
         self.ranks, learner.team = None, Alone()
 
     @contextlib.asynccontextmanager
-    async def _playing(self) -> AsyncIterator[PlayAhead[CollectedGroups]]:
-        """Who plays for the updates, ahead of the learner by as many as the recipe says; evaluations go on beside."""
+    async def _playing(self, end: int) -> AsyncIterator[PlayAhead[CollectedGroups]]:
+        """Who plays for the updates before ``end``, ahead of the learner by as many as the recipe says; evaluations go on
+        beside."""
         recipe, first = self.recipe, self.progress.update
         places = Admission(recipe.rollout.concurrency, self.session.policy)
-        episodes = recipe.rollout.groups * recipe.rollout.group_size
+        rollout = phase_at(self.lessons.phases, first).recipe.rollout
+        episodes = rollout.groups * rollout.group_size
         self.events.tell(
             "start", update=first, updates=recipe.updates, staleness=self.staleness, episodes=episodes
         )
@@ -234,7 +249,7 @@ class Trainer:
             play,
             staleness=self.staleness,
             first=first,
-            updates=recipe.updates,
+            updates=end,
             on_event=self.events.changed,
         )
         if not self.staleness:
@@ -272,27 +287,37 @@ class Trainer:
         if self.staleness:
             ahead.published(self.progress.update)
             metrics |= {"waited_seconds": waited, "lag": lag.mean, "lag_most": float(lag.most)}
-            metrics["drift"] = float(self.recipe.steps - 1)
+            metrics["drift"] = float(self.lessons.now.steps - 1)
         metrics |= {
             "rollout_seconds": rolled_out - began,
             "source_seconds": source_seconds,
             "learn_seconds": learned - rolled_out - source_seconds,
             **self.lessons.schedules.values,
         }
-        if self.ranks is not None:
-            metrics["learners"] = self.ranks.team.size
-            self.ranks.seen(metrics)
-        self.lessons.seen(metrics)
         done = _Done(metrics, began, nothing)
-        last = self.progress.update == self.recipe.updates
-        if not last and self.progress.update % self.recipe.evaluate.every:
+        if not self._ends and self.progress.update % self.recipe.evaluate.every:
+            self._seen(metrics)
             await self._conclude(done)
-        elif self.staleness and not last:
+        elif self.staleness and not self._ends:
+            self._seen(metrics)
             self._unfinished = await self._evaluated_beside(done)
         else:
             self.events.doing = "evaluating"
             metrics |= await self._validate()
+            self._seen(metrics)
             await self._conclude(done)
+
+    @property
+    def _ends(self) -> bool:
+        """Whether the update that was learned is the last one of its phase."""
+        return self.progress.update == self.lessons.phase.end
+
+    def _seen(self, metrics: dict[str, Any]) -> None:
+        """Tell the schedules, those of all learners, what an update measured."""
+        if self.ranks is not None:
+            metrics["learners"] = self.ranks.team.size
+            self.ranks.seen(metrics)
+        self.lessons.seen(metrics)
 
     async def _validate(self) -> dict[str, Any]:
         """The policy on dev."""
@@ -310,6 +335,7 @@ class Trainer:
             return checkpoint.enter_context(begun)
 
         counters = await apart(self.lessons.beside, write)
+        counters["started"] = session.started
         done.metrics["seconds"] = time.monotonic() - done.began
         return _Unfinished(
             done, asyncio.get_running_loop().create_task(self._validate()), checkpoint, counters
@@ -340,7 +366,7 @@ class Trainer:
         self.events.tell("update", update=self.progress.update, **shown)
         self.session.write_scalars(self.progress.update, metrics)
         best = self.progress.best_update == self.progress.update
-        due = last or best or self.progress.update % self.recipe.checkpoint.every == 0
+        due = self._ends or best or self.progress.update % self.recipe.checkpoint.every == 0
         if due and self.saved != self.progress.update:
             self.events.doing = "saving"
             await apart(self.lessons.beside, self._save)
@@ -368,11 +394,14 @@ class Trainer:
 
     async def _judge_best(self) -> None:
         """Load what was best on dev and judge it on test."""
-        best, learner = self.run.checkpoint(self.progress.best_update), self.session.learner
+        best = self.run.checkpoint(self.progress.best_update)
         if self.progress.best_update != self.progress.update:
             problem = verify(best)
             if problem is None:
-                restore(best, learner, self.stateful, read_state(best))
+                state = read_state(best)
+                self.lessons.go_to(self.progress.best_update)
+                self.session.resume_from(self.lessons.recipe, int(state["started"]))
+                restore(best, self.session.learner, self.stateful, state)
                 self._sync()
             else:
                 self.log(f"the best checkpoint cannot be used, so the last one is judged: {problem}")
@@ -390,14 +419,17 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint; the best so far and the newest ones stay."""
-        self._write(self.run.checkpoints, self.progress.update, dataclasses.asdict(self.progress))
+        state = {**dataclasses.asdict(self.progress), "started": self.session.started}
+        self._write(self.run.checkpoints, self.progress.update, state)
         self._saved()
 
     def _saved(self) -> None:
+        """Told that the newest checkpoint is whole."""
         self.saved = self.progress.update
         self._point_best()
         best = self.run.checkpoint(self.progress.best_update).name
         prune(self.run.checkpoints, self.recipe.checkpoint.keep, best)
+        self.run.keep_started(started_at(self.run.checkpoints))
 
     def _delete_old(self, episode_log: EpisodeLog) -> None:
         """Delete what was logged of updates that the recipe does not keep; those before the newest checkpoint count."""

@@ -106,7 +106,9 @@ def _files(folder: Path) -> Iterator[Any]:
     """Every file of code of Turnwise and of the packages with plugins: its path, size and time."""
     yield from _code_in(str(folder))
     for top in sorted({entry.module.partition(".")[0] for entry in installed_plugins()}):
-        spec = importlib.util.find_spec(top)
+        spec = None
+        with contextlib.suppress(ValueError):  # a module that was made, not found
+            spec = importlib.util.find_spec(top)
         for place in (spec.submodule_search_locations or ()) if spec else ():
             yield from _code_in(place)
         if spec and spec.origin:
@@ -120,8 +122,7 @@ def _code_in(folder: str) -> Iterator[tuple[str, Any]]:
                 if entry.name != "__pycache__":
                     yield from _code_in(entry.path)
             elif entry.name.endswith(_CODE):
-                found = entry.stat()
-                yield entry.path, (found.st_size, found.st_mtime_ns)
+                yield entry.path, _state(Path(entry.path))
 
 
 def _state(path: Path) -> list[int] | None:

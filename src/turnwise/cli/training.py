@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,6 +12,7 @@ from turnwise.cli.answer import VerbResult
 
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
+    from turnwise.trainers.recipe.schema import Recipe
 
 
 def train(
@@ -116,25 +117,38 @@ def explain(
     kept = None if preflight or bias else kept_answer(recipe, changes)
     answer = kept.read() if kept else None
     if answer is None:
-        from turnwise.cli.recipe_bias import bias_file, bias_of
-        from turnwise.trainers.lab.recipe_bias import shown
+        from turnwise.cli.recipe_bias import bias_file
         from turnwise.trainers.recipe.explain import explain_recipe
         from turnwise.trainers.recipe.load import load_recipe
 
         checked = load_recipe(recipe, changes)
-        found = bias_of(checked, compute=bias)
-        lines = shown(found) if found else ["Bias of the whole recipe: not computed yet (`--bias`)."]
+        lines, biases = _biases(checked, compute=bias)
         text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
         if preflight:
             from turnwise.trainers.run.ready import rehearse
 
             text += f"\n{rehearse(checked, Path('runs'))}\n"
-        biases = {name: one.to_json() for name, one in (found or {}).items()}
         answer = {"recipe": recipe, "text": text, "bias": biases}
-        if kept:
+        if kept and not checked.phases:  # each of which has a bias of its own
             kept.write(answer, bias_file(checked))
     said = str(answer["text"])
     return VerbResult(answer, lambda console: console.print(said, soft_wrap=True))
+
+
+def _biases(recipe: Recipe, *, compute: bool) -> tuple[list[str], dict[str, Any]]:
+    """The bias of each phase of a recipe, in lines and by process."""
+    from turnwise.cli.recipe_bias import bias_of
+    from turnwise.trainers.lab.recipe_bias import shown
+    from turnwise.trainers.recipe.phases import phases_of
+
+    lines, found = list[str](), dict[str, Any]()
+    for phase in phases_of(recipe):
+        of, lead = (f" of phase {phase.name}", f"{phase.name}: ") if phase.name else ("", "")
+        biases = bias_of(phase.recipe, compute=compute)
+        found |= {f"{lead}{name}": one.to_json() for name, one in (biases or {}).items()}
+        lines += [f"Phase {phase.name}"] if biases and phase.name else []
+        lines += shown(biases) if biases else [f"Bias of the whole recipe{of}: not computed yet (`--bias`)."]
+    return lines, found
 
 
 def report(run: Path, /) -> VerbResult:
