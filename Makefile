@@ -24,8 +24,8 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 test-fast: install ## what needs no sandbox, browser or vLLM and takes less than two seconds each
 	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker)"
 
-test-full: sandboxes browser ## all tests and the soaks; what it came to is in benchmarks/tests.json, to be committed
-	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m ""
+test-full: sandboxes browser ## what `make test` leaves out: soaks and the like; what it came to is in benchmarks/tests.json, to be committed
+	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m full
 
 mutants: install ## change every part a little, and see whether its tests notice; benchmarks/mutants.json
 	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write $(MUTANTS)

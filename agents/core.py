@@ -96,6 +96,8 @@ class Reply(NamedTuple):
         versions: of the weights that sampled them, by where they begin.
         parent: the turn that the prompt extends; None: the one before; ``NO_PARENT``: none, so that ``prompt_ids`` are the
             whole prompt, as where the chat template rewrote what stood before.
+        caller: where the prompt extends none, the turn whose call this conversation carries out, as that of a sub-agent; None:
+            nobody knows.
         scored_ids: what stands in place of ``prompt_ids`` where the action is learned under another prompt than it was
             sampled under; None: the same.
         source: who chose it, where it was not the policy that is trained, such as ``guide/prefix``.
@@ -116,6 +118,7 @@ class Reply(NamedTuple):
     end: EndReason | None = None
     silent: bool = False
     of: int | None = None
+    caller: int | None = None
 
 
 class Act(NamedTuple):

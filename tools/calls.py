@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from turnwise.tools.core import ToolCall, ToolError
-from turnwise.tools.reading import call_of, load_json, value_end
+from turnwise.tools.reading import read_call, value_end
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 
@@ -38,7 +38,7 @@ def parse_hermes(text: str) -> ParsedText:
             close = text.find(_CLOSE, value_end(text, begin))
             if close < 0:
                 raise ToolError(f"A tool call is not closed: write {_CLOSE} after it.")
-            calls.append(call_of(load_json(text[begin:close]), f"call_{len(calls)}"))
+            calls.append(read_call(text[begin:close], f"call_{len(calls)}"))
         except ToolError as error:
             return ParsedText(text, (), str(error))
         done = close + len(_CLOSE)

@@ -24,11 +24,16 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A request to run tool ``name``; ``id`` links it to its result."""
+    """A request to run tool ``name``; ``id`` links it to its result.
+
+    ``written`` is the JSON text of the arguments as whoever calls wrote it, to the character; "" where there is none. It says
+    nothing that ``arguments`` do not say, so calls that differ in it alone are equal.
+    """
 
     name: str
     arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
     id: str = ""
+    written: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

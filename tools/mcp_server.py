@@ -1,4 +1,4 @@
-"""Our tools for others: a set of tools served over the Model Context Protocol, by stdio or HTTP.
+"""Our tools for others: a set of tools served over the Model Context Protocol, by stdio.
 
 What is served is a :class:`Toolbox`, one per server: an environment's episode is made one by
 :mod:`turnwise.envs.mcp.serve`.
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from turnwise.doors import Door
 from turnwise.extras import needing
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool
 
@@ -102,29 +101,3 @@ def serve_stdio(toolbox: Toolbox) -> None:
             await server.run(incoming, outgoing, server.create_initialization_options())
 
     asyncio.run(serve())
-
-
-def serve_http(toolbox: Toolbox, door: Door) -> None:
-    """Serve over streamable HTTP at ``http://host:port/mcp`` until interrupted, to those whom the door lets in."""
-    server = mcp_server(toolbox)
-    import uvicorn
-
-    app = server.streamable_http_app(host=door.host)
-    uvicorn.run(_behind(door, app), host=door.host, port=door.port, log_level="warning")
-
-
-def _behind(door: Door, app: Any) -> Any:
-    """An ASGI application to which only those come whom the door lets in."""
-    from starlette.datastructures import Headers
-    from starlette.responses import PlainTextResponse
-
-    async def ask(scope: Any, receive: Any, send: Any) -> None:
-        refusal = door.refuses(Headers(scope=scope)) if scope["type"] == "http" else None
-        if refusal is not None:
-            status, why = refusal
-            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            await PlainTextResponse(why, status, headers)(scope, receive, send)
-        else:
-            await app(scope, receive, send)
-
-    return ask

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from turnwise.tools.core import ToolCall, ToolError
@@ -14,6 +15,8 @@ Json: TypeAlias = Any
 
 UNSAYABLE = re.compile("[\x00\ud800-\udfff]")
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # outside of JSON strings
+_SPACE, _COLON, _COMMA = (re.compile(rf"[ \t\r\n]*+{mark}[ \t\r\n]*+") for mark in ("", ":", ",?"))
+_DECODER = json.JSONDecoder()
 _TOO_DEEP = 32
 _TOO_LONG = 100_000
 
@@ -58,6 +61,48 @@ def value_end(text: str, begin: int) -> int:
         if depth <= 0 and match[0] in ("]", "}"):
             return match.end()
     return begin
+
+
+def read_call(text: str, call_id: str, key: str = "arguments") -> ToolCall:
+    """A call out of the JSON text ``{"name": …, key: {…}}``, with its arguments as they are written.
+
+    >>> read_call('{"name": "add", "arguments": {"b":2.50, "a": 1}}', "call_0").written
+    '{"b":2.50, "a": 1}'
+
+    Raises:
+        ToolError: the text is something else.
+    """
+    data = load_json(text)
+    return replace(call_of(data, call_id, key), written=_member(text, key))
+
+
+def item_texts(text: str) -> list[str]:
+    """How the items of a JSON list are written. The text was read before.
+
+    >>> item_texts('[{"a": 1.0} ,[2 ]]')
+    ['{"a": 1.0}', '[2 ]']
+    """
+    found: list[str] = []
+    place = _SPACE.match(text, text.index("[") + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
+    while text[place] != "]":
+        begin = place
+        _, place = _DECODER.raw_decode(text, begin)
+        found.append(text[begin:place])
+        place = _COMMA.match(text, place).end()  # pyright: ignore[reportOptionalMemberAccess]
+    return found
+
+
+def _member(text: str, key: str) -> str:
+    """How the value of a key of a JSON object is written; "" where it has no such key. The text was read before."""
+    place = _SPACE.match(text, text.index("{") + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
+    while text[place] != "}":
+        name, place = _DECODER.raw_decode(text, place)
+        begin = _COLON.match(text, place).end()  # pyright: ignore[reportOptionalMemberAccess]
+        _, place = _DECODER.raw_decode(text, begin)
+        if name == key:
+            return text[begin:place]
+        place = _COMMA.match(text, place).end()  # pyright: ignore[reportOptionalMemberAccess]
+    return ""
 
 
 def call_of(data: Json, call_id: str, key: str = "arguments") -> ToolCall:

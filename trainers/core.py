@@ -44,6 +44,19 @@ class TokenView:
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
 
 
+class TurnTree(NamedTuple):
+    """How the conversations of a trajectory hang together, where an agent has several; turns count from 0, -1 is none.
+
+    Attributes:
+        parent_BK: the turn whose conversation this one goes on with; -1: it begins one.
+        caller_BK: of a turn that begins one, the turn whose call it carries out, as a sub-agent's first turn; -1: nobody
+            knows who began it.
+    """
+
+    parent_BK: Tensor
+    caller_BK: Tensor
+
+
 @dataclass(frozen=True)
 class TurnBatch:
     """What a credit rule sees: rewards turn by turn, and which trajectories belong together.
@@ -56,6 +69,8 @@ class TurnBatch:
         state_BK: hash of the state in which each turn was played; equal states, equal numbers.
         signals: what the run measured beside the rewards, by name (``value_BK`` as ``"value"``).
         tokens: the sampled tokens, for rules that give each of them its own advantage.
+        tree: which turn goes on from which, for rules that declare ``branches``; None: each from the one before. All other
+            rules take turns in the order of time, in which they are numbered.
     """
 
     reward_BK: Tensor
@@ -65,6 +80,7 @@ class TurnBatch:
     state_BK: Tensor
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     tokens: TokenView | None = None
+    tree: TurnTree | None = None
 
     @property
     def measured(self) -> frozenset[str]:

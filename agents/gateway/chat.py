@@ -126,7 +126,7 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
         opening = _call(call)
         opening["function"]["arguments"] = ""
         yield chunk({"tool_calls": [{"index": n} | opening]})
-        for text in pieces(arguments_text(call.arguments)):
+        for text in pieces(arguments_text(call)):
             yield chunk({"tool_calls": [{"index": n, "function": {"arguments": text}}]})
     yield chunk({}, _reason(answered))
     if asked.usage:
@@ -196,7 +196,7 @@ def _read_call(value: Any, where: str) -> ToolCall:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+    function = {"name": call.name, "arguments": arguments_text(call)}
     return {"id": call.id, "type": "function", "function": function}
 
 

@@ -7,12 +7,14 @@ a stream of events. Nothing else knows how OpenAI's or Anthropic's objects look.
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
-from turnwise.tools.core import Tool, ToolSpec
+from turnwise.tools.core import Tool, ToolCall, ToolSpec
 
 PIECE = 48
 """Characters of one event of a stream."""
@@ -255,9 +257,36 @@ def pieces(text: str) -> Iterator[str]:
         yield text[start : start + PIECE]
 
 
-def arguments_text(arguments: Mapping[str, Json]) -> str:
-    """Arguments as the APIs write them."""
-    return json.dumps(dict(arguments), ensure_ascii=False)
+def arguments_text(call: ToolCall) -> str:
+    """A call's arguments as they were sampled; as JSON of their values where the dialect is not JSON."""
+    return call.written or json.dumps(dict(call.arguments), ensure_ascii=False)
+
+
+class JsonText(NamedTuple):
+    """A part of an answer that is JSON already and stays as it is, to the character."""
+
+    text: str
+
+
+def write_json(value: Json) -> str:
+    """An answer as it is sent.
+
+    >>> write_json({"input": JsonText('{"b":1.0,  "a":2}'), "type": "tool_use"})
+    '{"input": {"b":1.0,  "a":2}, "type": "tool_use"}'
+    """
+    kept: list[str] = []
+    mark = secrets.token_hex(8)
+
+    def marked(one: Json) -> Json:
+        if isinstance(one, JsonText):
+            kept.append(one.text)
+            return f"{mark}{len(kept) - 1}"
+        if isinstance(one, dict):
+            return {key: marked(inner) for key, inner in one.items()}
+        return [marked(inner) for inner in one] if isinstance(one, list) else one
+
+    text = json.dumps(marked(value))
+    return re.sub(rf'"{mark}(\d+)"', lambda found: kept[int(found[1])], text) if kept else text
 
 
 def _elsewhere(**arguments: Json) -> None:

@@ -1,10 +1,10 @@
 """A small process that starts agents' programs, and ends each with all that it started; it knows only the standard library.
 
-It is run by its path, ``python keeper.py FD [MODULE …]``, and imports the modules. Each message on the socket FD carries four
-descriptors: the lease of an episode, and the program's standard input, output and errors. A fork of this process keeps the
-lease: it reads the job (a line of JSON), runs the program, and answers with its exit code. When the other end of the lease is
+It is run by its path, ``python keeper.py FD [MODULE …]``, and imports the modules. Each message on the socket FD carries a
+descriptor: a lease. A fork of this process keeps it, and runs one program after the other: a job comes with the descriptors of
+the program's standard input, output and errors, and is answered with its exit code. When the lease says so, or its other end is
 closed, for whatever reason, the program is ended. Whatever a program leaves behind becomes a child of its keeper (it is a
-"subreaper"), also what began a session of its own, and is killed.
+"subreaper"), also what began a session of its own, and is killed before the next job begins.
 """
 
 # No `from turnwise …` here: agents bring interpreters of their own.
@@ -18,6 +18,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -26,6 +27,9 @@ import traceback
 import types
 
 STREAMS = 3
+HEADER = struct.Struct("!cIQ")
+"""Of a message on a lease: its kind, the number of the job, and the length of what follows."""
+JOB, END = b"j", b"e"
 END_S = 10.0
 NOT_FOUND = 127
 _SUBREAPER = 36
@@ -36,6 +40,8 @@ def main(number: int, modules: "list[str]") -> None:
     """Start what is asked for, until the socket is closed."""
     for name in modules:
         importlib.import_module(name)
+    if modules:
+        importlib.import_module("encodings.idna")  # which whoever connects to a host imports
     control = socket.socket(fileno=number)
     gc.freeze()  # so that forks share what is loaded
     woken = adopt()
@@ -47,14 +53,14 @@ def main(number: int, modules: "list[str]") -> None:
             bury(keepers)
         if control not in ready:
             continue
-        data, descriptors, _, _ = socket.recv_fds(control, 1, 1 + STREAMS)
+        data, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not data:
             return
         pid = os.fork()
         if pid == 0:
             control.close()
             try:
-                keep(descriptors)
+                keep(socket.socket(fileno=descriptors[0]))
             finally:
                 os._exit(0)
         keepers.add(pid)
@@ -81,30 +87,49 @@ def bury(keepers: "set[int]") -> None:
         end_descendants(keepers)
 
 
-def keep(descriptors: "list[int]") -> None:
-    """Run one program to its end."""
-    lease, streams = socket.socket(fileno=descriptors[0]), descriptors[1:]
-    with lease.makefile("rb") as lines:
-        job = json.loads(lines.readline())
+def keep(lease: socket.socket) -> None:
+    """Run programs until the lease is closed, or one leaves behind what would not end."""
     os.setsid()
-    woken = adopt()
-    program = os.fork()
-    if program == 0:
-        become(job, streams)
-    for one in streams:
-        os.close(one)
-    code = wait(program, lease, woken)
-    left = end_all(program)
-    with contextlib.suppress(OSError):
-        lease.sendall(json.dumps({"code": code, "left": left}).encode() + b"\n")
+    woken, left = adopt(), 0
+    while not left and (given := received(lease)) is not None:
+        kind, number, body, streams = given
+        if kind == END:  # of a job that has ended
+            continue
+        program = os.fork()
+        if program == 0:
+            become(json.loads(body), streams)
+        for one in streams:
+            os.close(one)
+        code = wait(program, lease, woken, number)
+        left = end_all(program)
+        with contextlib.suppress(OSError):
+            lease.sendall(json.dumps({"code": code, "left": left}).encode() + b"\n")
 
 
-def wait(program: int, lease: socket.socket, woken: int) -> int:
-    """The program's exit code (minus the signal's number where one ended it); -9 where the lease ended first."""
+def received(lease: socket.socket) -> "tuple[bytes, int, bytes, list[int]] | None":
+    """The next message: its kind, the job's number, what it says, and descriptors; None: the lease is closed."""
+    header, streams, _, _ = socket.recv_fds(lease, HEADER.size, STREAMS)
+    if len(header) < HEADER.size:
+        return None
+    kind, number, length = HEADER.unpack(header)
+    body = b""
+    while len(body) < length:
+        part = lease.recv(min(1 << 20, length - len(body)))
+        if not part:
+            return None
+        body += part
+    return kind, number, body, streams
+
+
+def wait(program: int, lease: socket.socket, woken: int, number: int) -> int:
+    """The program's exit code (minus the signal's number where one ended it); -9 where the lease ended it first."""
     while True:
         ready, _, _ = select.select([lease, woken], [], [])
         if lease in ready:
-            return -signal.SIGKILL
+            given = received(lease)
+            if given is None or given[1] == number:
+                return -signal.SIGKILL
+            continue
         os.read(woken, 4096)
         for pid, status in reaped():
             if pid == program:
@@ -134,7 +159,9 @@ def end_all(program: int) -> int:
     """Kill the program's group and all descendants; how many would not end."""
     with contextlib.suppress(OSError):
         os.killpg(program, signal.SIGKILL)
-    return end_descendants(set())
+    return (
+        0 if childless() else end_descendants(set())
+    )  # to look through /proc takes longer than most programs' starts
 
 
 def end_descendants(but: "set[int]") -> int:

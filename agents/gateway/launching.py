@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -31,6 +33,8 @@ KEPT = 64 * 1024
 """Bytes of what a program writes that are kept."""
 FLOOD = 16 * 2**20
 """Bytes after which a program that writes is ended."""
+MOST_IDLE = 64
+"""Keepers that wait for a program."""
 GRACE_S = keeper.END_S + 2
 """How long the end of a program and of all that it started may take."""
 
@@ -73,6 +77,7 @@ class Launcher:
         self._lock = threading.Lock()
         self._keeper: _Keeper | None = None
         self._end: weakref.finalize[..., Launcher] | None = None
+        self._numbers = itertools.count(1)
 
     async def run(self, job: ProgramJob, told: bytes, timeout: float) -> Exited:
         """Run a program to its end; ``told`` is its standard input.
@@ -80,27 +85,38 @@ class Launcher:
         Raises:
             Fault: it could not be started.
         """
-        lease, ours = self._hand_over(told)
+        loop, number, body = (
+            asyncio.get_running_loop(),
+            next(self._numbers),
+            json.dumps(job._asdict()).encode(),
+        )
+        holder, lease, ours = self._hand_over(told, keeper.HEADER.pack(keeper.JOB, number, len(body)))
         flooded = asyncio.Event()
         outputs = [_Output(flooded) for _ in ours]
         reading = [asyncio.create_task(one.read(fd)) for one, fd in zip(outputs, ours, strict=True)]
-        reader, writer = await asyncio.open_connection(sock=lease)
-        answer = asyncio.create_task(reader.readline())
-        timed_out = False
+        answer = asyncio.create_task(_line(lease))
+        timed_out = sent = False
         try:
-            writer.write(json.dumps(job._asdict()).encode() + b"\n")
             async with asyncio.timeout(timeout):
+                await loop.sock_sendall(lease, body)
+                sent = True
                 await _first(asyncio.shield(answer), flooded.wait())
         except TimeoutError:
             timed_out = True
+        except OSError:
+            pass  # nobody is there any more, so there will be no answer
         finally:
             if not answer.done():
                 with contextlib.suppress(OSError):
-                    writer.write_eof()  # the keeper ends the program, and answers
+                    if sent:  # the keeper ends the program, and answers
+                        lease.send(keeper.HEADER.pack(keeper.END, number, 0))
+                    else:
+                        lease.shutdown(socket.SHUT_WR)
             await asyncio.wait([answer, *reading], timeout=GRACE_S)
+            usable = sent and all(one.done() for one in reading) and _told(answer).get("left") == 0
             for one in (answer, *reading):
                 one.cancel()
-            writer.close()
+            self._take_back(holder, lease, usable=usable)
         code = await self._code_of(answer)
         why = "timeout" if timed_out else "flood" if flooded.is_set() else "exit"
         return Exited(code, why, *(output.text for output in outputs))
@@ -112,31 +128,35 @@ class Launcher:
                 self._end()
             self._keeper = None
 
-    def _hand_over(self, told: bytes) -> tuple[socket.socket, list[int]]:
-        """Give the keeper the program's streams; the lease, and where its outputs are read."""
-        lease, theirs = socket.socketpair()
+    def _hand_over(self, told: bytes, header: bytes) -> tuple[_Keeper, socket.socket, list[int]]:
+        """Give a keeper the program's streams: who it is, its lease, and where the outputs are read."""
         pipes = [os.pipe() for _ in ("stdout", "stderr")]
         try:
-            with tempfile.TemporaryFile() as stdin:
+            with tempfile.TemporaryFile() as stdin, self._lock:
                 stdin.write(told)
                 stdin.seek(0)
-                with self._lock:
-                    given = [theirs.fileno(), stdin.fileno(), *(write for _, write in pipes)]
-                    socket.send_fds(self._opened(), [b"j"], given)
+                holder = self._opened()
+                lease = holder.lease()
+                socket.send_fds(lease, [header], [stdin.fileno(), *(write for _, write in pipes)])
         except OSError as error:
-            lease.close()
             for read, _ in pipes:
                 os.close(read)
             raise Fault(Outcome.INFRA_ERROR, f"the agent's program cannot be started: {error}") from error
         finally:
-            theirs.close()
             for _, write in pipes:
                 os.close(write)
-        lease.setblocking(False)
-        return lease, [read for read, _ in pipes]
+        return holder, lease, [read for read, _ in pipes]
 
-    def _opened(self) -> socket.socket:
-        """Where the keeper is asked; it is started where there is none, or no more."""
+    def _take_back(self, holder: _Keeper, lease: socket.socket, *, usable: bool) -> None:
+        """Keep a lease for the next program, where its keeper is as it was."""
+        with self._lock:
+            if usable and holder is self._keeper and len(holder.idle) < MOST_IDLE:
+                holder.idle.append(lease)
+            else:
+                lease.close()
+
+    def _opened(self) -> _Keeper:
+        """Who is asked for programs; it is started where there is none, or no more."""
         if self._keeper is None or self._keeper.process.poll() is not None:
             if self._end is not None:
                 self._end()
@@ -152,14 +172,13 @@ class Launcher:
                     env=public_environment() | dict(self._env) | mark(),
                     start_new_session=True,
                 )
-            self._keeper = _Keeper(process, control, said)
+            self._keeper = _Keeper(process, control, said, [])
             self._end = weakref.finalize(self, self._keeper.close)
-        return self._keeper.control
+        return self._keeper
 
     async def _code_of(self, answer: asyncio.Task[bytes]) -> int:
-        if answer.done() and not answer.cancelled():
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                return int(json.loads(answer.result())["code"])
+        if "code" in (told := _told(answer)):
+            return told["code"]
         for _ in range(100):
             if self._keeper is None or self._keeper.process.poll() is not None:
                 break
@@ -174,21 +193,57 @@ class Launcher:
 
 
 class _Keeper(NamedTuple):
-    """The keeper's process, the socket on which it is asked, and what it says of its troubles."""
+    """The process that forks keepers, the socket on which it is asked, what it says of its troubles, and leases of idle keepers."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     said: IO[bytes]
+    idle: list[socket.socket]
+
+    def lease(self) -> socket.socket:
+        """The lease of a keeper that runs nothing: an idle one's that is still there, or a new one's."""
+        while self.idle:
+            lease = self.idle.pop()
+            if not select.select([lease], [], [], 0)[0]:
+                return lease
+            lease.close()
+        lease, theirs = socket.socketpair()
+        with theirs:
+            try:
+                socket.send_fds(self.control, [b"k"], [theirs.fileno()])
+            except OSError:
+                lease.close()
+                raise
+        lease.setblocking(False)
+        return lease
 
     def close(self) -> None:
         """End it; one that does not end by itself is killed."""
         self.control.close()
+        while self.idle:
+            self.idle.pop().close()
         try:
             self.process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
         self.said.close()
+
+
+async def _line(lease: socket.socket) -> bytes:
+    """What a keeper answers; what there is of it where it ends."""
+    said = b""
+    while not said.endswith(b"\n") and (part := await asyncio.get_running_loop().sock_recv(lease, 4096)):
+        said += part
+    return said
+
+
+def _told(answer: asyncio.Task[bytes]) -> dict[str, int]:
+    """The exit code and how many would not end; nothing where the keeper did not answer."""
+    if answer.done() and not answer.cancelled():
+        with contextlib.suppress(OSError, ValueError):
+            return json.loads(answer.result())
+    return {}
 
 
 class _Output:

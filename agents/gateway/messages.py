@@ -11,6 +11,7 @@ from turnwise.agents.gateway.core import (
     Api,
     ChatRequest,
     FixedSampling,
+    JsonText,
     RefusedError,
     StreamEvent,
     arguments_text,
@@ -75,7 +76,7 @@ def answer(asked: ChatRequest, answered: Answered) -> Json:
     content: list[Json] = []
     if answered.message.content or not answered.message.tool_calls:
         content.append({"type": "text", "text": answered.message.content})
-    content += [_call(call, dict(call.arguments)) for call in answered.message.tool_calls]
+    content += [_call(call, JsonText(arguments_text(call))) for call in answered.message.tool_calls]
     ended: dict[str, Json] = {"stop_reason": _reason(answered), "stop_sequence": None}
     return _head(asked, answered) | {"content": content} | ended | {"usage": _usage(answered)}
 
@@ -88,7 +89,7 @@ def events(asked: ChatRequest, answered: Answered) -> Iterator[StreamEvent]:
     if answered.message.content or not answered.message.tool_calls:
         blocks.append(({"type": "text", "text": ""}, "text_delta", "text", answered.message.content))
     for call in answered.message.tool_calls:
-        said = arguments_text(call.arguments)
+        said = arguments_text(call)
         blocks.append((_call(call, {}), "input_json_delta", "partial_json", said))
     for n, (block, kind, key, text) in enumerate(blocks):
         yield _event("content_block_start", index=n, content_block=block)

@@ -52,6 +52,7 @@ class ProgramPlay:
         limits: of the session.
         gate: what holds the session's requests back.
         plain_words: whether the program is offered plain words beside the environment's tools.
+        acts_are_turns: each action is a turn, because the program brings a model of its own and asks ours nothing.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class ProgramPlay:
         gate: Gate | None = None,
         *,
         plain_words: bool = False,
+        acts_are_turns: bool = False,
     ) -> None:
         self.session = AgentSession(
             policy,
@@ -74,6 +76,7 @@ class ProgramPlay:
             plain_turn=self._plain,
         )
         self.history, self._plain_words = history, plain_words
+        self._acts_are_turns = acts_are_turns
         self.messages = [*history.observation]
         self.instructions = "\n\n".join(message.content for message in history.observation)
         self.by_call = self.by_time = 0
@@ -115,6 +118,9 @@ class ProgramPlay:
         match event:
             case Reply():
                 return self._placed(event)
+            case _Action() if self._acts_are_turns:
+                self._pending = _Pending(event, 0, len(self.history.turns))
+                return Reply(event.message)
             case _Action():
                 turn = self._turn_of(event.message) if event.reply is None else self._places[event.reply]
                 self._pending = _Pending(event, len(self.history.observation), turn)
@@ -156,7 +162,9 @@ class ProgramPlay:
         found = self._places[parent] if parent >= 0 else NO_PARENT
         self._places.append(turn)
         self._calls += [(turn, call) for call in reply.message.tool_calls]
-        return reply._replace(parent=None if turn == 0 or found == turn - 1 else found, silent=True)
+        caller = None if reply.caller is None else self._places[reply.caller]
+        parent = None if turn == 0 or found == turn - 1 else found
+        return reply._replace(parent=parent, caller=caller, silent=True)
 
     def _turn_of(self, action: Message) -> int:
         """The turn that an action belongs to."""
@@ -176,16 +184,23 @@ class ProgramPlay:
         if self._pending is None:
             return
         (action, seen, turn), self._pending = self._pending, None
-        turns = self.history.turns
-        played = turns[turn if turn >= 0 else -1].acts if turns else None
         if action.answer.done():
             return
-        if not played:
+        bad = self._bad_action(turn)
+        if bad is None:
             action.answer.set_exception(ToolError(self._over or "The action failed."))
             return
         new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
         text = "\n".join(message.content for message in new)
-        action.answer.set_result(ActResult(text, played[-1].bad_action, end))
+        action.answer.set_result(ActResult(text, bad, end))
+
+    def _bad_action(self, turn: int) -> bool | None:
+        """Whether the environment refused the newest action of a turn; None: it was not played."""
+        turns = self.history.turns
+        if self._acts_are_turns:
+            return turns[turn].bad_action if turn < len(turns) else None
+        played = turns[turn if turn >= 0 else -1].acts if turns else None
+        return played[-1].bad_action if played else None
 
 
 def _same_words(one: Message, other: Message) -> bool:

@@ -187,7 +187,7 @@ def _output(answered: Answered) -> list[Any]:
         items.append(head | {"content": [part]})
     for n, call in enumerate(answered.message.tool_calls):
         head = {"id": f"fc_{answered.id}_{n}", "type": "function_call", "status": "completed"}
-        said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call.arguments)}
+        said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call)}
         items.append(head | said)
     return items
 

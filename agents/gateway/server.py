@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from aiohttp import web
 
 from turnwise.agents.gateway.chat import CHAT
-from turnwise.agents.gateway.core import Api, ChatRequest, RefusedError, bad
+from turnwise.agents.gateway.core import Api, ChatRequest, RefusedError, bad, write_json
 from turnwise.agents.gateway.mcp import McpSession, said
 from turnwise.agents.gateway.messages import MESSAGES
 from turnwise.agents.gateway.responses import RESPONSES
@@ -138,7 +138,7 @@ class GatewayServer:
                 if asked.stream:
                     return await _stream(request, api, asked, seat.session, body)
                 answered = await seat.session.ask(asked, {"api": api.path, **body})
-                return web.json_response(api.answer(asked, answered))
+                return web.json_response(api.answer(asked, answered), dumps=write_json)
             except RefusedError as refused:
                 return refusal(refused, api.error(refused))
 

@@ -5,6 +5,9 @@ is continued by tokens; where there is none, a new row of tokens begins: a sub-a
 edited. Two requests that go on from the same place are two branches. A request that is sent again, which is what SDKs do
 when a connection fails, gets the same answer again, also while the first one is still being sampled; whoever wants a
 second sample of the same conversation says so with another ``seed`` or ``user``.
+
+Who called for a sub-agent is read from words alone: the task that its conversation begins with is an argument of a call that
+nobody has answered yet (:attr:`turnwise.agents.core.Reply.caller`). Where anything speaks against it, nobody knows.
 """
 
 from __future__ import annotations
@@ -26,10 +29,12 @@ from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.secrets import redact
-from turnwise.tasks.core import Task
-from turnwise.tools.core import Tool, ToolCall
+from turnwise.tasks.core import Json, Task
+from turnwise.tools.core import Tool
 
 _NO_PARENT = -1
+_TELLING = 16
+"""Characters from which on words that stand within others are no chance."""
 _CHANCE = frozenset({"seed", "user", "metadata", "safety_identifier"})
 """Keys of a request that change nothing about its reply but the chance."""
 
@@ -107,6 +112,8 @@ class AgentSession:
         self._answers: dict[str, asyncio.Task[Answered]] = {}
         self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
         self._recent: deque[float] = deque()
+        self._unanswered: dict[int, list[str]] = {}  # replies with calls: the words that they call with
+        self._said: list[str] = []  # by replies, in words that are no chance
         self.busy = 0
         self.began = self.touched = time.monotonic()
         self._closed = ""
@@ -221,12 +228,33 @@ class AgentSession:
         number, base = next(
             (self._nodes[one] for one in reversed(chain) if one in self._nodes), (_NO_PARENT, None)
         )
+        caller = self._caller_of(asked.messages) if base is None else None
+        self._unanswered.pop(number, None)
         call = self._call(asked, key, by_turn)
         async with asyncio.timeout(self.limits.reply_s):
             drawn = await draw(self.policy, call, asked, base)
         if drawn.reply.end is not None:  # of a policy without tokens
             raise context_full(drawn.prompt_tokens, 0)
+        drawn = drawn._replace(reply=drawn.reply._replace(caller=caller))
         return self._keep(asked, key, drawn, chain[-1], number, base)
+
+    def _caller_of(self, messages: Sequence[Message]) -> int | None:
+        """The newest reply that called for this conversation, in words of which its task is made; None: nobody knows.
+
+        A conversation that goes on from another by retelling it, or is told what another reply said, may come of more.
+        """
+        told = [message.content.strip() for message in messages if message.role == "user"]
+        everything = "\n".join(message.content for message in messages)
+        if any(m.role == "assistant" for m in messages) or any(said in everything for said in self._said):
+            return None
+        for number in sorted(self._unanswered, reverse=True):
+            for place, words in enumerate(self._unanswered[number]):
+                if words in told or (len(words) >= _TELLING and any(words in one for one in told)):
+                    del self._unanswered[number][
+                        place
+                    ]  # who begins it once more has a reason that nobody knows
+                    return number
+        return None
 
     def _call(self, asked: ChatRequest, key: str, by_turn: bool) -> Call:
         """A request as the policy sees it: its chance is that of the environment's turn, once, and else its own."""
@@ -250,6 +278,7 @@ class AgentSession:
         reply = drawn.reply._replace(message=message, parent=parent if own else None)
         node = SampledNode(place, reply, base if drawn.extends else None)
         self._nodes[_link(before, message)] = (own, node)
+        self._note_words(own, message)
         tokens = len(reply.action_ids)
         self._count(replies=1, tokens=tokens, branches=int(not drawn.extends))
         self.cut, self.fault = None, ""
@@ -260,6 +289,16 @@ class AgentSession:
             self.heard(reply)
         cut = bool(reply.action_ids) and not self._stopped(reply)
         return Answered(message, drawn.prompt_tokens, tokens, cut, identity, int(time.time()))
+
+    def _note_words(self, number: int, message: Message) -> None:
+        """Remember by what later conversations are known to come of this reply."""
+        if message.tool_calls:
+            values = [value for call in message.tool_calls for value in call.arguments.values()]
+            self._unanswered[number] = [
+                value.strip() for value in values if isinstance(value, str) and value.strip()
+            ]
+        if len(message.content.strip()) >= _TELLING:
+            self._said.append(message.content.strip())
 
     def _stopped(self, reply: Reply) -> bool:
         renderer = getattr(self.policy, "renderer", None)
@@ -288,16 +327,25 @@ def fingerprints(messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator
 
 
 def _link(before: bytes, message: Message) -> bytes:
-    calls = [[call.id, call.name, dict(call.arguments)] for call in message.tool_calls]
+    calls = [[call.id, call.name, _whole_numbers(dict(call.arguments))] for call in message.tool_calls]
     content = message.content.strip() if message.role == "assistant" else message.content
     text = json.dumps([message.role, content, calls, message.tool_call_id], sort_keys=True)
     return hashlib.blake2b(before + text.encode(), digest_size=16).digest()
 
 
+def _whole_numbers(value: Json) -> Json:
+    """Arguments in which 1.0 is 1: clients that read JSON and write it again may make the one the other."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [*map(_whole_numbers, value)]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _named(message: Message, identity: str) -> Message:
     """A reply whose calls have ids that occur once, unless the model gave them ids of its own."""
     calls = tuple(
-        ToolCall(call.name, call.arguments, f"call_{identity}{n}") if call.id in ("", f"call_{n}") else call
+        replace(call, id=f"call_{identity}{n}") if call.id in ("", f"call_{n}") else call
         for n, call in enumerate(message.tool_calls)
     )
     return replace(message, tool_calls=calls) if calls else message

@@ -1,25 +1,36 @@
-"""A gateway inside a Python program: ``with turnwise.session(task) as s: my_agent(s.base_url)``."""
+"""A gateway inside a Python program: ``with turnwise.session(policy, task) as s: my_agent(s.base_url)``."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
+import logging
 import threading
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+import weakref
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from turnwise.agents.core import Episode
+from turnwise.agents.evaluation.evaluate import Evaluation, summarize
 from turnwise.agents.gateway.core import RefusedError
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.hosting.host import Host, Hosted, HostOptions
 from turnwise.agents.policies.own import PolicyLike
 from turnwise.agents.rollout_tasks import opened_policy
+from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite
 from turnwise.errors import TurnwiseError
-from turnwise.tasks.core import Split, Suite
+from turnwise.tasks.core import Split, Suite, Task
 
 Result = TypeVar("Result")
+P = ParamSpec("P")
+
+_logger = logging.getLogger(__name__)
 
 
 class Gateway:
@@ -44,22 +55,65 @@ class Gateway:
         self._loop.close()
 
     @contextmanager
-    def session(self, prompt: str = "", *, index: int | None = None) -> Iterator[OpenSession]:
+    def session(self, task: Task | str = "", *, index: int | None = None) -> Iterator[OpenSession]:
         """Open a session, for as long as the ``with`` block lasts.
 
         Args:
-            prompt: what is to be done, where the world is the agent's own.
+            task: of any environment, or what is to be done in a world of the agent's own.
             index: of the task, where the gateway has a suite; the next one unless given.
 
         Returns:
             A context manager of the session, where the agent finds the policy; in the end it has the ``episode``.
         """
-        opened = OpenSession(self, self._wait(self._host.open(index=index, prompt=prompt)))
+        own, prompt = (task, "") if isinstance(task, Task) else (None, task)
+        opened = OpenSession(self, self._wait(self._host.open(index=index, prompt=prompt, task=own)))
         try:
             yield opened
         finally:
             if opened.episode is None:
                 opened.end()
+
+    def evaluate(
+        self, agent: Callable[[OpenSession], object], *, episodes: int = 40, at_once: int = 8
+    ) -> Evaluation:
+        """Let an agent play the suite's first tasks, those of ``turnwise eval``.
+
+        An agent that raises has given up, with the score that it has by then; the error is logged.
+
+        Args:
+            agent: a function of an open session, called in threads, or one that makes a coroutine.
+            episodes: how many.
+            at_once: at a time.
+
+        Returns:
+            The statistics; ``episodes`` of the gateway has what was played.
+
+        Raises:
+            TurnwiseError: the gateway has no suite, or the agent raised in every episode.
+        """
+        options, errors = self._host.options, list[Exception]()
+        if options.suite is None:
+            raise TurnwiseError(
+                "This gateway has no suite to evaluate on.", "Name one: turnwise.gateway(POLICY, SUITE)."
+            )
+
+        def play(index: int) -> Episode:
+            with self.session(index=index) as opened:
+                try:
+                    _run(agent, opened)
+                except Exception as error:  # noqa: BLE001 (an agent that fails is an agent that gave up)
+                    errors.append(error)
+                    _logger.warning("the agent raised in episode %d: %s", index, describe(error))
+            return opened.end()
+
+        with ThreadPoolExecutor(at_once, "turnwise-agent") as pool:
+            done = [*pool.map(play, range(episodes))]
+        if errors and len(errors) == len(done):
+            raise TurnwiseError(
+                f"The agent raised in every episode, first {describe(errors[0])}.", "Repair it, and try one."
+            ) from errors[0]
+        name, policy = options.suite.name, self._host.policy.name
+        return summarize(done, suite=name, policy=policy, split=options.split, seed=options.seed)
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         try:
@@ -94,6 +148,11 @@ class OpenSession:
     def key(self) -> str:
         """The key for both."""
         return self._hosted.seat.key
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the world is the agent's own, so that whoever opened the session says what is paid."""
+        return self._hosted.seat.world is None
 
     @property
     def prompt(self) -> str:
@@ -176,9 +235,44 @@ def gateway(
             served.close()
 
 
-@contextmanager
-def session(policy: PolicyLike, prompt: str = "", *, seed: int = 0) -> Iterator[OpenSession]:
-    """One session of a policy, for an agent with a world of its own.
+class SessionMaker:
+    """Sessions of a policy, by ``with`` and as a decorator; :func:`session` makes it."""
+
+    def __init__(self, policy: PolicyLike, task: Task | str, seed: int) -> None:
+        self._policy, self._task, self._seed = policy, task, seed
+        self._open = ExitStack()
+
+    def __enter__(self) -> OpenSession:
+        served = self._open.enter_context(gateway(self._policy, seed=self._seed))
+        return self._open.enter_context(served.session(self._task))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def __call__(self, agent: Callable[Concatenate[OpenSession, P], object]) -> Callable[P, Episode]:
+        """Make an agent a function that plays an episode: each call has a session of its own, the first argument.
+
+        The policy is opened by the first call, for all.
+        """
+        opening, stack, served = threading.Lock(), ExitStack(), list[Gateway]()
+
+        @functools.wraps(agent)
+        def play(*args: P.args, **kwargs: P.kwargs) -> Episode:
+            with opening:
+                if not served:
+                    served.append(stack.enter_context(gateway(self._policy, seed=self._seed)))
+            with served[0].session(self._task) as opened:
+                _judge(opened, _run(agent, opened, *args, **kwargs))
+            return opened.end()
+
+        weakref.finalize(play, stack.close)
+        return play
+
+
+def session(policy: PolicyLike, task: Task | str = "", *, seed: int = 0) -> SessionMaker:
+    """A session of a policy, for an agent of any kind: by ``with``, or as the decorator of a function.
 
     >>> import turnwise
     >>> with turnwise.session("scripted:echo", "Say something.") as one:
@@ -186,13 +280,36 @@ def session(policy: PolicyLike, prompt: str = "", *, seed: int = 0) -> Iterator[
     >>> episode.success, episode.score
     (True, 0.0)
 
+    A decorated agent gets a new session as its first argument whenever it is called. What it returns is the verdict, where
+    the world is its own: True or False, or the score, of which 1 is success. What it gives back to its caller is the episode.
+
+    >>> @turnwise.session("scripted:echo", "Double the number.")
+    ... def agent(opened, number):
+    ...     return opened.base_url.endswith("/v1") and number * 2 == 6
+    >>> agent(3).success, agent(4).score
+    (True, 0.0)
+
     Args:
         policy: a policy, or a spec such as ``vllm:PATH``.
-        prompt: what is to be done, for the log.
+        task: of any environment, which then pays; or what is to be done in the agent's own world, for the log.
         seed: of its chance.
 
     Returns:
-        A context manager of the session: ``base_url`` and ``key`` for the agent, ``reward`` and ``end`` for its judge.
+        A context manager of the session (``base_url`` and ``key`` for the agent, ``reward`` and ``end`` for its judge) that is
+        also a decorator.
     """
-    with gateway(policy, seed=seed) as served, served.session(prompt) as opened:
-        yield opened
+    return SessionMaker(policy, task, seed)
+
+
+def _run(agent: Callable[..., object], *args: Any, **kwargs: Any) -> object:
+    """What an agent returns; a coroutine is run to its end."""
+    said = agent(*args, **kwargs)
+    return asyncio.run(said) if inspect.iscoroutine(said) else said
+
+
+def _judge(opened: OpenSession, said: object) -> None:
+    """End a session by what its agent returned, where nobody has ended it and its world is the agent's own."""
+    if opened.episode is not None or not opened.is_own or not isinstance(said, int | float):
+        return
+    opened.reward(float(said))
+    opened.end(solved=said >= 1)

@@ -37,6 +37,8 @@ class HostOptions:
         limits: of each session.
         idle_s: seconds without a request after which a session is given up.
         most: open at a time.
+        episodes: that are opened in all; 0: any number.
+        acts_are_turns: agents bring models of their own, so that what they do is their turns.
         plain_words: agents are offered plain words beside the environment's tools.
         env_options: what environments are made with.
     """
@@ -47,6 +49,8 @@ class HostOptions:
     limits: SessionLimits = field(default_factory=SessionLimits)
     idle_s: float = 600.0
     most: int = 1000
+    episodes: int = 0
+    acts_are_turns: bool = False
     plain_words: bool = False
     env_options: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
@@ -85,6 +89,7 @@ class Host:
         self.gate = Gate()
         self.open_sessions: dict[str, Hosted] = {}
         self._numbers = itertools.count()
+        self._begun = 0
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -99,16 +104,26 @@ class Host:
         await asyncio.gather(*(self.end(name, EndReason.GAVE_UP) for name in [*self.open_sessions]))
         await self.server.close()
 
-    async def open(self, *, index: int | None = None, prompt: str = "") -> Hosted:
-        """Open a session: on a task of the suite (the next one unless ``index`` says which), or in a world of the user's.
+    async def open(self, *, index: int | None = None, prompt: str = "", task: Task | None = None) -> Hosted:
+        """Open a session: on a task, of the suite (the next one unless ``index`` says which), or in a world of the user's.
 
         Raises:
-            RefusedError: too many are open, or the episode could not be begun.
+            RefusedError: too many are open or all were begun, or the episode could not be begun.
         """
-        if len(self.open_sessions) >= self.options.most:
-            why = f"{self.options.most} sessions are open, which is the most."
+        options = self.options
+        if len(self.open_sessions) >= options.most:
+            why = f"{options.most} sessions are open, which is the most."
             raise RefusedError(429, "too_many_sessions", why, retry_s=5.0)
-        request = self._request(index, prompt)
+        if options.episodes and self._begun >= options.episodes:
+            raise RefusedError(403, "all_begun", f"All {options.episodes} episodes were begun.")
+        self._begun += 1
+        try:
+            return await self._opened(self._request(index, prompt, task))
+        except BaseException:
+            self._begun -= 1
+            raise
+
+    async def _opened(self, request: Request) -> Hosted:
         opened: asyncio.Future[ProgramPlay] = asyncio.get_running_loop().create_future()
         seated = _Seated(self, opened)
         playing = rollout(
@@ -167,10 +182,10 @@ class Host:
             raise bad(result.text)
         return result
 
-    def _request(self, index: int | None, prompt: str) -> Request:
+    def _request(self, index: int | None, prompt: str, task: Task | None) -> Request:
         options, number = self.options, next(self._numbers)
-        if options.suite is None:
-            task = own_task(prompt)
+        if options.suite is None or task is not None:
+            task = own_task(prompt) if task is None else task
             return Request(task, derive_rng("gateway", options.seed, number).getrandbits(53))
         name, split = options.suite.name, options.split
         index = number if index is None else index
@@ -205,8 +220,14 @@ class _Seated:
     async def act(self, history: History) -> Reply:
         if history.memory is None:
             host = self._host
+            options = host.options
             play = ProgramPlay(
-                host.policy, history, host.options.limits, host.gate, plain_words=host.options.plain_words
+                host.policy,
+                history,
+                options.limits,
+                host.gate,
+                plain_words=options.plain_words,
+                acts_are_turns=options.acts_are_turns,
             )
             history.memory = play
             self._opened.set_result(play)

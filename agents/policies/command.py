@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import yaml
 
@@ -30,12 +31,38 @@ from turnwise.registry import component
 from turnwise.tools.owner import make_folder, remove_folder
 
 
+class _SharedServer:
+    """A server for the episodes of one event loop, open as long as there is one."""
+
+    def __init__(self, model: str) -> None:
+        self._model, self._users = model, 0
+        self._server: asyncio.Future[GatewayServer] | None = None
+
+    async def enter(self) -> GatewayServer:
+        self._users += 1
+        if self._server is None:
+            self._server = asyncio.ensure_future(_started(self._model))
+        try:
+            return await asyncio.shield(self._server)
+        except BaseException:
+            await self.leave()
+            raise
+
+    async def leave(self) -> None:
+        self._users -= 1
+        if not self._users and self._server is not None:
+            server, self._server = self._server, None
+            with contextlib.suppress(OSError):  # of a server that could not be started
+                await (await server).close()
+
+
 @dataclass
 class _Running:
-    """An episode's program, its server, and what joins it with the episode."""
+    """An episode's program, where its server is, and what joins it with the episode."""
 
     play: ProgramPlay
     server: GatewayServer
+    seat: Seat
     door: SessionDoor | None = None
     task: asyncio.Task[None] | None = None
 
@@ -60,6 +87,7 @@ class ProgramPolicy:
         program.check()
         self.model, self.program = model, program
         self._launcher = launcher or launcher_of(program)
+        self._shared: WeakKeyDictionary[asyncio.AbstractEventLoop, _SharedServer] = WeakKeyDictionary()
         self.name = name or f"command:{shlex.join(program.command)} with {model.name}"
 
     @property
@@ -87,8 +115,11 @@ class ProgramPolicy:
             running.task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await running.task
-        await running.server.close()
-        if running.door is not None:
+        running.server.remove(running.seat.name)
+        if running.door is None:
+            await self._server_here().leave()
+        else:
+            await running.server.close()
             remove_folder(Path(running.door.path).parent)
         return left
 
@@ -104,17 +135,23 @@ class ProgramPolicy:
             )
         limits = SessionLimits(calls=self.program.calls, seconds=self.program.timeout)
         play = ProgramPlay(self.model, history, limits, plain_words=self.program.plain_words)
-        server = GatewayServer(self.model.name)
-        seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
-        socket = str(make_folder("door") / "socket") if self.program.sandbox else ""
-        await server.start(socket=socket)
-        running = _Running(play, server)
-        if socket:
+        door = None
+        if self.program.sandbox is None:
+            server = await self._server_here().enter()
+        else:
+            socket = str(make_folder("door") / "socket")
+            server = await _started(self.model.name, socket)
             os.chmod(socket, 0o666)  # a sandbox has a user of its own, and the folder is closed to others
-            running.door = SessionDoor(socket, server.port)
+            door = SessionDoor(socket, server.port)
+        seat = server.add(Seat(play.session, play, lambda: tuple(history.tools)))
+        running = _Running(play, server, seat, door)
         url = f"{server.address}/sessions/{seat.name}"
         running.task = asyncio.create_task(self._run(play, url, seat.key, running.door))
         return running
+
+    def _server_here(self) -> _SharedServer:
+        """The server of this event loop."""
+        return self._shared.setdefault(asyncio.get_running_loop(), _SharedServer(self.model.name))
 
     async def _run(self, play: ProgramPlay, url: str, key: str, door: SessionDoor | None) -> None:
         """Run the program to its end, and say how it ended."""
@@ -129,6 +166,12 @@ class ProgramPolicy:
             play.stop(EndReason.GAVE_UP, fault)
         except Exception as error:  # noqa: BLE001 (whatever it is, the episode that waits must hear of it)
             play.stop(EndReason.GAVE_UP, Fault(Outcome.INFRA_ERROR, describe(error)))
+
+
+async def _started(model: str, socket: str = "") -> GatewayServer:
+    server = GatewayServer(model)
+    await server.start(socket=socket)
+    return server
 
 
 def read_program(target: str) -> AgentProgram:

@@ -1,10 +1,8 @@
-"""Serve one episode of an environment over MCP, for agents that live elsewhere.
+"""Serve one episode of an environment by MCP over stdio, for an agent that starts its servers itself.
 
-    python -m turnwise.envs.mcp.serve shop/easy --split test --index 3            # over stdio
-    python -m turnwise.envs.mcp.serve shop/easy --http 8765 --result result.json  # http://127.0.0.1:8765/mcp
+    python -m turnwise.envs.mcp.serve shop/easy --split test --index 3 --result result.json
 
-Over HTTP, clients give the token that is printed at the start (``Authorization: Bearer TOKEN``); ``--token`` chooses
-another, ``--token none`` asks for none.
+A suite of episodes over HTTP, with statistics, is what `turnwise serve` offers.
 
 The task is told in the server's instructions and by the tool ``task``; where the environment also listens to
 plain words, the tool ``say`` speaks them. However the episode stops, ``--result`` gets a file:
@@ -27,14 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.blame import describe
-from turnwise.doors import open_door
 from turnwise.durable import write_whole
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json, Split, Task
-from turnwise.terminal import guard, hand_over
+from turnwise.terminal import guard
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec, find_tool, tool
-from turnwise.tools.mcp_server import serve_http, serve_stdio
+from turnwise.tools.mcp_server import serve_stdio
 
 
 def task() -> str:
@@ -131,17 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--split", default="test", choices=[split.value for split in Split])
     parser.add_argument("--index", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--http", type=int, metavar="PORT", help="serve over HTTP at this port, not over stdio"
-    )
-    parser.add_argument("--token", default="", help="that clients over HTTP must give; random if not given")
     parser.add_argument("--result", type=Path, help="a JSON file for the score")
     given = parser.parse_args(arguments)
     guard()
-    door = open_door("127.0.0.1", given.http or 0, given.token)
-    if given.http is not None:
-        token = f"   Authorization: Bearer {door.token}" if door.token else ""
-        hand_over(f"http://{door.host}:{door.port}/mcp{token}")
     suite = get_suite(given.suite)
     chosen = suite_task(suite, Split(given.split), given.index)
     env = make(suite.env)
@@ -156,10 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stopped)
     try:
-        if given.http is None:
-            serve_stdio(toolbox)
-        else:
-            serve_http(toolbox, door)
+        serve_stdio(toolbox)
     finally:
         toolbox.stop("the agent left before the episode ended")
         env.close()

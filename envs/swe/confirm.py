@@ -15,6 +15,7 @@ from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import Backend, SandboxImage
 
 _TRIED, _KEPT = 5, 3  # alterations of a test that must pass
+_WHOLE = 25.0  # CPU seconds of a whole suite with twins in it
 _FUNCTIONS, _OTHERS = 24, 6  # functions that have twins: of those that fail with the bug, and of others
 
 
@@ -46,7 +47,74 @@ def make_twins(
             twins.sort(key=lambda twin: not twin.is_plain)
             best = [twin for twin in twins if twin.is_plain == twins[0].is_plain]
             found += best[: _KEPT if function in hints else 1]
-    return tuple(found)
+    return quiet_twins(backend, image, package, repository(package), found, others)
+
+
+def quiet_twins(
+    backend: Backend,
+    image: SandboxImage,
+    package: Package,
+    files: Mapping[str, bytes],
+    twins: Sequence[Twin],
+    others: Sequence[str],
+) -> tuple[Twin, ...]:
+    """The twins beside which all ``others`` pass: a test that fails half-way may leave behind what others stumble over.
+
+    ``image`` holds ``files``, the repository with the true repair.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    of: dict[str, list[Twin]] = {}
+    for twin in twins:
+        of.setdefault(twin.function, []).append(twin)
+    most = max(map(len, of.values()), default=0)
+    together = [[row[number] for row in of.values() if number < len(row)] for number in range(most)]
+    suspects = {
+        twin
+        for group, quiet in zip(
+            together, _are_quiet(backend, image, package, files, together, others), strict=True
+        )
+        if not quiet
+        for twin in group
+    }
+    alone = [[twin] for twin in twins if twin in suspects]
+    loud = {
+        twin
+        for (twin,), quiet in zip(
+            alone, _are_quiet(backend, image, package, files, alone, others), strict=True
+        )
+        if not quiet
+    }
+    return tuple(twin for twin in twins if twin not in loud)
+
+
+def _are_quiet(
+    backend: Backend,
+    image: SandboxImage,
+    package: Package,
+    files: Mapping[str, bytes],
+    groups: Sequence[Sequence[Twin]],
+    others: Sequence[str],
+) -> list[bool]:
+    """Of each group of twins that are run at once with the whole suite, whether all ``others`` pass but their own tests."""
+    jobs, runs = list[SuiteJob](), list[SuiteRun]()
+    for group in groups:
+        texts = {
+            path: altered(
+                files[path].decode("utf-8", "replace"), [twin for twin in group if twin.path == path]
+            )
+            for path in {twin.path for twin in group}
+        }
+        jobs.append(SuiteJob(texts, cpu=_WHOLE))
+    while len(runs) < len(jobs):
+        runs += run_jobs(backend, image, package, jobs[len(runs) :])
+    return [
+        not run.complete
+        or {test for test in others if function_of(test) not in {twin.function for twin in group}}
+        <= run.passing()
+        for group, run in zip(groups, runs, strict=True)
+    ]
 
 
 def _confirmed(

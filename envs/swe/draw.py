@@ -20,6 +20,7 @@ from turnwise.envs.swe.packages import Package, repository
 from turnwise.envs.swe.prove import prove
 from turnwise.envs.swe.suite import SuiteRun, TestResult
 from turnwise.envs.swe.symptoms import write_symptoms
+from turnwise.envs.swe.twins import function_of
 from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.tasks.core import derive_rng
 from turnwise.tools.sandbox.core import Backend
@@ -74,6 +75,7 @@ class Drawing:
         self._taken = [one.where for one in known]
         self._kinds = [one.operator for one in known]
         self._edits = {one.edits for one in known}
+        self._first: dict[tuple[Edit, ...], frozenset[str]] = {}  # of each piece of a bug, a test that fails
         self.base = baseline_of(backend, package)
         self.tally = Tally(cpu=self.base.spent)
         self._rng = derive_rng("swe", package.name, package.version, seed, len(known))
@@ -125,6 +127,7 @@ class Drawing:
             elif any(run.complete and not _failing(run) for run in tried):
                 self._count("survived")
             else:
+                self._first[bug.edits] = frozenset().union(*(_failing(run)[:1] for run in tried))
                 shown.append(bug)
         return shown
 
@@ -214,7 +217,12 @@ class Drawing:
 
     def _issue(self, bug: Bug, failures: Mapping[str, TestResult], removed: str) -> str:
         """What a user would write: with a failing test, or of a hard bug perhaps by its symptoms only."""
-        shown = write_issue(self._package, repository(self._package), failures, removed=removed)
+        first, files = self._first[bug.edits], repository(self._package)
+        if len(bug.pieces) > 1:  # of which nobody could know the second if the issue showed the first
+            if len({function_of(name) for name in first & failures.keys()}) < len(bug.pieces):
+                return ""
+            return write_issue(self._package, files, failures, most=len(bug.pieces), first=first)
+        shown = write_issue(self._package, files, failures, removed=removed)
         if not self._hard or self._rng.random() < 0.5:
             return shown
         return write_symptoms(self._package, failures) or shown
@@ -224,8 +232,8 @@ class Drawing:
         self.tally = self.tally._replace(**more)
 
 
-def _failing(run: SuiteRun) -> bool:
-    return any(result.status in ("fail", "error", "skip", "") for result in run.tests.values())
+def _failing(run: SuiteRun) -> list[str]:
+    return [name for name, result in run.tests.items() if result.status in ("fail", "error", "skip", "")]
 
 
 def _is_found(task: Instance, failures: Mapping[str, TestResult]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Any, Literal
 
@@ -25,6 +26,19 @@ from turnwise.tools.sandbox.core import MIB, Backend, PathError, Sandbox, Sandbo
 from turnwise.tools.sandbox.registry import get_backend, get_pool
 
 _REPRODUCED, _LOCATED = 0.1, 0.1  # what the steps pay
+_KEPT = 256  # verdicts that a process remembers
+
+
+@lru_cache(maxsize=_KEPT)
+def judged(
+    backend: Backend, instance: Instance, files: tuple[tuple[str, bytes], ...], *, count: bool = False
+) -> RepairVerdict:
+    """:func:`grade` once for the same files: groups often hand in the same repair, and who trusts in luck tosses once.
+
+    Raises:
+        VerifierError, SandboxError: see :func:`grade`; it is tried again the next time.
+    """
+    return grade(backend, instance, dict(files), count=count)
 
 
 class SweEnv(DeskEnv[SweState]):
@@ -122,6 +136,11 @@ class SweEnv(DeskEnv[SweState]):
     def _backend(self) -> Backend:
         return get_pool(self._backend_name, unsafe=self._unsafe)
 
+    def _judged(
+        self, instance: Instance, files: Mapping[str, bytes], *, count: bool = False
+    ) -> RepairVerdict:
+        return judged(self._backend(), instance, tuple(sorted(files.items())), count=count)
+
     def _files(self, instance: Instance) -> dict[str, bytes]:
         """What the agent made of the package."""
         box, source = self.sandbox(), instance.source.source
@@ -143,7 +162,7 @@ class SweEnv(DeskEnv[SweState]):
         instance = instance_of(self.task)
         located = state.located or self._is_located(instance)
         if self.shaping:
-            verdict = grade(self._backend(), instance, self._files(instance), count=True)
+            verdict = self._judged(instance, self._files(instance), count=True)
             count = len(instance.fail_to_pass)
             state = state._replace(progress=(count - len(verdict.failed)) / count)
         return state._replace(files=files, located=located)
@@ -171,7 +190,7 @@ class SweEnv(DeskEnv[SweState]):
             said = actions.run_review(self.sandbox(), instance)
             return Transition(state._replace(handed_in=state.files, heard=digest(said)), said)
         files = self._files(instance)
-        verdict = grade(self._backend(), instance, files)
+        verdict = self._judged(instance, files)
         state = state._replace(attempts=state.attempts + 1, heard=verdict.why)
         if not verdict.resolved and self._guidance == "feedback" and state.attempts == 1:
             return Transition(state, feedback(verdict))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -29,13 +29,17 @@ def write_issue(
     removed: str = "",
     told: str | None = None,
     most: int = 1,
+    first: Collection[str] = (),
 ) -> str:
     """The text of an issue; empty where no failing test can be shown, for then nobody could say what is wrong.
 
     ``removed`` is the function that was taken out, where it was. ``told``: it never worked, and this is what a changelog
-    says of it, or nothing. ``most``: how many failing test functions are shown.
+    says of it, or nothing. ``most``: how many failing test functions are shown, those of ``first`` before others.
     """
-    names = sorted(failures, key=lambda name: (not failures[name].detail, len(failures[name].detail), name))
+    names = sorted(
+        failures,
+        key=lambda name: (name not in first, not failures[name].detail, len(failures[name].detail), name),
+    )
     shown = ((name, _example(files, name, failures[name].line)) for name in names)
     name, example = next(((name, text) for name, text in shown if text), ("", ""))
     if not example:

@@ -33,6 +33,7 @@ class UserState(NamedTuple):
     twisted: bool = False
     insisted: bool = False
     served: bool = False  # something was changed for this request
+    corrected: bool = False  # has said that a report was not what he asked for
     doubts: bool = False  # has asked whether that was a no
     told: frozenset[tuple[int, int]] = frozenset()
     did: frozenset[str] = frozenset()

@@ -24,7 +24,7 @@ from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.facts import Fact
-from turnwise.envs.toolworld.mind import UserAnswer, UserState
+from turnwise.envs.toolworld.mind import UserAnswer, UserState, values_of
 from turnwise.envs.toolworld.phrases import PHRASES
 from turnwise.envs.toolworld.speech.reading import Proposal
 from turnwise.envs.toolworld.speech.values import Named
@@ -46,9 +46,12 @@ _BACK = frozenset(
 _CALM = frozenset(("wait", "wont", "and_now", "as_said", "still", "not_yet"))
 _DONE = frozenset(("tell_done", "tell_fact", "ask_else", "goodbye"))
 _MONEY = re.compile(
-    r"how much|what does it cost|to be paid|what .* cost|owed|get back|refund the difference", re.IGNORECASE
+    r"how much|what does it cost|to be paid|what .* cost|owed|get back|refund the difference|\bthe total\b|\bis left on gift",
+    re.IGNORECASE,
 )
-_ASKS = re.compile(r"how|what|which|tell|is |are |do ", re.IGNORECASE)
+_ASKS = re.compile(
+    r"how|what|which|when|tell|is |are |do |the (?:total|sum|number|date|time|price) ", re.IGNORECASE
+)
 """How a request begins that wants to know something and nothing else."""
 _OTHER = Stage("And then there is another thing that I want to ask you.", ())
 
@@ -89,7 +92,7 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
     opening = context["last_user"] if _opens(context) else request
     trouble = "data does not work" in request
     learnt = str(context.get("learnt", ""))
-    fulfilled = "fulfilled" in request or "settled" in request
+    fulfilled = any(word in request for word in ("fulfilled", "settled", "just been refused"))
     agreed = context["proposed"] is not None
     tells: tuple[Fact, ...] = ()
     if _MONEY.search(request):
@@ -113,11 +116,19 @@ def scene_of(line: Mapping[str, Any]) -> SpokenScene:
         db = db.update("phones", customer, airplane=True)
     stages = (stage,) if "settled" in request else (stage, _OTHER)
     story = Story(
-        customer, stages, {slot: FACTS[slot] for slot in domain.slots if slot in FACTS}, voice=VOICE
+        customer,
+        stages,
+        {"request": request, **{slot: FACTS[slot] for slot in domain.slots if slot in FACTS}},
+        voice=VOICE,
     )
     done = "tell_done" in acts and bool({"thank", "next_request"} & {*line["should"]})
     served = fulfilled or done or (agreed and bool(acts & _DONE))
-    offer = Proposal(frozenset((str(proposed["action"]),)), named=Named()) if agreed else None
+    rest = {name: value for name, value in proposed.items() if name not in ("action", "price")}
+    offer = (
+        Proposal(frozenset((str(proposed["action"]),)), named=Named(values_of(domain, rest)))
+        if agreed
+        else None
+    )
     user = UserState(served=served, agreed=(offer,) if offer else (), consent=agreed)
     return SpokenScene(domain, story, user, db)
 
@@ -185,7 +196,10 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
         found |= set() if touched else {"report"}
     if "broken" in said or (scene.story.stages[0].check and on):
         found |= {"report", "do_deed"}
-    if any(fact in text for fact in scene.story.facts.values()) or said & {"unknown", "as_said"}:
+    if any(fact in text for slot, fact in scene.story.facts.items() if slot != "request") or said & {
+        "unknown",
+        "as_said",
+    }:
         found.add("answer_fact")
     if said & {"not_that", "too_much"}:
         found.add("decline")

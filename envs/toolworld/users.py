@@ -17,9 +17,18 @@ from turnwise.envs.toolworld.domain import Deed, Domain
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
 from turnwise.envs.toolworld.phrases import phrase
 from turnwise.envs.toolworld.small import respond_small
-from turnwise.envs.toolworld.speech.reading import Heard, Proposal, understand, wishes
+from turnwise.envs.toolworld.speech.reading import Heard, Proposal, to_be_changed, understand
 from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
-from turnwise.envs.toolworld.speech.words import normal, stems
+from turnwise.envs.toolworld.speech.wish import (
+    bound,
+    leaves_out,
+    nobody_spoke_of,
+    other_size,
+    turns_money_round,
+    wishes,
+    words_of,
+)
+from turnwise.envs.toolworld.speech.words import mentions, normal, stems
 from turnwise.envs.toolworld.story import Stage, Story
 
 _YES_INDEED = re.compile(
@@ -67,7 +76,33 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
         return _no(domain, story, user, db)
     if heard.consent and not (heard.done and user.served and not heard.asked):
         return _consent(domain, story, stage, user, db, heard)
+    reports = heard.done or (
+        user.served and heard.stated and not (heard.consent or heard.question or heard.going_on)
+    )
+    if reports and not user.corrected and _reports_other(domain, story, stage, user, heard):
+        wish = stage.twist if user.twisted else stage.say
+        return UserAnswer(user._replace(corrected=True), db, f"{phrase(story, 'not_that')} {wish}")
     return _told(domain, story, stage, user, db, heard, states_all, text)
+
+
+def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> bool:
+    """Whether a report is of something else than what he asked for and agreed to, by his own words."""
+    wanted = wants(domain, stage)
+    if heard.told and wanted and not (heard.told | heard.proposal.actions) & wanted:
+        nouns = "|".join(domain.lexicon.actions[name].nouns for name in wanted)
+        return not mentions(nouns, stems(normal(heard.text)))
+    agreed = frozenset[Value]().union(*(one.named.values for one in user.agreed))
+    kinds = {kind for kind, _ in agreed}
+    own = frozenset(pair for pair in own_values(domain, story, stage, user) if pair[0] not in kinds) | agreed
+    wish = stage.twist if user.twisted else stage.say
+    named_now = heard.proposal.named.values
+    if clash(named_now, own):
+        return True
+    words = words_of(to_be_changed(heard.text))
+    return bool(words & _ALONE) and leaves_out(wish, words)
+
+
+_ALONE = frozenset(stems("alone only solely just").split())
 
 
 def _tell(
@@ -131,7 +166,8 @@ def _consent(
 ) -> UserAnswer:
     """A yes to what was proposed, if it is what he wants and contradicts nothing that he said."""
     if not heard.proposal.actions and user.agreed and not heard.proposal.named.values:
-        return UserAnswer(user, db, phrase(story, "yes"))  # asked once more
+        # Asked once more; who only speaks of a yes has it already.
+        return UserAnswer(user, db, phrase(story, "yes" if heard.queries else "wait"))
     offered, hit = _meant(domain, story, stage, user, heard) or (heard.proposal, frozenset[str]())
     if any(cents > TOO_MUCH for cents in heard.proposal.named.money) or heard.absurd:
         return UserAnswer(user, db, phrase(story, "too_much"))
@@ -139,8 +175,17 @@ def _consent(
         return UserAnswer(user, db, phrase(story, "vague"))
     if not hit:
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")
-    if clash(offered.named.values, own_values(domain, story, stage, user), whole=offered.only):
-        wish = stage.twist if user.twisted else stage.say
+    wish = stage.twist if user.twisted else stage.say
+    own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user))
+    if (
+        clash(offered.named.values, own, whole=offered.only)
+        or leaves_out(wish, words := words_of(to_be_changed(heard.text)))
+        or other_size(wish, words)
+        or turns_money_round(wish, words)
+        or nobody_spoke_of(
+            domain.lexicon, heard.text, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
+        )
+    ):
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
     if stage.twist and not user.twisted:
         return UserAnswer(user._replace(twisted=True, agreed=(), offered=Proposal()), db, stage.twist)
@@ -167,7 +212,7 @@ def _meant(
         return None
     if hit := user.offered.actions & wanted:
         return _with(user.offered, now), hit
-    known = (domain.lexicon.actions[name].verbs for name in wanted)
+    known = (domain.lexicon.actions[name].verbs for name in now.about & wanted or wanted)
     if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None
     own = own_values(domain, story, stage, user)
@@ -239,7 +284,7 @@ def _next(domain: Domain, story: Story, user: UserState, db: Database) -> UserAn
     fresh = UserState()
     after = user._replace(
         stage=user.stage + 1, consent=False, agreed=(), offered=fresh.offered, twisted=False, insisted=False,
-        served=False, doubts=False,
+        served=False, doubts=False, corrected=False,
     )  # fmt: skip
     if after.stage == len(story.stages):
         # The stage stays the last one, so that a story's end has a stage too.
@@ -283,7 +328,7 @@ def wants(domain: Domain, stage: Stage) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _wants(domain: Domain, say: str, twist: str, planned: tuple[str, ...]) -> frozenset[str]:
-    return (wishes(domain.lexicon, f"{say} {twist}") | {*planned}) & domain.lexicon.actions.keys()
+    return frozenset((wishes(domain.lexicon, f"{say} {twist}") | {*planned}) & domain.lexicon.actions.keys())
 
 
 def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> frozenset[Value]:

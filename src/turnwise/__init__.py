@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from turnwise.agents.evaluation.evaluate import Evaluation, TooManyFailedError, evaluate, evaluate_async
     from turnwise.agents.evaluation.failures import Cause
     from turnwise.agents.evaluation.statistics import Interval
-    from turnwise.agents.hosting.here import Gateway, OpenSession, gateway, session
+    from turnwise.agents.hosting.here import Gateway, OpenSession, SessionMaker, gateway, session
     from turnwise.agents.log.episode_log import EpisodeLog
     from turnwise.agents.log.episodes import Episodes, load_episodes
     from turnwise.agents.log.records import EnvVersion, Record
@@ -73,7 +73,7 @@ _HOMES = {
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
     "turnwise.agents.evaluation.failures": ("Cause",),
     "turnwise.agents.evaluation.statistics": ("Interval",),
-    "turnwise.agents.hosting.here": ("Gateway", "OpenSession", "gateway", "session"),
+    "turnwise.agents.hosting.here": ("Gateway", "OpenSession", "SessionMaker", "gateway", "session"),
     "turnwise.agents.log.episode_log": ("EpisodeLog",),
     "turnwise.agents.log.episodes": ("Episodes", "load_episodes"),
     "turnwise.agents.log.records": ("EnvVersion", "Record"),
@@ -112,7 +112,7 @@ __all__ = [
     "Group", "History", "Image", "Info", "Interval", "Json", "Limits", "Message", "Messages",
     "NotFoundError", "OpenSession", "Outcome", "PartState", "Policy", "PolicyLike", "PolicyOptions",
     "Recipe", "RecipeError", "RecipeLike", "Record", "ReplayReport", "Reply", "RewardKind", "RowMask",
-    "RunError", "Sampling", "ScheduleMoment", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
+    "RunError", "Sampling", "ScheduleMoment", "SessionMaker", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
     "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool", "ToolCall",
     "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch",
     "TurnwiseError", "VersionSpan", "WholeBatch", "WholeLoss", "WorkerPool", "compare", "component",

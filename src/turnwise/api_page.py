@@ -39,7 +39,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Environments, tasks and policies": (
         "make", "make_policy", "get_suite", "suite_task", "suite_tasks",
     ),
-    "Agents of any kind": ("gateway", "session", "Gateway", "OpenSession"),
+    "Agents of any kind": ("gateway", "session", "Gateway", "OpenSession", "SessionMaker"),
     "Add your own": ("register", "register_suite", "component", "tool"),
     "What is written by authors": ("AgentEnv", "Policy", "Engine"),
     "What comes back": (

@@ -183,6 +183,7 @@ class Component:
     only_measures: bool = False
     whole_groups: bool = False
     shared_turns: bool = False
+    branches: bool = False
     requires: tuple[str, ...] = ()
     form: str = ""
     files: Callable[[str], list[Path]] | None = None
@@ -195,6 +196,11 @@ class Component:
     def summary(self) -> str:
         """What it is, in a line: as it was declared, or the first line of the docstring."""
         return self.about or inspect.cleandoc(self.target.__doc__ or "").partition("\n")[0]
+
+    @property
+    def sees(self) -> str:
+        """Of a credit rule: what it sees of an agent that has several conversations, such as one with sub-agents."""
+        return "the tree of branches" if self.branches else "the order of time"
 
     @property
     def package(self) -> str:
@@ -264,6 +270,7 @@ def component(
     only_measures: bool = False,
     whole_groups: bool = False,
     shared_turns: bool = False,
+    branches: bool = False,
     requires: tuple[str, ...] = (),
     form: str = "",
     files: Callable[[str], list[Path]] | None = None,
@@ -289,6 +296,7 @@ def component(
         slope: loss: its slope in the log-probability of a fresh sample, one of :data:`SLOPES`.
         only_measures: strategy: it has no effect where nobody needs what it gives.
         shared_turns: strategy: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
+        branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
         whole_groups: strategy, credit: a group that lost an episode to a failure means nothing.
         requires: engine: modules that must be installed.
         form: policy: how its spec is written, such as ``openai:MODEL@URL``; NAME alone takes nothing.
@@ -322,7 +330,7 @@ def component(
         _enter(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
-                slope, only_measures, whole_groups, shared_turns, requires, form, files, costless, interactive,
+                slope, only_measures, whole_groups, shared_turns, branches, requires, form, files, costless, interactive,
                 isolates, about,
             )
         )  # fmt: skip

@@ -57,6 +57,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["credit-quality", "--episodes-log", "nothing\x1b[2J"], True),
     (["bench", "env", "test/Hostile-v0"], True),
     (["gateway", "--suite", "test/hostile", "--policy", "no\x1b[2Jpolicy:x"], True),
+    (["serve", "no\x1b[2Jsuite"], True),
     (["serve-engine", "no\x1b[2Jmodel"], True),
     (["doctor"], False),
     (["swe", "add", "no\x1b[2Jsuch.yaml"], True),

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import json
 import re
-import select
 import socket
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from turnwise.envs.shop.site import ShopSite
 from turnwise.errors import InfraError, TurnwiseError
 from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolError
-from turnwise.tools.mcp_client import HttpServer, McpConnection
 
 PASSAGES = [Passage(str(n), f"Place {n}", f"Velmora number {n} lies on the river.") for n in range(300)]
 WRONG_TOKENS = [
@@ -238,39 +236,6 @@ def _patiently(work):
         except InfraError:
             time.sleep(0.1)
     raise AssertionError("the server never came up")
-
-
-# --- MCP over HTTP -------------------------------------------------------------------------------
-
-
-def test_an_episode_over_http_asks_for_name_and_token():
-    port = free_port()
-    command = [sys.executable, "-m", "turnwise.envs.mcp.serve", "shop/easy", "--http", str(port)]
-    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            assert select.select([process.stderr], [], [], 60)[0]
-            line = process.stderr.readline()
-            token = re.search(r"Authorization: Bearer ([\w-]{32,})", line)
-            assert token is not None, line
-            url = f"http://127.0.0.1:{port}/mcp"
-            ways = [
-                HttpServer(url, {"Authorization": f"Bearer {token[1]}"}),
-                HttpServer(f"http://:{token[1]}@127.0.0.1:{port}/mcp"),
-            ]
-            for way in ways:
-                with _patiently(lambda way=way: McpConnection(way, timeout=20)) as connection:
-                    assert "search" in [spec.name for spec in connection.specs()]
-            for wrong in (HttpServer(url), HttpServer(url, {"Authorization": "Bearer wrongwrong"})):
-                with pytest.raises(InfraError) as failed:
-                    McpConnection(wrong, timeout=20)
-                assert "wrongwrong" not in str(failed.value)
-            assert ask(port, "/mcp", hello) == 401
-            assert ask(port, "/mcp", hello, Host="evil.example", Authorization=f"Bearer {token[1]}") == 421
-            assert ask(port, "/elsewhere", hello) == 401
-        finally:
-            process.terminate()
 
 
 # --- play --browse -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.phrases import PHRASES, pool
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
+from turnwise.envs.toolworld.speech.wish import bound, nobody_spoke_of
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -287,3 +288,70 @@ def test_that_something_helps_nothing_is_no_refusal():
 
 def test_an_id_may_stand_before_what_is_done_to_it():
     assert heard("retail", "W41906 gets cancelled. Do you confirm?").proposal.actions == {"cancel_order"}
+
+
+@pytest.mark.parametrize(("domain", "text"), [
+    ("retail", "I did get your go-ahead a minute ago."), ("retail", "Customers who say yes to wrapping get a card with it."),
+    ("retail", 'Our handbook says: "An order is cancelled only once the customer has explicitly agreed."'),
+    ("airline", "I'll ask you for your okay in a minute."),
+])  # fmt: skip
+def test_who_only_tells_of_a_yes_asks_for_none(domain, text):
+    assert not heard(domain, text).consent
+
+
+@pytest.mark.parametrize("text", ["Could you please refrain from resetting the APN until I have looked?", "Pls dont reset the APN!!",
+                                  "Kindly abstain from resetting the APN.", "Please press nothing."])  # fmt: skip
+def test_a_prohibition_in_any_words_is_no_order(text):
+    said = heard("telecom", text)
+    assert said.forbids
+    assert said.deeds == ()
+
+
+def test_what_would_be_is_no_refusal_and_a_no_beside_a_prohibition_is_no_clear_one():
+    assert heard("airline", "If there were fewer than four seats left I'd have to say no.").refusal == ""
+    assert heard("telecom", "No, please press nothing! Leave the saver on for now.").refusal != "clear"
+    assert heard("retail", "No.").refusal == "clear"
+
+
+@pytest.mark.parametrize(("wish", "said", "other"), [
+    ("Cancel order W1, please.", "I keep your money as a souvenir. Deal?", True),
+    ("Change the lamp for the brass tall one.", "Shall I put the chrome tall lamp in?", True),
+    ("Change the lamp for the brass tall one.", "Shall I put the brass tall lamp in?", False),
+])  # fmt: skip
+def test_a_thing_of_which_nobody_spoke_is_noticed(wish, said, other):
+    assert nobody_spoke_of(domain_of("retail").lexicon, said, wish) is other
+
+
+def test_what_is_named_belongs_to_its_own_request():
+    lexicon = domain_of("retail").lexicon
+    wish = "Two things. Cancel W18450, I don't need it. And W18522 should go to 3 Elm Close, Dunmore."
+    own = bound(lexicon, wish, frozenset({"cancel_order"}), named(wish, lexicon.patterns).values)
+    assert ("W9", "W18450") in own
+    assert ("W9", "W18522") not in own
+
+
+def test_other_addresses_routes_and_names_contradict():
+    retail, airline = (domain_of(name).lexicon.patterns for name in ("retail", "airline"))
+    assert (
+        clash(named("to 17 Harbour Row", retail).values, named("to 7 Harbour Row", retail).values)
+        == "address"
+    )
+    assert clash(named("EAS to DEL", airline).values, named("from EAS to DUN", airline).values) == "route"
+    assert (
+        clash(
+            named("in the name of Hannah Sylva", airline).values,
+            named("Ana Silva to Anna Sylva", airline).values,
+        )
+        == "person"
+    )
+
+
+def test_a_report_of_another_order_is_contradicted_once():
+    env = find("retail", "change_address")
+    env.step(env.gold(env.state))
+    while not env.state.user.served:
+        env.step(env.gold(env.state))
+    text = "That's W00001 changed for you."
+    wish = env.state.case.story.stages[0].say
+    assert env.step(text).observation[0].content.endswith(wish)
+    assert not env.step(text).observation[0].content.endswith(wish)

@@ -34,7 +34,7 @@ def test_chat_completions_with_a_tool_are_one_row_of_tokens(serve):
             choice = first.choices[0]
             (call,) = choice.message.tool_calls
             assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I add.")
-            assert (call.function.name, call.function.arguments) == ("add", '{"a": 1, "b": 2.5}')
+            assert (call.function.name, call.function.arguments) == ("add", '{"a": 1, "b": 2.50}')
             assert first.usage.completion_tokens == len(served.replies[0].action_ids)
             assert first.usage.prompt_tokens == len(served.engine.asked[0])
             messages += [choice.message, {"role": "tool", "tool_call_id": call.id, "content": "result 3"}]
@@ -73,7 +73,7 @@ def test_streams_of_chat_completions_add_up_to_the_answer(serve):
                     reasons.append(choice.finish_reason)
                     for call in choice.delta.tool_calls or ():
                         arguments += call.function.arguments or ""
-            assert (text, arguments, reasons[-1]) == ("I add.", '{"a": 1, "b": 2.5}', "tool_calls")
+            assert (text, arguments, reasons[-1]) == ("I add.", '{"a": 1, "b": 2.50}', "tool_calls")
             assert usage.completion_tokens == len(served.replies[0].action_ids)
             whole = await client.chat.completions.create(
                 **said
@@ -121,7 +121,7 @@ def test_responses_with_a_tool_by_items_and_by_the_previous_response(serve):
                 final = await stream.get_final_response()
             assert kinds[0] == "response.created"
             assert "response.function_call_arguments.delta" in kinds
-            assert (final.output_text, final.output[1].arguments) == ("I add.", '{"a": 1, "b": 2.5}')
+            assert (final.output_text, final.output[1].arguments) == ("I add.", '{"a": 1, "b": 2.50}')
             with pytest.raises(openai.NotFoundError, match="no response"):
                 await client.responses.create(model="m", input="x", previous_response_id="resp_other")
 

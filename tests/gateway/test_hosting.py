@@ -55,22 +55,101 @@ def test_a_world_of_one_s_own_pays_each_turn_and_is_a_logged_episode(model, tmp_
 def test_a_suite_s_tasks_are_those_of_an_evaluation_and_its_environment_pays(model):
     with turnwise.gateway("scripted:gold", "shop/easy", split="test", plain_words=True) as served:
         with served.session() as one:
-            with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
-                end, number = None, 0
-                while end is None:
-                    number += 1  # the same words again are a new question here
-                    asked = [{"role": "user", "content": one.prompt}]
-                    reply = client.chat.completions.create(model="m", messages=asked, user=str(number))
-                    body = json.dumps({"text": reply.choices[0].message.content}).encode()
-                    headers = {"Authorization": f"Bearer {one.key}"}
-                    with urlopen(Request(f"{one.url}/act", body, headers)) as answer:
-                        end = json.load(answer)["end"]
+            play_shop(one)
             assert one.end().success
         with served.session() as left, pytest.raises(TurnwiseError, match="pays by itself"):
             left.reward(1.0)
     assert left.episode.end is EndReason.GAVE_UP
     tasks = [turnwise.suite_task(get_suite("shop/easy"), Split.TEST, n).id for n in range(2)]
     assert [episode.task.id for episode in served.episodes] == tasks
+
+
+def test_a_function_becomes_an_agent_that_plays_an_episode_whenever_it_is_called(model):
+    opened = []
+
+    @turnwise.session(model, "Say fine.")
+    def agent(one, number: int, *, again: bool = False):
+        "Asks so many times."
+        opened.append(one.key)
+        with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
+            for n in range(number):
+                client.chat.completions.create(model="m", messages=[{"role": "user", "content": f"say {n}"}])
+        return number / 4
+
+    @turnwise.session(model)
+    async def waiting(one):
+        await asyncio.sleep(0)
+        return False
+
+    @turnwise.session(model)
+    def judging(one):
+        one.end(solved=True)
+
+    episodes = [agent(1), agent(4, again=True)]
+    assert [(one.success, one.score, len(one.trajectory.turns)) for one in episodes] == [
+        (False, 0.25, 1),
+        (True, 1.0, 4),
+    ]
+    assert len({*opened}) == 2
+    assert (waiting().end, judging().end) == (EndReason.FAILED, EndReason.SOLVED)
+    assert (agent.__name__, agent.__doc__) == ("agent", "Asks so many times.")
+    assert collate([episodes]).rows.mask_RT.any()
+
+    @turnwise.session(model)
+    def broken(one):
+        raise KeyError("of the agent's own")
+
+    with pytest.raises(KeyError, match="of the agent's own"):
+        broken()
+
+
+def play_shop(one) -> None:
+    """Does what the policy says, until the episode is over."""
+    headers = {"Authorization": f"Bearer {one.key}"}
+    with openai.OpenAI(base_url=one.base_url, api_key=one.key) as client:
+        end, number = None, 0
+        while end is None:
+            number += 1  # the same words again are a new question here
+            asked = [{"role": "user", "content": one.prompt}]
+            reply = client.chat.completions.create(model="m", messages=asked, user=str(number))
+            body = json.dumps({"text": reply.choices[0].message.content}).encode()
+            with urlopen(Request(f"{one.url}/act", body, headers)) as answer:
+                end = json.load(answer)["end"]
+
+
+def test_a_session_on_a_task_is_paid_by_its_environment():
+    task = turnwise.suite_task(get_suite("shop/easy"), Split.TEST, 5)
+    with turnwise.session("scripted:gold", task) as one:
+        assert task.prompt in one.prompt
+        with pytest.raises(TurnwiseError, match="pays by itself"):
+            one.reward(1.0)
+        play_shop(one)
+    assert (one.end().success, one.end().task) == (True, task)
+    assert turnwise.session("scripted:gold", task)(play_shop)().success
+
+
+def test_a_function_is_evaluated_on_a_suite_with_the_statistics_of_an_evaluation(caplog):
+    def every_other(one) -> None:
+        if one.prompt in failing:
+            raise ValueError("no idea")
+        play_shop(one)
+
+    tasks = [turnwise.suite_task(get_suite("shop/easy"), Split.TEST, n) for n in range(4)]
+    with turnwise.gateway("scripted:gold", "shop/easy", split="test", seed=3, plain_words=True) as served:
+        failing: list[str] = []
+        done = served.evaluate(play_shop, episodes=4, at_once=3)
+        with served.session(index=1) as one:
+            failing.append(one.prompt)
+        half = served.evaluate(every_other, episodes=2)
+        with pytest.raises(TurnwiseError, match="in every episode, first ZeroDivisionError"):
+            served.evaluate(lambda one: 1 / 0, episodes=2)
+    log = turnwise.evaluate("shop/easy", "scripted:gold", episodes=4, seed=3)
+    assert (done.success, done.success_interval, done.results) == (1.0, log.success_interval, log.results)
+    assert {*done.results} == {task.id for task in tasks}
+    assert (half.success, half.ends) == (0.5, {"solved": 1, "gave_up": 1})
+    assert "no idea" in caplog.text
+    with turnwise.gateway("scripted:gold") as own, pytest.raises(TurnwiseError, match="no suite"):
+        own.evaluate(play_shop)
 
 
 def test_sessions_over_http_need_the_token_and_the_abandoned_are_given_up(model):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from turnwise.trainers.core import TokenView, TurnBatch
+from turnwise.trainers.core import TokenView, TurnBatch, TurnTree
 
 Rows: TypeAlias = list[list[float]]
 
@@ -40,6 +40,8 @@ class Ragged:
         whole: signals of trajectories, by name.
         ids: the sampled tokens of each turn.
         tokens: signals of sampled tokens, by name: trajectory, turn, token.
+        parents: the turn that each goes on from, -1 for none.
+        callers: the turn that called for each one that goes on from none, -1 for nobody knows.
     """
 
     rewards: Rows
@@ -50,6 +52,8 @@ class Ragged:
     whole: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     ids: list[list[list[int]]] = field(default_factory=list[list[list[int]]])
     tokens: dict[str, list[Rows]] = field(default_factory=dict[str, list[Rows]])
+    parents: list[list[int]] = field(default_factory=list[list[int]])
+    callers: list[list[int]] = field(default_factory=list[list[int]])
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -73,6 +77,7 @@ class Ragged:
             signals={name: padded(rows, fill=JUNK) for name, rows in self.turns.items()}
             | {name: torch.tensor(x, dtype=torch.float64) for name, x in self.whole.items()},
             tokens=self._view(),
+            tree=TurnTree(padded(self.parents, fill=JUNK).long(), padded(self.callers, fill=JUNK).long()),
         )
 
     def places(self) -> list[tuple[int, int, int]]:
@@ -133,7 +138,24 @@ def ragged(seed: int) -> Ragged:
     _measure(rng, found)
     if seed in EDGES:
         EDGES[seed](found)
+    _branch(found)
     return found
+
+
+def _branch(found: Ragged) -> None:
+    """Every other trajectory is a chain; in the others a turn goes on from any before it, or begins, called for or not."""
+    rng = random.Random(f"branched {found.rewards}")
+    for b, row in enumerate(found.rewards):
+        found.parents.append([k - 1 for k in range(len(row))])
+        found.callers.append([-1] * len(row))
+        for k in range(1, len(row) if b % 2 else 0):
+            kind, before = (
+                rng.choice(["goes on", "goes on", "from", "called", "called", "alone"]),
+                rng.randrange(k),
+            )
+            if kind != "goes on":
+                found.parents[b][k] = before if kind == "from" else -1
+                found.callers[b][k] = before if kind == "called" else -1
 
 
 def _rewards(rng: random.Random, kind: str, n: int) -> list[float]:

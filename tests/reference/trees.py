@@ -79,3 +79,38 @@ def tree(r: Ragged) -> Rows:
         return w[i] * (G[i][k] - sum(w[j] * (G[j][k] if k < len(G[j]) else 0.0) for j in against) / total)
 
     return each_turn(r, of)
+
+
+def conversations(r: Ragged, i: int, k: int) -> list[tuple[int, int]]:
+    """From the outermost conversation to the turn's own: the conversation's first turn, and the turn that stands there."""
+    first, place = k, k
+    while (parent := r.parents[i][first]) >= 0 and r.parents[i].index(parent) == first:
+        first = parent
+    caller = r.callers[i][first] if r.parents[i][first] < 0 else -1
+    return [*(conversations(r, i, caller) if caller >= 0 else ()), (first, place)]
+
+
+def told(r: Ragged, i: int, k: int, j: int) -> bool:
+    """Whether turn j may have been told of turn k, which is before it."""
+    for depth, ((conversation, here), (other, there)) in enumerate(
+        zip(conversations(r, i, k), conversations(r, i, j), strict=False)
+    ):
+        if conversation != other:
+            return depth == 0  # of two that one turn called, neither is told of the other
+        if here != there:
+            return here < there
+    return True
+
+
+@reference("credit", "branch_return")
+def branch_return(r: Ragged) -> Rows:
+    D = [
+        [row[k] + sum(row[j] for j in range(k + 1, len(row)) if told(r, i, k, j)) for k in range(len(row))]
+        for i, row in enumerate(r.rewards)
+    ]
+
+    def of(i: int, k: int) -> float:
+        met = [D[j][k] if k < len(D[j]) else 0.0 for j in others(r, i)]
+        return D[i][k] - mean(met) if met else 0.0
+
+    return each_turn(r, of)

@@ -15,7 +15,7 @@ from turnwise.envs.check.walks import walk
 from turnwise.envs.messages import Message
 from turnwise.envs.swe.actions import shortened
 from turnwise.envs.swe.build import build
-from turnwise.envs.swe.env import SweEnv
+from turnwise.envs.swe.env import SweEnv, judged
 from turnwise.envs.swe.guidance import reattempted, unguided, without_guidance
 from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages, tasks_file
 from turnwise.envs.swe.reward import grade
@@ -83,6 +83,22 @@ def test_step_rewards_wait_behind_the_gate(playing):
     before.step(call("shell", command=f"echo >> {TASK.edit.path}; echo 'x = (' >> {TASK.edit.path}"))
     assert before.step(call("submit")).info["rewards"] == {"outcome": 0.0}
     before.close()
+
+
+def test_the_same_repair_is_judged_once(playing, monkeypatch):
+    judgements = []
+
+    def counted(*given, **options):
+        judgements.append(1)
+        return grade(*given, **options)
+
+    monkeypatch.setattr("turnwise.envs.swe.env.grade", counted)
+    judged.cache_clear()
+    for _ in range(2):
+        env = playing()
+        repair(env)
+        assert env.step(call("submit")).info["end"] == "solved"
+    assert len(judgements) == 1
 
 
 def test_a_script_that_only_says_so_reproduces_nothing(playing):

@@ -301,6 +301,7 @@ def test_an_issue_shows_every_failing_test_function_that_it_may():
     )
     both = write_issue(package, files, failures, told="", most=2)
     assert both.index("f(1)") < both.index("And:") < both.index("f(2)") < both.index("assert 2 == 3!")
+    assert write_issue(package, files, failures, told="", first={"t.py::test_b"}).count("f(2)") == 1
 
 
 def test_the_committed_history_is_what_the_page_says():

@@ -6,14 +6,16 @@ from random import Random
 
 import pytest
 
+from turnwise.envs.swe.confirm import quiet_twins
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.redteam import HERE, subject
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.rounds import draw_rounds
 from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.tasks import load_instances
-from turnwise.envs.swe.twins import alterations, altered, find_function
+from turnwise.envs.swe.twins import TextEdit, Twin, alterations, altered, find_function
 from turnwise.errors import TurnwiseError
+from turnwise.tools.sandbox.core import SandboxImage
 from turnwise.tools.sandbox.registry import isolated_backend
 
 SMALL = load_instances(HERE / "small.jsonl")
@@ -130,6 +132,24 @@ def test_who_guesses_in_which_process_to_cheat_is_seldom_right():
         )
     assert len(rounds) == 6
     assert passed / tries < 0.03  # 1 in 64
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_a_twin_that_leaves_behind_what_others_stumble_over_is_no_twin():
+    """It fails before it tidies up: with the true repair other tests would fail whenever the coin says so."""
+    tests = (
+        "import purse\n\n\ndef test_loud():\n    purse.kept = 1\n    assert purse.show(5) == '0.05'\n    del purse.kept\n\n\n"
+        "def test_quiet():\n    assert purse.show(7) == '0.07'\n\n\ndef test_other():\n    assert not hasattr(purse, 'kept')\n"
+    )
+    path, backend = "tests/test_extra.py", isolated_backend()
+    files = {**TASK.fixed(), path: tests.encode()}
+    twins = [
+        Twin(path, f"{path}::test_{name}", (TextEdit(tests.index(told), told, "'no'"),), ((f"{path}::test_{name}",) * 2 + (True,),))
+        for name, told in (("loud", "'0.05'"), ("quiet", "'0.07'"))
+    ]  # fmt: skip
+    image = SandboxImage.of(files, root=TASK.source.root)
+    kept = quiet_twins(backend, image, TASK.source, files, twins, [f"{path}::test_other", *TASK.pass_to_pass])
+    assert kept == (twins[1],)
 
 
 def test_a_task_without_twins_is_refused():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -178,15 +177,10 @@ def _heeds(pid: int, number: signal.Signals) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("over", [[], ["--http", "0"]])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_stopped_has_a_result(
-    tmp_path: Path, over: list[str], number: signal.Signals
-) -> None:
+def test_a_server_that_is_stopped_has_a_result(tmp_path: Path, number: signal.Signals) -> None:
     result = tmp_path / "result.json"
-    program = (
-        f"from turnwise.envs.mcp import serve\nserve.main({['shop/easy', '--result', str(result), *over]!r})"
-    )
+    program = f"from turnwise.envs.mcp import serve\nserve.main({['shop/easy', '--result', str(result)]!r})"
     heed = ["env", "--default-signal=INT"]
     with subprocess.Popen([*heed, sys.executable, "-c", program], stdin=-1, stdout=-1) as process:
         while not _heeds(process.pid, signal.SIGHUP):  # the last of those that are set
@@ -215,27 +209,3 @@ def test_an_environment_that_fails_is_no_score(tmp_path: Path) -> None:
     assert json.loads(result.read_text()) == found
     with pytest.raises(ToolError, match="The episode is over: KeyError"):
         toolbox.call(ToolCall("search", {"query": "shoes"}))
-
-
-@pytest.mark.slow
-def test_our_episode_over_http() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([*SHOP, "--http", str(port), "--token", "open-sesame"])
-    try:
-        connection = _connect(HttpServer(f"http://:open-sesame@127.0.0.1:{port}/mcp"))
-        assert "[the episode is over: solved]" in play_gold(connection)
-        connection.close()
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _connect(server: HttpServer) -> McpConnection:
-    for _ in range(1000):
-        try:
-            return McpConnection(server, timeout=120)
-        except InfraError:
-            time.sleep(0.1)
-    raise AssertionError("the server never came up")

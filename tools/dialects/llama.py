@@ -10,7 +10,7 @@ from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused
-from turnwise.tools.reading import call_of, load_json, value_end
+from turnwise.tools.reading import load_json, read_call, value_end
 
 _TAG = "<|python_tag|>"
 _ENDS = re.compile(r"\s*+(?:<\|eom_id\|>|<\|eot_id\|>)?\s*+")
@@ -52,8 +52,8 @@ def render(calls: Sequence[ToolCall]) -> str:
 def _call(text: str, place: int) -> ToolCall:
     data = load_json(text)
     if isinstance(data, dict) and "arguments" in data and "parameters" not in data:
-        return call_of(data, nth(place))  # what models write that learned the other form first
-    return call_of(data, nth(place), "parameters")
+        return read_call(text, nth(place))  # what models write that learned the other form first
+    return read_call(text, nth(place), "parameters")
 
 
 LLAMA = component(

@@ -10,7 +10,7 @@ from turnwise.registry import component
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 from turnwise.tools.dialects.core import Dialect, nth, refused
-from turnwise.tools.reading import Json, call_of, load_json, value_end
+from turnwise.tools.reading import Json, item_texts, load_json, read_call, value_end
 
 _MARK = "[TOOL_CALLS]"
 _BLANK = re.compile(r"\s*+")
@@ -44,7 +44,8 @@ def render(calls: Sequence[ToolCall]) -> str:
 def _listed(body: str) -> tuple[ToolCall, ...]:
     value_end(body, body.index("["))
     text = body.strip().removesuffix("</s>")
-    return tuple(call_of(one, _id(one, place)) for place, one in enumerate(load_json(text)))
+    ids = [_id(one, place) for place, one in enumerate(load_json(text))]
+    return tuple(read_call(one, call_id) for one, call_id in zip(item_texts(text), ids, strict=True))
 
 
 def _id(data: Json, place: int) -> str:
@@ -65,8 +66,8 @@ def _named(body: str) -> tuple[ToolCall, ...]:
         if match is None:
             raise ToolError(f"After {_MARK} stands a list of calls as JSON, or name[ARGS]{{...}}.")
         end = value_end(body, match.end())
-        arguments = load_json(body[match.end() : end if end > match.end() else len(body)])
-        calls.append(ToolCall(match[1], arguments, match[2] or nth(len(calls))))
+        written = body[match.end() : end if end > match.end() else len(body)]
+        calls.append(ToolCall(match[1], load_json(written), match[2] or nth(len(calls)), written.strip()))
         place = end if end > match.end() else len(body)
     return tuple(calls)
 

@@ -15,7 +15,7 @@ from turnwise.registry import Component
 from turnwise.requirements import BrokenRequirement, NotTested, Requirements, require
 from turnwise.trainers.check.bias import bias_is_as_declared, points_uphill, unbiased_within_turns
 from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
-from turnwise.trainers.core import Credit, TokenCredit, TokenView, TurnBatch
+from turnwise.trainers.core import Credit, TokenCredit, TokenView, TurnBatch, TurnTree
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.lab.exact import paths
 from turnwise.trainers.lab.processes import PROCESSES, lopsided, signals
@@ -40,6 +40,19 @@ def turns(seed: int, *, dtype: torch.dtype = torch.float64) -> TurnBatch:
         p.state_NK[index_B] + 1,
         {name: value for name, value in measured.items() if not name.startswith("token_")},
         spoken(p.mask_NK[index_B], p.action_NK[index_B], measured, generator),
+        branching(p.mask_NK[index_B], generator),
+    )
+
+
+def branching(mask_BK: Tensor, generator: torch.Generator) -> TurnTree:
+    """Conversations that go on from any turn before, that begin anew, or that such a turn calls for."""
+    before_BK = torch.arange(mask_BK.shape[1]).expand(mask_BK.shape)
+    any_BK = (torch.rand(mask_BK.shape, generator=generator) * before_BK).long()
+    any_BK[:, :1] = -1
+    kind_BK = torch.randint(4, mask_BK.shape, generator=generator)
+    return TurnTree(
+        torch.where(kind_BK < 2, before_BK - 1, torch.where(kind_BK == 2, any_BK, -1)),
+        torch.where(kind_BK == 3, any_BK, -1),
     )
 
 
@@ -94,6 +107,7 @@ def mapped(
         change(batch.state_BK),
         {name: change(value) for name, value in batch.signals.items()},
         view,
+        None if batch.tree is None else TurnTree(*map(change, batch.tree)),
     )
 
 
@@ -187,6 +201,17 @@ def names_do_not_matter(entry: Component) -> None:
         require(same(given(credit, renamed), given(credit, batch)), f"Their numbers change something {at}.")
 
 
+def sees_branches_if_it_says_so(entry: Component) -> None:
+    """Which turn goes on from which changes the credit of rules that declare ``branches``, and of no other."""
+    seen = False
+    for at, credit, batch in _each(entry):
+        chain = dataclasses.replace(batch, tree=None)
+        differs = not same(given(credit, chain), given(credit, batch))
+        require(entry.branches or not differs, f"It sees branches: declare branches=True {at}.")
+        seen = seen or differs
+    require(seen or not entry.branches, "It declares to see branches and sees none.")
+
+
 def groups_do_not_leak(entry: Component) -> None:
     """Only rules that say so (with "batch" in their bias) look beyond the group."""
     if "batch" in entry.bias:
@@ -225,6 +250,7 @@ REQUIREMENTS: dict[str, Requirements] = {
         "the order does not matter": order_does_not_matter,
         "padding does not matter": padding_does_not_matter,
         "names of groups and states do not matter": names_do_not_matter,
+        "it sees branches if it says so": sees_branches_if_it_says_so,
         "groups do not leak": groups_do_not_leak,
         "names the signals that it needs": names_the_signals_that_it_needs,
         "the bias is as declared": bias_is_as_declared,

@@ -12,7 +12,7 @@ from turnwise.agents.core import Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json, Task
-from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch, WholeBatch
+from turnwise.trainers.core import RowMask, TokenBatch, TokenView, TurnBatch, TurnTree, WholeBatch
 
 Rows: TypeAlias = Sequence[Sequence[float]]
 
@@ -26,12 +26,15 @@ def turn_batch(
     signals: Mapping[str, Rows | Sequence[float]] | None = None,
     tokens: Sequence[Sequence[Sequence[int]]] | None = None,
     token_signals: Mapping[str, Rows] | None = None,
+    parents: Sequence[Sequence[int]] | None = None,
+    callers: Sequence[Sequence[int]] | None = None,
 ) -> TurnBatch:
     """One list of turn rewards per trajectory.
 
     Without ``group`` all trajectories belong together; without ``states`` all states differ. Signals
     are per turn (lists of lists) or per trajectory (one list). ``tokens`` are the sampled ids of each turn, a
     trajectory's in one row, and ``token_signals`` one list per such row.
+    ``parents`` and ``callers`` are those of a :class:`TurnTree`.
     """
     fresh = [[1000 * b + k for k in range(len(row))] for b, row in enumerate(rewards)]
     return TurnBatch(
@@ -42,6 +45,9 @@ def turn_batch(
         state_BK=_padded(states if states is not None else fresh).long(),
         signals={name: _padded(rows) for name, rows in (signals or {}).items()},
         tokens=None if tokens is None else _token_view(tokens, token_signals or {}),
+        tree=None
+        if parents is None or callers is None
+        else TurnTree(_padded(parents).long(), _padded(callers).long()),
     )
 
 

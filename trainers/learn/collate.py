@@ -12,7 +12,7 @@ from torch import Tensor
 
 from turnwise.agents.core import NO_PARENT, Episode, Reply, Trajectory
 from turnwise.errors import RunError
-from turnwise.trainers.core import Group, TeacherTop, TokenView, TurnBatch
+from turnwise.trainers.core import Group, TeacherTop, TokenView, TurnBatch, TurnTree
 
 LARGEST = torch.finfo(torch.float32).max
 """Of rewards and signals: beyond it float32 knows only infinity."""
@@ -258,6 +258,11 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
             # 63 bits of a hash, whatever the environment's keys look like: equal states, equal numbers.
             hashed = hashlib.blake2b(turn.state_key.encode(), digest_size=8).digest()
             state_BK[b, k] = int.from_bytes(hashed) >> 1
+    tree = TurnTree(torch.full((n, most), NO_PARENT), torch.full((n, most), NO_PARENT))
+    for b, trajectory in enumerate(trajectories):
+        for k, reply in enumerate(turn.reply for turn in trajectory.turns):
+            tree.parent_BK[b, k] = k - 1 if reply.parent is None else reply.parent
+            tree.caller_BK[b, k] = NO_PARENT if reply.caller is None else reply.caller
     signals = {
         name: torch.zeros(n, most, dtype=torch.float64)
         for t in trajectories
@@ -275,6 +280,7 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
         torch.tensor(truncated_B, dtype=torch.bool),
         state_BK,
         signals,
+        tree=tree,
     )
 
 

@@ -166,6 +166,8 @@ def _part(seam: str, part: Part, told: set[str]) -> list[str]:
     if entry.bias:
         said = f"As an estimate of the policy gradient: {entry.bias}."
         lines += textwrap.wrap(said, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    if seam == "credit":
+        lines.append(f"      Of an agent with several conversations it sees {entry.sees}.")
     return lines
 
 
@@ -205,6 +207,15 @@ def _run(phase: RunPhase, whole: Recipe, *, last: bool) -> list[str]:
         lines.append(
             f"asynchronous: played up to {ahead} update{'s' if ahead > 1 else ''} ahead, so that a token is trained on at most "
             f"{ahead} version{'s' if ahead > 1 else ''} ({most} optimizer steps) after it was sampled; kv: {recipe.scale.kv}"
+        )
+    if recipe.model.lora:
+        lines.append(
+            "adapters are merged on their way to the engine, which gets all weights after each update"
+        )
+    if recipe.scale.learners > 1:
+        lines.append(
+            f"{recipe.scale.learners} learners take every step together, each with its share of the rows; denominators are "
+            "of the whole minibatch"
         )
     lines += [
         f"{key}: {number_at(recipe, key):g} at first, then by {_called('schedule', part)}"

@@ -12,9 +12,9 @@ from turnwise.trainers.kit.reward_edits import replace_turns
 def verified(group: Group, *, solved: float = 1.0, cut: float = 1.0) -> Group:
     """The last turn earns ``solved`` where the task was solved, −``cut`` where a limit ended the episode before, else nothing.
 
-    RLVR (Lambert et al. 2024, Tulu 3): 10 for what a verifier accepts, 0 else, −10 for an answer that ran into the limit of
-    length; whatever else the environment pays is taken away. Ours: rewards of the size of 1, and limits of turns and of an
-    episode's tokens count as that of length does. Left out: KL in the reward (use the loss `kl`).
+    RLVR (Lambert et al. 2024, Tulu 3): 10 for what a verifier accepts, 0 else, −10 for an answer that ran into the
+    limit of length; whatever else the environment pays is taken away. Ours: rewards of the size of 1, and limits of
+    turns and of an episode's tokens count as that of length does. Left out: KL in the reward (use the loss `kl`).
 
     Worked by hand, with the paper's numbers: solved, failed, and cut off in the second turn.
 

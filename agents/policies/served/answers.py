@@ -151,10 +151,10 @@ def _calls(calls: Json) -> tuple[ToolCall, ...]:
             raise ToolError("A tool call needs the name of a tool.")
         check_sayable(function["name"])
         taken = {one.id for one in read}
+        given = function.get("arguments")
+        written = given.strip() if isinstance(given, str) else ""
         read.append(
-            ToolCall(
-                function["name"], _arguments(function.get("arguments")), _id(call.get("id"), number, taken)
-            )
+            ToolCall(function["name"], _arguments(given), _id(call.get("id"), number, taken), written)
         )
     return tuple(read)
 

@@ -18,7 +18,7 @@ _ITEM = (
     "color|colour|version|size"
 )
 SENSES = {
-    "cancel_order": Concept("cancel|call off|void|annul|drop|cancellation|undo|scrap|stop|withdraw|terminate", "order|purchase"),
+    "cancel_order": Concept("cancel|kill|axe|ditch|scratch|call off|void|annul|drop|cancellation|undo|scrap|stop|withdraw|terminate", "order|purchase"),
     "change_item": Concept(
         "change|swap|replace|switch|exchange|modify|substitute|trade|update|put|turn|make|give|take|get|go", _ITEM
     ),
@@ -42,8 +42,8 @@ SENSES |= {
     ),
 }  # fmt: skip
 PATTERNS = {
-    "address": r"\b(\d+ [a-z]+ street)\b",
-    "colour": r"\b(red|blue|green|black|white|silver)\b",
+    "address": r"\b(\d+[a-z]? (?:[a-z]+ ){1,2}?(?:street|road|row|close|lane|avenue|drive|court|way|place|square|terrace|hill|gardens?|crescent|park|quay|walk|alley|mews|boulevard|parade|grove|rise|yard|wharf|path))\b",
+    "colour": r"\b(red|blue|green|black|white|silver|gr[ae]y|yellow|orange|purple|pink|brown|beige|teal|plum|navy|turquoise|cream|violet|maroon|olive|copper|brass|bronze|oak|walnut|pine)\b",
     "rank": r"\b(not (?:quite |exactly )?the cheapest|cheapest|nicest|fanciest|finest|most expensive|priciest|dearest)\b",
     "thing": r"\b(lamp|bottle|boots|chair|backpack|teapot|blanket|helmet|watch|speaker|frame|mat)\b",
 }

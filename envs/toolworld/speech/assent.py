@@ -35,7 +35,10 @@ _LIGHTLY = re.compile(
     r"\b(?:shout|holler|whistle|ping|nod|yell|sing out|speak up|speak now|text|buzz|say yes|tell me yes|be my guest|your call|up to you|your choice|you decide|you choose|give a (?:yes|nod|shout))\b"
 )
 _ANSWER_ME = re.compile(
-    r"\b(?:say|tell (?:me|us)|let (?:me|us) know|reply|answer|indicate|signal)\b.{0,25}\b(?:agree\w*|approve|accept|in agreement|happy|fine with|in favou?r|want (?:it|that|this|me)|so: do you)\b"
+    r"\b(?:say|tell (?:me|us)|let (?:me|us) know|reply|answer|indicate|signal)\b.{0,25}\b(?:agree\w*|approve|accept|in agreement|happy|fine with|in favou?r|want (?:it|that|this|me)|so: do you)\b|"
+    r"\b(?:tell|let|ask|give)(?:ing)? (?:me|us)\b.{0,15}\b(?:to (?:proceed|go ahead|do (?:it|so|that)|start|continue|carry on)|that you (?:want|would like|agree)|(?:that )?i (?:should|may|can))\b|"
+    r"\bhear(?:ing)?\b.{0,14}\b(?:that you (?:want|agree|would like)|from you\b.{0,10}\bi (?:should|may|can))\b|"
+    r"\b(?:i|we) (?:will |would |can |do |am )*(?:not|nothing|never|no)\b.{0,60}\b(?:without|until|unless|before|till) (?:hearing|you (?:say|tell|agree|approve|nod|want|decide)|your (?:yes|word|okay|say-so|nod|approval|consent|go-ahead|permission|blessing|agreement)|i (?:hear|have|get|am told))\b"
 )
 _TOLD_PAST = re.compile(
     r"\b(?:thank\w*|(?:would|could|might) have|have liked|i needed|we needed|received?|gave|given me|noted|already|you said|you confirmed|got it|has been|was|were|email|text message|sent)\b"
@@ -47,6 +50,7 @@ _IT_SUITS = (
     r"cost|fare|difference|charge|fee|date|time|flight|address|plan|offer|terms|deal)|\$[\d.,]+\d|\d+ (?:dollars?|bucks))"
 )
 _CONDITION = re.compile(
+    rf"\b(?:once|as soon as|when|the (?:moment|minute|second|instant)|after|till|until) you (?:have |just |do )?(?:agree|consent|approv|accept|say (?:yes|so|the|okay|go)|confirm(?! (?:your|the (?:email|pin|zip|name)))|nod|authori[sz]|give (?:me|us|your)|okay|give the)\w*|^(?:just )?(?:tell|say|let) (?:me |us )?when$|"
     rf"\b{_IF} (?:{_YOU_AGREE}(?!.*\b(?:abroad|overseas|verified|eligible|see|hear|call|calling|restart|turn|switch|pay|paid)\b)|(?:i|we) (?:have|get|may|can have|hear)\b.*\b{_SIGN}\b|"
     rf"{_IT_SUITS}(?: \S+){{0,6}}? (?:{_STATES}|no (?:obstacle|problem|issue|trouble|bother|hurdle)|works?|works for you|is all|not too|isn't|"
     rf"acceptable|what you|you))"
@@ -91,8 +95,8 @@ _WORDS_OF_SIGNS = (
     "nod thumbs thumb thumbs-up say-so say word blessing green go-ahead yes yeah yep okay permission approval consent confirmation "
     "sign-off signoff agreement all-clear clearance authorization authorisation shout signal verdict decision answer affirmative"
 )
-_WORDS_OF_CONDITIONS = "if provided providing assuming as so supposing in should unless"
-_WORDS_OF_ANSWERS = "shout holler whistle ping nod yell sing speak text buzz say tell be your up you give let reply answer indicate signal"
+_WORDS_OF_CONDITIONS = "if once when moment minute second instant after till until provided providing assuming as so supposing in should unless"
+_WORDS_OF_ANSWERS = "without until unless before till hear hearing ask shout holler whistle ping nod yell sing speak text buzz say tell be your up you give let reply answer indicate signal"
 _SIGNS = tuple(
     (frozenset(words.split()), sign)
     for words, sign in (

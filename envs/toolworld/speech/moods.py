@@ -37,12 +37,21 @@ class SentencePart(NamedTuple):
 
 
 _BULLET = re.compile(r"\s*\n\s*(?:[-*\u2022]|\d+[.)])\s+")
-_SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+|\s--?\s")
+_SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+(?!(?:on|off)\b)|\s--?\s")
+_SWITCH = re.compile(
+    r"(?m)^\s*(?:[-*\u2022]|\d+[.)])\s+([\w* ]+?)\s*[\u2013\u2014:>\u2192-]+\s*(on|off)\b[.!]?\s*$",
+    re.IGNORECASE,
+)
+"""An item of a list that says how something is to stand: "1. **Data saver** - off"."""
+_QUOTED = re.compile(
+    r"[\"\u201c]([^\"\u201c\u201d]{20,}[.?!,])[\"\u201d]|\b(?:subject|titled|called|headed|saying|reading|stating|title)[:,]? [\"\u201c][^\"\u201c\u201d]{10,}[\"\u201d]"
+)
+"""A whole sentence in quotation marks: somebody else's words, or a rule's."""
 _CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
-                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|would|could|is|are|does|have|i will)\b)")  # fmt: skip
+                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will)\b)")  # fmt: skip
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
 _PREFIX = re.compile(
-    r"^(?:and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|(?:okay|alright|all right|right)(?! (?:if|to|for|with|by)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
+    r"^(?:so (?:that )?(?:i|we|nobody|no one|it|nothing)\b[^,.!?]*,|and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|(?:okay|alright|all right|right)(?! (?:if|to|for|with|by)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
     r"i (?:was|am)(?: just)? wondering (?:if|whether)|got it|great(?: news| question| choice)?|perfect|wonderful|excellent|lovely|fantastic|awesome|"
     r"good (?:news|question|morning|afternoon|evening|day)|no problem(?: at all)?|no worries|i see|yes(?! or no\b)|yep|yeah|"
     r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|(?!for\b)\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
@@ -60,6 +69,8 @@ _CLOSING = Alternation(
     r"\bhelp(?:ing)? you (?:with )?(?:today|now|next)\b", r"\bwhat (?:brings you|else)\b",
     r"^(?:is|was|will|would) (?:that|this|it) (?:be )?(?:all|everything)(?: (?:for|from|today|then|now)\b.*)?\?*$", r"\b(?:another|other|further|some other|some further|different) (?:matter|thing|wish|topic|request|point)s?\b.*\b(?:mind|i might|i could|i may|i can|help|see to|today|for you|you)\b", r"\b(?:besides|apart from|in addition to|other than|aside from|on top of|beyond) (?:that|this|it|these)\b(?=.*\b(?:i|we|you)\b)",
     r"\b(?:have|enjoy) a (?:\w+ )?(?:day|evening|trip|flight|one|weekend)\b", r"\b(?:good)?bye\b",
+    r"^(?:have you |do you have |is there |was there |would there be |you )?(?:got |have )?(?:an?|the|any|your)? ?(?:\w+ )?(?:another|next|second|third|fourth|last|further|other)(?: (?:one|thing|request|question|wish|item|point|matter)s?)?(?: (?:for|to|on|that|i|you|we|left|waiting|then|too|as well)\b.*)?\?+$",
+    r"^(?:what|which) is (?:the )?(?:next|second|third|other|last)(?: (?:one|thing|request|question|wish|item|point|matter))?\b.{0,20}\?+$",
 )  # fmt: skip
 _LOOKING = (
     r"(?:check|look|see|pull|review|find|verify|access|get|dig|investigate|search|retrieve|examine|go over|go through|read|open|bring|"
@@ -98,7 +109,7 @@ _NOT_YET = Alternation(
     r"\bwithout (?:restarting|turning|resetting|touching|removing|changing|paying)\b", r"\bhold off\b", r"(?<!\bi do )(?<!\bwe do )(?<!\bi can )(?<!\bwe can )\bnot (?:to )?(?:restart|turn|reset|touch|remove|switch|pay|take)\b",
     r"\bkeep (?:\w+ ){0,5}?(?:off|on|in|as (?:it|they)|closed|open|shut|untouched)\b.*\b(?:until|till|unless|for now|before|yet)\b", r"\b(?:stays?|remains?) (?:\w+ )?(?:as|where|on|off|in|out|put|untouched)\b.*\b(?:for now|until|till|please|for the moment|at present|yet)\b",
     r"\bhands off\b|\bunder no circumstances\b|\bdo not you (?:dare|even)\b|\bno (?:restart|reboot|reset|need|reason|payment)\b(?= (?:is |are )?(?:needed|required|necessary|yet|at this|to|for)\b)|\bhold(?:ing)? back\b|\b(?:is|are|be|should|must) not (?:\w+ )?(?:changed|touched|restarted|rebooted|reset|removed|switched|turned|paid|taken|toggled|settled)(?: \w+)? (?:yet|for now|before|until|till|at this|just)\b",
-    r"\brather than\b.*\byou\b", r"\bleave .{0,40}\bas (?:it|they|is)\b", r"\bwait for my\b",
+    r"\brather than\b.*\byou\b", r"\bleave .{0,40}\bas (?:it|they|is)\b", r"\bwait for my\b", r"\b(?:press|touch|change|do|turn|pull|tap|unplug|alter) nothing\b",
 )  # fmt: skip
 _CONFIRM = Alternation(
     r"\b(?:shall|should|may|can|could|might) (?:i|we) (?:now |then |just |please )?(?:go ahead|proceed|continue|do (?:that|this|so|it)|make (?:that|this|the|these) changes?|start|"
@@ -131,7 +142,7 @@ _TELL_TO = Alternation(
     r"download|update|install|connect|disconnect|forget|select|choose|change|wait|be so|give)\b(?! (?:you|we|i)\b)",
     r"\b(?:can|could|would|will|might) you\b", r"\byou (?:should|can|could|must|might|may|need to|have to|will (?:need|have|want) to|would (?:need|have|want) to|ought to|want to)\b", r"\bi (?:need|want|ask|suggest|recommend|advise|would like|propose)"
     r"(?: that)? you\b", r"\b(?:next|first|second|last|final) (?:step|thing)\b", r"\bstep \d\b", r"\bhow about (?:you )?\w+ing\b", r"\b(?:would|do) you mind\b", r"\bwhat if you\b", r"\bplease\b", r"\blet us\b", r"\btime to\b",
-    r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^mind \w+ing\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
+    r"\b(?:grateful|obliged|thankful|glad|appreciate(?: it)?|kind|lovely|great|good|nice|helpful?) (?:of you )?if (?:you|the|that|your)\b(?!.*\b(?:okay|agree|fine)\b)", r"\bi suggest\b|\bi recommend\b|\bi would (?:suggest|recommend)\b", r"\bthe next step is\b", r"^(?:i need you to|have you try)\b", r"^mind \w+ing\b", r"^if .* (?:please|turn|switch|toggle|disable|enable|take|remove|pay)\b", r"\bneeds to be\b|\bshould be (?:turned|switched|restarted|reset)\b",
     r"\b(?:can|could) (?:that|it|this|the \w+) be \w+ed\b.*\byour (?:side|end|part)\b", r"\bwhy do not you\b|\bwhy not\b", r"(?:^|, )see (?:if|whether)\b",
 )  # fmt: skip
 _OFFER = Alternation(
@@ -147,7 +158,7 @@ _NEGATED = Alternation(
     r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
     r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
     r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",
-    r"^no\b(?! (?:internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bno (?:chance|hope|prospect)\b|\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
+    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b", r"^no\b(?! (?:joke|kidding|doubt|wonder|matter|one|internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bno (?:chance|hope|prospect)\b|\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
 )  # fmt: skip
 
 
@@ -163,6 +174,10 @@ _ASIDE = tuple(
 def clauses(text: str) -> tuple[SentencePart, ...]:
     """The clauses of a message, in order."""
     found: list[SentencePart] = []
+    if "\n" in text:
+        text = _SWITCH.sub(r". Turn \2 \1.", text)
+    if ('"' in text or "\u201c" in text) and len((rest := _QUOTED.sub(" ", text)).split()) > 1:
+        text = rest
     for sentence in _SENTENCE.split(_BULLET.sub(" , ", text.strip())):
         parts = [part.strip(" ,.") for part in _CUT.split(normal(sentence))]
         parts = [part for part in parts if part.strip("?!:;,. ")]
@@ -182,7 +197,7 @@ def _clause(text: str, asked: bool) -> SentencePart:
         body = body[match.end() :].strip()
         if not body:
             break
-    body = body.strip(" !,.")
+    body = _IF_I_MAY.sub("", body).strip(" !,.")
     mood = (
         _mood(body, asked, text)
         if body.strip("?")
@@ -197,11 +212,13 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     """The first mood that fits, the more special ones first."""
     if _CLOSING.search(body):
         return Mood.CLOSING
-    if not asked and _EXCLAIMS.match(body):
+    if not asked and _EXCLAIMS.search(body):
         return Mood.COURTESY
     if _YOUR_STATE.search(body):
         return Mood.COURTESY
-    if _NOT_YET.search(body) and (not asked or _DO_NOT.match(body)):
+    if not asked and ("leave" in body or "keep" in body) and _LEFT_ALONE.search(body):
+        return Mood.REFUSAL
+    if _ABSTAIN.search(body) or (_NOT_YET.search(body) and (not asked or _DO_NOT.match(body))):
         return Mood.FORBID
     if _CONFIRMS.search(body) and not asked:
         return Mood.STATEMENT
@@ -209,8 +226,10 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.HOLD
     if _ASKS_WHAT.search(body) and (asked or not _CONFIRM.search(body)) and not _SOUNDS.search(body):
         return Mood.REQUEST if _SHARE.search(body) or _TELL_TO.search(body) else Mood.QUESTION
+    if _TELL_ME.match(body) and not _WHETHER.search(body):
+        return Mood.REQUEST
     question = f"{body}?" if asked and not body.endswith("?") else body
-    if (asked or not _TOLD.search(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
+    if (asked or not _told(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
         return Mood.CONFIRM
     if _NEGATED.search(body) and not asked:
         return Mood.REFUSAL
@@ -230,8 +249,48 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     return Mood.OFFER if first_person else Mood.STATEMENT
 
 
+_ABSTAIN = re.compile(
+    r"\b(?:abstain|refrain|desist|keep (?:away|your \w+ off)|stay (?:away|clear)|steer clear|shy away|hold (?:off|back)|hands off|avoid)\b(?! (?:any|the) (?:confusion|doubt|delay|charge|misunderstanding)s?\b)"
+)
+_LEFT_ALONE = re.compile(
+    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b(?!.*\b(?:until|for now|unless|till|yet)\b)"
+)
+"""That a speaker leaves a thing as it is."""
+_SIGN = r"(?:go-ahead|okay|yes|confirmation|approval|consent|permission|blessing|nod|word|green light|say-so|agreement|authori[sz]ation)"
+_PAST = re.compile(
+    rf"\b(?:did|had|already|got|received|took|noted|heard)\b.{{0,20}}\b(?:your|the|a) (?:\w+ )?{_SIGN}\b|\b{_SIGN}\b.{{0,25}}\b(?:ago|earlier|yesterday|last time|before|came|arrived|was|were|is (?:noted|recorded|in|saved|here|logged))\b|"
+    r"\b(?:you|she|he|they) (?:have |has |had |did |just |already )*(?:said|gave|given|agreed|confirmed|approved|accepted|authori[sz]ed|nodded|told)\b"
+)
+"""That somebody has agreed before."""
+_NOT_NOW = re.compile(
+    r"\b(?:will|would|shall|am going to|are going to|have to|always|usually|must|going to) (?:\w+ )?(?:ask|come back|check with|read)\b|\b(?:later|afterwards|next time|in (?:a|the next|\d+) (?:moment|minute|second|bit|sec|tick|hour|day)s?|tomorrow)\b"
+)
+"""That he will be asked, but is not now."""
+_OTHERS = re.compile(
+    r"\b(?:customers?|people|everyone|everybody|callers?|colleagues?|agents?|policy|policies|handbook|guidelines?|regulations?|most of us|passengers (?:must|have|may|can)|(?:last|previous|another) (?:one|person|gentleman|lady))\b"
+)
+"""Whom a rule or a story is about."""
+_WHEN = re.compile(r"\b(?:once|when|as soon as|after|until|till|if|unless|provided|the moment|before)\b")
+
+
+def _told(body: str) -> bool:
+    """Whether a clause that speaks of a yes only tells of one: of the past, of others, of what comes later."""
+    if _TOLD.search(body) or _OTHERS.search(body):
+        return True
+    return _WHEN.search(body) is None and (
+        _PAST.search(body) is not None or _NOT_NOW.search(body) is not None
+    )
+
+
+_IF_I_MAY = re.compile(
+    r"[, ]+(?:if (?:i|we) may ask|if you (?:will |would )?(?:pardon|excuse|forgive)\b[^,.?!]*|if you (?:do not|will not|would not) mind (?:me |my )?(?:asking|telling me)|if you please)(?=\?*$|,)"
+)
+_TELL_ME = re.compile(
+    r"^(?:(?:can|could|would|will) you (?:please |kindly |just )?)?(?:say|tell|repeat|explain|give|spell|describe|remind|rephrase|read)(?: (?:me|us|it|to me|that|again|once more|out|please))* ?(?:what|which|who|where|when(?!\W*$)|how|again)\b"
+)
+_WHETHER = re.compile(r"\b(?:if|whether|okay|yes|agree|happy|do you (?:say|think))\b")
 _YOUR_STATE = re.compile(
-    r"^are you (?:okay|alright|all right|well|safe)\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
+    r"^are you (?:okay|alright|all right|well|safe)(?: (?:yourself|now|though|there|today|in one piece))?\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
 )
 _TOLD = re.compile(
     r"\b(?:would|could|might) have (?:\w+ed|been)\b|\bhad (?:hoped|wished|wanted)\b|"  # what did not come to be
@@ -239,7 +298,7 @@ _TOLD = re.compile(
     r"\b(?:email|message|letter|text|sms|receipt|note)\b.* to confirm\b"  # who confirms is no listener
 )
 _EXCLAIMS = re.compile(
-    r"^how (?!(?:much|many|long|do|does|did|can|old|far|often|to|is|are|would|about)\b)\w+(?: (?:that|this|it|for you|of (?:them|him|her)))*(?: (?:is|was|must be|sounds))?$|^what an? (?:\w+ )?\w+$"
+    r"^how (?!(?:much|many|long|do|does|did|can|old|far|often|to|is|are|would|about)\b)\w+(?: (?:that|this|it|for you|of (?:them|him|her)))*(?: (?:is|was|must be|sounds))?$|(?:^|, (?:and )?)what an? (?:\w+ )?\w+$"
 )
 _DO_NOT = re.compile(
     r"^(?:please |kindly |just |for now )*(?:do not|never|hold off|refrain)\b(?! (?:you|we|i|they)\b).*\b(?:okay|alright|all right|please|yes|will you|right)\?*$"

@@ -40,11 +40,15 @@ _SEES = re.compile(
 )
 _OF_NO_USE = re.compile(r"^\w+ing (?:it|that|this|them|your|the)\b.* (?:will|would|does|do|can|could) not\b")
 """That something helps nothing is no refusal."""
+_SUPPOSED = re.compile(
+    r"(?:if|had|were|should|suppose|supposing|imagine|say)\b(?!.*\b(?:but|and (?:it|that|yours) (?:is|was|has))\b).*\b(?:would|could|might|had|were|was)\b"
+)
+"""What would be, but is not told to be."""
 _UNTIL = re.compile(
-    r"\b(?:until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
+    r"\b(?:if|until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
 _FINAL = Alternation(
-    r"^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
+    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b|^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
     r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
     r"nothing (?:more )?(?:i|we) can do|no way|no (?:chance|hope|prospect)|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
     r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
@@ -57,7 +61,7 @@ _DONE = Alternation(
     r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
 )
 _TRY = re.compile(
-    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\b(?:come|came|is it|are you) back(?: to life| on| online| up)?\b|\bany (?:luck|better|change|difference|improvement)\b|\bup and running\b|\b(?:load|visit|browse|pull up) (?:a|any|some|your) (?:web ?)?(?:page|site|website|app)|\b(?:if|whether) (?:it|that|the \w+|everything) (?:works|loads|opens|goes through)\b|\bworking (?:now|again)\b|^(?:so |and |then )*(?:is|are|do|does|can) (?:you|it|pages|web ?pages|the (?:pages|internet|data|connection|web)|sites|websites|apps|things|anything|everything|your \w+)(?: \w+)? (?:load|open|surf|brows|behav|respond|work|com|get)\w*|\bhow (?:is|are|does) (?:the|your) (?:internet|data|connection|phone|signal|mobile data|browsing)\b.*\b(?:now|behav\w*|look\w*|do\w*)\b|\brepaired\b|\bfixed\b|\bresolved\b"
+    r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:go|shot|try|crack|stab) at (?:load|open|brows|surf|visit)\w*|\bload(?:ing)? (?:something|anything)\b|\bis (?:it|the internet|your \w+) (?:alive|running|up|flowing|there|awake)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\b(?:come|came|is it|are you) back(?: to life| on| online| up)?\b|\bany (?:luck|better|change|difference|improvement)\b|\bup and running\b|\b(?:load|visit|browse|pull up) (?:a|any|some|your) (?:web ?)?(?:page|site|website|app)|\b(?:if|whether) (?:it|that|the \w+|everything) (?:works|loads|opens|goes through)\b|\bworking (?:now|again)\b|^(?:so |and |then )*(?:is|are|do|does|can) (?:you|it|pages|web ?pages|the (?:pages|internet|data|connection|web)|sites|websites|apps|things|anything|everything|your \w+)(?: \w+)? (?:load|open|surf|brows|behav|respond|work|com|get)\w*|\bhow (?:is|are|does) (?:the|your) (?:internet|data|connection|phone|signal|mobile data|browsing)\b.*\b(?:now|behav\w*|look\w*|do\w*)\b|\brepaired\b|\bfixed\b|\bresolved\b"
 )
 _STATE = re.compile(
     r"^(?:(?:before|first|let me know|tell me|just)\b[^:,?]*[:,] ?)?(?:you (?:have|did)|is|are|was|were|do|does|did|have|has|had|what|which|how|can you see|could you see|could you (?:tell|check|look)|can you (?:tell|check|look))\b"
@@ -108,12 +112,16 @@ _BY_ME = re.compile(
 )
 _IF_IT = re.compile(r"^(?:if|when|once|after|before|since|because|as)\b(?!.*, )")
 _NEEDED = re.compile(
-    r"\b(?:would|will|should|might|could|may|ought to) (?:\w+ )?(?:help|fix|cure|solve|do (?:it|the trick|the job)|be (?:best|worth|good|next|wise|the)|bring|resolve|sort)\b|\bneeds?\b.*\b(?:\w+ing|to|a|an)\b|\bwants \w+ing\b|\b(?:has|have) to\b|"
+    r"\b(?:would|will|should|might|could|may|ought to) (?:\w+ )?(?:help|fix|cure|solve|do (?:it|the trick|the job)|be (?:best|worth|good|next|wise|the)|bring|resolve|sort)\b|\bneeds?\b.*\b(?:\w+ing|to|a|an)\b|\bwants? (?:\w+ing|to (?:be|come|go|stay))\b|\b(?:has|have) to\b|"
     r"\bmust\b|\b(?:what helps|the way forward|the (?:next|first|last) (?:step|thing)|the (?:fix|cure|remedy|solution|trick|answer)|what is needed|what remains|all it takes|it is time|the thing to do)\b|\b(?:off|on|out|in|back) (?:with|you) \w+|\byou (?:would|will) (?:want|need) to\b"
 )
 """That a thing is to be done, without saying by whom."""
 _NOT_BUT = re.compile(r"\b(?:rather than|instead of|and not|but not)\b[^,.;?!]*")
 """What would not be done."""
+_MONEY_MOVES = re.compile(
+    r"\$[\d.,]*\d (?:of it |\w+ )??(?:(?:will|would) )?(?:returns?|goes|go|comes?|travels?|lands?|moves?)\b"
+)
+"""What money does is no change to an order."""
 _IN_WORDS = re.compile(
     r"^(?:put|say|phrase|explain) (?:it|that|this) (?:\w+ )?(?:way|differently|again|words|simply|plainly)\b"
 )
@@ -198,6 +206,8 @@ class Heard(NamedTuple):
     verbs: frozenset[str] = (
         frozenset()
     )  # stems of what the speaker would do in particular, where a yes is asked for
+    text: str = ""
+    told: frozenset[str] = frozenset()  # actions that are reported as done
     hold: bool = False
     courtesy: bool = False
 
@@ -214,6 +224,7 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
     looks: list[str] = []
     moods = {clause.mood for clause in found}
     refusal: Sureness = ""
+    told = set[str]()
     done = claims = question = tries = False
     forbidden = _forbidden(lexicon, found)
     context = ""
@@ -221,11 +232,11 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         tries = tries or (clause.mood is not Mood.FORBID and _TRY.search(clause.text) is not None)
         if clause.mood in (Mood.REQUEST, Mood.QUESTION, Mood.CONFIRM, Mood.OFFER, Mood.STATEMENT):
             mine = _asked(lexicon, clause)
-            told, seen = ((), ()) if mine else _on_device(lexicon, clause, context)
+            ordered, seen = ((), ()) if mine else _on_device(lexicon, clause, context)
             asks += [slot for slot in mine if slot not in asks]
-            deeds += [name for name in told if name not in deeds and name not in forbidden]
+            deeds += [name for name in ordered if name not in deeds and name not in forbidden]
             looks += [name for name in seen if name not in looks]
-            nothing = not (mine or told or seen)
+            nothing = not (mine or ordered or seen)
             wondering = clause.mood is Mood.QUESTION or (
                 clause.mood is Mood.REQUEST and (clause.asked or _WANTS.search(clause.text))
             )
@@ -244,12 +255,19 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
             clause
         ):
             done = True
+            told = told | {
+                name
+                for name, concept in lexicon.actions.items()
+                if (match := speaks_of(concept, clause.stems)) and match.named and not match.light
+            }
             claims = (
                 claims
                 or len(clause.text.split()) < 4
                 or any(speaks_of(concept, clause.stems) for concept in lexicon.actions.values())
             )
         context = f"{context} {clause.stems}"
+    if refusal == "clear" and (asks or deeds or moods & {Mood.FORBID, Mood.HOLD, Mood.CONFIRM}):
+        refusal = "unclear"  # whoever goes on with it has refused nothing yet
     proposal = _proposal(lexicon, found, text)
     asked = Mood.CONFIRM in moods or any(clause.mood is Mood.OFFER and clause.asked for clause in found)
     consent = asked or (not done and bool(proposal.actions - proposal.bare) and _plans(found))
@@ -259,7 +277,8 @@ def understand(lexicon: Lexicon, text: str) -> Heard:
         consent=consent, asked=asked, claims=claims, absurd=_ABSURD.search(text.lower()) is not None,
         refusal=refusal, done=done, closing=Mood.CLOSING in moods,
         question=question, queries="?" in text, tries=tries, stated=len({*_WORD.findall(text)}) > 1, going_on=_goes_on(found), offers=Mood.OFFER in moods, foreign=any(_foreign(lexicon, clause) for clause in weighed),
-        verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in weighed)), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
+        verbs=frozenset[str]().union(*(deeds_of(clause.text) for clause in weighed)),
+        text=text, told=frozenset(told), hold=Mood.HOLD in moods, courtesy=Mood.COURTESY in moods,
     )  # fmt: skip
 
 
@@ -426,7 +445,7 @@ def _offers(lexicon: Lexicon, clause: SentencePart) -> bool:
 def _sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
     """Whether a clause that denies something refuses what the user wants."""
     text = clause.text
-    if _SEES.search(text) or _OF_NO_USE.match(text):
+    if _SEES.search(text) or _OF_NO_USE.match(text) or _SUPPOSED.match(text):
         return ""
     act = any(speaks_of(concept, clause.stems) for concept in lexicon.actions.values()) and _CANNOT.search(
         text
@@ -452,7 +471,8 @@ def _proposal(lexicon: Lexicon, found: tuple[SentencePart, ...], text: str) -> P
     for clause in found:
         offers = clause.mood in (Mood.OFFER, Mood.CONFIRM)
         if offers or (asks and clause.mood in _BESIDE and not _denies(lexicon, clause)):
-            said = stems(_NOT_BUT.sub(" ", clause.text)) if _NOT_BUT.search(clause.text) else clause.stems
+            aside = _NOT_BUT.search(clause.text) or _MONEY_MOVES.search(clause.text)
+            said = stems(_MONEY_MOVES.sub(" ", _NOT_BUT.sub(" ", clause.text))) if aside else clause.stems
             for name, concept in lexicon.actions.items():
                 match = speaks_of(concept, said)
                 if match and match.light:
@@ -479,12 +499,11 @@ def _denies(lexicon: Lexicon, clause: SentencePart) -> bool:
     return clause.mood is Mood.REFUSAL and _sureness(lexicon, clause) != ""
 
 
+def to_be_changed(text: str) -> str:
+    """A text without what it names only to say that it stays as it is."""
+    return _KEPT.sub(" ", text)
+
+
 def concept_of(name: str) -> Concept:
     """The concept of a tool of which nothing but its name is known: its first word."""
     return Concept(name.partition("_")[0])
-
-
-def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
-    """The actions that a user asks for in his own words."""
-    stemmed = stems(text.lower())
-    return frozenset(name for name, concept in lexicon.actions.items() if speaks_of(concept, stemmed))

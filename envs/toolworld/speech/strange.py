@@ -63,6 +63,58 @@ _SERVICE_TEXT = (
 _SERVICE = frozenset(stems(_SERVICE_TEXT).split())
 
 
+_NAMED = re.compile(
+    r"(?<!\bin )\b(?:the|your|an?|another) ((?:[a-z'-]+ ){0,4}?[a-z'-]+)(?= (?:in|of|from|on|onto|into|to|for|with|and|or|back|at|out|off|over|by|instead|now|then|is|are|was|has|have|will|would|could|can|as|before|under|"
+    r"today|again|it|you|we|i|that|which|costs?|comes?|goes?|leav\w+|plus|per|than|if|so|up|down|worth|while|since|only|inside|right|outright|there|just|once|thanks|due|too|still|away|later|yours|stays?|covers|fits|matches|\$\S+|\d\S*)\b|$|[,.;:?!()])"
+)
+_EVERYDAY_TEXT = (
+    "fancy liking bin blink bus pocket wallet purse longer shorter sooner kid kids child wife husband partner trip holiday wedding birthday party gift mood acceptable one ones suit exception question right sound they instead quarter afternoon morning evening night hold following damage pair figure penny lot basis "
+    "customer queue honour honours mere lowest least surcharge reason ball rolling bet third half road thumb minute second hour match something anything way ways thing things occasion instant fault column "
+    "grown-up star stars between settled stand while bit touch click tap tick jiffy shot go try chance risk trick job word words line lines rule rules policy team desk office counter colleague "
+    "supervisor manager expert specialist agent assistant person people human friend pleasure favour hand hands heart soul life world year weekend noon midnight fact facts truth story point points "
+    "step steps part parts piece pieces bottom top middle corner edge hook door table floor page pages list lists screen window front view eye eyes ear ears finger fingers head face back foot "
+    "start end beginning finish close clear good bad nice fine okay better best worse worst easy quick fast simple full short long small big large medium cheap cheaper cheapest dear dearest expensive expensive priciest "
+    "pending economy business basic cost upside downside snag catch hitch obstacle hurdle benefit advantage condition conditions term terms limit limits gap allowance quota rate rates level share portion slice "
+    "sound tune note kind kinds sort sorts type types set pack bunch couple dozen few many more most other others same such whole rest remainder balance outcome result results effect effects consequence "
+    "possibility alternative version variant colour color size shape look feel fit style model make brand row aisle deck leg legs stop stops connection layover runway gate airport city town village country abroad "
+    "trouble wait delay delays inconvenience mess mix-up mixup mistake mistakes error errors slip typo letter letters digit digits character spelt spelled spelling surname calendar clock timetable schedule slot deadline "
+    "spot place address places mile miles distance heads-up bell bells whistle magic wand needful deed deeds ink paper pen pencil stamp record books book ledger column file files form forms box boxes field fields tick ticks cross "
+    "network signal icon symbol switch button cable charger battery sim card slot tray app apps website internet web connection browser traffic speed megabyte megabytes volume usage"
+)
+_EVERYDAY = frozenset(stems(_EVERYDAY_TEXT).split())
+"""Nouns in which everybody talks about everything."""
+
+
+_ADVERBS = re.compile(r"\S+(?:ed|ing|ly)\b|\S+-\S+|(?<=-)\S+|'s?\b")
+
+
+def things_of(text: str, known: AbstractSet[str]) -> frozenset[str]:
+    """The things of which a normal clause speaks with a word that no service knows, as stems: what they are, last.
+
+    >>> sorted(things_of("i will keep the money as a souvenir", set())), sorted(things_of("shall i cancel the order?", set()))
+    (['souvenir'], [])
+    """
+    phrases = [stems(_ADVERBS.sub("", phrase)) for phrase in _NAMED.findall(text)]
+    return frozenset(phrase for phrase in phrases if any(is_unknown(word, known) for word in phrase.split()))
+
+
+def in_service(root: str) -> bool:
+    """Whether a stem is a word of any service."""
+    return root in _SERVICE
+
+
+def is_unknown(root: str, known: AbstractSet[str]) -> bool:
+    """Whether a stem is no word of a service, of a domain, or of everybody."""
+    return not (
+        root in known
+        or root in _SERVICE
+        or root in _GENERAL
+        or root in _EVERYDAY
+        or root in _POINTING
+        or any(sign.isdigit() for sign in root)
+    )
+
+
 def deeds_of(text: str) -> frozenset[str]:
     """The verbs of a normal clause, as stems, with which its speaker would do something particular to something.
 

@@ -31,6 +31,10 @@ _FREE = re.compile(
     r"no price difference)"
 )
 _UNITS = ("dollar", "usd", "buck", "cent")
+_ROUTE = re.compile(r"\b([A-Z]{3})(?: ?(?:to|and|-|\u2013|\u2192|->|>|/) ?)([A-Z]{3})\b")
+_PERSON = re.compile(
+    r"\b(?:passengers?|name|to|into|as|reads?|called|spel(?:t|led)|from|is|be|becomes?|not|of|say|says)(?: now| be)?:? [\"'\u201c]?([A-Z][a-z]+ [A-Z][a-z]+)\b"
+)
 _FREE_SIGNS = ("free", "cost", "charge", "fee", "nothing", "no price")
 _COUNTED = re.compile(r"ty\b|teen\b|\bten\b|leven\b|welve\b", re.IGNORECASE)
 TOO_MUCH = 300_000
@@ -59,6 +63,8 @@ def _named(text: str, patterns: tuple[tuple[str, str], ...]) -> Named:
         if code and not code.isdecimal() and not _ORDINAL.fullmatch(code):
             found.add((_mask(code), code.upper()))
     found |= {("date", day[5:]) for day in dates(text)} | {("date", day) for day in _days(text)}
+    found |= {("person", who.lower()) for who in _PERSON.findall(text)}
+    found |= {("route", f"{start}-{end}") for start, end in _ROUTE.findall(text)}
     plain = normal(text)
     for kind, pattern in patterns:
         found |= {(kind, " ".join(value.split())) for value in re.findall(pattern, plain)}

@@ -18,16 +18,18 @@ class Alternation:
         self.ways = [one for way in ways for one in alternatives(way)]
         looking = [one for one in self.ways if re.search(r"\(\?<?[=!]", one)]
         plain = [one for one in self.ways if one not in looking]
-        self._plain = re2.compile("|".join(plain) or r"\z\A.")
+        self._plain = re2.compile(
+            "|".join(plain) or r"\z\A."
+        )  # asked in bytes: places in text are not wanted
         self._looking = re.compile("|".join(looking) or r"(?!)")
 
     def search(self, text: str) -> bool:
         """Whether one of them stands somewhere in the text."""
-        return self._plain.search(text) is not None or self._looking.search(text) is not None
+        return self._plain.search(text.encode()) is not None or self._looking.search(text) is not None
 
     def match(self, text: str) -> bool:
         """Whether the text begins with one of them."""
-        return self._plain.match(text) is not None or self._looking.match(text) is not None
+        return self._plain.match(text.encode()) is not None or self._looking.match(text) is not None
 
 
 def alternatives(pattern: str) -> list[str]:

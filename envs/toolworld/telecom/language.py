@@ -22,7 +22,7 @@ IDENTITY = ("phone", "pin")
 SENSES = {
     "resume_line": Concept(
         "resume|reactivate|restore|unsuspend|lift|activate|unblock|reinstate|reenable|turn on|switch on|bring back|put back|"
-        "reconnect|unlock|enable|resumption|reactivation",
+        "reconnect|unlock|enable|resumption|reactivation|wake up|wake|revive|bring to life|get going",
         "line|service|number|suspension|account|block",
     ),
     "add_data": Concept(

@@ -63,6 +63,7 @@ _SHOWN = (
     "about",
     "summary",
     "bias",
+    "sees",
     "options",
 )  # on a terminal; --json has everything
 
@@ -112,6 +113,7 @@ def _components(kind: str) -> list[dict[str, Json]]:
 
     return [
         {"name": c.name, "package": c.package, "paper": c.paper, "needs": list(c.needs), "bias": c.bias}
+        | ({"sees": c.sees} if c.kind == "credit" else {})
         | {"summary": c.summary, "options": c.options}
         for c in components(kind)
     ]

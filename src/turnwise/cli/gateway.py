@@ -1,7 +1,9 @@
-"""The command that serves a policy to agents of any kind: gateway."""
+"""The commands that serve agents of any kind: gateway (a policy) and serve (a suite's environments)."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,9 +56,6 @@ def gateway(
         plain_words: Whether agents are offered plain words beside the environment's tools.
         out: A folder for the episode log and the summary.
     """
-    import asyncio
-
-    from turnwise.agents.evaluation.evaluate import summarize
     from turnwise.agents.gateway.sessions import SessionLimits
     from turnwise.agents.hosting.host import HostOptions
     from turnwise.agents.policies.registry import make_policy
@@ -65,20 +64,79 @@ def gateway(
 
     limits = SessionLimits(calls=calls, seconds=seconds, per_minute=per_minute)
     found = get_suite(suite) if suite else None
-    options = HostOptions(found, Split(split), seed, limits, idle_s, plain_words=plain_words)
+    options = HostOptions(
+        found, Split(split), seed, limits, idle_s, plain_words=plain_words, episodes=episodes
+    )
     player = make_policy(policy, temperature=temperature, max_tokens=max_tokens, seed=seed)
-    done: list[Episode] = []
     try:
-        asyncio.run(_serve(player, options, (host, port, token), out, episodes, done))
-    except KeyboardInterrupt:
-        pass  # how it is stopped
+        return _result(_serve(player, options, (host, port, token), out), player.name, options, out)
     finally:
         player.close()
+
+
+def serve(
+    suite: str,
+    /,
+    *,
+    split: str = "test",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str = "",
+    episodes: int = 0,
+    seed: int = 0,
+    seconds: float = 3600.0,
+    idle_s: float = 600.0,
+    plain_words: bool = False,
+    agent: str = "agent",
+    out: Path | None = None,
+) -> VerbResult:
+    """Serve a suite's environments by MCP to agents with models of their own, until Ctrl-C; then the statistics.
+
+    Each connection is an episode, on the next task. One whose agent leaves early counts, with the score that it has.
+
+    For example: `turnwise serve shop/easy --episodes 40 --out runs/mine`.
+
+    Args:
+        suite: Whose tasks are offered, with the seeds of `turnwise eval`.
+        split: train, dev or test.
+        host: The address to listen at.
+        port: The port; any that is free if not given.
+        token: That agents must give; random if not given, `none` for none.
+        episodes: Stop after so many; 0 goes on.
+        seed: The episodes' chance is derived from it.
+        seconds: How long an episode may last.
+        idle_s: Seconds without a request after which an episode is given up.
+        plain_words: Whether agents are offered plain words beside the environment's tools.
+        agent: The agent's name in the log and the statistics.
+        out: A folder for the episode log and the summary.
+    """
+    from turnwise.agents.gateway.sessions import SessionLimits
+    from turnwise.agents.hosting.environments import NoModel
+    from turnwise.agents.hosting.host import HostOptions
+    from turnwise.envs.registry import get_suite
+    from turnwise.tasks.core import Split
+
+    options = HostOptions(
+        get_suite(suite),
+        Split(split),
+        seed,
+        SessionLimits(seconds=seconds),
+        idle_s,
+        plain_words=plain_words,
+        episodes=episodes,
+        acts_are_turns=True,
+    )
+    return _result(_serve(NoModel(agent), options, (host, port, token), out), agent, options, out)
+
+
+def _result(done: list[Episode], player: str, options: HostOptions, out: Path | None) -> VerbResult:
+    """The statistics of what was played, and a file of them."""
+    from turnwise.agents.evaluation.evaluate import summarize
+
     if not any(episode.outcome.counts for episode in done):
         return VerbResult({"episodes": len(done)}, lambda console: console.print(f"{len(done)} episodes"))
-    result = summarize(
-        done, suite=suite or "worlds of the agents' own", policy=player.name, split=split, seed=seed
-    )
+    suite = options.suite.name if options.suite else "worlds of the agents' own"
+    result = summarize(done, suite=suite, policy=player, split=options.split, seed=options.seed)
     if out is not None:
         import json
 
@@ -94,18 +152,24 @@ def gateway(
     return VerbResult(result.to_json(), show)
 
 
-async def _serve(
-    player: Policy,
-    options: HostOptions,
-    place: tuple[str, int, str],
-    out: Path | None,
-    episodes: int,
-    done: list[Episode],
-) -> None:
-    """Serve until enough episodes are finished, or somebody cancels it."""
+def _serve(
+    player: Policy, options: HostOptions, place: tuple[str, int, str], out: Path | None
+) -> list[Episode]:
+    """Serve until enough episodes are finished, or somebody stops it; the episodes."""
     import asyncio
-    from contextlib import nullcontext
 
+    done: list[Episode] = []
+    with contextlib.suppress(KeyboardInterrupt):  # how it is stopped
+        asyncio.run(_serving(player, options, place, out, done))
+    return done
+
+
+async def _serving(
+    player: Policy, options: HostOptions, place: tuple[str, int, str], out: Path | None, done: list[Episode]
+) -> None:
+    import asyncio
+
+    from turnwise.agents.hosting.environments import add_mcp
     from turnwise.agents.hosting.host import Host
     from turnwise.agents.hosting.routes import add_routes
     from turnwise.agents.log.episode_log import EpisodeLog
@@ -114,25 +178,33 @@ async def _serve(
 
     door = open_door(*place)
     enough = asyncio.Event()
-    with nullcontext() if out is None else EpisodeLog(out / "episodes.jsonl.zst", policy=player.name) as log:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, enough.set)
+    with (
+        contextlib.nullcontext()
+        if out is None
+        else EpisodeLog(out / "episodes.jsonl.zst", policy=player.name) as log
+    ):
 
         def heard(episode: Episode) -> None:
             done.append(episode)
             if log is not None:
                 log.append(episode)
                 log.flush()
-            if episodes and len(done) >= episodes:
+            if options.episodes and len(done) >= options.episodes:
                 enough.set()
 
         host = Host(player, options, heard)
         add_routes(host, lambda: door._replace(port=host.server.port))
+        if options.acts_are_turns:
+            add_mcp(host, lambda: door._replace(port=host.server.port))
         await host.start(door.host, door.port)
         token = f"   Authorization: Bearer {door.token}" if door.token else ""
-        hand_over(f"{host.server.address}/sessions{token}")
+        path = "/mcp" if options.acts_are_turns else "/sessions"
+        hand_over(f"{host.server.address}{path}{token}")
         try:
             await enough.wait()
         finally:
             await host.close()
 
 
-VERBS: dict[str, Callable[..., VerbResult]] = {"gateway": gateway}
+VERBS: dict[str, Callable[..., VerbResult]] = {"gateway": gateway, "serve": serve}

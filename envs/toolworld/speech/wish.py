@@ -1,0 +1,127 @@
+"""What a user has asked for, and whether what somebody says differs from it.
+
+A proposal is no more than the request: it names no thing that nobody spoke of, it does not leave one of two things out,
+and what it names belongs to the same deed (the order that is to be cancelled is not the one that is to be sent on).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Set as AbstractSet
+
+from turnwise.envs.toolworld.speech.moods import Mood, clauses
+from turnwise.envs.toolworld.speech.reading import Lexicon
+from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
+from turnwise.envs.toolworld.speech.values import Value, named
+from turnwise.envs.toolworld.speech.words import normal, speaks_of, stems
+
+_PAIR = re.compile(
+    r"\b(?:the|my|our|a|an) (?:\w+ ){0,3}?(\w+),? (?:and|as well as|plus|together with) (?:also )?(?:the|my|our|a|an) (?:\w+ ){0,3}?(\w+)(?= (?:of|from|in|on|that|which|for|out|back|to)\b|[,.;!?]|$)"
+)
+"""Two things that are asked for together; the last word of each."""
+
+
+@functools.lru_cache(maxsize=4096)
+def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
+    """The actions that a user asks for in his own words: what he wants to know is no wish for a change.
+
+    (A wish in the form of a question, "could you …?", is a request to a reader of moods.)
+    """
+    if "?" not in text:
+        said = stems(text.lower())
+    else:
+        said = " ".join(clause.stems for clause in clauses(text) if clause.mood is not Mood.QUESTION)
+    return frozenset(name for name, concept in lexicon.actions.items() if speaks_of(concept, said))
+
+
+@functools.lru_cache(maxsize=4096)
+def belonging(lexicon: Lexicon, wish: str, actions: frozenset[str]) -> frozenset[Value]:
+    """What a wish names in the clauses that are about these actions, where it names rivals of it elsewhere."""
+    found, everything = set[Value](), named(wish, lexicon.patterns).values
+    if len({kind for kind, _ in everything}) == len(everything):
+        return frozenset()  # no two are rivals
+    for clause in clauses(wish):
+        if any(speaks_of(lexicon.actions[name], clause.stems) for name in actions):
+            found |= named(clause.text, lexicon.patterns).values
+    kinds = {kind for kind, _ in found}
+    return frozenset(found) if any(kind in kinds for kind, _ in everything - found) else frozenset()
+
+
+def bound(lexicon: Lexicon, wish: str, actions: frozenset[str], values: frozenset[Value]) -> frozenset[Value]:
+    """``values`` of a wish, of each kind only those that belong to the actions."""
+    own = belonging(lexicon, wish, actions)
+    kinds = {kind for kind, _ in own}
+    return frozenset(pair for pair in values if pair[0] not in kinds) | own if own else values
+
+
+@functools.lru_cache(maxsize=4096)
+def _pairs(wish: str) -> tuple[tuple[str, str], ...]:
+    return tuple((stems(one), stems(other)) for one, other in _PAIR.findall(normal(wish)))
+
+
+_SIZES = frozenset(
+    stems(
+        "small medium large tall short long big little mini tiny narrow wide thin thick heavy light"
+    ).split()
+)
+_TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|with|with the|by|as) ")
+
+
+def other_size(wish: str, said: AbstractSet[str]) -> bool:
+    """Whether another size is spoken of than the one that somebody wishes to get.
+
+    >>> other_size("change the small lamp for the tall brass one", {"short"}), other_size("change the small lamp for a red one", {"large"})
+    (True, False)
+    """
+    goal = _TARGET.split(normal(wish))[-1]
+    wanted = {*stems(goal).split()} & _SIZES
+    return bool(wanted) and bool(said & _SIZES) and not said & wanted
+
+
+@functools.lru_cache(maxsize=4096)
+def words_of(text: str) -> frozenset[str]:
+    """The stems of a text."""
+    return frozenset(stems(normal(text)).split())
+
+
+def leaves_out(wish: str, said: AbstractSet[str]) -> bool:
+    """Whether one of two things that are wished for together is spoken of and the other is not.
+
+    >>> wish = "I want to return the lamp and the chair of order W1."
+    >>> leaves_out(wish, {"lamp"}), leaves_out(wish, {"lamp", "chair"}), leaves_out(wish, {"W1"})
+    (True, False, False)
+    """
+    return any((one in said) != (other in said) for one, other in _pairs(wish))
+
+
+def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
+    """Whether somebody names a thing, or a thing of another kind, that no service and no word of the wish knows."""
+    own = words_of(wish)
+
+    def new(word: str) -> bool:
+        return word not in own and is_unknown(word, lexicon.vocabulary)
+
+    for phrase in frozenset[str]().union(
+        *(things_of(clause.text, lexicon.vocabulary) for clause in clauses(said))
+    ):
+        *described, thing = phrase.split()
+        if new(thing) or (thing in own and not in_service(thing) and any(map(new, described))):
+            return True
+    return False
+
+
+_GETS_BACK = frozenset(
+    stems("cancel kill void refund return back compensation certificate voucher credit").split()
+)
+_PAYS = frozenset(stems("charge bill debit owe").split())
+_GETS = frozenset(stems("refund credit return get fee waive free").split())
+
+
+def turns_money_round(wish: str, said: AbstractSet[str]) -> bool:
+    """Whether one who is to get money back would be charged.
+
+    >>> turns_money_round("cancel order W1", {"charg", "you"}), turns_money_round("add a bag", {"charg", "you"})
+    (True, False)
+    """
+    return bool(words_of(wish) & _GETS_BACK) and bool(said & _PAYS) and not said & _GETS
