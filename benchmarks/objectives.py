@@ -1,7 +1,8 @@
 """The objectives beside each other: which are one, how far apart the others are, and what each costs.
 
 ``python benchmarks/objectives.py`` measures (about a minute), writes ``objectives.json`` in benchmarks/ and from it
-docs/objectives.md; ``--page`` writes the page from the figures that are there.
+docs/objectives.md; ``--page`` writes the page from the figures that are there, and ``--new-only`` keeps the costs that are there
+(of another hour of the same machine) and measures those of losses that have none.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ NEAR = 1.0  # degrees
 STALE = 0.3
 
 
-def measure() -> dict[str, Any]:
+def measure(known: Mapping[str, float]) -> dict[str, Any]:
     torch.set_num_threads(1)
+    costs = {entry.name: known.get(entry.name) or milliseconds(entry) for entry in components("loss")}
     return {
         "machine": describe(),
         "fresh": angles(Setting()),
         "stale": angles(Setting(stale=STALE)),
-        "milliseconds": {entry.name: milliseconds(entry) for entry in components("loss")},
+        "milliseconds": costs,
     }
 
 
@@ -209,8 +211,11 @@ def _costs(found: Mapping[str, float]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--page", action="store_true", help="write the page from the figures that are there")
-    if not parser.parse_args().page:
-        FIGURES.write_text(json.dumps(measure(), indent=1) + "\n")
+    parser.add_argument("--new-only", action="store_true", help="keep the costs that are there")
+    given = parser.parse_args()
+    if not given.page:
+        known = json.loads(FIGURES.read_text())["milliseconds"] if given.new_only else {}
+        FIGURES.write_text(json.dumps(measure(known), indent=1) + "\n")
     PAGE.write_text(page(json.loads(FIGURES.read_text())))
 
 

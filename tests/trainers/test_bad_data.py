@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from turnwise.errors import RecipeError
+from turnwise.trainers.guide.toy import toy_model
+from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.teacher.core import TeacherSetup
@@ -47,9 +49,10 @@ def test_losses_that_need_no_pair_may_be_shown_single_episodes() -> None:
         check_recipe({**BARE, "source": [{"name": "demonstrations", "loss": [loss]}]})
 
 
-def test_a_teacher_of_another_vocabulary_is_refused_before_it_is_loaded(
-    small_model: Path, tokenizer: Any
-) -> None:
+def test_a_teacher_of_another_vocabulary_is_refused_before_it_is_loaded() -> None:
+    tokenizer = load_tokenizer(toy_model())
+    n = len(tokenizer.get_vocab())
+
     def load(path: str) -> Any:
         raise AssertionError("It was loaded.")
 
@@ -57,11 +60,11 @@ def test_a_teacher_of_another_vocabulary_is_refused_before_it_is_loaded(
         def get_vocab(self) -> dict[str, int]:
             return {token: number + 1 for token, number in tokenizer.get_vocab().items()}
 
-    with pytest.raises(RecipeError, match=r"has another vocabulary than the policy: 3.. of 3.. tokens"):
-        ModelTeacher(TeacherSetup(load, lambda: None, Other()), path=str(small_model))  # pyright: ignore
+    with pytest.raises(RecipeError, match=f"has another vocabulary than the policy: {n} of {n} tokens"):
+        ModelTeacher(TeacherSetup(load, lambda: None, Other()), path=str(toy_model()))  # pyright: ignore
     loaded: list[str] = []
-    ModelTeacher(TeacherSetup(loaded.append, lambda: None, tokenizer), path=str(small_model))  # pyright: ignore
-    assert loaded == [str(small_model)]
+    ModelTeacher(TeacherSetup(loaded.append, lambda: None, tokenizer), path=str(toy_model()))  # pyright: ignore
+    assert loaded == [str(toy_model())]
 
 
 def test_a_correction_of_tokens_whose_probabilities_nobody_kept_is_refused(
@@ -71,8 +74,8 @@ def test_a_correction_of_tokens_whose_probabilities_nobody_kept_is_refused(
     from turnwise import evaluate
 
     said: list[str] = []
-    evaluate("test/letters", "scripted:gold", episodes=4, split="train", out=tmp_path / "log")
-    (log,) = (tmp_path / "log").rglob("episodes.jsonl.zst")
+    log = tmp_path / "episodes.jsonl.zst"
+    evaluate("test/letters", "scripted:gold", episodes=4, split="train", log=log)
     source = {"name": "stored", "path": str(log), "groups": 2, "join": True}
     shared = {**letters, "updates": 1, "evaluate": {"every": 1, "dev": 2, "test": 2}, "warm_start": None}
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from turnwise.errors import RecipeError
 from turnwise.registry import Component
 from turnwise.requirements import Requirements, require
 from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
@@ -41,7 +42,21 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
 
 
 def batch_for(entry: Component, seed: int, *, stale: float = 0.0, extreme: bool = False) -> AnyBatch:
-    """What the loss is a function of, with the signals of tokens that it needs."""
+    """What the loss is a function of, with the signals of tokens that it needs.
+
+    Each token has an advantage of its own; for a loss that refuses this, all of a trajectory have one sign.
+    """
+    batch = _drawn_for(entry, seed, stale=stale, extreme=extreme)
+    _, loss = next(made(entry))
+    try:
+        loss(batch)
+    except RecipeError:
+        sign_R = 1 - 2 * (batch.trajectory_R % 2)
+        return dataclasses.replace(batch, advantage_RT=batch.advantage_RT.abs() * sign_R[:, None])
+    return batch
+
+
+def _drawn_for(entry: Component, seed: int, *, stale: float, extreme: bool) -> AnyBatch:
     batch = (whole if entry.whole else tokens)(seed, stale=stale, extreme=extreme)
     g = torch.Generator().manual_seed(seed)
 
