@@ -23,9 +23,12 @@ def law(name: str, part: Callable[..., Any], formula: Callable[..., float]) -> N
             [one[b] * rng.uniform(0.5, 1.5) for _ in row]
             for b, row in zip(given["trajectory"], given["logp"], strict=True)
         ]
+        longest = max(range(len(given["logp"])), key=lambda r: len(given["logp"][r]))
+        given["advantage"][longest][-1] = 0.0
         old = [[rng.uniform(-6, -3) for _ in row] for row in given["logp"]]
         new = [[x + rng.gauss(0, 0.5) for x in row] for row in old]
         rows = dataclasses.replace(token_rows(given, batch), signals={"token_mean_logp": padded(old)})
+        rows = dataclasses.replace(rows, advantage_RT=rows.advantage_RT.where(rows.mask_RT, 5.0))
         for now, moved in ((new, padded(new)), (old, None)):
             playing = dataclasses.replace(rows, mean_logp_RT=moved)
             loss_RT, metrics = part(playing)
@@ -46,9 +49,8 @@ def law(name: str, part: Callable[..., Any], formula: Callable[..., float]) -> N
             assert math.isclose(metrics["bellman"].item(), sum(squares) / len(squares), rel_tol=1e-6)
             assert math.isclose(metrics["kl_old"].item(), sum(kl) / len(kl), rel_tol=1e-6, abs_tol=1e-9)
             assert set(metrics) == {"bellman", "kl_old"}
-        longest = max(range(len(given["logp"])), key=lambda r: len(given["logp"][r]))
         given["advantage"][longest][0] = -math.copysign(1.0, one[given["trajectory"][longest]])
-        if len(given["logp"][longest]) > 1:
+        if len(given["logp"][longest]) > 2:
             both = dataclasses.replace(token_rows(given, batch), signals=rows.signals)
             refuses(lambda both=both: part(both))
 

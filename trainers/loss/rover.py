@@ -5,7 +5,7 @@ import torch
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.kit.tokens import k3_of_old, log_ratio
+from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
 
 
 @component("loss", "rover", paper="2509.24981", slope="-c·A", needs=("token_mean_logp",))
@@ -40,13 +40,14 @@ def rover(batch: TokenBatch, *, rho: float = 1.0, successor: float = 1.0) -> Tok
     _refuse_both_signs(batch)
     now_RT = old_RT if batch.mean_logp_RT is None else batch.mean_logp_RT
     goes_on_RT = torch.zeros_like(mask_RT)
-    goes_on_RT[:, :-1] = mask_RT[:, :-1] & mask_RT[:, 1:] & (batch.turn_RT[:, :-1] == batch.turn_RT[:, 1:])
-    next_RT = torch.roll((now_RT - old_RT).detach(), -1, 1)
+    goes_on_RT[:, :-1] = batch.turn_RT[:, :-1] == batch.turn_RT[:, 1:]
+    next_RT = torch.roll(now_RT - old_RT, -1, 1)
     log_ratio_RT = log_ratio(batch)
     target_RT = batch.advantage_RT + successor * rho * next_RT * goes_on_RT
     loss_RT = (rho * log_ratio_RT - target_RT) ** 2 * mask_RT
-    bellman = loss_RT.detach().sum() / mask_RT.sum().clamp(min=1)
-    return TokenLoss(loss_RT, {"bellman": bellman, "kl_old": k3_of_old(log_ratio_RT, mask_RT)})
+    return TokenLoss(
+        loss_RT, {"bellman": token_mean(loss_RT, mask_RT), "kl_old": k3_of_old(log_ratio_RT, mask_RT)}
+    )
 
 
 def _refuse_both_signs(batch: TokenBatch) -> None:
