@@ -49,7 +49,7 @@ def explain_recipe(recipe: Recipe) -> str:
         lines += ["", "Run", *(f"  {line}" for line in _run(phase, recipe, last=last))]
         lines += ["", "Parts, in the order in which a batch passes them"]
         lines += [line for seam, part in _parts(phase.recipe) for line in _part(seam, part, told)]
-        lines += [] if last else ["", ""]
+        lines += [] if last else [""]
     return "\n".join(lines) + "\n"
 
 
