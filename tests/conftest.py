@@ -56,6 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
         if item.get_closest_marker("slow"):
             slow.add(_group_of(item))
+        if item.get_closest_marker("full") and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(1800))
     if "PYTEST_XDIST_WORKER" in os.environ:
         rank = {name: number for number, name in enumerate(TOGETHER)}
         items.sort(key=lambda item: (rank.get(_group_of(item), len(rank)), _group_of(item) not in slow))

@@ -53,7 +53,7 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
                 continue
             words = short(command)
             assert words[0] == "turnwise"
-            done = forked.turnwise(*words[1:], cwd=tmp_path, env={**os.environ}, timeout=280)
+            done = forked.turnwise(*words[1:], cwd=tmp_path, env={**os.environ}, timeout=280, training=True)
             assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
 
 

@@ -58,7 +58,7 @@ EXTENSION_POINTS = {
 
 
 def run(code: str, folder: Path) -> str:
-    program = forked.Program(code, (), cwd=folder, env={**os.environ})
+    program = forked.Program(code, (), cwd=folder, env={**os.environ}, training=True)
     out, err = program.communicate(timeout=280)
     assert program.process.returncode == 0, out + err
     return out

@@ -47,6 +47,8 @@ SCHEMA = pa.schema(
         ("logprobs", pa.list_(pa.float64())),
         ("entropies", pa.list_(pa.float64())),  # null: not measured
         ("version", pa.int64()),
+        ("source", pa.string()),
+        ("weight", pa.float64()),
     ]
 )
 

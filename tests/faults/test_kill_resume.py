@@ -38,6 +38,7 @@ class Child:
             (str(recipe), str(out), *more),
             cwd=recipe.parent,
             env=ENVIRONMENT | {"LETTERS_PAUSE": str(pause)},
+            training=True,
         )
         self.process = self.program.process
 

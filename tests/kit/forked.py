@@ -28,6 +28,8 @@ from typing import Any, BinaryIO
 LOADED = (
     *("numpy", "gymnasium", "pydantic", "cyclopts", "rich", "jinja2", "yaml", "backports.zstd", "immutables"),
     *("torch", "scipy.stats", "openai", "aiohttp", "pyarrow.parquet", "psutil", "tokenizers"),
+)
+TRAINING = (  # brings triton, which complains on stderr when a program ends
     *("transformers.models.llama.modeling_llama", "transformers.models.auto.modeling_auto"),
     *("matplotlib.figure", "matplotlib.backends.backend_svg", "pandas", "safetensors.torch"),
 )
@@ -47,12 +49,13 @@ class Forked:
         cwd: Path,
         env: Mapping[str, str],
         new_session: bool = False,
+        training: bool = False,
     ) -> None:
         self.returncode: int | None = None
         self._end, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         asked = {"code": code, "arguments": arguments, "cwd": str(cwd), "env": dict(env), "new": new_session}
         with theirs:
-            socket.send_fds(_server(), [json.dumps(asked).encode()], (*files, theirs.fileno()))
+            socket.send_fds(_server(training), [json.dumps(asked).encode()], (*files, theirs.fileno()))
         self._end.settimeout(60)
         self.pid = int(self._end.recv(100))
 
@@ -92,14 +95,21 @@ class Program:
     """A forked program, what it reads, and what it writes."""
 
     def __init__(
-        self, code: str, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str = ""
+        self,
+        code: str,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: str = "",
+        training: bool = False,
     ) -> None:
         given, self._out, self._err = (tempfile.TemporaryFile() for _ in range(3))  # noqa: SIM115
         with given:
             given.write(stdin.encode())
             given.seek(0)
             files = (given.fileno(), self._out.fileno(), self._err.fileno())
-            self.process = Forked(code, arguments, files, cwd=cwd, env=env)
+            self.process = Forked(code, arguments, files, cwd=cwd, env=env, training=training)
 
     def communicate(self, timeout: float = 120) -> tuple[str, str]:
         """What it has written when it has ended; it is killed when the time is up."""
@@ -115,10 +125,16 @@ class Program:
 
 
 def run(
-    code: str, *arguments: str, cwd: Path, env: Mapping[str, str], stdin: str = "", timeout: float = 120
+    code: str,
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: str = "",
+    timeout: float = 120,
+    training: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end."""
-    program = Program(code, arguments, cwd=cwd, env=env, stdin=stdin)
+    """Run a program to its end; one that trains begins with what that takes."""
+    program = Program(code, arguments, cwd=cwd, env=env, stdin=stdin, training=training)
     out, err = program.communicate(timeout)
     return subprocess.CompletedProcess(arguments, program.process.returncode or 0, out, err)
 
@@ -139,12 +155,12 @@ def _text(file: BinaryIO) -> str:
 
 
 @cache
-def _server() -> socket.socket:
+def _server(training: bool) -> socket.socket:
     """The process that is forked; it ends with this one, or when this one closes its socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = {"OMP_WAIT_POLICY": "passive", "TORCH_CPP_LOG_LEVEL": "ERROR", **os.environ}
     with theirs:
-        command = [sys.executable, __file__, str(theirs.fileno())]
+        command = [sys.executable, __file__, str(theirs.fileno()), *(TRAINING if training else ())]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
 
     def end() -> None:
@@ -160,7 +176,7 @@ def _server() -> socket.socket:
 
 def serve(door: socket.socket) -> dict[str, Any] | None:
     """Fork for each request. In the child: what it asks for; in the server, at the end: None."""
-    for name in LOADED:
+    for name in (*LOADED, *sys.argv[2:]):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.freeze()

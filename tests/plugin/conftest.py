@@ -46,6 +46,8 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Plugin:
 
     def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join(filter(None, [str(installed), os.environ.get("PYTHONPATH", "")]))
-        return forked.run(code, *arguments, cwd=base, env={**os.environ, "PYTHONPATH": path}, timeout=280)
+        return forked.run(
+            code, *arguments, cwd=base, env={**os.environ, "PYTHONPATH": path}, timeout=280, training=True
+        )
 
     return Plugin(source, installed, run)

@@ -28,7 +28,7 @@ def turnwise(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def run(code: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run another program there."""
-    return forked.run(code, *arguments, cwd=cwd, env=environment(cwd), timeout=280)
+    return forked.run(code, *arguments, cwd=cwd, env=environment(cwd), timeout=280, training=True)
 
 
 def environment(cwd: Path) -> dict[str, str]:

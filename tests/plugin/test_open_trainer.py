@@ -88,7 +88,7 @@ def test_killed_and_resumed_it_ends_where_it_would_have_ended(home: Path) -> Non
     assert whole.returncode == 0, whole.stderr
     killed = home / "killed"
     command = ("train", "open.yaml", "--out", "killed", "--no-preflight")
-    program = forked.Program(TURNWISE, command, cwd=home, env=environment(home))
+    program = forked.Program(TURNWISE, command, cwd=home, env=environment(home), training=True)
     process = program.process
     metrics = killed / "metrics.jsonl"
     while process.poll() is None and not (metrics.exists() and len(metrics.read_text().splitlines()) >= 3):
