@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart sandboxes browser test test-fast test-full mutants lint site clean
+.PHONY: install quickstart sandboxes browser test test-fast test-full mutants pages lint site clean
 export OMP_WAIT_POLICY ?= passive
 
 install: ## make .venv with everything in it (quick when nothing changed)
@@ -29,6 +29,9 @@ test-full: sandboxes browser ## what `make test` leaves out: soaks and the like;
 
 mutants: install ## change every part a little, and see whether its tests notice; benchmarks/mutants.json
 	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write $(MUTANTS)
+
+pages: install ## write all generated pages of docs/ anew
+	@PYTHONPATH=src .venv/bin/python scripts/generated.py
 
 lint: install
 	.venv/bin/ruff check .

@@ -44,16 +44,15 @@ def test_the_site_is_built_and_fetches_nothing(built: Path) -> None:
 @pytest.mark.slow
 def test_the_reference_has_every_suite_part_and_verb(built: Path) -> None:
     from turnwise.cli.app import VERBS
-    from turnwise.envs.registry import suites
+    from turnwise.envs.registry import env_entries, suites
     from turnwise.registry import KINDS, components
 
     pages = {
         name: (built / "reference" / name / "index.html").read_text("utf-8")
         for name in ("suites", "parts", "command-line")
     }
-    ours = [
-        suite.name for suite in suites() if not suite.name.startswith("test/")
-    ]  # other tests register theirs
+    entries = {entry.name: entry.entry_point for entry in env_entries()}
+    ours = [suite.name for suite in suites() if entries[suite.env].startswith("turnwise.")]
     parts = [one.name for kind in KINDS for one in components(kind) if one.module.startswith("turnwise.")]
     assert ours
     assert parts

@@ -22,6 +22,7 @@ from typing import NamedTuple, Self
 
 from turnwise.agents.remote.client import Address, RemoteServer
 from turnwise.errors import EngineError
+from turnwise.tools.processes import at_once, gpu_names, module_path
 
 START_S = 600.0
 """What the first start of all engines may take together."""
@@ -80,7 +81,7 @@ class LocalEngine:
             self._port = door.getsockname()[1]
         self.url = f"http://127.0.0.1:{self._port}"
         self._command = plan.command(self._port)
-        self._log, self._environment = log, {**os.environ, **environment, "PYTHONPATH": _path()}
+        self._log, self._environment = log, {**os.environ, **environment, "PYTHONPATH": module_path()}
         self._server = RemoteServer(Address(self.url))
         self._ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -201,11 +202,7 @@ class LocalEngines:
 
     def close(self) -> None:
         """End them all."""
-        closing = [threading.Thread(target=engine.close) for engine in self.engines]
-        for thread in closing:
-            thread.start()
-        for thread in closing:
-            thread.join()
+        at_once(engine.close for engine in self.engines)
 
     def __enter__(self) -> Self:
         return self
@@ -224,8 +221,7 @@ def _gpus(plan: EnginePlan, count: int) -> Sequence[Mapping[str, str]]:
 
     if plan.device == "cpu" or not torch.cuda.is_available():
         return [{}] * count
-    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    seen = listed or [str(number) for number in range(torch.cuda.device_count())]
+    seen = gpu_names(torch.cuda.device_count())
     if len(seen) < count:
         raise EngineError(
             f"{count} engines are asked for, and this machine has {len(seen)} GPU.",
@@ -236,7 +232,3 @@ def _gpus(plan: EnginePlan, count: int) -> Sequence[Mapping[str, str]]:
 
 def _ended(code: int) -> str:
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-
-
-def _path() -> str:
-    return os.pathsep.join(item for item in sys.path if item)

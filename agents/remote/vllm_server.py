@@ -24,6 +24,7 @@ from turnwise.agents.remote.protocol import FACTS, LEASE, RUN, EngineFacts, Leas
 from turnwise.agents.remote.transfer import locality
 from turnwise.agents.remote.vllm_worker import BACKEND
 from turnwise.errors import EngineError
+from turnwise.tools.processes import module_path
 
 TOKEN_FILE = "TURNWISE_ENGINE_TOKEN_FILE"
 """Names the file with the token, in the server's environment; the token itself is in no environment or command line."""
@@ -140,7 +141,7 @@ def start(
     threading.Thread(target=wait, name="turnwise-ready", daemon=True).start()
     code = stand_over(
         [sys.executable, "-P", "-m", __name__, *given],
-        environment(token_file, cuda=cuda) | {"PYTHONPATH": path()},
+        environment(token_file, cuda=cuda) | {"PYTHONPATH": module_path()},
     )
     if code and not answered.is_set():
         raise EngineError(
@@ -148,11 +149,6 @@ def start(
         )
     answered.set()
     return code
-
-
-def path() -> str:
-    """Where Python finds modules here, for a process that is started."""
-    return os.pathsep.join(item for item in sys.path if item)
 
 
 class Guard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import threading
 from collections.abc import Generator, Hashable, Mapping
@@ -14,6 +15,7 @@ from turnwise.agents.workers.remote import RemoteEnv
 from turnwise.agents.workers.worker import Worker
 from turnwise.envs.registry import env_class, env_entries
 from turnwise.errors import EnvError, RunError, TurnwiseError
+from turnwise.tools.processes import at_once
 
 MAKE_S = 120.0
 """Seconds that making an environment may take once its process has started."""
@@ -103,11 +105,7 @@ class WorkerPool:
         with self._lock:
             self._closed.set()
             ending, self._workers = self._workers, []
-        closing = [threading.Thread(target=worker.close, args=(CLOSE_S,)) for worker in ending]
-        for thread in closing:
-            thread.start()
-        for thread in closing:
-            thread.join()
+        at_once(functools.partial(worker.close, CLOSE_S) for worker in ending)
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.workers.wire import Ask, Beat, Bye, Connection, Hello, Parting, WorkerAnswer, pack
+from turnwise.tools.processes import module_path
 from turnwise.tools.sandbox.reap import reap
 
 SLACK_S = 0.5
@@ -77,7 +78,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         # -P: the working directory's files must not stand for the standard library's.
         command = [sys.executable, "-P", "-m", "turnwise.agents.workers", str(theirs.fileno())]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(item for item in sys.path if item)}
+        environment = {**os.environ, "PYTHONPATH": module_path()}
         environment.setdefault("PYTHONHASHSEED", "0")  # keys of states with sets agree among processes
         self._process = _spawn(command, theirs.fileno(), environment)
         theirs.close()

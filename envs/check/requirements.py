@@ -23,6 +23,7 @@ from turnwise.envs.core import AgentEnv, EndReason, Snapshot
 from turnwise.envs.registry import env_entries, suites
 from turnwise.envs.returned import check_options
 from turnwise.tasks.core import Split
+from turnwise.tools.processes import module_path
 
 FORK_LIMIT_US = 100.0
 """What a fork of an environment that does not block may cost."""
@@ -158,8 +159,7 @@ def _elsewhere(subject: Subject) -> list[str]:
         )
     )
     hash_seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    path = os.pathsep.join(item for item in sys.path if item)
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": module_path()}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         TokenLoss,
         TokenView,
         TurnBatch,
+        TurnTree,
         WholeBatch,
         WholeLoss,
     )
@@ -95,7 +96,7 @@ _HOMES = {
     "turnwise.trainers.compare.comparison": ("Comparison", "compare"),
     "turnwise.trainers.core": (
         "Group", "PartState", "RowMask", "ScheduleMoment", "TeacherTop", "TokenBatch", "TokenCredit", "TokenLoss",
-        "TokenView", "TurnBatch", "WholeBatch", "WholeLoss",
+        "TokenView", "TurnBatch", "TurnTree", "WholeBatch", "WholeLoss",
     ),
     "turnwise.trainers.recipe.explain": ("explain",),
     "turnwise.trainers.recipe.load": ("RecipeLike", "load_recipe"),
@@ -114,7 +115,7 @@ __all__ = [
     "Recipe", "RecipeError", "RecipeLike", "Record", "ReplayReport", "Reply", "RewardKind", "RowMask",
     "RunError", "Sampling", "ScheduleMoment", "SessionMaker", "Snapshot", "Split", "Step", "Suite", "Task", "TeacherTop",
     "TokenBatch", "TokenCredit", "TokenLoss", "TokenView", "TooManyFailedError", "Tool", "ToolCall",
-    "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch",
+    "ToolError", "ToolSpec", "TrainingResult", "Trajectory", "Transition", "Turn", "TurnBatch", "TurnTree",
     "TurnwiseError", "VersionSpan", "WholeBatch", "WholeLoss", "WorkerPool", "compare", "component",
     "evaluate", "evaluate_async", "explain", "gateway", "get_suite", "load_episodes", "load_recipe", "make",
     "make_policy", "register", "register_suite", "replay", "replay_async", "rollout", "rollout_async",

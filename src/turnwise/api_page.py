@@ -54,7 +54,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Tasks and tools": ("Task", "Suite", "Split", "Tool", "ToolSpec", "ToolCall", "Json"),
     "Sampling": ("Sampling", "Completion", "Limits", "PolicyOptions", "PolicyLike", "WorkerPool"),
     "Recipes and their parts": (
-        "Recipe", "RecipeLike", "Group", "TurnBatch", "TokenView", "TokenBatch", "TokenLoss", "TokenCredit", "RowMask",
+        "Recipe", "RecipeLike", "Group", "TurnBatch", "TurnTree", "TokenView", "TokenBatch", "TokenLoss", "TokenCredit", "RowMask",
         "TeacherTop", "WholeBatch", "WholeLoss", "ScheduleMoment", "PartState",
     ),
     "Errors": (

@@ -30,6 +30,7 @@ from turnwise.envs.registry import EnvEntry, env_entries, get_suite
 from turnwise.errors import RunError
 from turnwise.registry import modules_of_others
 from turnwise.tasks.core import Suite
+from turnwise.tools.processes import gpu_names, module_path
 from turnwise.trainers.learn.ranks import PATIENCE_S, Rank
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.collect import CollectedGroups
@@ -87,7 +88,6 @@ class RankProcess:
         self._log = start.run / f"learner-{start.rank}.log"
         ours, theirs = multiprocessing.Pipe()
         gpu = {"CUDA_VISIBLE_DEVICES": _gpu(start.rank)} if torch.cuda.is_available() else {}
-        path = os.pathsep.join(item for item in sys.path if item)
         command = [sys.executable, "-P", "-m", "turnwise.trainers.run.rank", str(theirs.fileno())]
         with theirs, self._log.open("wb") as said:
             self._process = subprocess.Popen(
@@ -95,7 +95,7 @@ class RankProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
-                env={**os.environ, **gpu, "PYTHONPATH": path},
+                env={**os.environ, **gpu, "PYTHONPATH": module_path()},
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C is for the first learner, which tells the others
             )
@@ -235,5 +235,4 @@ def other_learners(
 
 def _gpu(rank: int) -> str:
     """The GPU of a learner, among those that this process sees."""
-    seen = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return seen[rank] if rank < len(seen) else str(rank)
+    return gpu_names(torch.cuda.device_count())[rank]

@@ -59,6 +59,7 @@ FORMS: Mapping[str, Form] = {
         "the figures of what was played, as `eval` prints them, or with `--episodes 0` how many episodes there were",
         (),
     ),
+    "serve": Form("the figures of the episodes that were played, as `eval` prints them", ()),
     "serve-engine": Form("the exit code of the engine's server", ("ended",)),
     "credit-quality": Form("each credit rule beside true advantages", ()),
     "bench": Form("each figure with its unit and spread, and the machine", ("name", "machine", "figures")),
