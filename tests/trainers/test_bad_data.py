@@ -67,6 +67,7 @@ def test_a_teacher_of_another_vocabulary_is_refused_before_it_is_loaded() -> Non
     assert loaded == [str(toy_model())]
 
 
+@pytest.mark.slow
 def test_a_correction_of_tokens_whose_probabilities_nobody_kept_is_refused(
     letters: dict[str, Any], tmp_path: Path
 ) -> None:
