@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ from turnwise.trainers.sampler.core import GroupRequest, Sampler, SamplerSetup, 
 
 Make = Callable[[SamplerSetup], Sampler]
 SETUP = example_setup(groups=4, group_size=4, most=6)
+LATER = dataclasses.replace(SETUP, since=2, before=5)
+"""Of a phase that begins with update 2, after updates that may have played five tasks."""
 
 
 def refused(make: Callable[..., Sampler], **options: float) -> None:
@@ -41,11 +44,12 @@ def fair(count: int, trials: int, chance: float) -> None:
 def uniform(make: Make) -> None:
     sampler = make(SETUP)
     assert sampler.sizes == {4}
+    later = make(LATER)
     for update, played, groups in ((0, 0, 6), (0, 4, 2), (3, 0, 4), (3, 5, 1)):
-        asked = sampler.plan(update, played, groups)
-        assert len(asked) == groups
-        for place, request in enumerate(asked):
-            is_task(request, 6 * update + played + place, 4, 0)
+        for asked, first in ((sampler.plan(update, played, groups), 0), (later.plan(update + 2, played, groups), 5)):
+            assert len(asked) == groups
+            for place, request in enumerate(asked):
+                is_task(request, first + 6 * update + played + place, 4, 0)
 
 
 @reference("sampler", "pool", size=[8], hard=[9, 4])
@@ -128,6 +132,7 @@ def band(make: Make, low: float = 0.2, high: float = 0.8, first: int = 0) -> Non
         refused(make, **wrong)
     for fits in ({"low": 0.0, "high": 1.0}, {"low": 0.5, "high": 0.5}):
         make(SETUP, **fits)
+    assert {one.index for one in make(LATER).plan(3, 0, 6)} == {*range(5 + 6, 5 + 12)}, "of no phase before"
     sampler = make(SETUP)
     assert sampler.sizes == {4, first or 4}
     assert sampler.returns

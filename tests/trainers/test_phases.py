@@ -19,8 +19,10 @@ from turnwise.trainers.recipe.explain import explain_recipe
 from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.recipe.phases import phase_at, phases_of
 from turnwise.trainers.report.records import read_run
+from turnwise.trainers.run.lesson import Lessons
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn
+from turnwise.trainers.sampler.mixture import Mixture
 
 DPO = {"name": "dpo", "updates": 2, "set": {"credit": "grpo", "loss": ["dpo"], "optimizer.minibatches": 1}}
 RLVR = {
@@ -200,6 +202,17 @@ def test_a_policy_to_compare_with_that_is_gone_is_named(
     shutil.rmtree(out / "start/update-000003")
     with pytest.raises(RunError, match="update-000003 is missing"):
         carried_out(whole[0], out, resume=True)
+
+
+def test_no_phase_plays_a_task_of_another(letters: dict[str, Any]) -> None:
+    few = {"name": "few", "updates": 3, "set": {"rollout.groups": 1}}
+    made = load_recipe(recipe(letters, SFT, DPO, RLVR, few, rollout={**letters["rollout"], "groups": 5}))
+    assert [phase.tasks for phase in phases_of(made)] == [0, 0, 10, 16]
+    lessons, indices = Lessons(made, Mixture(made.suites, made.seed)), list[int]()
+    for update in range(made.updates):
+        lessons.go_to(update + 1)
+        indices += [one.index for one in lessons.sampler.plan(update, 0, lessons.recipe.rollout.groups)]
+    assert indices == [*range(19)], "new tasks, and none is left out"
 
 
 def test_a_recipe_without_phases_is_one(letters: dict[str, Any]) -> None:

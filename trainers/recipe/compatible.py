@@ -104,7 +104,7 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
     """Problems with choices that exist but do not fit together."""
     yield from _misfitting_parts(recipe)
     samplers: list[Sampler] = []
-    yield from found_by(lambda: samplers.append(make_sampler(recipe)))
+    yield from found_by(lambda: samplers.append(make_sampler(recipe, Mixture(recipe.suites, recipe.seed))))
     for sampler in samplers:
         yield from _misfitting_sampler(recipe, sampler)
         yield from misfits_of_playing_ahead(recipe, sampler)
@@ -341,15 +341,11 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
         )
 
 
-def make_sampler(recipe: Recipe) -> Sampler:
-    """The sampler of a recipe, as it is before the first update."""
+def make_sampler(recipe: Recipe, mixture: Mixture, since: int = 0, before: int = 0) -> Sampler:
+    """The sampler of a recipe, as it is before its first update: number ``since``, with ``before`` tasks in those before it."""
     rollout = recipe.rollout
     setup = SamplerSetup(
-        Mixture(recipe.suites, recipe.seed),
-        recipe.seed,
-        rollout.groups,
-        rollout.group_size,
-        recipe.most_groups,
+        mixture, recipe.seed, rollout.groups, rollout.group_size, recipe.most_groups, since, before
     )
     return rollout.sampler.build("sampler")(setup)
 

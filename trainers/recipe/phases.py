@@ -32,12 +32,14 @@ class RunPhase(NamedTuple):
         first: the number of its first update, from 0.
         end: that of the first update after it.
         recipe: what holds in it, without phases; its ``updates`` are those of the phase.
+        tasks: the most that the updates before it may have played.
     """
 
     name: str
     first: int
     end: int
     recipe: Recipe
+    tasks: int = 0
 
 
 def phases_of(recipe: Recipe) -> tuple[RunPhase, ...]:
@@ -53,10 +55,12 @@ def phases_of(recipe: Recipe) -> tuple[RunPhase, ...]:
     """
     if not recipe.phases:
         return (RunPhase("", 0, recipe.updates, recipe),)
-    return tuple(
-        RunPhase(phase.name, first, first + phase.updates, completed(_recipe_of(recipe, phase, first)))
-        for phase, first in zip(recipe.phases, _firsts(recipe), strict=True)
-    )
+    found, tasks = list[RunPhase](), 0
+    for phase, first in zip(recipe.phases, _firsts(recipe), strict=True):
+        own = completed(_recipe_of(recipe, phase, first))
+        found.append(RunPhase(phase.name, first, first + phase.updates, own, tasks))
+        tasks += phase.updates * own.most_groups
+    return tuple(found)
 
 
 def phase_at(phases: Sequence[RunPhase], update: int) -> RunPhase:

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
+from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
 from turnwise.trainers.run.collect import CollectedGroups, visits
@@ -48,6 +49,7 @@ class Lessons:
     Attributes:
         phase: the present one.
         now: its recipe with the numbers that it has for the present update.
+        sampler: which tasks its updates have.
         beside: where the learner works while others play; None: here, and nothing else goes on.
     """
 
@@ -68,12 +70,13 @@ class Lessons:
     def _enter(self, phase: RunPhase) -> None:
         self.phase, self.now = phase, phase.recipe
         self.parts = build_parts(phase.recipe)
+        self.sampler = make_sampler(phase.recipe, self.mixture, phase.first, phase.tasks)
         self.schedules = Schedules(phase.recipe, phase.first)
 
     def stateful(self, session: TrainingSession) -> dict[str, Stateful]:
         """The parts that learn or remember, by KIND/NAME: what checkpoints keep beside the learner."""
         recipe = self.recipe
-        found: dict[str, Stateful] = {f"sampler/{recipe.rollout.sampler.name}": session.sampler}
+        found: dict[str, Stateful] = {f"sampler/{recipe.rollout.sampler.name}": self.sampler}
         if recipe.teacher is not None and session.teaching is not None:
             found[f"teacher/{recipe.teacher.name}"] = session.teaching.teacher
         if recipe.schedule:
@@ -124,7 +127,7 @@ class Lessons:
             logged=LOGGED if recipe.log.entropy else "",
         )
         result = await apart(self.beside, work)
-        session.sampler.seen(update, visits(played, result))
+        self.sampler.seen(update, visits(played, result))
         nothing = None
         if not any(draw.shown or draw.joined for draw in drawn):
             nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)

@@ -180,7 +180,7 @@ class _Again:
         """Learn from an update's records; ``row`` has the metrics that schedules go by."""
         recipe = self.lessons.prepare(self.session, update)
         self._as_many(int(row.get("learners", 1)))
-        played = _played(recipe, self.session, self.lessons, update, records)
+        played = _played(recipe, self.lessons, update, records)
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         self._check_advantages(update, played, lesson, records)
         self.lessons.seen(row)
@@ -251,7 +251,7 @@ class _Again:
 
 
 def _played(
-    recipe: Recipe, session: TrainingSession, lessons: Lessons, update: int, records: Sequence[Record]
+    recipe: Recipe, lessons: Lessons, update: int, records: Sequence[Record]
 ) -> CollectedGroups:
     """An update's groups as they were consumed.
 
@@ -266,7 +266,7 @@ def _played(
     rounds: list[int] = []
     while len(requests) < len(played):
         count = min(recipe.rollout.groups, recipe.most_groups - len(requests))
-        asked = session.sampler.plan(update, len(requests), count)
+        asked = lessons.sampler.plan(update, len(requests), count)
         requests += asked
         rounds.append(len(asked))
     drawn = [request.task.id for request in requests]

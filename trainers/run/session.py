@@ -28,7 +28,6 @@ from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, Optim
 from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.sync import TrainableEngine, check_trainable
 from turnwise.trainers.learn.warm_start import demonstrations, texts
-from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart, plain
 from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.collect import limits_of
@@ -73,7 +72,6 @@ class TrainingSession:
         self.tokenizer: Any = load_tokenizer(self.source)
         self.chat_format = ChatFormat(recipe.sampling.tools, recipe.sampling.max_tokens)
         self.renderer = Renderer(self.tokenizer, tools_format=self.chat_format.tools_format)
-        self.sampler = make_sampler(recipe)
         self._make_learner(self._load())
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
@@ -93,7 +91,6 @@ class TrainingSession:
             self._save_start(update)
             kept = None
         del self.learner, self.signals, self.teaching  # before the next ones need the memory
-        self.sampler = make_sampler(recipe)
         self._make_learner(self._load() if kept is None else kept)
 
     def renew(self, update: int) -> None:
@@ -114,7 +111,6 @@ class TrainingSession:
         self.recipe, self.started = recipe, started
         self.source = self._origin if started < 0 else _started(self.run, started)
         del self.learner, self.signals, self.teaching
-        self.sampler = make_sampler(recipe)
         self._make_learner(self._load())
 
     def _save_start(self, update: int) -> None:

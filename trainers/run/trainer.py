@@ -234,7 +234,7 @@ class Trainer:
         async def play(update: int) -> CollectedGroups:
             return await collect(
                 self.lessons.now.rollout,
-                self.session.sampler,
+                self.lessons.sampler,
                 self.session.player(self.session.policy),
                 self.lessons.parts,
                 recipe.seed,

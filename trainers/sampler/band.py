@@ -66,7 +66,8 @@ class Band(Sampler):
 
     def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]:
         most = self.setup.most
-        new = (i for i in range(update * most, (update + 1) * most) if i not in self._memory)
+        first = self.setup.first_new(update)
+        new = (i for i in range(first, first + most) if i not in self._memory)
         indices = [*self._memory, *(next(new) for _ in range(most - len(self._memory)))]
         derive_rng("band", self.setup.seed, update).shuffle(indices)
         return [self._request(index) for index in indices[played : played + groups]]

@@ -11,6 +11,7 @@ All its chance comes from (seed, update), and what it remembers is in checkpoint
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -69,6 +70,8 @@ class SamplerSetup:
         groups: tasks that are played at a time.
         group_size: episodes of a task, unless the sampler says otherwise.
         most: the most tasks that an update may play; ``groups`` without refill.
+        since: the update with which the run, or its present phase, begins.
+        before: the most tasks that the updates before that one may have played.
     """
 
     mixture: Mixture
@@ -76,6 +79,16 @@ class SamplerSetup:
     groups: int
     group_size: int
     most: int
+    since: int = 0
+    before: int = 0
+
+    def first_new(self, update: int) -> int:
+        """The first of the ``most`` training tasks that are new to an update: no earlier one may play them, whatever its phase.
+
+        >>> dataclasses.replace(example_setup(most=8), since=3, before=5).first_new(4)  # 5 tasks in three updates, then 8
+        13
+        """
+        return self.before + (update - self.since) * self.most
 
     def request(self, index: int, *, episodes: int = 0, weight: float = 1.0, visits: int = 0) -> GroupRequest:
         """The request for training task ``index``; ``group_size`` episodes of it if ``episodes`` is 0."""

@@ -8,7 +8,7 @@ from turnwise.trainers.sampler.core import GroupRequest, Sampler
 
 @component("sampler", "uniform")
 class Uniform(Sampler):
-    """New tasks in every update, one after the other; with several suites each one's is drawn by weight.
+    """New tasks in every update of every phase, one after the other; with several suites each one's is drawn by weight.
 
     >>> from turnwise.trainers.sampler.core import example_setup
     >>> sampler = Uniform(example_setup())
@@ -17,5 +17,5 @@ class Uniform(Sampler):
     """
 
     def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]:
-        first = update * self.setup.most + played
+        first = self.setup.first_new(update) + played
         return [self.setup.request(index) for index in range(first, first + groups)]
