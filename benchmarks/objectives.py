@@ -95,6 +95,7 @@ def _choice() -> list[str]:
         "| returns as numbers, and a reference to stay near | `prdp`, `reg_grpo` | differences of returns |",
         "| stored episodes whose sampler is unknown | `awr`, `a_lol`, `cpl`, `nll` | no ratio to the sampler |",
         "| demonstrations beside play | `nll`, `chord`, `one_token`, `luffy`, `rl_plus`, `ift`, `entropy_sft` | tokens that someone else chose |",
+        "| thoughts in stored episodes, and thinking that should be a choice | `nll` on the source `thought_dropout`, then any with advantages, in `phases` | replies with and without their thoughts |",
         "| stages: imitation, then preferences, then a verifier | `nll`, `dpo`, `clip`, one after the other in `phases` (recipe `tulu3`) | what each has |",
         "| a long run that stalls, or strays from its reference | any with `kl`, and `schedule: {optimizer.resets: {name: prorl}}` | the newest `dev_success`, `kl_reference` |",
         "| a teacher | `distill`, `kdrl`, `papo`; the shape `step_opsd` | the teacher's log-probabilities |",

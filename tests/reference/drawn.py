@@ -46,7 +46,10 @@ def uniform(make: Make) -> None:
     assert sampler.sizes == {4}
     later = make(LATER)
     for update, played, groups in ((0, 0, 6), (0, 4, 2), (3, 0, 4), (3, 5, 1)):
-        for asked, first in ((sampler.plan(update, played, groups), 0), (later.plan(update + 2, played, groups), 5)):
+        for asked, first in (
+            (sampler.plan(update, played, groups), 0),
+            (later.plan(update + 2, played, groups), 5),
+        ):
             assert len(asked) == groups
             for place, request in enumerate(asked):
                 is_task(request, first + 6 * update + played + place, 4, 0)

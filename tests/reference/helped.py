@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
@@ -326,6 +327,118 @@ def stored(make: Part, path: str = "", groups: int = 4, solved: bool = True, joi
         log_.close()
         why = refuses(lambda: drawn(make(path=str(log_.path)), 0), RunError)
         assert ("no solved episode" in why) == (solved and not join)
+
+
+SAID = (
+    "<think>Is it this?\nIt is.</think>",
+    "<think>a</think> or <think></think>",
+    "",
+    "</think><think>so I",
+    "<think>\n\n</think>",
+)
+"""What stands before an action, turn by turn: thoughts, none, one that is never closed, one that is empty as it is."""
+
+
+@functools.cache
+def thinking_log() -> Log:
+    """Those episodes with thoughts, half of them in this model's tokens, the others without any."""
+    folder = Path(tempfile.mkdtemp(prefix="turnwise-reference-"))
+    groups = [
+        [_thinking(one, tokens=bool(n % 2)) for one in group] for n, group in enumerate(log_of(False).groups)
+    ]
+    with EpisodeLog(folder / "episodes.jsonl") as log:
+        for number, group in enumerate(groups):
+            for one in group:
+                log.append(one, update=number, group=0)
+    return Log(str(log.path), groups)
+
+
+def _thinking(episode: Episode, *, tokens: bool) -> Episode:
+    trajectory = episode.trajectory
+    turns = tuple(
+        dataclasses.replace(
+            turn,
+            reply=Reply(dataclasses.replace(turn.action, content=SAID[k % len(SAID)] + turn.action.content)),
+        )
+        for k, turn in enumerate(trajectory.turns)
+    )
+    found = dataclasses.replace(episode, trajectories={"agent": dataclasses.replace(trajectory, turns=turns)})
+    return in_tokens(found) if tokens else found
+
+
+def in_tokens(episode: Episode) -> Episode:
+    """The episode in the small model's tokens, turn after turn."""
+    renderer, said, turns = untrained_policy().renderer, list[Message](), list[Any]()
+    for turn in episode.trajectory.turns:
+        said += turn.observation
+        ids = renderer.reply_ids(turn.action)
+        before = turns[-1].reply.action_ids[-1] if turns else None
+        new = renderer.extend(said, len(turn.observation), before).ids if turns else renderer.start(said)
+        turns.append(
+            dataclasses.replace(turn, reply=Reply(turn.action, prompt_ids=tuple(new), action_ids=tuple(ids)))
+        )
+        said.append(turn.action)
+    trajectory = dataclasses.replace(episode.trajectory, turns=tuple(turns))
+    return dataclasses.replace(episode, trajectories={"agent": trajectory})
+
+
+@reference("source", "thought_dropout", path=["a log"], groups=[3], solved=[False], drop=[0.2, 1.0])
+def thought_dropout(
+    make: Part, path: str = "", groups: int = 4, solved: bool = True, drop: float = 0.5
+) -> None:
+    """Every turn's thoughts are empty with this probability, each apart, in what is said and in what is read later."""
+    if not path:
+        refuses(make)
+    log = thinking_log()
+    for wrong in (0.0, -0.1, 1.01):
+        refuses(lambda wrong=wrong: make(path=log.path, drop=wrong))
+    make(path=log.path, drop=1.0)
+    why = refuses(lambda: drawn(make(path=log_of(False).path, solved=False), 0), RunError)
+    assert log_of(False).path in why
+    known = {(one.task.id, one.seed): (n, one) for n, group in enumerate(log.groups) for one in group}
+    source = make(path=log.path)
+    asked = dropped = mixed = 0
+    for update in range(25):
+        found = drawn(source, update)
+        assert not found.joined
+        places = [known[one.task.id, one.seed][0] for one in found.shown]
+        assert len({*places}) == groups
+        every = [one for n in dict.fromkeys(places) for one in log.groups[n] if one.success or not solved]
+        assert [one.seed for one in found.shown] == [one.seed for one in every]
+        for one, before in zip(found.shown, every, strict=True):
+            kinds = [
+                _dropped(*both) for both in zip(one.trajectory.turns, before.trajectory.turns, strict=True)
+            ]
+            thoughts = [kind for kind in kinds if kind is not None]
+            asked, dropped = asked + len(thoughts), dropped + sum(thoughts)
+            mixed += len({*thoughts}) == 2
+            assert _tokens(one) == _tokens(in_tokens(one)), "what was dropped is not in later prompts either"
+            assert not any(turn.reply.logprobs for turn in one.trajectory.turns)
+    assert abs(dropped - drop * asked) <= 4.5 * sqrt(asked * drop * (1 - drop))
+    assert bool(mixed) == (drop < 1)
+    assert said_in(drawn(make(path=log.path), 1)) == said_in(drawn(make(path=log.path), 1))
+    if drop < 1:
+        whole = make(path=log.path, groups=99)
+        assert (
+            len({str(said_in(drawn(whole, update, seed))) for update, seed in ((0, 0), (1, 0), (0, 1))}) == 3
+        )
+
+
+def _dropped(turn: Any, before: Any) -> bool | None:
+    """Whether a turn's thoughts were dropped; None where there are none."""
+    empty = re.sub("<think>.*?</think>", "<think>\n\n</think>", before.action.content, flags=re.DOTALL)
+    emptied = dataclasses.replace(before.action, content=empty)
+    assert turn.action in (before.action, emptied)
+    assert (turn.reward, turn.observation, turn.state_key) == (
+        before.reward,
+        before.observation,
+        before.state_key,
+    )
+    return None if emptied == before.action else turn.action == emptied
+
+
+def said_in(found: SourceDraw) -> list[str]:
+    return sorted(f"{one.seed} {turn.action.content}" for one in found.shown for turn in one.trajectory.turns)
 
 
 def _key(episode: Episode) -> object:

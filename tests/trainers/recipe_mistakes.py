@@ -105,6 +105,8 @@ MISTAKES = [
     Mistake(more("credit: gae\nrollout: {strategy: vine}"), ("can have no effect",), ("credit:",)),
     Mistake(more("rollout: {group_size: 1}"), ("nothing to a group of one",), ("group_size above 1",)),
     Mistake(more("evaluate: {every: 1000}"), ("no checkpoints to choose from",), ("evaluate.every",)),
+    Mistake(more("source: [thought_dropout]"), ("'thought_dropout' has no path",), ("episodes.jsonl.zst",)),
+    Mistake(more("source: [{name: thought_dropout, path: x, drop: 0}]"), ("drop=0",), ("up to 1", "source stored")),
     # --- several at once ---
     Mistake(
         more("lr: 1e-6\nupdates: many\ncredit: rlo\nrollout: {grops: 4}"),

@@ -16,7 +16,6 @@ NOT_HERE = (
     ("DoC, return conditioning (94)", "the book has no formula: a latent variable that carries no chance is learned"),
     ("MBRCSL (107)", "the book has its rule of what is kept (returns above the best stored one), and no model of the world that plays"),
     ("SS-ORL (103)", "the book has no formula or number: labels of inverse dynamics for episodes without actions, which no log here is"),
-    ("TON (236)", "thoughts are dropped by chance (½) from what is imitated; scripted demonstrations have none"),
 )  # fmt: skip
 """Rows of the formula book that are no part here, and why."""
 

@@ -250,9 +250,7 @@ class _Again:
         )
 
 
-def _played(
-    recipe: Recipe, lessons: Lessons, update: int, records: Sequence[Record]
-) -> CollectedGroups:
+def _played(recipe: Recipe, lessons: Lessons, update: int, records: Sequence[Record]) -> CollectedGroups:
     """An update's groups as they were consumed.
 
     Raises:

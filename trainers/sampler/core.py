@@ -11,7 +11,6 @@ All its chance comes from (seed, update), and what it remembers is in checkpoint
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -85,7 +84,8 @@ class SamplerSetup:
     def first_new(self, update: int) -> int:
         """The first of the ``most`` training tasks that are new to an update: no earlier one may play them, whatever its phase.
 
-        >>> dataclasses.replace(example_setup(most=8), since=3, before=5).first_new(4)  # 5 tasks in three updates, then 8
+        >>> from dataclasses import replace
+        >>> replace(example_setup(most=8), since=3, before=5).first_new(4)  # 5 tasks in three updates, then 8
         13
         """
         return self.before + (update - self.since) * self.most

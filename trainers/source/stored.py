@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.agents.core import Episode
@@ -44,22 +45,44 @@ class Stored:
     """
 
     def __init__(self, *, path: str = "", groups: int = 4, solved: bool = True, join: bool = False) -> None:
-        if not path:
-            raise RecipeError("source 'stored' has no path.", REMEDY)
-        self.path, self.groups, self.solved, self.join = path, groups, solved and not join, join
+        self.path, self.groups = required_path("stored", path), groups
+        self.solved, self.join = solved and not join, join
 
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
-        options = json.dumps(dict(see.env_options))
-        known = _groups(str(Path(self.path).resolve()), self.solved, see.renderer, options)
-        drawn = derive_rng("stored", see.seed, update).sample(known, min(self.groups, len(known)))
+        drawn = draw_groups(see, update, stored_groups(see, self.path, solved=self.solved), self.groups)
         if self.join:
             return SourceDraw(joined=drawn)
         return SourceDraw(shown=[one for group in drawn for episode in group for one in by_agent(episode)])
 
 
+def required_path(source: str, path: str) -> str:
+    """The path that a source of stored episodes was given.
+
+    Raises:
+        RecipeError: it was given none.
+    """
+    if not path:
+        raise RecipeError(f"source {source!r} has no path.", REMEDY)
+    return path
+
+
+def stored_groups(see: SourceContext, path: str, *, solved: bool) -> list[Group]:
+    """The groups of a log, or those of their episodes that were ``solved``, in this model's tokens; what was no part of an
+    update is a group by itself.
+
+    Raises:
+        RunError: the log has no such episode.
+    """
+    return _groups(str(Path(path).resolve()), solved, see.renderer, json.dumps(dict(see.env_options)))
+
+
+def draw_groups(see: SourceContext, update: int, known: Sequence[Group], count: int) -> list[Group]:
+    """So many of the groups, or all that there are, drawn without replacement by the run's seed and the update."""
+    return derive_rng("stored", see.seed, update).sample(known, min(count, len(known)))
+
+
 @functools.lru_cache(maxsize=4)
 def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> list[Group]:
-    """The groups of a log in this model's tokens; what was no part of an update is a group by itself."""
     found: dict[tuple[int | None, int | None, int], list[Episode]] = {}
     rendering = Rendering(renderer, json.loads(env_options))
     for number, record in enumerate(LogReader(path)):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+from turnwise.agents.core import Episode, Reply, Turn
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.rollout import Limits
 from turnwise.trainers.guide.toy import untrained_policy
@@ -24,7 +26,10 @@ def example_context(suite: str = "shop/quick", *, seed: int = 0) -> SourceContex
 
 @functools.cache
 def example_log() -> Path:
-    """The log of two groups of two episodes, played by an untrained model; made once in a process."""
+    """The log of two groups of two episodes, played by an untrained model; made once in a process.
+
+    In the second group every reply begins with a thought, and has no tokens, as in the log of somebody else's model.
+    """
     path = Path(tempfile.mkdtemp(prefix="turnwise-toy-")) / "episodes.jsonl"
     runner = RolloutRunner(untrained_policy(), as_is)
 
@@ -32,7 +37,16 @@ def example_log() -> Path:
         with EpisodeLog(path, policy="toy") as log:
             for number, group in enumerate(await chain(runner, plan_groups("shop/quick", 2, 2))):
                 for episode in group:
-                    log.append(episode, update=0, group=number)
+                    log.append(_thinking(episode) if number else episode, update=0, group=number)
 
     asyncio.run(run())
     return path
+
+
+def _thinking(episode: Episode) -> Episode:
+    """The episode with a thought before whatever was said, and without tokens."""
+    trajectory, turns = episode.trajectory, list[Turn]()
+    for k, turn in enumerate(episode.trajectory.turns):
+        said = replace(turn.action, content=f"<think>Thought {k}.</think>{turn.action.content}")
+        turns.append(replace(turn, reply=Reply(said)))
+    return replace(episode, trajectories={trajectory.agent: replace(trajectory, turns=tuple(turns))})
