@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import random
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -439,6 +440,96 @@ def _dropped(turn: Any, before: Any) -> bool | None:
 
 def said_in(found: SourceDraw) -> list[str]:
     return sorted(f"{one.seed} {turn.action.content}" for one in found.shown for turn in one.trajectory.turns)
+
+
+class Beaten(NamedTuple):
+    """The paths of two logs, and which episodes of the first are above the best of the second: by group, and each agent apart."""
+
+    played: str
+    stored: str
+    better: list[list[tuple[int, str]]]
+
+
+@functools.cache
+def beaten() -> Beaten:
+    rng, folder = random.Random("returns"), Path(tempfile.mkdtemp(prefix="turnwise-reference-"))
+    groups = [[_paid(one, rng) for one in group] for group in log_of(False).groups]
+    missing = groups[2][0].task.id
+    best: dict[tuple[str, str], float] = {}
+    with EpisodeLog(folder / "played.jsonl") as played, EpisodeLog(folder / "stored.jsonl") as stored:
+        for number, group in enumerate(groups):
+            for one in group:
+                played.append(one, update=number, group=0)
+            if group[0].task.id == missing:
+                continue
+            for other in (_paid(group[0], rng), _paid(group[0], rng)):
+                stored.append(other)
+                for name, trajectory in other.trajectories.items():
+                    place = other.task.id, name
+                    best[place] = max(best.get(place, -9.0), sum(turn.reward for turn in trajectory.turns))
+            failed = _paid(group[0], rng, of=(5.0,))
+            stored.append(dataclasses.replace(failed, outcome=Outcome.INFRA_ERROR))
+    better = [
+        [
+            (one.seed, name)
+            for one in group
+            for name, trajectory in one.trajectories.items()
+            if (one.task.id, name) in best
+            and sum(turn.reward for turn in trajectory.turns) > best[one.task.id, name]
+        ]
+        for group in groups
+    ]
+    return Beaten(str(played.path), str(stored.path), [group for group in better if group])
+
+
+def _paid(episode: Episode, rng: random.Random, of: Sequence[float] = (-0.5, 0.5, 0.7, 0.7, 0.9)) -> Episode:
+    """Two agents did the same, and each has a return of its own, half of it in its first turn."""
+
+    def trajectory(name: str) -> Any:
+        first, *others = episode.trajectory.turns
+        total, none = rng.choice(of), [dataclasses.replace(turn, reward=0.0) for turn in others]
+        turns = (dataclasses.replace(first, reward=total / 2), *none)
+        last = dataclasses.replace(turns[-1], reward=turns[-1].reward + total / 2)
+        return dataclasses.replace(episode.trajectory, agent=name, turns=(*turns[:-1], last))
+
+    return dataclasses.replace(episode, trajectories={name: trajectory(name) for name in ("agent", "other")})
+
+
+@reference("source", "improved", path=["a log"], over=["another"], groups=[3])
+def improved(make: Part, path: str = "", over: str = "", groups: int = 4) -> None:
+    """What is strictly above the best return that is stored of its task and agent."""
+    if not path or not over:
+        refuses(make)
+    known = beaten()
+    assert len(known.better) > 4
+    source, counts = make(path=known.played, over=known.stored), [0] * len(known.better)
+    for update in range(60):
+        found = drawn(source, update)
+        assert not found.joined
+        shown = [(one.seed, one.trajectory.agent) for one in found.shown]
+        assert all(len(one.trajectories) == 1 for one in found.shown)
+        places = [*dict.fromkeys(n for one in shown for n, group in enumerate(known.better) if one in group)]
+        assert shown == [one for n in places for one in known.better[n]]
+        assert len(places) == groups
+        for n in places:
+            counts[n] += 1
+    chance = groups / len(counts)
+    assert all(abs(n - 60 * chance) <= 4.5 * sqrt(60 * chance * (1 - chance)) for n in counts), counts
+    why = refuses(lambda: drawn(make(path=known.stored, over=known.stored), 0), RunError)
+    assert "no episode is better" in why
+    why = refuses(lambda: drawn(make(path=elsewhere(), over=known.stored), 0), RunError)
+    assert "no task of" in why
+
+
+@functools.cache
+def elsewhere() -> str:
+    """A log of tasks that the others do not have."""
+    policy = DemonstrationPolicy(scripted("gold"), untrained_policy().renderer)
+    path = Path(tempfile.mkdtemp(prefix="turnwise-reference-")) / "episodes.jsonl"
+    with EpisodeLog(path) as log:
+        for one in run_episodes(plan_groups("shop/quick", 1, 1, 99)[0], policy):
+            log.append(one)
+    return str(path)
 
 
 def _key(episode: Episode) -> object:

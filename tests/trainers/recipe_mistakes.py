@@ -107,6 +107,7 @@ MISTAKES = [
     Mistake(more("evaluate: {every: 1000}"), ("no checkpoints to choose from",), ("evaluate.every",)),
     Mistake(more("source: [thought_dropout]"), ("'thought_dropout' has no path",), ("episodes.jsonl.zst",)),
     Mistake(more("source: [{name: thought_dropout, path: x, drop: 0}]"), ("drop=0",), ("up to 1", "source stored")),
+    Mistake(more("source: [{name: improved, path: x}]"), ("no log to compare with",), ("over: …",)),
     # --- several at once ---
     Mistake(
         more("lr: 1e-6\nupdates: many\ncredit: rlo\nrollout: {grops: 4}"),

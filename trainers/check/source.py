@@ -13,14 +13,14 @@ from turnwise.trainers.check.options import EVERY_PART
 from turnwise.trainers.core import PartState, Stateful
 from turnwise.trainers.learn.collate import collate
 from turnwise.trainers.source.core import Source, SourceDraw
-from turnwise.trainers.source.toy import example_context, example_log
+from turnwise.trainers.source.toy import example_context, example_log, worse_log
 
 SUITE = "shop/quick"
 
 
 def made(entry: Component) -> Source:
     """The source; one that reads a file reads that of an untrained model, solved or not."""
-    known: dict[str, Any] = {"path": str(example_log()), "solved": False}
+    known: dict[str, Any] = {"path": str(example_log()), "over": str(worse_log()), "solved": False}
     built: Any = entry.build({name: value for name, value in known.items() if name in entry.options})
     return built() if inspect.isclass(entry.target) else built
 

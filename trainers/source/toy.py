@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from turnwise.agents.core import Episode, Reply, Turn
-from turnwise.agents.log.episode_log import EpisodeLog
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.rollout import Limits
 from turnwise.trainers.guide.toy import untrained_policy
 from turnwise.trainers.reward.as_is import as_is
@@ -40,6 +40,19 @@ def example_log() -> Path:
                     log.append(_thinking(episode) if number else episode, update=0, group=number)
 
     asyncio.run(run())
+    return path
+
+
+@functools.cache
+def worse_log() -> Path:
+    """The same episodes, each paid 1 less in the end; made once in a process."""
+    path = Path(tempfile.mkdtemp(prefix="turnwise-toy-")) / "episodes.jsonl"
+    with EpisodeLog(path, policy="toy") as log:
+        for record in LogReader(example_log()):
+            trajectory = record.episode.trajectory
+            last = replace(trajectory.turns[-1], reward=trajectory.turns[-1].reward - 1)
+            paid = replace(trajectory, turns=(*trajectory.turns[:-1], last))
+            log.append(replace(record.episode, trajectories={trajectory.agent: paid}))
     return path
 
 
