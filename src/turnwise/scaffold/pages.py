@@ -23,7 +23,7 @@ class PageText(NamedTuple):
 
 TEXTS: Mapping[str, PageText] = {
     "sampler": PageText(
-        "A subclass of `Sampler`, made with a `SamplerSetup` (the suites with their weights, the seed, the numbers of groups and episodes).",
+        "A subclass of `Sampler`, made with a `SamplerSetup` (the suites with their weights, the seed, the numbers of groups and episodes, where its phase begins).",
         "rollout: {sampler: {name: mine, times: 3}}",
         "`plan(update, played, groups)` gives the next tasks of an update, with chance from (seed, update) alone; `seen` is told what came of them; what it remembers is in `state()`. `returns = True` says that tasks come back.",
     ),

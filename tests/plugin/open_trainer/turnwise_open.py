@@ -90,7 +90,7 @@ class Counting(Sampler):
         self.solved = 0
 
     def plan(self, update: int, played: int, groups: int) -> list[GroupRequest]:
-        first = update * self.setup.most + 1000 * self.solved + played
+        first = self.setup.first_new(update) + 1000 * self.solved + played
         return [self.setup.request(first + i) for i in range(groups)]
 
     def seen(self, update: int, groups: Sequence[SeenGroup]) -> None:
