@@ -205,7 +205,7 @@ def test_a_policy_to_compare_with_that_is_gone_is_named(
 
 
 def test_no_phase_plays_a_task_of_another(letters: dict[str, Any]) -> None:
-    few = {"name": "few", "updates": 3, "set": {"rollout.groups": 1}}
+    few = {"name": "few", "updates": 3, "set": {"rollout.groups": 1, "optimizer.minibatches": 1}}
     made = load_recipe(recipe(letters, SFT, DPO, RLVR, few, rollout={**letters["rollout"], "groups": 5}))
     assert [phase.tasks for phase in phases_of(made)] == [0, 0, 10, 16]
     lessons, indices = Lessons(made, Mixture(made.suites, made.seed)), list[int]()

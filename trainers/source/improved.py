@@ -54,17 +54,21 @@ class Improved:
         self.path, self.over, self.groups = required_path("improved", path), over, groups
 
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
-        best, shared, better = _best_of(str(Path(self.over).resolve())), False, list[list[Episode]]()
-        for group in stored_groups(see, self.path, solved=False):
-            alone = [one for episode in group for one in by_agent(episode)]
-            shared |= any(_place(one) in best for one in alone)
-            better.append([one for one in alone if is_above(one.trajectory.total_reward, _place(one), best)])
-        better = [group for group in better if group]
+        best = _best_of(str(Path(self.over).resolve()))
+        groups = [
+            [
+                one
+                for episode in group
+                for one in by_agent(episode)
+                if is_above(one.trajectory.total_reward, _place(one), best)
+            ]
+            for group in stored_groups(see, self.path, solved=False)
+        ]
+        better = [group for group in groups if group]
         if not better:
-            none = "no episode is better there than" if shared else "has no task of"
             raise RunError(
-                f"{self.path}: {none} {self.over}.",
-                "Play the same tasks with a better policy, or use source stored.",
+                f"No episode of {self.path} is above the best of {self.over} on the same task.",
+                "Play the tasks of that log with a better policy, or use source stored.",
             )
         return SourceDraw(
             shown=[one for group in draw_groups(see, update, better, self.groups) for one in group]
