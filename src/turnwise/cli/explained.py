@@ -10,6 +10,7 @@ was left and entered again. Whatever looks at more than that (programs that play
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -58,6 +59,18 @@ class KeptAnswer(NamedTuple):
             files = sorted(self.file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
             for old in files[:-MOST]:
                 old.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector, which else looks through all modules again and again while libraries are loaded."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
