@@ -209,7 +209,7 @@ def form_of(site, **fields):
     [
         (None, None, ""),
         (0.5, None, "do not tell"),
-        (0.0, 0.0, "the same"),
+        (0.0, 0.0, "earned the same"),
         (0.5, 0.1, "+0.5 ± 0.100 (standard error): more than twice"),
         (-0.1, 0.1, "may be chance"),
     ],
@@ -229,7 +229,7 @@ def test_the_page_asks_a_process_and_shows_what_it_says(site):
     assert answer.status == 303
     page = site.until(answer.headers["Location"], "done after")
     assert "3 of 3 continuations" in page
-    assert "Mean return changed by" in page or "The mean return is the same" in page
+    assert "Mean return changed by" in page or "earned the same" in page
     again = re.search(r'href="([^"]*)">Ask again', page)
     assert again is not None
     form = site.get(html.unescape(again[1]))

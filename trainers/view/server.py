@@ -205,7 +205,8 @@ class ViewServer:
         unlike = "unlike" in request.query
         drawn = await self.comparisons.page(places, allow_unlike=unlike, patience=_PATIENCE)
         if isinstance(drawn, float):
-            return _page("waiting.html.j2", drawn, title="Comparing", live=1)
+            said = f"The tasks of the suite are drawn once more for the table by difficulty; {drawn:.0f} s so far."
+            return _page("waiting.html.j2", said, title="Comparing", live=1)
         return web.Response(body=drawn, content_type="text/html", charset="utf-8")
 
     async def _side(self, request: web.Request) -> web.Response:
@@ -213,7 +214,11 @@ class ViewServer:
         if len(places) != 2 or any(place.kind == "campaign" for place in places):
             raise TurnwiseError(f"{len(places)} were chosen.", "Choose two runs or evaluations.")
         left, right = places
-        indexes = await self.index(left), await self.index(right)
+        indexes = await self.index(left, _LONGER), await self.index(right, _LONGER)
+        progress = [await asyncio.to_thread(index.progress) for index in indexes]
+        if not all(one.whole for one in progress):  # tasks of the one would be missing from the other
+            said = f"The logs are being indexed: {sum(one.episodes for one in progress)} episodes so far."
+            return _page("waiting.html.j2", said, title="Side by side", live=REFRESH)
         view = await asyncio.to_thread(
             side_by_side,
             (left, right),

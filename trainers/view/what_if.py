@@ -171,11 +171,10 @@ class JobShown(NamedTuple):
 def job_shown(job: ForkJob, place: ViewedPlace, csrf: str) -> JobShown:
     """A question as far as it is answered."""
     question, moment = job.question, job.moment
-    if question.actions:
-        said = " then ".join(visible(action) for action in question.actions)
-        abouts: dict[Arm, str] = {"as played": "the action that was played", "changed": said}
-    else:
-        abouts = {"as played": "the action that was played", "changed": "the policy chooses at once"}
+    abouts: dict[Arm, str] = {
+        "as played": next((visible(e.turns[0].action) for e in job.episodes("as played") if e.turns), ""),
+        "changed": " then ".join(map(visible, question.actions)) or "the policy chooses at once",
+    }
     arms = tuple(_arm(job, arm, about) for arm, about in abouts.items() if job.episodes(arm))
     groups = [
         (f"{arm.name} (mean {arm.returns.mean:.2f})", arm.returns.values)
@@ -223,7 +222,7 @@ def verdict(difference: float | None, error: float | None) -> str:
     if error is None:
         return f"Mean return changed by {signed(difference)}; how far that is chance, single continuations do not tell."
     if not difference and not error:
-        return "The mean return is the same, each time."
+        return "Every continuation earned the same, after the one action as after the other."
     said = f"Mean return changed by {signed(difference)} ± {error:.3f} (standard error)"
     if _is_clear(difference, error):
         return f"{said}: more than twice its error, so the action matters."
