@@ -267,16 +267,16 @@ def cut_log(path: Path | str, keep: Callable[[Record], bool]) -> int:
             file.truncate()
     except OSError as error:
         raise _unwritable(path, error, 0) from error
-    return split.count
+    return split.episodes
 
 
 class _Split(NamedTuple):
     """A log at the first episode that is not of those before it, within the block from ``start`` to ``end``.
 
-    ``count`` episodes come before it; ``before`` and ``after`` are the lines of its block.
+    so many ``episodes`` come before it; ``before`` and ``after`` are the lines of its block.
     """
 
-    count: int
+    episodes: int
     start: int
     before: bytes
     after: bytes
@@ -314,8 +314,8 @@ def _first_kept(path: Path, old: Callable[[Record], bool]) -> tuple[int, _Rest]:
     """How many episodes come before the first that is not old, and what follows them."""
     split = _split(path, old)
     if not split.before:
-        return split.count, _Rest(b"", split.start)
-    return split.count, _Rest(_packed(path, split.after), split.end)
+        return split.episodes, _Rest(b"", split.start)
+    return split.episodes, _Rest(_packed(path, split.after), split.end)
 
 
 def keep_records(path: Path, keep: Callable[[Record], bool]) -> list[Record]:
