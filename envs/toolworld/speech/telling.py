@@ -81,7 +81,9 @@ def told(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Told:
 def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Sureness:
     """How sure a message refuses something."""
     sure = [sureness(lexicon, clause) for clause in found if clause.mood is Mood.REFUSAL]
-    return "clear" if "clear" in sure else next(filter(None, sure), "")
+    if "clear" in sure:
+        return "clear"
+    return "unclear" if "unclear" in sure else ""
 
 
 def says_done(text: str) -> bool:
