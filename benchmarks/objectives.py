@@ -1,7 +1,8 @@
 """The objectives beside each other: which are one, how far apart the others are, and what each costs.
 
 ``python benchmarks/objectives.py`` measures (about a minute), writes ``objectives.json`` in benchmarks/ and from it
-docs/objectives.md; ``--page`` writes the page from the figures that are there.
+docs/objectives.md; ``--page`` writes the page from the figures that are there. All costs are of one run, and the page says how busy
+the machine was.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import os
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,7 @@ import torch
 from turnwise.machine import describe
 from turnwise.registry import Component, components
 from turnwise.trainers.lab.objectives import Setting, angles, made, minibatch
-from turnwise.trainers.lab.twins import TWINS, LossTwin
+from turnwise.trainers.lab.twins import CREDIT_TWINS, TWINS, CreditTwin, LossTwin
 
 FIGURES, PAGE = Path("benchmarks/objectives.json"), Path("docs/objectives.md")
 NEAR = 1.0  # degrees
@@ -29,11 +31,14 @@ STALE = 0.3
 
 def measure() -> dict[str, Any]:
     torch.set_num_threads(1)
+    load = os.getloadavg()[0]
+    costs = {entry.name: milliseconds(entry) for entry in components("loss")}
     return {
         "machine": describe(),
+        "load": round(load, 1),
         "fresh": angles(Setting()),
         "stale": angles(Setting(stale=STALE)),
-        "milliseconds": {entry.name: milliseconds(entry) for entry in components("loss")},
+        "milliseconds": costs,
     }
 
 
@@ -71,8 +76,9 @@ def page(figures: Mapping[str, Any]) -> str:
             "",
             *_choice(),
             *_twins(TWINS),
+            *_credit_twins(CREDIT_TWINS),
             *_map(figures),
-            *_costs(figures["milliseconds"]),
+            *_costs(figures),
         ]
     )
 
@@ -85,12 +91,15 @@ def _choice() -> list[str]:
         "|---|---|---|",
         "| advantages, a few steps on each batch | `clip`, `sapo`, `cispo`, `dppo`, `dynamic_clip`, `etr`, `bpo`, `dro` | each token's ratio |",
         "| the same, and long trajectories or a mixture of experts | `gspo`, `luspo`, `gmpo`, `grpo_guard` | the ratio of a trajectory or turn |",
-        "| advantages, and entropy that falls | `clip_cov`, `kl_cov`, `high_entropy`, with `entropy`, `epo`, `tea` beside | entropies, covariances |",
+        "| advantages, and entropy that falls | `clip_cov`, `kl_cov`, `high_entropy`, with `entropy`, `epo`, `siren`, `tea` beside | entropies, covariances |",
         "| success or failure, no scale of returns | `nft`, `pacs`, `disco`, `kto` | which trajectories succeeded |",
+        "| one outcome, a world without chance, many ways to succeed | `rover` | the mean of log π over the vocabulary |",
         "| returns in order | `dpo`, `ipo`, `cpl` | pairs of a group |",
         "| returns as numbers, and a reference to stay near | `prdp`, `reg_grpo` | differences of returns |",
         "| stored episodes whose sampler is unknown | `awr`, `a_lol`, `cpl`, `nll` | no ratio to the sampler |",
         "| demonstrations beside play | `nll`, `chord`, `one_token`, `luffy`, `rl_plus`, `ift`, `entropy_sft` | tokens that someone else chose |",
+        "| stages: imitation, then preferences, then a verifier | `nll`, `dpo`, `clip`, one after the other in `phases` (recipe `tulu3`) | what each has |",
+        "| a long run that stalls, or strays from its reference | any with `kl`, and `schedule: {optimizer.resets: {name: prorl}}` | the newest `dev_success`, `kl_reference` |",
         "| a teacher | `distill`, `kdrl`, `papo`; the shape `step_opsd` | the teacher's log-probabilities |",
         "",
         "Which of them learns more is a question to campaigns (`benchmarks/learning`), not to this page.",
@@ -133,6 +142,22 @@ def _twins(twins: Sequence[LossTwin]) -> list[str]:
     return [*rows, ""]
 
 
+def _credit_twins(twins: Sequence[CreditTwin]) -> list[str]:
+    return [
+        "Credit rules that give the same advantages, whatever was played (held by a test in the same way):",
+        "",
+        "| this | is this | because |",
+        "|---|---|---|",
+        *(f"| `{twin.one}` | `{twin.two}` | {twin.because} |" for twin in twins),
+        "",
+        (
+            "`{name: distill, divergence: jeffreys}` is `distill` at `beta: 0` and at `beta: 1`. The schedules `amft` and `sasr` are "
+            "weights of losses, and `siren` acts on entropy, so none of them is another's twin."
+        ),
+        "",
+    ]
+
+
 def _where(setting: Setting) -> str:
     said = ["fresh" if not setting.stale else "also when stale"]
     said += [f"`credit: {setting.credit}`"] if setting.credit != "grpo" else []
@@ -166,14 +191,16 @@ def _map(figures: Mapping[str, Any]) -> list[str]:
     return [*rows, ""]
 
 
-def _costs(found: Mapping[str, float]) -> list[str]:
+def _costs(figures: Mapping[str, Any]) -> list[str]:
+    found: Mapping[str, float] = figures["milliseconds"]
     whole = {entry.name for entry in components("loss") if entry.whole}
     rows = [
         "## Cost",
         "",
         (
             "Milliseconds of the loss and its slopes on 16 trajectories of two turns, without the model's passes; and how many passes "
-            "over the minibatch it asks for beside the one with gradient."
+            "over the minibatch it asks for beside the one with gradient. The median of 31, in one thread, all in one run; as it began, the "
+            f"load of the machine's {figures['machine']['cores']} cores was {figures['load']}."
         ),
         "",
         "| loss | ms | more passes |",

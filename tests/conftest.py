@@ -178,9 +178,10 @@ def vllm() -> None:
 
 @pytest.fixture(params=["few tasks", pytest.param("all tasks", marks=pytest.mark.full)])
 def copying(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On how many tasks of each suite clause E8 lets an agent copy: a third, and in `make test-full` all."""
+    """How much clause E8 lets an agent copy of each suite: a tenth, and in `make test-full` all."""
     if request.param == "few tasks":
-        monkeypatch.setattr(leaks, "TASKS", 14)
+        monkeypatch.setattr(leaks, "TASKS", 12)
+        monkeypatch.setattr(leaks, "TRIES", 120)
 
 
 # --- models and engines --------------------------------------------------------------------------------

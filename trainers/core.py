@@ -132,6 +132,9 @@ class TokenBatch:
         reference_logp_RT: log-probability under the frozen reference, where a loss needs it.
         signals: what the run measured of tokens and the losses need, by name, (R, T); constants.
         top: what the teacher would say instead, where a loss needs it.
+        mean_logp_RT: the mean of log π over the vocabulary at each sampled token's place, under the weights being trained and
+            without gradient; given to losses that need the signal ``token_mean_logp``, which is the same before the update. None
+            stands for that.
     """
 
     logp_RT: Tensor
@@ -146,6 +149,7 @@ class TokenBatch:
     reference_logp_RT: Tensor | None = None
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
     top: TeacherTop | None = None
+    mean_logp_RT: Tensor | None = None
 
 
 class TokenLoss(NamedTuple):

@@ -360,7 +360,17 @@ def another_model() -> Path:
         for weight in model.parameters():
             weight.add_(0.1 * torch.randn_like(weight))
     model.save_pretrained(folder)  # pyright: ignore
+    untrained_policy().renderer.tokenizer.save_pretrained(folder)  # pyright: ignore
     return folder
+
+
+class Vocabulary(NamedTuple):
+    """A tokeniser that is asked for its tokens' numbers alone."""
+
+    tokens: dict[str, int]
+
+    def get_vocab(self) -> dict[str, int]:
+        return self.tokens
 
 
 def setup(tokenizer: Any = None) -> TeacherSetup:
@@ -384,10 +394,14 @@ def model(make: Part, path: str = "") -> None:
     if not path:
         refuses(lambda: make(setup()))
         return
-    refuses(lambda: make(setup(range(10**6)), path=str(another_model())))
+    own = untrained_policy().renderer.tokenizer.get_vocab()  # pyright: ignore
+    first = min(own)
+    for other in ({**own, "one more": len(own)}, {**own, first: own[first] + 1}):
+        refuses(lambda other=other: make(setup(Vocabulary(other)), path=str(another_model())))
+    fewer = {token: number for token, number in own.items() if token != first}
+    make(setup(Vocabulary(fewer)), path=str(another_model()))
     batch, groups, see = taught_scene()
-    exactly = range(int(see.learner.model.get_input_embeddings().weight.shape[0]))  # pyright: ignore
-    teacher = make(setup(exactly), path=str(another_model()))
+    teacher = make(setup(), path=str(another_model()))
     other = load_model(another_model(), torch.device("cpu"))
     found = taught(teacher, see, batch, groups, 3)
     assert found.turns.tokens is not None

@@ -133,6 +133,20 @@ def entropy(signal: Part) -> None:
     near(of_turns(found.turn["entropy"], batch), turns, "turn")
 
 
+@reference("signal", "mean_logp")
+def mean_logp(signal: Part) -> None:
+    batch, groups = scene()
+    see = context("mean_logp")
+    found = measured(signal, see, batch, groups)
+    expected: TokensAt = {}
+    for r in range(len(batch.rows.token_RT)):
+        known = logits(see.learner.model, row(batch, r))
+        for t in range(1, len(known)):
+            if batch.rows.mask_RT[r, t]:
+                expected[r, t] = mean([float(x) for x in known[t - 1].tolist()])
+    near_tokens(found.token["token_mean_logp"], expected, "mean")
+
+
 @reference("signal", "sampled")
 def sampled(signal: Part) -> None:
     batch, groups = scene()

@@ -43,6 +43,8 @@ PAPERS: dict[str, tuple[str, dict[str, dict[str, Any]], str, bool, tuple[int | N
     "reinforce++_baseline": ("dr_grpo whiten", {"clip": {}}, "token_mean", False, (None, None), "chain"),
     # GSPO: ε 3e-4 and 4e-4, 1/G Σ over trajectories, batches in four minibatches, no KL.
     "gspo": ("grpo", {"gspo": {"low": 3e-4, "high": 4e-4}}, "sequence_mean", False, (None, 4), "chain"),
+    # DCPO: ε 0.16 and 0.2 in the bounds, mean of a response's tokens, every group (the smoothed advantages revive them), no KL.
+    "dcpo": ("dcpo", {"dynamic_clip": {"low": 0.16, "high": 0.2}}, "sequence_mean", False, (None, None), "chain"),
     # LUSPO: as GSPO with ε 2e-3 and 2.5e-3.
     "luspo": ("grpo", {"luspo": {"low": 2e-3, "high": 2.5e-3}}, "sequence_mean", False, (None, 4), "chain"),
     # GMPO: tokens clipped to e^±0.4, geometric mean, batches of 1024 in minibatches of 128.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import pytest
 
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from turnwise.registry import get_component
 from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
-from turnwise.trainers.lab.twins import TWINS, LossTwin, compare
+from turnwise.trainers.lab.twins import CREDIT_TWINS, TWINS, CreditTwin, LossTwin, PartChoice, compare
 
 REWARD = torch.tensor([0.0, 1.0, 0.4], dtype=torch.float64)
 PRIOR = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
@@ -94,3 +95,17 @@ def descend(beta: float, steps: int) -> Tensor:
 def test_kl_in_the_reward_rests_at_the_posterior_and_without_it_one_action_is_left() -> None:
     assert torch.allclose(descend(0.5, 120), posterior(0.5), atol=1e-4)
     assert descend(0.0, 120)[1] > 0.97
+
+
+@pytest.mark.parametrize("twin", CREDIT_TWINS, ids=lambda twin: f"{twin.one}={twin.two}")
+def test_credit_twins_are_one_and_part_where_it_is_said(twin: CreditTwin) -> None:
+    def given(choice: PartChoice, seed: int) -> Tensor:
+        rng = random.Random(seed)
+        rewards = [[rng.choice([0.0, 0.5, 1.0]) for _ in range(rng.randint(1, 5))] for _ in range(6)]
+        value = [[rng.uniform(-1, 1) for _ in row] for row in rewards]
+        batch = turn_batch(rewards, [0, 0, 0, 1, 1, 1], signals={"value": value})
+        return get_component("credit", choice.name).build(dict(choice.options))(batch) * batch.mask_BK
+
+    for seed in range(6):
+        assert torch.allclose(given(twin.one, seed), given(twin.two, seed), atol=1e-9)
+        assert not torch.allclose(given(twin.apart, seed), given(twin.two, seed), atol=1e-3)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from turnwise.errors import RecipeError
 from turnwise.registry import Component
 from turnwise.requirements import Requirements, require
 from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
@@ -27,7 +28,7 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
     reward_BK = torch.randn(5, 3, generator=g, dtype=torch.float64)
     weight_RT = torch.rand(rows.mask_RT.shape, generator=g, dtype=torch.float64) * rows.mask_RT
     given = {field.name: getattr(rows, field.name) for field in dataclasses.fields(TokenBatch)}
-    for name in ("group_R", "signals", "top"):
+    for name in ("group_R", "signals", "top", "mean_logp_RT"):
         del given[name]
     return WholeBatch(
         **given,
@@ -41,7 +42,21 @@ def whole(seed: int, *, stale: float = 0.0, extreme: bool = False) -> WholeBatch
 
 
 def batch_for(entry: Component, seed: int, *, stale: float = 0.0, extreme: bool = False) -> AnyBatch:
-    """What the loss is a function of, with the signals of tokens that it needs."""
+    """What the loss is a function of, with the signals of tokens that it needs.
+
+    Each token has an advantage of its own; for a loss that refuses this, all of a trajectory have one sign.
+    """
+    batch = _drawn_for(entry, seed, stale=stale, extreme=extreme)
+    _, loss = next(made(entry))
+    try:
+        loss(batch)
+    except RecipeError:
+        sign_R = 1 - 2 * (batch.trajectory_R % 2)
+        return dataclasses.replace(batch, advantage_RT=batch.advantage_RT.abs() * sign_R[:, None])
+    return batch
+
+
+def _drawn_for(entry: Component, seed: int, *, stale: float, extreme: bool) -> AnyBatch:
     batch = (whole if entry.whole else tokens)(seed, stale=stale, extreme=extreme)
     g = torch.Generator().manual_seed(seed)
 

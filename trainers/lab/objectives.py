@@ -77,14 +77,22 @@ def minibatch(seed: int, setting: Setting) -> ComparedBatch:
     weight_RT = reduce(RowMask(tokens.mask_RT, tokens.turn_RT, tokens.trajectory_R)).double()
     width = tokens.mask_RT.shape[1]
     told_RT = torch.tensor([[*row, *[0.0] * (width - len(row))] for row in teacher], dtype=torch.float64)
-    signals = {"token_teacher_logp": told_RT}
+    mean_RT = -_drawn(seed, "theirs", tokens.mask_RT.shape)[..., 0].abs() - 3
+    signals = {"token_teacher_logp": told_RT, "token_mean_logp": mean_RT}
     top = TeacherTop(
         torch.arange(TOP).expand(*tokens.mask_RT.shape, TOP),
         *(_drawn(seed, name, tokens.mask_RT.shape) for name in ("theirs", "ours")),
     )
     return ComparedBatch(
-        replace(tokens, signals=signals, top=top), replace(whole, signals=signals, weight_RT=weight_RT)
+        replace(tokens, signals=signals, top=top, mean_logp_RT=_moved(mean_RT, seed, setting)),
+        replace(whole, signals=signals, weight_RT=weight_RT),
     )
+
+
+def _moved(mean_RT: Tensor, seed: int, setting: Setting) -> Tensor:
+    """The vocabulary's mean log-probability after steps: it moves with the policy."""
+    noise_RT = torch.randn(mean_RT.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return mean_RT + setting.stale * noise_RT
 
 
 def _drawn(seed: int, name: str, shape: Sequence[int]) -> Tensor:

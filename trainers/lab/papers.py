@@ -9,10 +9,21 @@ from pathlib import PurePosixPath
 from turnwise.registry import Component, components
 from turnwise.trainers.core import SEAMS
 
+KINDS = (*SEAMS, "schedule")
+
+NOT_HERE = (
+    ("B-Coder (104)", "the book has no operator: the paper's conservative Bellman step was not found"),
+    ("DoC, return conditioning (94)", "the book has no formula: a latent variable that carries no chance is learned"),
+    ("MBRCSL (107)", "the book has its rule of what is kept (returns above the best stored one), and no model of the world that plays"),
+    ("SS-ORL (103)", "the book has no formula or number: labels of inverse dynamics for episodes without actions, which no log here is"),
+    ("TON (236)", "thoughts are dropped by chance (½) from what is imitated; scripted demonstrations have none"),
+)  # fmt: skip
+"""Rows of the formula book that are no part here, and why."""
+
 
 def every_component() -> list[Component]:
-    """All parts of all seams, in the order in which a batch passes them."""
-    return [entry for seam in SEAMS for entry in components(seam)]
+    """All parts that have papers, in the order in which a batch passes them; schedules last."""
+    return [entry for kind in KINDS for entry in components(kind)]
 
 
 def home(entry: Component) -> str:
@@ -43,7 +54,7 @@ def row(entry: Component) -> str:
 def table(entries: Iterable[Component]) -> str:
     """A Markdown table of these parts, by paper."""
     head = ("paper", "component", "seam", "file", "what it does", "declared bias, measured")
-    ordered = sorted(entries, key=lambda entry: (entry.paper, SEAMS.index(entry.kind), entry.name))
+    ordered = sorted(entries, key=lambda entry: (entry.paper, KINDS.index(entry.kind), entry.name))
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *map(row, ordered)]
     return "\n".join(lines)
 
@@ -69,6 +80,12 @@ leaves out of its paper, and what it adds.
 ## Without a paper
 
 {table(own)}
+
+## Not here
+
+| paper (row of the formula book) | why |
+|---|---|
+{chr(10).join(f"| {name} | {why} |" for name, why in NOT_HERE)}
 """
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from turnwise.trainers.lab.objectives import MEMBERS, Setting, degrees, minibatch, slopes
 
 
-class LossChoice(NamedTuple):
-    """A loss with options."""
+class PartChoice(NamedTuple):
+    """A loss, or a credit rule, with options."""
 
     name: str
     options: Mapping[str, Any] = {}
@@ -31,8 +31,8 @@ class LossTwin(NamedTuple):
         apart: a setting under which they are not the same.
     """
 
-    one: LossChoice
-    two: LossChoice
+    one: PartChoice
+    two: PartChoice
     setting: Setting
     scale: float | None
     because: str
@@ -41,22 +41,22 @@ class LossTwin(NamedTuple):
 
 FRESH, STALE = Setting(), Setting(stale=0.3)
 SUMS = Setting(reduce="fixed_length")
-CLIP = LossChoice("clip")
-PLAIN = LossChoice("clip", {"dual": None})
+CLIP = PartChoice("clip")
+PLAIN = PartChoice("clip", {"dual": None})
 _FIXED = 256.0  # the length of `fixed_length`
 _ROOT = math.sqrt(MEMBERS / (MEMBERS - 1))
 _POLICY_GRADIENT = "its slope on fresh samples is −A, as every surrogate's"
 
 TWINS: Sequence[LossTwin] = (
     *(
-        LossTwin(LossChoice(name), CLIP, FRESH, 1.0, _POLICY_GRADIENT, STALE)
+        LossTwin(PartChoice(name), CLIP, FRESH, 1.0, _POLICY_GRADIENT, STALE)
         for name in (
             *("bpo", "cispo", "dppo", "dro", "dynamic_clip", "etr", "gmpo", "grpo_guard", "gspo", "nll"),
             *("kl_cov", "sapo"),
         )
     ),
     LossTwin(
-        LossChoice("gspo", {"low": 0.2, "high": 0.2, "level": "turn"}),
+        PartChoice("gspo", {"low": 0.2, "high": 0.2, "level": "turn"}),
         PLAIN,
         Setting(stale=0.3, tokens=1),
         1.0,
@@ -64,15 +64,15 @@ TWINS: Sequence[LossTwin] = (
         STALE,
     ),
     LossTwin(
-        LossChoice("luspo", {"low": 3e-4, "high": 4e-4}),
-        LossChoice("gspo"),
+        PartChoice("luspo", {"low": 3e-4, "high": 4e-4}),
+        PartChoice("gspo"),
         Setting(stale=3e-4, tokens=2),
         4.0,
         "where all trajectories have the same number of tokens, weighing by length is a factor",
         STALE,
     ),
     LossTwin(
-        LossChoice("nft", {"by": "std"}),
+        PartChoice("nft", {"by": "std"}),
         CLIP,
         FRESH,
         _ROOT,
@@ -81,7 +81,7 @@ TWINS: Sequence[LossTwin] = (
         STALE,
     ),
     LossTwin(
-        LossChoice("nft"),
+        PartChoice("nft"),
         CLIP,
         Setting(credit="dr_grpo"),
         1.0,
@@ -89,7 +89,7 @@ TWINS: Sequence[LossTwin] = (
         STALE,
     ),
     LossTwin(
-        LossChoice("pacs", {"balanced": False}),
+        PartChoice("pacs", {"balanced": False}),
         CLIP,
         Setting(credit="rloo", reduce="fixed_length"),
         _FIXED,
@@ -98,7 +98,15 @@ TWINS: Sequence[LossTwin] = (
         Setting(stale=0.3, credit="rloo", reduce="fixed_length"),
     ),
     LossTwin(
-        LossChoice("reg_grpo"),
+        PartChoice("rover"),
+        CLIP,
+        FRESH,
+        2.0,
+        "at Q = 0 and a successor that has not moved the residual is A itself; a square has twice its slope",
+        STALE,
+    ),
+    LossTwin(
+        PartChoice("reg_grpo"),
         CLIP,
         SUMS,
         None,
@@ -106,12 +114,50 @@ TWINS: Sequence[LossTwin] = (
         Setting(stale=0.3, reduce="fixed_length"),
     ),
     LossTwin(
-        LossChoice("one_token", {"miss": -0.1}),
-        LossChoice("one_token", {"miss": 0.0}),
+        PartChoice("one_token", {"miss": -0.1}),
+        PartChoice("one_token", {"miss": 0.0}),
         STALE,
         1.1,
         "what a miss costs is, in the mean, a larger reward for the hit (dynamic fine-tuning has miss 0)",
         STALE,
+    ),
+)
+"""Held by tests/trainers/test_objective_laws.py."""
+
+
+class CreditTwin(NamedTuple):
+    """Two credit rules that give the same advantages, and a third, close to them, that does not.
+
+    Attributes:
+        one, two: the rules.
+        because: why.
+        apart: the first with options under which they are not the same.
+    """
+
+    one: PartChoice
+    two: PartChoice
+    because: str
+    apart: PartChoice
+
+
+CREDIT_TWINS: Sequence[CreditTwin] = (
+    CreditTwin(
+        PartChoice("ota", {"turns": 1, "discount": 0.9}),
+        PartChoice("gae", {"discount": 0.9, "lam": 0.0}),
+        "an option of one turn is a turn",
+        PartChoice("ota", {"turns": 2, "discount": 0.9}),
+    ),
+    CreditTwin(
+        PartChoice("ota", {"turns": 99, "discount": 0.9}),
+        PartChoice("gae", {"discount": 1.0, "lam": 1.0}),
+        "an option that lasts to the end is paid all that comes, and no value after it",
+        PartChoice("ota", {"turns": 2, "discount": 0.9}),
+    ),
+    CreditTwin(
+        PartChoice("grpo", {"normalize": "none"}),
+        PartChoice("dr_grpo"),
+        "without the deviation only the group's mean is left",
+        PartChoice("grpo"),
     ),
 )
 """Held by tests/trainers/test_objective_laws.py."""
@@ -124,7 +170,7 @@ class Compared(NamedTuple):
     ratios: Sequence[float]
 
 
-def compare(one: LossChoice, two: LossChoice, setting: Setting, seeds: int = 6) -> Compared:
+def compare(one: PartChoice, two: PartChoice, setting: Setting, seeds: int = 6) -> Compared:
     """Two losses on random minibatches."""
     worst, ratios = 0.0, list[float]()
     for seed in range(seeds):

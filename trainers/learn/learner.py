@@ -271,7 +271,8 @@ class Learner:
             if step.first:
                 constants.old_RT[index_N, :longest] = scores.logp_RT.detach().cpu()
             top = _top_of(batch, seen) if objective.reads_top else None
-            sampled = tokens_of(batch.rows, index_N, scores, constants, self.device, top)
+            mean_RT = seen.mean_logp() if objective.reads_mean else None
+            sampled = tokens_of(batch.rows, index_N, scores, constants, self.device, top, mean_RT)
             source_RT = part.source_RT.to(self.device)
             corrected_RT = (
                 objective.corrected(sampled, source_RT, batch.sources)

@@ -120,6 +120,7 @@ def tokens_of(
     constants: Constants,
     device: torch.device,
     top: TeacherTop | None = None,
+    mean_logp_RT: Tensor | None = None,
 ) -> TokenBatch:
     """What token losses and corrections see of some rows, whose log-probabilities and entropies are given."""
     part = rows.select(index_N)
@@ -142,6 +143,7 @@ def tokens_of(
         reference_logp_RT=None if constants.reference_RT is None else cut(constants.reference_RT),
         signals={name: cut(x_RT) for name, x_RT in constants.signals.items()},
         top=top,
+        mean_logp_RT=mean_logp_RT,
     )
 
 

@@ -66,6 +66,11 @@ class Objective:
         """Whether a loss looks at what a teacher would say instead."""
         return "teacher_top" in self.signals
 
+    @property
+    def reads_mean(self) -> bool:
+        """Whether a loss looks at the mean log-probability of the whole vocabulary."""
+        return "token_mean_logp" in self.signals
+
     def corrected(self, batch: TokenBatch, source_RT: Tensor, sources: Sequence[str]) -> Tensor:
         """The weights on advantages, (R, T), by each token's own correction.
 

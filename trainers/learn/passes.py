@@ -142,6 +142,14 @@ class PassPart:
                 self._model, self.rows._replace(mask_RT=wanted_RT), self.hidden_RTD
             )
 
+    @torch.no_grad()
+    def mean_logp(self) -> Tensor:
+        """The mean over the vocabulary of its log-probabilities at each sampled token's place, (R, T), 0 off the mask."""
+        found_RT = self.hidden_RTD.new_zeros(self.rows.mask_RT.shape)
+        wanted_RT = self.rows.mask_RT.to(found_RT.device)
+        mean_N = self.distributions(self.rows.mask_RT).mean(-1)
+        return found_RT.to(mean_N.dtype).masked_scatter(wanted_RT, mean_N)
+
     @functools.cached_property
     def scores(self) -> Scores:
         """Log-probabilities and entropies of the sampled tokens; computed when they are first asked for."""

@@ -233,6 +233,21 @@ _TABLE = (
         },
     ),
     Algorithm(
+        "dcpo",
+        "2509.02333",
+        "GRPO's advantages smoothed over the visits of a task, and a clip whose bounds are wider for rare tokens.",
+        {
+            "credit": "dcpo",
+            "loss": [{"name": "dynamic_clip"}],
+            "reduce": "sequence_mean",
+            "filter": "any",
+            "rollout.sampler": {"name": "pool", "size": 512},
+        },
+        ours="Tasks return from a pool of 512, for on endless suites no visit would be a second one. The mean over "
+        "trajectories only scales the paper's sum.",
+        left_out="How many optimizer steps an update has, which we could not read.",
+    ),
+    Algorithm(
         "luspo",
         "2602.05261",
         "GSPO whose trajectories count by their length.",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
+
+import torch
 
 from turnwise.agents.gateway.program import program_of
 from turnwise.agents.models.small import HEAD_DIMS
@@ -20,6 +23,8 @@ from turnwise.errors import RecipeError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Suite, Task
 from turnwise.trainers.core import SEAMS
+from turnwise.trainers.kit.token_credit import on_tokens
+from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
 from turnwise.trainers.recipe.levels import LEVELS, level_of_correction, level_of_loss
 from turnwise.trainers.recipe.no_effect import toy_turns
@@ -213,6 +218,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"Set rollout.strategy: chain, or credit to one that allows for it: {fitting}.",
         )
     yield from found_by(lambda: _check_shapes(recipe))
+    yield from found_by(lambda: _check_advantages(recipe))
     yield from _misfitting_corrections(recipe)
     yield from _misfitting_payments(recipe, strategy)
     yield from _misfitting_help(recipe, strategy)
@@ -268,6 +274,37 @@ def _check_shapes(recipe: Recipe) -> None:
         return
     for part in recipe.shape:
         found = part.build("shape")(found, batch)
+
+
+TURNING = [[1, -1, 1], [0, 1, -1], [-1, 1, 0]] * 2
+"""Rewards whose turns go against each other, so that a rule of single turns gives one trajectory both signs."""
+
+
+def _check_advantages(recipe: Recipe) -> None:
+    """Give the losses of tokens what credit and shapes give on a small batch: one that takes advantages of another form, and
+    refuses these, does so here."""
+    parts = [(recipe.credit, "credit"), *((part, "shape") for part in recipe.shape)]
+    batch = toy_turns(frozenset[str]().union(*(part.needs(seam) for part, seam in parts)), drawn=TURNING)
+    try:
+        found = recipe.credit.build("credit")(batch)
+        for part in recipe.shape:
+            found = part.build("shape")(found, batch)
+    except (RecipeError, RuntimeError):  # they need more than this batch has
+        return
+    given = [[float(x) for x in row] for row in on_tokens(found, batch).tolist()]
+    ones = [[1.0] * len(row) for row in given]
+    for part in (part for part in recipe.loss if not part.whole):
+        try:
+            _try_loss(part, ones)
+        except (RecipeError, RuntimeError, KeyError):  # it needs more than this batch has
+            continue
+        _try_loss(part, given)
+
+
+def _try_loss(part: LossPart, advantage: list[list[float]]) -> None:
+    rows = token_batch([[-1.0] * len(row) for row in advantage], advantage)
+    needs = [name for name in part.needs("loss") if name.startswith("token_")]
+    part.make()(dataclasses.replace(rows, signals={name: torch.zeros_like(rows.logp_RT) for name in needs}))
 
 
 def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:

@@ -7,7 +7,7 @@ part there is and will be.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -96,6 +96,11 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem(f"filter {recipe.filter.name!r} drops everything.", "Choose another.")
     if size == 1 and gives_nothing_alone(recipe.credit):
         yield RecipeProblem(f"credit {recipe.credit.name!r} gives nothing to a group of one.", above)
+    for key, part in _met_alone(recipe):
+        yield RecipeProblem(
+            f"loss {part.name!r} compares the trajectories of a group, and {key} gives it one at a time: there is no loser.",
+            "Set rollout.group_size above 1, or let the source join what is played (`join: true`) and put the loss into `loss`.",
+        )
     if not groups and not recipe.source:
         yield RecipeProblem(
             "rollout.groups 0 plays nothing, and there is no source to learn from.",
@@ -234,10 +239,46 @@ def gives_nothing_alone(part: Part) -> bool:
     return not bool(advantage_BK.abs().max() > 1e-9)
 
 
-def toy_turns(needs: Collection[str], *, alone: bool = False) -> TurnBatch:
-    """Six trajectories in two groups, or each in its own, with numbers for all these signals: to try out a rule."""
+def _met_alone(recipe: Recipe) -> Iterator[tuple[str, LossPart]]:
+    """Losses that learn nothing from a trajectory without others of its group, and what shows them such: a group of one, or a
+    source, whose shown episodes are groups of their own."""
+    given = [("rollout.group_size 1", part) for part in recipe.loss if recipe.rollout.group_size == 1]
+    given += [(f"source {one.name!r}", part) for one in recipe.source for part in one.loss or ()]
+    return ((key, part) for key, part in given if part.whole and learns_nothing_alone(part))
+
+
+def learns_nothing_alone(part: LossPart) -> bool:
+    """Whether a loss of whole minibatches has no slope where each trajectory is a group by itself.
+
+    >>> [learns_nothing_alone(LossPart(name=name)) for name in ("dpo", "cpl", "kto", "clip_cov")]
+    [True, True, False, False]
+    """
     rng = derive_rng("alone")
-    rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
+    logp = [[rng.uniform(-4, -0.1) for _ in range(3)] for _ in range(6)]
+    near = [[x + rng.gauss(0, 0.3) for x in row] for row in logp]
+    batch = whole_batch(
+        logp, [[rng.uniform(-3, 3)] * 3 for _ in logp], success=[1, 0, 1, 0, 1, 0], group=range(6), old_logp=near,
+        reference_logp=near, entropy=[[1.0, 2.0, 1.5]] * 6,
+    )  # fmt: skip
+    try:
+        loss = part.make()(batch).loss
+        slopes = torch.autograd.grad(
+            loss, [batch.logp_RT, batch.entropy_RT], allow_unused=True, materialize_grads=True
+        )
+    except (RecipeError, RuntimeError, KeyError):  # it needs more than this batch has
+        return False
+    return not any(bool((slope.abs() > 1e-12).any()) for slope in slopes)
+
+
+def toy_turns(
+    needs: Collection[str], *, alone: bool = False, drawn: Sequence[Sequence[float]] | None = None
+) -> TurnBatch:
+    """Six trajectories in two groups, or each in its own, with numbers for all these signals: to try out a rule.
+
+    Their rewards are ``drawn`` by chance unless given.
+    """
+    rng = derive_rng("alone")
+    rewards = drawn or [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
     measured = {name: [[rng.uniform(-1, 0) for _ in row] for row in rewards] for name in sorted(needs)}
     return turn_batch(
         rewards,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from turnwise.trainers.core import Credit, Filter, Judge, Reward, Shape, Stateful
 from turnwise.trainers.guide.core import Guide
 from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, WholeTerm
+from turnwise.trainers.recipe.levels import level_of_correction
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.source.core import Source
@@ -22,12 +23,14 @@ class RunningSource(NamedTuple):
         draw: gives its episodes.
         weight: of its tokens.
         objective: of those that are shown.
+        corrects: whether it has a correction of its own, for which log-probabilities must be known.
     """
 
     name: str
     draw: Source
     weight: float
     objective: Objective
+    corrects: bool = False
 
 
 class Parts(NamedTuple):
@@ -103,7 +106,10 @@ def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
         whole=[WholeTerm(loss.name, loss.make(), loss.weight * part.weight) for loss in losses if loss.whole],
         signals=_needs(losses),
     )
-    return RunningSource(part.name, part.make(), part.weight, shown)
+    corrects = (
+        part.correction is not None and level_of_correction(part.correction.build("correction")) is not None
+    )
+    return RunningSource(part.name, part.make(), part.weight, shown, corrects)
 
 
 def _terms(losses: Sequence[LossPart], weight: float = 1.0) -> list[LossTerm]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.trainers.recipe.schema import EngineOptions, Recipe
@@ -63,6 +64,21 @@ def parse_placement(text: str) -> Placement:
     return Placement(**counts)
 
 
+def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
+    """Which role of a run has which GPU.
+
+    Raises:
+        RunError: there are too few for all of them.
+    """
+    each = recipe.engine.options.get("tensor_parallel_size", 1)
+    return share_gpus(
+        recipe.device,
+        learners=recipe.scale.learners,
+        engines=placement.engines,
+        each=each if isinstance(each, int) else 1,  # what is no number, the engine refuses
+    )
+
+
 @contextlib.contextmanager
 def placed_engine(
     placement: Placement, recipe: Recipe, model: str, context: int, logs: Path
@@ -82,7 +98,8 @@ def placed_engine(
             "Leave engines out of --on, or set engine.kind to vllm or torch.",
         )
     plan = EnginePlan(
-        model, own.kind, own.context_length or context, own.max_sequences, recipe.device, own.options
-    )
+        model, own.kind, own.context_length or context, own.max_sequences, recipe.device, own.options,
+        gpus_of(placement, recipe).engines,
+    )  # fmt: skip
     with local_engines(plan, placement.engines, logs) as engines:
         yield own.model_copy(update={"kind": "remote", "options": {"urls": engines.urls}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from turnwise.errors import RecipeError
 from turnwise.registry import component
+from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 
@@ -22,10 +23,12 @@ class ModelTeacher(Teacher):
             raise RecipeError(
                 "teacher 'model' has no path.", "Name a model: teacher: {name: model, path: …}."
             )
-        self.model = setup.load(path)
-        vocabulary = int(self.model.get_input_embeddings().weight.shape[0])  # pyright: ignore
-        if vocabulary < len(setup.tokenizer):
+        own, theirs = setup.tokenizer.get_vocab(), load_tokenizer(path).get_vocab()
+        other = sorted(token for token, number in own.items() if theirs.get(token) != number)
+        if other:
             raise RecipeError(
-                f"The teacher {path} knows {vocabulary} tokens, and the policy's tokeniser {len(setup.tokenizer)}.",
+                f"The teacher {path} has another vocabulary than the policy: {len(other)} of {len(own)} tokens have other numbers "
+                f"there or none, such as {other[0]!r}.",
                 "Choose a teacher with the policy's tokeniser.",
             )
+        self.model = setup.load(path)

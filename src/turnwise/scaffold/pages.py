@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.registry import KINDS
+from turnwise.kinds import KINDS
 from turnwise.requirements import requirements
 from turnwise.scaffold import part_source
 
