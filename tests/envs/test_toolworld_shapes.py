@@ -18,7 +18,7 @@ from turnwise.envs.toolworld.speech import reading, values
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import clauses
 from turnwise.envs.toolworld.speech.values import named
-from turnwise.envs.toolworld.speech.ways import Alternation, Guarded, loosened
+from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern, loosened
 from turnwise.envs.toolworld.speech.words import Concept, shape_of
 from turnwise.tasks.core import Split, derive_rng
 
@@ -32,7 +32,7 @@ PATTERNS = [
     (f"{module.__name__.rpartition('.')[2]}.{name}", value)
     for module in MODULES
     for name, value in vars(module).items()
-    if isinstance(value, (re.Pattern, Guarded, Alternation))
+    if isinstance(value, (re.Pattern, GuardedPattern, Alternation))
 ]
 
 
@@ -96,7 +96,7 @@ def test_numbers_that_are_counted_with_words_keep_their_value():
 def test_a_guard_lets_through_whatever_the_pattern_finds():
     said = [clause.text for text in TEXTS for clause in clauses(text)]
     said += [f"{text} caf\u00e9 \u2013 na\u00efve" for text in said[::9]]
-    guards = [(name, value) for name, value in PATTERNS if isinstance(value, Guarded)]
+    guards = [(name, value) for name, value in PATTERNS if isinstance(value, GuardedPattern)]
     assert len(guards) > 15
     for name, guard in guards:
         for text in said:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from turnwise.envs.toolworld.speech.lexicon import Lexicon, SpokenDeed
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, in_context
 from turnwise.envs.toolworld.speech.telling import says_done
-from turnwise.envs.toolworld.speech.ways import Guarded
+from turnwise.envs.toolworld.speech.ways import GuardedPattern
 from turnwise.envs.toolworld.speech.words import mentions
 
 _GIVE = re.compile(
@@ -18,7 +18,7 @@ _GIVE = re.compile(
 _OWNS = re.compile(
     r"^(?:have you|do you have)(?: got)? (?:a|an|any|something|anything)\b.*\b(?:handy|ready|near|there|around|at hand|to hand)\b"
 )
-_ABOUT_ME = Guarded(
+_ABOUT_ME = GuardedPattern(
     r"\b(?:verify|confirm|identif\w+|authenticat\w+|validate) (?:your|you|who|the account|it is you|that (?:it is|i am))\b(?:(?! (?:email|plan|order|change|cancel)).)*$|"
     r"\bverification\b|\b(?:your )?identi(?:ty|fication)\b|\bwho (?:am i|i am|you are|are you)\b|\b(?:your|some|account) (?:details|credentials|information|account details)\b|\bpersonal (?:data|details)\b"
 )
@@ -41,11 +41,11 @@ _PAID = re.compile(r"\bpa(?:y|id)\b")
 _MINE = re.compile(
     r"\b(?:me|us) to\b|\b(?:shall|should|may|if|can|could) (?:i|we)\b|\bmy\b|^i (?:will|can|could|am|have)\b"
 )
-_BY_ME = Guarded(
+_BY_ME = GuardedPattern(
     r"\b(?:i|we) (?:will|would|can|could|have|am|are|had|need to|want to|shall|was|were)\b|\b(?:shall|should|may|can|could) (?:i|we)\b|\blet me\b|\b(?:me|us) to\b|\b(?:later|afterwards|in a moment|soon|not (?:right )?now|last time|usually)\b"
 )
 _IF_IT = re.compile(r"^(?:if|when|once|after|before|since|because|as)\b(?!.*, )")
-_NEEDED = Guarded(
+_NEEDED = GuardedPattern(
     r"\b(?:would|will|should|might|could|may|ought to) (?:\w+ )?(?:help|fix|cure|solve|do (?:it|the trick|the job)|be (?:best|worth|good|next|wise|the)|bring|resolve|sort)\b|\bneeds?\b.*\b(?:\w+ing|to|a|an)\b|\bwants? (?:\w+ing|to (?:be|come|go|stay))\b|\b(?:has|have) to\b|"
     r"\bmust\b|\b(?:what helps|the way forward|the (?:next|first|last) (?:step|thing)|the (?:fix|cure|remedy|solution|trick|answer)|what is needed|what remains|all it takes|it is time|the thing to do)\b|\b(?:off|on|out|in|back) (?:with|you) \w+|\byou (?:would|will) (?:want|need) to\b"
 )

@@ -24,15 +24,15 @@ from turnwise.envs.toolworld.speech.proposing import (
 from turnwise.envs.toolworld.speech.strange import deeds_of
 from turnwise.envs.toolworld.speech.telling import Sureness, goes_on, refusal_of, told
 from turnwise.envs.toolworld.speech.values import named
-from turnwise.envs.toolworld.speech.ways import Guarded
+from turnwise.envs.toolworld.speech.ways import GuardedPattern
 
 LONGEST = 4000
 """Characters that a user listens to."""
 
-_TRY = Guarded(
+_TRY = GuardedPattern(
     r"\btr(?:y|ied|ying)\b.*\b(?:again|now|once more|it|internet|data|page|website|browsing|loading|app)\b|\b(?:does|is|do) (?:it|the data|your (?:data|internet|mobile data|connection)|mobile data|everything|that|the internet|things?)(?: \w+)? ?(?:work|working|better|back|load|loading|fixed|resolved)\b|\bspeed test\b|\bopen (?:a|any|some) (?:web ?)?(?:page|site|app)|\bshould (?:now )?(?:work|be (?:working|fixed|back))\b|\bworks? (?:now|again)\b|\bcan you (?:get|go|browse|load|access|use)\b.*\b(?:online|internet|data|page)\b|\b(?:do|does|is|are|can) (?:your|the|somebody|someone|people|your friends|it) (?:phone|calls?|pictures?|messages?|hotspot|laptop|tablet|connection|reach|speed)?.*\b(?:now|again|through|faster|sent)\b|\b(?:go|shot|try|crack|stab) at (?:load|open|brows|surf|visit)\w*|\bload(?:ing)? (?:something|anything)\b|\bis (?:it|the internet|your \w+) (?:alive|running|up|flowing|there|awake)\b|\b(?:back )?online again\b|\bare you (?:back )?online\b|\b(?:come|came|is it|are you) back(?: to life| on| online| up)?\b|\bany (?:luck|better|change|difference|improvement)\b|\bup and running\b|\b(?:load|visit|browse|pull up) (?:a|any|some|your) (?:web ?)?(?:page|site|website|app)|\b(?:if|whether) (?:it|that|the \w+|everything) (?:works|loads|opens|goes through)\b|\bworking (?:now|again)\b|^(?:so |and |then )*(?:is|are|do|does|can) (?:you|it|pages|web ?pages|the (?:pages|internet|data|connection|web)|sites|websites|apps|things|anything|everything|your \w+)(?: \w+)? (?:load|open|surf|brows|behav|respond|work|com|get)\w*|\bhow (?:is|are|does) (?:the|your) (?:internet|data|connection|phone|signal|mobile data|browsing)\b.*\b(?:now|behav\w*|look\w*|do\w*)\b|\brepaired\b|\bfixed\b|\bresolved\b"
 )
-_ABSURD = Guarded(
+_ABSURD = GuardedPattern(
     r"\b(?:strangers?|for my own|my own (?:use|account|pocket|benefit)|my (?:cousin|friend|brother|sister|wife|husband|boss|uncle|dog|cat)|steal|minus \$|minus \d|in cash|bitcoin|gift cards? to me|"
     r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|everything you (?:own|have|possess)|the moon|mars|twice for|twice the (?:price|fare|amount)|double the (?:price|fare|amount)|the cargo hold|the trunk|the river|empty box|the ashes|(?:keep|pocket) (?:the|your|all the) money|charge you [^,.;?!]*\banyway|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
 )

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart
-from turnwise.envs.toolworld.speech.ways import Alternation, Guarded
+from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
 
 Sureness: TypeAlias = Literal["", "unclear", "clear"]
 """Of a refusal."""
@@ -18,7 +18,7 @@ _CANNOT = re.compile(
 _CANNOT_DO = re.compile(
     r"\b(?:can|could|will|would|may) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed)\b"
 )
-_SEES = Guarded(
+_SEES = GuardedPattern(
     r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|cost|charge|hurt|owe|lose|affect|matter|be charged|"
     r"guarantee|promise|thank|wait|know|sure|certain|be (?:undone|reversed|reinstated|taken back|restored|revoked)|undo|receive|pull|retrieve|get through|need|want|mean|worry|work|load|recogni[sz]e|catch|follow|match|have|show|on file|there|registered|responding|correct|the case|a problem)\b"
 )
@@ -28,7 +28,7 @@ _SUPPOSED = re.compile(
     r"(?:if|had|were|should|suppose|supposing|imagine|say)\b(?!.*\b(?:but|and (?:it|that|yours) (?:is|was|has))\b).*\b(?:would|could|might|had|were|was)\b"
 )
 """What would be, but is not told to be."""
-_UNTIL = Guarded(
+_UNTIL = GuardedPattern(
     r"\b(?:if|until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
 )
 _FINAL = Alternation(
@@ -44,16 +44,16 @@ _DONE = Alternation(
     r"\b(?:you are|you will) (?:now )?(?:on|booked|getting|receive|be refunded|get|confirmed)\b|\byou (?:now )?have\b|^(?:here|there) (?:is|are) (?:your )?confirmation\b|\b(?:is|are|was|were) (?:cancelled|canceled|changed|moved|upgraded|added|returned|exchanged|issued|booked|renamed|resumed|restored|enabled|allowed|recorded|refunded|corrected|updated|shared|sent|liked|moved|declined|paid|pinned|deleted)\b|"
     r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
 )
-_CHECKED = Guarded(
+_CHECKED = GuardedPattern(
     r"\b(?:when|once|if|after|until|as soon as) (?:you|it|that|this)\b|\b(?:identity|verif\w+|your details|(?:found|located|checked|looked|reviewed|identified|noted|received|pulled|confirmed your|sent you|opened))\b"
 )
 _FUTURE = re.compile(
     r"\b(?:will|would|can|could|shall|may|might|going to|should|about to|let me|to be|want|like)\b"
 )
-_FAILED = Guarded(
+_FAILED = GuardedPattern(
     r"\b(?:did|has|have) not (?:yet )?(?:go|gone|work|worked|succeed|succeeded)\b|\bfail(?:ed|s|ure)?\b|\berror\b|\bwent wrong\b|\b(?:try|trying) (?:that |it |this )?(?:again|once more)\b|\bnot yet\b"
 )
-_GOING_ON = Guarded(
+_GOING_ON = GuardedPattern(
     r"\b(?:now|next|then|still|remaining|rest|others?|second|third|last one)\b.*\b(?:i|we) (?:will|am going to|need to|have to|can|am)\b|\b(?:i|we) (?:will|am going to|need to|have to|am)\b.*\b(?:now|next|then|remaining|rest|others?|second|third|last one)\b|^(?:now|next)\b.*\b(?:second|third|next|other|remaining|last)\b"
 )
 

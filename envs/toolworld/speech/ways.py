@@ -18,7 +18,7 @@ def _for_re2(pattern: str) -> str:
     return re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", pattern)
 
 
-class Guarded:
+class GuardedPattern:
     """A pattern in lower case that RE2 rules out first where it can, since most patterns stand in no text."""
 
     def __init__(self, pattern: str) -> None:
