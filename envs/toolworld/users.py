@@ -324,27 +324,33 @@ _COMMON = frozenset(
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
     """The changes that a user would agree to: the planned ones, or what he asks for where it is not allowed."""
     planned = tuple(step.name for step in stage.plan if step.kind == "call")
-    granted = domain.lexicon.actions.keys() & {*planned}
-    if granted:
-        return frozenset(granted) | (domain.lexicon.actions.keys() & {*stage.wants})
-    return _wants(domain, stage.say, stage.twist, (*planned, *stage.wants))
+    return _wants(domain, stage.say, stage.twist, planned, stage.wants)
 
 
 @functools.lru_cache(maxsize=4096)
-def _wants(domain: Domain, say: str, twist: str, planned: tuple[str, ...]) -> frozenset[str]:
-    return frozenset((wishes(domain.lexicon, f"{say} {twist}") | {*planned}) & domain.lexicon.actions.keys())
+def _wants(
+    domain: Domain, say: str, twist: str, planned: tuple[str, ...], also: tuple[str, ...]
+) -> frozenset[str]:
+    known = domain.lexicon.actions.keys()
+    if granted := known & {*planned}:
+        return frozenset(granted) | (known & {*also})
+    return frozenset((wishes(domain.lexicon, f"{say} {twist}") | {*planned, *also}) & known)
 
 
 def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> frozenset[Value]:
     """What the user himself has named for this request; a change of mind replaces what it is about."""
+    told = (story.facts.get(slot, "") for slot in sorted(user.revealed - {*domain.identity}))
+    return _own_values(domain, (stage.say, *told), stage.twist if user.twisted else "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _own_values(domain: Domain, said: tuple[str, ...], later: str) -> frozenset[Value]:
     patterns = domain.lexicon.patterns
-    values = named(stage.say, patterns).values
-    for slot in user.revealed - {*domain.identity}:
-        values |= named(story.facts.get(slot, ""), patterns).values
-    if not user.twisted:
+    values = frozenset[Value]().union(*(named(text, patterns).values for text in said))
+    if not later:
         return values
-    later = named(stage.twist, patterns).values
-    return frozenset(pair for pair in values if pair[0] not in {kind for kind, _ in later}) | later
+    after = named(later, patterns).values
+    return frozenset(pair for pair in values if pair[0] not in {kind for kind, _ in after}) | after
 
 
 STOP = "###STOP###"
