@@ -184,7 +184,8 @@ def _consent(
     if not hit:
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")
     wish = stage.twist if user.twisted else stage.say
-    own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user))
+    later = stage.twist if user.twisted else ""
+    own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user), later)
     if (
         clash(offered.named.values, own, whole=offered.only)
         or differs(wish, heard.text)

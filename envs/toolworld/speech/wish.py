@@ -53,9 +53,12 @@ def belonging(lexicon: Lexicon, wish: str, actions: frozenset[str]) -> frozenset
     return frozenset(found) if any(kind in kinds for kind, _ in everything - found) else frozenset()
 
 
-def bound(lexicon: Lexicon, wish: str, actions: frozenset[str], values: frozenset[Value]) -> frozenset[Value]:
-    """``values`` of a wish, of each kind only those that belong to the actions."""
-    own = belonging(lexicon, wish, actions)
+def bound(
+    lexicon: Lexicon, wish: str, actions: frozenset[str], values: frozenset[Value], later: str = ""
+) -> frozenset[Value]:
+    """``values`` of a wish, of each kind only those that belong to the actions; ``later`` words stand above the wish."""
+    changed = {kind for kind, _ in named(later, lexicon.patterns).values} if later else set[str]()
+    own = frozenset(pair for pair in belonging(lexicon, wish, actions) if pair[0] not in changed)
     kinds = {kind for kind, _ in own}
     return frozenset(pair for pair in values if pair[0] not in kinds) | own if own else values
 
