@@ -38,6 +38,7 @@ RESOURCES = {  # what a fixture of this name, or a parameter of this value, need
     "bubblewrap": "sandbox",
     "sandboxed": "sandbox",
     "docker": "docker",
+    "ray": "ray",
 }
 TOGETHER = ("browser", "vllm", "docker")  # each in one worker; in the order in which they are started
 COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -174,6 +175,12 @@ def sandboxed() -> None:
 def vllm() -> None:
     """vLLM is installed; for tests that start it in a process of their own."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
+
+
+@pytest.fixture(scope="session")
+def ray() -> Any:
+    """Ray is installed; for tests that start a cluster of this machine."""
+    return pytest.importorskip("ray", reason="Ray is not installed: pip install 'turnwise[scale]'")
 
 
 @pytest.fixture(params=["few tasks", pytest.param("all tasks", marks=pytest.mark.full)])

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from turnwise.agents.remote.client import Address, RemoteServer
+from turnwise.agents.remote.guard import read_token
 from turnwise.errors import EngineError
 from turnwise.tools.processes import at_once, module_path
 
@@ -46,6 +47,8 @@ class EnginePlan(NamedTuple):
         device: of all of them.
         options: further options of the engine.
         gpus: of each, where they have GPUs (:func:`turnwise.agents.remote.gpus.share_gpus`).
+        host: where they listen.
+        token_file: holds the token that they ask for.
     """
 
     model: str
@@ -55,6 +58,8 @@ class EnginePlan(NamedTuple):
     device: str = "auto"
     options: Mapping[str, object] = {}
     gpus: Sequence[Sequence[str]] = ()
+    host: str = "127.0.0.1"
+    token_file: str = ""
 
     def environment(self, number: int) -> dict[str, str]:
         """The variables by which the engine of this number sees its GPUs and no others."""
@@ -66,8 +71,8 @@ class EnginePlan(NamedTuple):
         return [
             sys.executable, "-P", "-c", "from turnwise.cli import main; main()", "serve-engine", self.model,
             "--kind", self.kind, "--port", str(port), "--context-length", str(self.context_length),
-            "--max-sequences", str(self.max_sequences), "--device", self.device, "--with-parent",
-            *(["--option", *own] if own else []),
+            "--max-sequences", str(self.max_sequences), "--device", self.device, "--with-parent", "--host", self.host,
+            *(["--token-file", self.token_file] if self.token_file else []), *(["--option", *own] if own else []),
         ]  # fmt: skip
 
 
@@ -82,13 +87,13 @@ class LocalEngine:
 
     def __init__(self, plan: EnginePlan, number: int, log: Path) -> None:
         self.number, self.starts, self.failed = number, 0, ""
-        with socket.create_server(("127.0.0.1", 0)) as door:
+        with socket.create_server((plan.host, 0)) as door:
             self._port = door.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self._port}"
+        self.url = f"http://{plan.host}:{self._port}"
         self._command = plan.command(self._port)
         self._log = log
         self._environment = {**os.environ, **plan.environment(number), "PYTHONPATH": module_path()}
-        self._server = RemoteServer(Address(self.url))
+        self._server = RemoteServer(Address(self.url, read_token(plan.token_file)))
         self._ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         # One thread for all starts: a process that is to end with its parent ends with the thread that started it.
@@ -190,6 +195,11 @@ class LocalEngines:
     @property
     def urls(self) -> list[str]:
         return [engine.url for engine in self.engines]
+
+    @property
+    def options(self) -> dict[str, object]:
+        """How the engine ``remote`` finds them."""
+        return {"urls": self.urls}
 
     def await_all(self) -> None:
         """Wait until every engine answers.

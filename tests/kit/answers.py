@@ -50,3 +50,14 @@ def wait_for(holds: Callable[[], bool], seconds: float = 120) -> None:
             return
         waiting.wait(0.02)
     raise AssertionError("it never came to hold")
+
+
+def moved(model: Any, seed: int) -> None:
+    """Other adapters, as an optimizer's step would make them."""
+    import torch
+
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.1, generator=rng)

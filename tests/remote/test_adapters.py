@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 peft = pytest.importorskip("peft")
 
-from answers import PROMPTS, assert_same, sample, wait_for
+from answers import PROMPTS, assert_same, moved, sample, wait_for
 
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.remote import transfer
@@ -22,28 +22,6 @@ from turnwise.errors import EngineError
 from turnwise.trainers.learn.sync import adapted_weights, checkpoint_tensors, push_weights
 
 Fleet = Callable[..., Any]
-
-
-@pytest.fixture
-def lora(random_model: Callable[..., Any]) -> Callable[..., Any]:
-    """``lora(seed, …)``: a model with adapters that do something."""
-
-    def make(seed: int = 0, *, tied: bool = True, **options: Any) -> Any:
-        given = {"r": 4, "lora_alpha": 8, "target_modules": "all-linear", "task_type": "CAUSAL_LM"}
-        model: Any = peft.get_peft_model(random_model(tied=tied, seed=3), peft.LoraConfig(**given | options))
-        moved(model, seed)
-        return model
-
-    return make
-
-
-def moved(model: Any, seed: int) -> None:
-    """Other adapters, as an optimizer's step would make them."""
-    rng = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "lora_B" in name:
-                parameter.normal_(std=0.1, generator=rng)
 
 
 def assert_samples_merged(remote: Any, servers: Any, model: Any, alone: TorchEngine) -> None:
