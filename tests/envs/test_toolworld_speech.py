@@ -11,7 +11,7 @@ from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.phrases import PHRASES, pool
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
-from turnwise.envs.toolworld.speech.wish import bound, nobody_spoke_of
+from turnwise.envs.toolworld.speech.wish import bound, nobody_spoke_of, other_size
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -368,3 +368,9 @@ def test_a_change_of_mind_stands_above_what_the_first_wish_belongs_to(suite, ind
     while end is None:
         end = env.step(env.gold(env.state)).info["end"]
     assert end is EndReason.SOLVED
+
+
+def test_the_size_of_another_thing_of_the_order_is_not_the_size_that_is_wished_for():
+    wish = "I do not need the silver large chair in my order with the black medium speaker: remove it."
+    assert not other_size(wish, {"silver", "larg", "chair"})
+    assert other_size("Exchange the small lamp with the large one.", {"short"})

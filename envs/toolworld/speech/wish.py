@@ -73,7 +73,7 @@ _SIZES = frozenset(
         "small medium large tall short long big little mini tiny narrow wide thin thick heavy light"
     ).split()
 )
-_TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|with|with the|by|as) ")
+_TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|(?<!\bin my order )with|by|as) ")
 
 
 def other_size(wish: str, said: AbstractSet[str]) -> bool:
