@@ -147,14 +147,16 @@ def test_states_that_differ_in_one_part_have_different_keys():
     env = make("turnwise/ToolWorld-v0")
     env.reset(seed=0, options={"task": env.generate(derive_rng("keys", 0), Split.TRAIN, domains=["telecom"])})
     state, user = env.state, env.state.user
+    minds = {
+        "stage": 1, "patience": 1, "revealed": frozenset("a"), "consent": True, "twisted": True, "insisted": True, "served": True,
+        "corrected": True, "doubts": True, "told": frozenset({(0, 0)}), "did": frozenset("a"), "over": True,
+        "agreed": (user.offered,), "offered": user.offered._replace(actions=frozenset("a")),
+    }  # fmt: skip
+    assert minds.keys() == set(user._fields), "all that a user has in mind"
     others = [
         state._replace(verified=frozenset("C1")), state._replace(broken=("x",)), state._replace(done=frozenset({("a", "b")})),
         state._replace(closed="left"), state._replace(acted=frozenset("a")), state._replace(pending="hm"), state._replace(opened=False),
-        *(state._replace(user=user._replace(**change)) for change in (
-            {"stage": 1}, {"patience": 1}, {"revealed": frozenset("a")}, {"consent": True}, {"twisted": True}, {"insisted": True},
-            {"served": True}, {"doubts": True}, {"told": frozenset({(0, 0)})}, {"did": frozenset("a")}, {"over": True},
-            {"agreed": (user.offered,)}, {"offered": user.offered._replace(actions=frozenset("a"))},
-        )),
+        *(state._replace(user=user._replace(**{name: value})) for name, value in minds.items()),
     ]  # fmt: skip
     keys = {env.state_key(one) for one in (state, *others)}
     assert len(keys) == len(others) + 1
