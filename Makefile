@@ -22,7 +22,7 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 	@$(MAKE) --no-print-directory lint
 
 test-fast: install ## what needs no sandbox, browser or vLLM and takes less than two seconds each
-	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker)"
+	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)"
 
 test-full: sandboxes browser ## what `make test` leaves out: soaks and the like; what it came to is in benchmarks/tests.json, to be committed
 	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m full

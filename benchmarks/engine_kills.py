@@ -1,8 +1,9 @@
 """Engines' servers killed and stopped while they sample: what becomes of the answers.
 
 ``python benchmarks/engine_kills.py ROLE [--kills N] [--minutes M]`` with a role ``torch`` or ``vllm`` (servers that are killed by
-SIGKILL, one after the other, while three or two of them answer) or ``stopped`` (torch servers that are stopped by SIGSTOP until they
-are taken for wedged, and go on afterwards). Prints JSON like ``turnwise bench``; the code is 1 where something was lost, changed or left behind.
+SIGKILL, one after the other, while three or two of them answer), ``stopped`` (torch servers that are stopped by SIGSTOP until they
+are taken for wedged, and go on afterwards) or ``partition`` (each torch server in a network namespace of its own, whose cable is pulled until
+it is taken for wedged; needs root and ``ip``). Prints JSON like ``turnwise bench``; the code is 1 where something was lost, changed or left behind.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -63,17 +65,61 @@ def _command(arguments: Sequence[str]) -> None:
     main()
 
 
+class Cable:
+    """A network namespace of this machine, and the cable to it, which can be pulled: what is sent then is lost without a word.
+
+    Args:
+        number: of the namespace, below 250.
+        folder: for the token, which is the same for all.
+    """
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.name, self.host = f"turnwise{os.getpid()}-{number}", f"10.213.{number}.2"
+        self.token_file = folder / "token"  # one for all
+        if not self.token_file.exists():
+            self.token_file.write_text(secrets.token_hex(16))
+        self.token = self.token_file.read_text()
+        ours, self._theirs = f"tw{os.getpid()}-{number}", f"te{os.getpid()}-{number}"
+        self._ip("netns", "add", self.name)
+        self._ip("link", "add", ours, "type", "veth", "peer", "name", self._theirs, "netns", self.name)
+        self._ip("addr", "add", f"10.213.{number}.1/30", "dev", ours)
+        self._ip("link", "set", ours, "up")
+        self._ip("-n", self.name, "addr", "add", f"{self.host}/30", "dev", self._theirs)
+        self._ip("-n", self.name, "link", "set", "lo", "up")
+        self.plug()
+
+    def pull(self) -> None:
+        """From now on nothing passes. Our end stays up, so that nothing finds another way."""
+        self._ip("-n", self.name, "link", "set", self._theirs, "down")
+
+    def plug(self) -> None:
+        """Everything passes again."""
+        self._ip("-n", self.name, "link", "set", self._theirs, "up")
+
+    def close(self) -> None:
+        """Remove namespace and cable."""
+        self._ip("netns", "del", self.name)
+
+    def _ip(self, *arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
 class Server:
     """``turnwise serve-engine`` in a process of its own, on a port that it keeps over restarts."""
 
-    def __init__(self, model: Path, kind: str, *options: str, context: int = CONTEXT) -> None:
+    def __init__(
+        self, model: Path, kind: str, *options: str, context: int = CONTEXT, cable: Cable | None = None
+    ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as door:
             port = door.getsockname()[1]
-        place = "--port", str(port), "--context-length", str(context)
+        host = cable.host if cable else "127.0.0.1"
+        place = "--host", host, "--port", str(port), "--context-length", str(context)
         self._given = ["serve-engine", str(model), "--kind", kind, *place, *STARTED, *options]
-        self._forked = kind == "torch"
-        self.url = f"http://127.0.0.1:{port}"
-        self.name = f"127.0.0.1:{port}"
+        self._forked = kind == "torch" and cable is None
+        self._inside = ["ip", "netns", "exec", cable.name] if cable else []
+        self._cable = cable
+        self.url = f"http://{host}:{port}"
+        self.name = f"{host}:{port}"
         self.start()
 
     def start(self) -> None:
@@ -84,16 +130,30 @@ class Server:
         else:
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             code = "from turnwise.cli import main; main()"
-            started = [sys.executable, "-c", code, *self._given]
+            started = [*self._inside, sys.executable, "-c", code, *self._given]
             self._process = subprocess.Popen(started, env=environment, stdout=subprocess.DEVNULL)
 
     @property
     def answers(self) -> bool:
         """Whether it says how it is."""
         with contextlib.suppress(EngineError):
-            RemoteServer(Address(self.url)).look()
+            RemoteServer(Address(self.url, self._cable.token if self._cable else "")).look()
             return True
         return False
+
+    def hold(self) -> None:
+        """Let nothing come from it: by its cable, where it has one, else by stopping it."""
+        if self._cable:
+            self._cable.pull()
+        else:
+            self.send(signal.SIGSTOP)
+
+    def let_go(self) -> None:
+        """End that."""
+        if self._cable:
+            self._cable.plug()
+        else:
+            self.send(signal.SIGCONT)
 
     @property
     def running(self) -> bool:
@@ -193,14 +253,24 @@ def kill_engines(
     stop: bool = False,
     given: Round | None = None,
     options: Sequence[str] = (),
+    cables: Sequence[Cable] = (),
 ) -> dict[str, Any]:
-    """Kill servers, one after the other, in the middle of answers; with ``stop`` hold them until they are missed."""
-    servers = [Server(model, kind, *options) for _ in range(engines)]
+    """Kill servers, one after the other, in the middle of answers; with ``stop`` hold them until they are missed.
+
+    With ``cables`` each server is at the other end of one.
+    """
+    token = ["--token-file", str(cables[0].token_file)] if cables else []
+    servers = [
+        Server(model, kind, *options, *token, cable=cables[number] if cables else None)
+        for number in range(engines)
+    ]
     wait_for(lambda: all(server.answers for server in servers))
     fleet = RemoteFleet(
         [server.url for server in servers],
         context_length=CONTEXT,
-        options=RemoteOptions(silence_s=2.0 if stop else 60.0, patience_s=600),
+        options=RemoteOptions(
+            token=cables[0].token if cables else "", silence_s=2.0 if stop else 60.0, patience_s=600
+        ),
     )
     try:
         given = given or make_round(fleet)
@@ -225,9 +295,9 @@ def _under_kills(
                 wait_for(lambda v=victim: any(r.name == v.name and r.in_flight for r in fleet.health()))
                 began = time.monotonic()
                 if stop:
-                    victim.send(signal.SIGSTOP)
+                    victim.hold()
                     wait_for(lambda v=victim: not next(r for r in fleet.health() if r.name == v.name).serving)
-                    victim.send(signal.SIGCONT)
+                    victim.let_go()
                 else:
                     victim.end()
                     victim.start()
@@ -286,21 +356,26 @@ def alone(model: Path) -> Round:
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("role", choices=("torch", "vllm", "stopped"))
+    parser.add_argument("role", choices=("torch", "vllm", "stopped", "partition"))
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--json", action="store_true", help="what it prints anyway (for benchmarks' tools)")
     asked = parser.parse_args()
     kind = "vllm" if asked.role == "vllm" else "torch"
-    with tempfile.TemporaryDirectory(prefix="turnwise-kills-") as folder:
+    engines = 2 if kind == "vllm" else 3
+    with tempfile.TemporaryDirectory(prefix="turnwise-kills-") as folder, contextlib.ExitStack() as stack:
         model = small_model(Path(folder))
+        cables: list[Cable] = []
+        for number in range(engines if asked.role == "partition" else 0):
+            cables.append(stack.enter_context(contextlib.closing(Cable(number, Path(folder)))))
         found = kill_engines(
             model,
             kind,
             asked.kills,
-            engines=2 if kind == "vllm" else 3,
+            engines=engines,
             minutes=asked.minutes,
-            stop=asked.role == "stopped",
+            stop=asked.role in ("stopped", "partition"),
+            cables=cables,
             given=alone(model) if kind == "torch" else None,
             options=["--option", "kv_cache_gib=0.25"] if kind == "vllm" else [],
         )

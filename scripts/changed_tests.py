@@ -38,7 +38,7 @@ HOUSE = (  # look at every file
 )
 REGISTRY = "envs/builtin.py"
 SUITES = "tasks/suites/"
-KINDS = "src/turnwise/registry.py"
+KINDS = "src/turnwise/kinds.py"
 ALL_FAMILIES = re.compile(r"\b(env_entries|suites\(\)|list_envs|list_suites)")
 OFFERS = "src/turnwise/__init__.py"
 ALL_PARTS = re.compile(r"\b(components\((?!\")|requirements\(|KINDS\b)")

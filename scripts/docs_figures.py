@@ -72,7 +72,8 @@ def figure(expression: str, page: str) -> str:
 @functools.cache
 def _source(name: str) -> Any:
     if name == "registry":
-        from turnwise.registry import KINDS, components
+        from turnwise.kinds import KINDS
+        from turnwise.registry import components
 
         return {kind: [entry.name for entry in components(kind)] for kind in KINDS}
     if ":" in name:

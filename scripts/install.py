@@ -45,6 +45,14 @@ for name in sys.argv[1].split(","):
             print(wanted)
 """
 
+# Run by the new Python: what `turnwise explain` says of each recipe that comes along, which is kept (src/turnwise/cli/explained.py).
+EXPLAIN_AHEAD = """
+from turnwise.cli.training import explain
+from turnwise.trainers.recipe.load import recipe_names
+for name in recipe_names():
+    explain(name)
+"""
+
 started = time.monotonic()
 
 
@@ -77,6 +85,7 @@ def install() -> int:
         requirements = install_gpu() if gpu else install_cpu()
         install_rest(requirements)
         step("first start", [str(VENV / "bin" / "turnwise"), "--version"])
+        step("recipes explained ahead", [str(PYTHON), "-c", EXPLAIN_AHEAD])
     except Failed as failed:
         say(f"✗ {failed}\n→ {failed.remedy}\n  Everything that was printed is in {LOG}.")
         return 1

@@ -2,8 +2,8 @@
 
 python scripts/packaged.py benchmarks/install.json [EXTRA ...]
 
-The measurement installs the core and each named extra from the index that uv is set up for, downloading nothing twice.
-An extra that fails to install is recorded as such.
+The measurement installs the core and each named extra from the index that uv is set up for, downloading nothing twice: what was
+not in uv's cache yet is measured again. An extra that fails to install is recorded as such; figures of those that are not named stay.
 """
 
 from __future__ import annotations
@@ -112,19 +112,18 @@ def _run(command: list[str]) -> None:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
 
 
-def measure(extras: list[str]) -> dict[str, object]:
-    """What the core and the extras weigh, and how long each takes from a warm cache of downloads."""
+def measure(extras: list[str], before: dict[str, object]) -> dict[str, object]:
+    """What the core and the extras weigh, and how long each takes from a warm cache of downloads; ``before`` holds older figures."""
     from turnwise.machine import describe
 
-    load = [round(one, 2) for one in os.getloadavg()]
-    figures: dict[str, object] = {}
+    figures = dict(before)
     with tempfile.TemporaryDirectory(prefix="turnwise-install-") as folder:
         built = build(Path(folder))
         figures["build"] = {"value": round(built.seconds, 1), "unit": "s"}
         for which, file in (("wheel", built.wheel), ("sdist", built.sdist)):
             figures[which] = {"value": round(file.stat().st_size / 1e6, 2), "unit": "MB"}
         for extra in ("", *extras):
-            place = Path(folder) / (extra or "core")
+            place, load = Path(folder) / (extra or "core"), round(os.getloadavg()[0], 1)
             try:
                 found = install(built.wheel, place, extra)
             except (RuntimeError, NoIndexError) as error:
@@ -134,12 +133,15 @@ def measure(extras: list[str]) -> dict[str, object]:
                 "size": {"value": round(found.megabytes, 1), "unit": "MB"},
                 "time": {"value": round(found.seconds, 1), "unit": "s"},
                 "packages": {"value": found.packages},
+                "load": load,
             }
             print(extra or "core", figures[extra or "core"], file=sys.stderr, flush=True)
             shutil.rmtree(place)
-    return {"name": "install", "date": datetime.now(UTC).date().isoformat(), "load_before": load,
-            "machine": describe(), "figures": figures}  # fmt: skip
+    date = datetime.now(UTC).date().isoformat()
+    return {"name": "install", "date": date, "machine": describe(), "figures": figures}
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(measure(sys.argv[2:]), indent=2) + "\n")
+    file = Path(sys.argv[1])
+    known = json.loads(file.read_text())["figures"] if file.exists() else {}
+    file.write_text(json.dumps(measure(sys.argv[2:], known), indent=2) + "\n")

@@ -139,7 +139,8 @@ def suites() -> str:
 
 def parts() -> str:
     """Every component of every kind, with its bias, its paper and its options."""
-    from turnwise.registry import KINDS, components
+    from turnwise.kinds import KINDS
+    from turnwise.registry import components
 
     lines = [
         "# Parts",

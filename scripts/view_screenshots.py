@@ -119,12 +119,12 @@ async def one_episode(server: ViewServer, runs: Sequence[ViewedPlace], shot: Sho
 
 
 async def what_if(server: ViewServer, place: ViewedPlace, page: Page, base: str, shot: Shot) -> None:
-    """Random actions go on from another action than the one that was played, at the second turn of a failure."""
+    """The demonstrator goes on, had it not bought at the last turn of a failure but gone back to the results."""
     index = await server.index(place)
-    rows = find(index, Selection(ended="failed", turns_from="3", sort="score")).rows
-    await page.goto(f"{base}/p/{place.id}/e/{rows[0].id}/what-if?turn=2")
-    await page.fill("#action", "click[back to search]")
-    await page.select_option("select[name=policy]", "scripted:random")
+    row = find(index, Selection(ended="failed", turns_from="3", sort="score")).rows[0]
+    await page.goto(f"{base}/p/{place.id}/e/{row.id}/what-if?turn={row.turns}")
+    await page.fill("#action", "click[< prev]")
+    await page.select_option("select[name=policy]", "scripted:demonstrator")
     await page.fill("input[name=continuations]", "24")
     await shot("what-if-form", "", 800)
     await page.click("form.ask button")

@@ -38,6 +38,7 @@ RESOURCES = {  # what a fixture of this name, or a parameter of this value, need
     "bubblewrap": "sandbox",
     "sandboxed": "sandbox",
     "docker": "docker",
+    "ray": "ray",
 }
 TOGETHER = ("browser", "vllm", "docker")  # each in one worker; in the order in which they are started
 COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -176,11 +177,18 @@ def vllm() -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")
 
 
+@pytest.fixture(scope="session")
+def ray() -> Any:
+    """Ray is installed; for tests that start a cluster of this machine."""
+    return pytest.importorskip("ray", reason="Ray is not installed: pip install 'turnwise[scale]'")
+
+
 @pytest.fixture(params=["few tasks", pytest.param("all tasks", marks=pytest.mark.full)])
 def copying(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On how many tasks of each suite clause E8 lets an agent copy: a third, and in `make test-full` all."""
+    """How much clause E8 lets an agent copy of each suite: a tenth, and in `make test-full` all."""
     if request.param == "few tasks":
-        monkeypatch.setattr(leaks, "TASKS", 14)
+        monkeypatch.setattr(leaks, "TASKS", 12)
+        monkeypatch.setattr(leaks, "TRIES", 120)
 
 
 # --- models and engines --------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FILES = {
     "src/turnwise/__init__.py": 'OFFERED = {"make": "turnwise.envs.registry", "train": "turnwise.trainers.loop"}\n',
-    "src/turnwise/registry.py": 'KINDS = {"credit": ComponentKind("About.", "turnwise.trainers.credit", "turnwise.trainers.check")}\n',
+    "src/turnwise/registry.py": "from turnwise.kinds import KINDS\n",
+    "src/turnwise/kinds.py": 'KINDS = {"credit": ComponentKind("About.", "turnwise.trainers.credit", "turnwise.trainers.check")}\n',
     "src/turnwise/blame.py": "import turnwise\nHERE = turnwise.__file__\n",
     "tasks/__init__.py": "",
     "tasks/core.py": "",
@@ -31,7 +32,7 @@ FILES = {
     "envs/grid/env.py": "from turnwise.envs.core import Env\n",
     "trainers/__init__.py": "",
     "trainers/check.py": "",
-    "trainers/loop.py": "from turnwise.registry import KINDS\n",
+    "trainers/loop.py": "from turnwise.kinds import KINDS\n",
     "trainers/credit/__init__.py": "",
     "trainers/credit/rloo.py": '""">>> 1\n"""\n',
     "trainers/credit/grpo.py": "from turnwise.trainers.kit import mean\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -92,6 +93,49 @@ def test_python_of_the_page_on_comparing_runs(capsys: pytest.CaptureFixture[str]
 def test_python_of_the_page_on_sandboxes_runs(capsys: pytest.CaptureFixture[str]) -> None:
     run_python("sandboxes.md")
     assert capsys.readouterr().out == "42\n\n"
+
+
+@pytest.mark.slow
+def test_python_of_the_page_on_the_gateway_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    run_python("gateway.md")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "True False"
+    assert len(said) == 2  # what the suite's episodes scored, of an agent that does nothing
+
+
+def test_python_of_the_page_on_tool_worlds_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the page's record of answers is written
+    run_python("toolworld.md")
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_pages_with_python_are_run() -> None:
+    """By the tests above, or those of README, of the API's page and of what is yours; extending/ is generated from code that runs."""
+    found = {
+        page.name for page in DOCS.glob("*.md") if any(b.language == "python" for b in pages.blocks(page))
+    }
+    elsewhere = {"api.md", "evaluating.md", "your-own-agent.md"}
+    assert found == elsewhere | {"comparing.md", "sandboxes.md", "gateway.md", "toolworld.md"}
+
+
+COMMAND = re.compile(r"^(?:    |\$ )(turnwise (?:.*\\\n)*.*)$", re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.name != "lab-notes.md")]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if COMMAND.search(page.read_text("utf-8"))], ids=lambda page: page.stem
+)
+def test_commands_of_a_page_are_commands(page: Path) -> None:
+    """Also those that are not run: the verb is there, with these options, and takes so many words."""
+    from turnwise.cli.app import app
+
+    for line in COMMAND.findall(page.read_text("utf-8")):
+        command = re.split(r"\s+#\s", line.replace("\\\n", " "))[0]
+        words = [word for word in shlex.split(command)[1:] if word != "--json"]
+        if "--help" not in words:
+            app.parse_args(words, exit_on_error=False, print_error=False)
 
 
 def test_blocks_are_read_with_title_and_reason(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 from turnwise.cli.app import run
-from turnwise.registry import KINDS, likely_component
+from turnwise.kinds import KINDS
+from turnwise.registry import likely_component
 from turnwise.scaffold.pages import index, page
 
 PAGES = Path(__file__).parents[1] / "docs" / "extending"

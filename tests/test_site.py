@@ -45,7 +45,8 @@ def test_the_site_is_built_and_fetches_nothing(built: Path) -> None:
 def test_the_reference_has_every_suite_part_and_verb(built: Path) -> None:
     from turnwise.cli.app import VERBS
     from turnwise.envs.registry import env_entries, suites
-    from turnwise.registry import KINDS, components
+    from turnwise.kinds import KINDS
+    from turnwise.registry import components
 
     pages = {
         name: (built / "reference" / name / "index.html").read_text("utf-8")

@@ -16,7 +16,7 @@ def module_path() -> str:
 def gpu_names(count: int) -> list[str]:
     """The ``count`` CUDA devices that this process sees, as CUDA_VISIBLE_DEVICES names them to another process."""
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return listed or [str(number) for number in range(count)]
+    return listed[:count] or [str(number) for number in range(count)]  # CUDA stops at the first that is none
 
 
 def at_once(calls: Iterable[Callable[[], object]]) -> None:

@@ -26,6 +26,7 @@ from turnwise.agents.engines.vllm import VllmEngine, VllmJob
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.remote.engine import RemoteFleet
+from turnwise.agents.remote.gpus import share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
 from turnwise.agents.rollout import Request, rollout, run_episodes
 from turnwise.envs.bench.memory import BenchmarkFigure
@@ -100,7 +101,8 @@ def _elsewhere(
     model: Path, batches: Sequence[Sequence[Task]], load: RolloutWorkload, counts: Sequence[int], folder: Path
 ) -> dict[int, list[RolloutFigures]]:
     """The same episodes with so many engines in processes of their own; what warms up is left out."""
-    plan = EnginePlan(str(model), "vllm", load.context_length, load.max_sequences)
+    gpus = share_gpus("auto", learners=1, engines=max(counts)).engines  # the engine in process has the first
+    plan = EnginePlan(str(model), "vllm", load.context_length, load.max_sequences, gpus=gpus)
     found: dict[int, list[RolloutFigures]] = {}
     with local_engines(plan, max(counts), folder) as engines:
         for count in counts:

@@ -259,28 +259,48 @@ def cut_log(path: Path | str, keep: Callable[[Record], bool]) -> int:
     path = Path(path)
     if not path.exists():
         return 0
-    kept, end, head = 0, 0, b""
+    split = _split(path, keep)
+    try:
+        with path.open("r+b") as file:
+            file.seek(split.start)
+            file.write(_packed(path, split.before))
+            file.truncate()
+    except OSError as error:
+        raise _unwritable(path, error, 0) from error
+    return split.episodes
+
+
+class _Split(NamedTuple):
+    """A log at the first episode that is not of those before it, within the block from ``start`` to ``end``.
+
+    so many ``episodes`` come before it; ``before`` and ``after`` are the lines of its block.
+    """
+
+    episodes: int
+    start: int
+    before: bytes
+    after: bytes
+    end: int
+
+
+def _split(path: Path, leads: Callable[[Record], bool]) -> _Split:
+    """Where the episodes end that ``leads`` says of all from the first on; a torn end is in neither part."""
+    count, end = 0, 0
     for block in _blocks(path):
         if block.torn:
             break
         lines = block.lines.splitlines(keepends=True)
-        records = (_record(path, line, kept + i) for i, line in enumerate(lines, 1))
-        wanted = sum(1 for _ in itertools.takewhile(keep, records))
-        kept += wanted
-        if wanted < len(lines):
-            head = b"".join(lines[:wanted])
-            break
+        records = (_record(path, line, count + i) for i, line in enumerate(lines, 1))
+        leading = sum(1 for _ in itertools.takewhile(leads, records))
+        count += leading
+        if leading < len(lines):
+            return _Split(count, end, b"".join(lines[:leading]), b"".join(lines[leading:]), block.end)
         end = block.end
-    if head and path.suffix == ".zst":
-        head = compress(head)
-    try:
-        with path.open("r+b") as file:
-            file.seek(end)
-            file.write(head)
-            file.truncate()
-    except OSError as error:
-        raise _unwritable(path, error, 0) from error
-    return kept
+    return _Split(count, end, b"", b"", end)
+
+
+def _packed(path: Path, lines: bytes) -> bytes:
+    return compress(lines) if lines and path.suffix == ".zst" else lines
 
 
 class _Rest(NamedTuple):
@@ -292,21 +312,10 @@ class _Rest(NamedTuple):
 
 def _first_kept(path: Path, old: Callable[[Record], bool]) -> tuple[int, _Rest]:
     """How many episodes come before the first that is not old, and what follows them."""
-    count, end = 0, 0
-    for block in _blocks(path):
-        if block.torn:
-            break
-        lines = block.lines.splitlines(keepends=True)
-        records = (_record(path, line, count + i) for i, line in enumerate(lines, 1))
-        gone = sum(1 for _ in itertools.takewhile(old, records))
-        count += gone
-        if gone < len(lines):
-            head = b"".join(lines[gone:]) if gone else b""
-            if head and path.suffix == ".zst":
-                head = compress(head)
-            return count, _Rest(head, block.end if gone else end)
-        end = block.end
-    return count, _Rest(b"", end)
+    split = _split(path, old)
+    if not split.before:
+        return split.episodes, _Rest(b"", split.start)
+    return split.episodes, _Rest(_packed(path, split.after), split.end)
 
 
 def keep_records(path: Path, keep: Callable[[Record], bool]) -> list[Record]:
@@ -322,7 +331,7 @@ def keep_records(path: Path, keep: Callable[[Record], bool]) -> list[Record]:
     if len(left) < len(records):
         lines = "".join(to_line(record) + "\n" for record in left).encode()
         try:
-            write_whole(path, compress(lines) if path.suffix == ".zst" else lines)
+            write_whole(path, _packed(path, lines))
         except OSError as error:
             raise _unwritable(path, error, 0) from error
     return left

@@ -176,7 +176,7 @@ class RemoteServer:
             self.call("POST", "/update_weights", UpdateBody(update_info=info).model_dump(), seconds=seconds)
             body = FinishBody(weight_version=str(version)).model_dump()
             self.call("POST", "/finish_weight_update", body, seconds=seconds)
-            self.attest(info.checksum, version)
+            self.attest(info.whole, version)
             self.version = version
             self.call("POST", "/resume", seconds=seconds)
             self.stall_s = time.monotonic() - began

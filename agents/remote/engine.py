@@ -24,11 +24,13 @@ from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_se
 from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
 from turnwise.agents.remote.protocol import EngineFacts, version_of
 from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
-from turnwise.agents.remote.transfer import Publisher, locality
+from turnwise.agents.remote.transfer import Offer, Publisher, locality
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from turnwise.agents.remote.adapters import AdaptedWeights
 
 MOST_LOSSES = 16
 """How often one answer may be lost before it is given up: it may be what kills the engines."""
@@ -60,7 +62,7 @@ class RemoteOptions(NamedTuple):
 
 class _Published(NamedTuple):
     version: int
-    checksum: str
+    offer: Offer
 
 
 class RemoteFleet:
@@ -140,6 +142,22 @@ class RemoteFleet:
             EngineError: requests are in flight and ``kv`` does not say what becomes of them, no engine took the weights, or
                 another run uses one of them.
         """
+        self._publish(lambda publisher: publisher.offer(weights, self.dtype), version, kv)
+
+    def load_adapters(self, weights: AdaptedWeights, version: int, *, kv: Kv | None = None) -> None:
+        """As :meth:`load_weights`, of a base that engines have, or get once, and the adapters that are added to it.
+
+        Raises:
+            EngineError: as :meth:`load_weights`.
+        """
+        self._publish(lambda publisher: publisher.offer_adapters(weights, self.dtype), version, kv)
+
+    @property
+    def bytes_published(self) -> int:
+        """How much has been packed for engines so far; each fetches it."""
+        return self._publisher.written if self._publisher else 0
+
+    def _publish(self, offer: Callable[[Publisher], Offer], version: int, kv: Kv | None) -> None:
         if kv is None and self._in_flight:
             raise EngineError(
                 f"{self._in_flight} requests are in flight.", "Await them, or say what becomes of them: kv."
@@ -149,8 +167,8 @@ class RemoteFleet:
                 for server in [*self._router.serving.values(), *self._router.of_others()]:
                     self._lease.take(server)
                 self._publisher = Publisher(self.options.publish_host)
-            checksum = self._publisher.pack(weights, self.dtype)
-            self._published, before = _Published(version, checksum), self._published
+            offered = offer(self._publisher)
+            self._published, before = _Published(version, offered), self._published
             serving = [*self._router.serving.values(), *self._router.of_others()]
             failed = [error for error in self._pool.map(lambda s: self._push(s, kv), serving) if error]
             if serving and len(failed) == len(serving):
@@ -438,7 +456,7 @@ class RemoteFleet:
         assert server.facts is not None
         here = bool(server.facts.local) and server.facts.local == locality()
         way = self._publisher.by_file if here else self._publisher.by_tcp
-        server.publish(way(published.checksum), published.version, kv, seconds=self.options.publish_s)
+        server.publish(way(published.offer), published.version, kv, seconds=self.options.publish_s)
 
     def _on_loop(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run in the engines' thread and wait."""
@@ -446,7 +464,7 @@ class RemoteFleet:
 
 
 def _expected(published: _Published) -> dict[str, object]:
-    return {"version": str(published.version), "checksum": published.checksum, "settled": True}
+    return {"version": str(published.version), "checksum": published.offer.whole, "settled": True}
 
 
 def _untouched(facts: EngineFacts) -> bool:

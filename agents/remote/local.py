@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from turnwise.agents.remote.client import Address, RemoteServer
+from turnwise.agents.remote.guard import read_token
 from turnwise.errors import EngineError
-from turnwise.tools.processes import at_once, gpu_names, module_path
+from turnwise.tools.processes import at_once, module_path
 
 START_S = 600.0
 """What the first start of all engines may take together."""
@@ -43,8 +44,11 @@ class EnginePlan(NamedTuple):
         kind: vllm or torch.
         context_length: the longest prompt plus answer, in tokens.
         max_sequences: how many are decoded at a time.
-        device: of all of them; several on CUDA have a GPU each.
+        device: of all of them.
         options: further options of the engine.
+        gpus: of each, where they have GPUs (:func:`turnwise.agents.remote.gpus.share_gpus`).
+        host: where they listen.
+        token_file: holds the token that they ask for.
     """
 
     model: str
@@ -53,6 +57,13 @@ class EnginePlan(NamedTuple):
     max_sequences: int
     device: str = "auto"
     options: Mapping[str, object] = {}
+    gpus: Sequence[Sequence[str]] = ()
+    host: str = "127.0.0.1"
+    token_file: str = ""
+
+    def environment(self, number: int) -> dict[str, str]:
+        """The variables by which the engine of this number sees its GPUs and no others."""
+        return {"CUDA_VISIBLE_DEVICES": ",".join(self.gpus[number])} if self.gpus else {}
 
     def command(self, port: int) -> list[str]:
         """The command of one on this port."""
@@ -60,8 +71,8 @@ class EnginePlan(NamedTuple):
         return [
             sys.executable, "-P", "-c", "from turnwise.cli import main; main()", "serve-engine", self.model,
             "--kind", self.kind, "--port", str(port), "--context-length", str(self.context_length),
-            "--max-sequences", str(self.max_sequences), "--device", self.device, "--with-parent",
-            *(["--option", *own] if own else []),
+            "--max-sequences", str(self.max_sequences), "--device", self.device, "--with-parent", "--host", self.host,
+            *(["--token-file", self.token_file] if self.token_file else []), *(["--option", *own] if own else []),
         ]  # fmt: skip
 
 
@@ -72,17 +83,17 @@ class LocalEngine:
         plan: what it is.
         number: of the engine, counted from 0.
         log: the file that takes what it prints.
-        environment: variables beside this process's.
     """
 
-    def __init__(self, plan: EnginePlan, number: int, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, plan: EnginePlan, number: int, log: Path) -> None:
         self.number, self.starts, self.failed = number, 0, ""
-        with socket.create_server(("127.0.0.1", 0)) as door:
+        with socket.create_server((plan.host, 0)) as door:
             self._port = door.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self._port}"
+        self.url = f"http://{plan.host}:{self._port}"
         self._command = plan.command(self._port)
-        self._log, self._environment = log, {**os.environ, **environment, "PYTHONPATH": module_path()}
-        self._server = RemoteServer(Address(self.url))
+        self._log = log
+        self._environment = {**os.environ, **plan.environment(number), "PYTHONPATH": module_path()}
+        self._server = RemoteServer(Address(self.url, read_token(plan.token_file)))
         self._ending = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         # One thread for all starts: a process that is to end with its parent ends with the thread that started it.
@@ -179,12 +190,16 @@ class LocalEngines:
     """
 
     def __init__(self, plan: EnginePlan, count: int, logs: Path) -> None:
-        each = _gpus(plan, count)
-        self.engines = [LocalEngine(plan, n, logs / f"engine-{n}.log", each[n]) for n in range(count)]
+        self.engines = [LocalEngine(plan, n, logs / f"engine-{n}.log") for n in range(count)]
 
     @property
     def urls(self) -> list[str]:
         return [engine.url for engine in self.engines]
+
+    @property
+    def options(self) -> dict[str, object]:
+        """How the engine ``remote`` finds them."""
+        return {"urls": self.urls}
 
     def await_all(self) -> None:
         """Wait until every engine answers.
@@ -209,25 +224,6 @@ class LocalEngines:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _gpus(plan: EnginePlan, count: int) -> Sequence[Mapping[str, str]]:
-    """For each engine the variable that gives it a GPU of its own, where there are GPUs.
-
-    Raises:
-        EngineError: there are fewer GPUs than engines.
-    """
-    import torch
-
-    if plan.device == "cpu" or not torch.cuda.is_available():
-        return [{}] * count
-    seen = gpu_names(torch.cuda.device_count())
-    if len(seen) < count:
-        raise EngineError(
-            f"{count} engines are asked for, and this machine has {len(seen)} GPU.",
-            "Each engine has one of its own: ask for fewer.",
-        )
-    return [{"CUDA_VISIBLE_DEVICES": name} for name in seen[-count:]]  # the learner has the first
 
 
 def _ended(code: int) -> str:

@@ -6,6 +6,7 @@ that lack what an answer needs are refused here, at the edge.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import pydantic
@@ -115,14 +116,30 @@ class PromptLogprob(BaseModel):
     logprob: float
 
 
-class UpdateInfo(BaseModel):
-    """Where an engine fetches new weights: a file in shared memory, or a sender that waits on TCP."""
+class PackInfo(BaseModel):
+    """Where an engine fetches a pack of weights: a file in shared memory, or a sender that waits on TCP."""
 
     path: str = ""
     host: str = ""
     port: int = 0
     key: str = ""
     checksum: str
+
+
+class UpdateInfo(PackInfo):
+    """Where an engine fetches new weights; with a ``base`` they are adapters, to be added to it."""
+
+    base: PackInfo | None = None
+
+    @property
+    def whole(self) -> str:
+        """The checksum of the weights that the engine then has."""
+        return whole_checksum(self.checksum, self.base.checksum if self.base else None)
+
+
+def whole_checksum(pack: str, base: str | None) -> str:
+    """The checksum of weights that came in one pack, or of adapters in one and their base in another."""
+    return pack if base is None else hashlib.sha256(f"{base}+{pack}".encode()).hexdigest()
 
 
 class LeaseBody(BaseModel):

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import pydantic
 from aiohttp import web
@@ -36,7 +36,7 @@ from turnwise.agents.remote.protocol import (
     UpdateBody,
     WeightsFacts,
 )
-from turnwise.agents.remote.transfer import checksum_of, entry_of, fetch, locality
+from turnwise.agents.remote.transfer import WeightStore, checksum_of, entry_of, locality
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Answer:
 class _Update(NamedTuple):
     """Weights that have come and are not in the engine yet."""
 
-    tensors: list[tuple[str, Any]]
+    tensors: list[tuple[str, Tensor]]
     checksum: str
 
 
@@ -160,6 +160,7 @@ class EngineServer:
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._checksum, self._settled = "", True
         self._kv: Kv = "recompute"
+        self._store = WeightStore()
         self._update: _Update | None = None
         self._changing = asyncio.Lock()
         self._lease = Lease()
@@ -350,7 +351,7 @@ class EngineServer:
     async def _receive(self, request: web.Request) -> web.Response:
         """Fetch the weights; the engine still has the old ones."""
         info = (await _read(request, UpdateBody)).update_info
-        self._update = _Update(await asyncio.to_thread(fetch, info), info.checksum)
+        self._update = _Update(await asyncio.to_thread(lambda: list(self._store.fetch(info))), info.whole)
         return web.json_response({"message": "Weights updated"})
 
     async def _finish(self, request: web.Request) -> web.Response:
@@ -363,14 +364,17 @@ class EngineServer:
             await asyncio.to_thread(
                 self.engine.load_weights, update.tensors, int(body.weight_version), kv=self._kv
             )
-            self._checksum = await asyncio.to_thread(self._of_engine, {name for name, _ in update.tensors})
+            self._checksum = await asyncio.to_thread(self._attested, update)
             self._settled = True
         return web.json_response({"message": "Weight update finished"})
 
-    def _of_engine(self, names: Iterable[str]) -> str:
-        """The checksum of what the engine computes with, of the tensors of these names."""
+    def _attested(self, update: _Update) -> str:
+        """The checksum of what came, if it is what the engine computes with; else of what it computes with."""
         mine = dict(self.engine.tensors())
-        return checksum_of(entry_of(name, mine[name])[0] for name in names if name in mine)
+        came = {name: tensor for name, tensor in update.tensors if name in mine}
+        if all(_same(mine[name], tensor) for name, tensor in came.items()):
+            return update.checksum
+        return checksum_of(entry_of(name, mine[name])[0] for name in came)
 
     async def _check(self, _: web.Request) -> web.Response:
         """The digest of each tensor of the engine, as it is now."""
@@ -383,6 +387,10 @@ class EngineServer:
         for answer in self._answers.values():
             if answer.task is not None:
                 answer.task.cancel()
+
+
+def _same(mine: Tensor, came: Tensor) -> bool:
+    return mine.equal(came.to(device=mine.device, dtype=mine.dtype))
 
 
 async def _read(request: web.Request, body: type[Body]) -> Body:

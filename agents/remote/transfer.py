@@ -2,6 +2,8 @@
 
 A pack is the bytes of all tensors, an index of them with the SHA-256 of each, and the index's length. An engine reads
 a whole pack and compares every digest before it changes anything, so that a transfer that breaks off changes nothing.
+Where adapters are trained, there is a pack of the weights without them, which an engine fetches once, and a pack of adapters
+for each version.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import itertools
 import json
 import mmap
 import os
@@ -18,11 +21,13 @@ import socket
 import struct
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.agents.remote.protocol import UpdateInfo
+from turnwise.agents.remote.adapters import AdaptedWeights, adapter_tensors, merged, read_adapters
+from turnwise.agents.remote.protocol import PackInfo, UpdateInfo, whole_checksum
 from turnwise.errors import EngineError
 from turnwise.tools.owner import lives, name_of
 
@@ -64,15 +69,12 @@ def entry_of(name: str, tensor: Tensor) -> tuple[TensorEntry, memoryview]:
     return TensorEntry(name, dtype, tuple(tensor.shape), data.nbytes, hashlib.sha256(data).hexdigest()), data
 
 
-def write_pack(path: Path, weights: Iterable[tuple[str, Tensor]], dtype: str) -> str:
-    """Write a pack, floating-point tensors as ``dtype``; returns its checksum."""
-    import torch
-
+def write_pack(path: Path, weights: Iterable[tuple[str, Tensor]]) -> str:
+    """Write a pack; returns its checksum."""
     entries: list[TensorEntry] = []
     with path.open("wb") as file:
         for name, tensor in weights:
-            cast = tensor.to(getattr(torch, dtype)) if tensor.is_floating_point() else tensor
-            entry, data = entry_of(name, cast)
+            entry, data = entry_of(name, tensor)
             file.write(data)
             entries.append(entry)
         index = json.dumps([entry._asdict() for entry in entries]).encode()
@@ -120,58 +122,112 @@ def _damaged(why: str) -> EngineError:
 # --- the trainer's side --------------------------------------------------------------------------------
 
 
-class Publisher:
-    """Keeps the newest pack and hands it out, to engines on this machine as a file in shared memory, to others by TCP.
+class Pack(NamedTuple):
+    """A pack that is handed out; ``key`` lets in who fetches it by TCP, ``size`` is in bytes."""
 
-    Engines that join later, or join again, fetch the same pack.
+    path: Path
+    checksum: str
+    key: str
+    size: int
+
+
+class _Stamp:
+    """Tells whether a base is still what it was when it was packed. It does not keep the model alive."""
+
+    def __init__(self, weights: AdaptedWeights) -> None:
+        self._owner = weakref.ref(weights.owner)
+        self._places = _places(weights)
+
+    def holds(self, weights: AdaptedWeights) -> bool:
+        """Whether these are the same tensors of the same model, unchanged."""
+        return self._owner() is weights.owner and _places(weights) == self._places
+
+
+def _places(weights: AdaptedWeights) -> dict[str, tuple[object, ...]]:
+    """Where each tensor of the base is, and how often it was written to."""
+    return {name: (t.data_ptr(), t.shape, t.dtype, t._version) for name, t in weights.base.items()}
+
+
+class Offer(NamedTuple):
+    """What engines are to have: whole weights, or adapters and the base that they are added to."""
+
+    pack: Pack
+    base: Pack | None = None
+    stamp: _Stamp | None = None
+
+    @property
+    def whole(self) -> str:
+        """The checksum of the weights that an engine then has."""
+        return whole_checksum(self.pack.checksum, self.base.checksum if self.base else None)
+
+    @property
+    def packs(self) -> set[Pack]:
+        return {self.pack, *([self.base] if self.base else [])}
+
+
+class Publisher:
+    """Keeps the newest packs and hands them out, to engines on this machine as files in shared memory, to others by TCP.
+
+    Engines that join later, or join again, fetch the same packs.
 
     Args:
         host: the address on which engines elsewhere find this process.
+
+    Attributes:
+        written: bytes that were packed so far.
     """
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         sweep()
+        self.written = 0
         self._host = host
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name_of(os.getpid())}-", dir=shared_memory()))
-        self._pack: Path | None = None
-        self._before: Path | None = None
-        self._packs = 0
-        self._key = secrets.token_hex(_KEY_BYTES // 2)
+        self._offered: Offer | None = None
+        self._before: Offer | None = None
+        self._packs: dict[str, Pack] = {}  # by their keys
+        self._numbers = itertools.count(1)
         self._listener: socket.socket | None = None
         self._lock = threading.Lock()
 
-    def pack(self, weights: Iterable[tuple[str, Tensor]], dtype: str) -> str:
-        """Make the pack that is handed out from now on; returns its checksum."""
-        self._packs += 1
-        path = self._folder / f"{PREFIX}{self._packs}.pack"
-        checksum = write_pack(path, weights, dtype)
-        self._before, self._pack = self._pack, path
-        return checksum
+    def offer(self, weights: Iterable[tuple[str, Tensor]], dtype: str) -> Offer:
+        """Pack whole weights, floating-point tensors as ``dtype``, to be handed out from now on."""
+        return self._newest(Offer(self._write(_cast(weights, dtype))))
+
+    def offer_adapters(self, weights: AdaptedWeights, dtype: str) -> Offer:
+        """Pack adapters, to be handed out from now on, and their base where it is not the one that is handed out already.
+
+        Weights that have adapters stay in their own type, so that nothing is rounded before the two are added.
+        """
+        before = self._offered
+        if before is not None and before.base and before.stamp and before.stamp.holds(weights):
+            base, stamp = before.base, before.stamp
+        else:
+            base = self._write(_cast(weights.base.items(), dtype, but=weights.adapters))
+            stamp = _Stamp(weights)
+        return self._newest(Offer(self._write(adapter_tensors(weights.adapters)), base, stamp))
 
     def settle(self) -> None:
-        """The newest pack is in use: the one before it goes."""
-        before, self._before = self._before, None
-        if before is not None:
-            before.unlink()  # who reads it still has it open
+        """The newest offer is in use: what it does without goes."""
+        self._before = None
+        self._keep(self._offered)
 
     def withdraw(self) -> None:
-        """Nobody took the newest pack: the one before it is handed out again."""
-        if self._pack is not None:
-            self._pack.unlink()
-        self._pack, self._before = self._before, None
+        """Nobody took the newest offer: the one before it holds again."""
+        self._offered, self._before = self._before, None
+        self._keep(self._offered)
 
-    def by_file(self, checksum: str) -> UpdateInfo:
-        """Where an engine on this machine finds the pack."""
-        return UpdateInfo(path=str(self._pack), checksum=checksum)
+    def by_file(self, offer: Offer) -> UpdateInfo:
+        """Where an engine on this machine finds what is offered."""
+        return _info(offer, lambda pack: PackInfo(path=str(pack.path), checksum=pack.checksum))
 
-    def by_tcp(self, checksum: str) -> UpdateInfo:
-        """Where an engine on another machine finds the pack; the key is what lets it in."""
+    def by_tcp(self, offer: Offer) -> UpdateInfo:
+        """Where an engine on another machine finds what is offered; the keys are what lets it in."""
         with self._lock:
             if self._listener is None:
                 self._listener = socket.create_server((self._host, 0))
                 threading.Thread(target=self._serve, name="turnwise-weights", daemon=True).start()
         host, port = self._listener.getsockname()[:2]
-        return UpdateInfo(host=host, port=port, key=self._key, checksum=checksum)
+        return _info(offer, lambda pack: PackInfo(host=host, port=port, key=pack.key, checksum=pack.checksum))
 
     def close(self) -> None:
         """Hand out nothing any more and free the memory."""
@@ -180,6 +236,24 @@ class Publisher:
                 self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _write(self, tensors: Iterable[tuple[str, Tensor]]) -> Pack:
+        path = self._folder / f"{PREFIX}{next(self._numbers)}.pack"
+        checksum, key = write_pack(path, tensors), secrets.token_hex(_KEY_BYTES // 2)
+        pack = self._packs[key] = Pack(path, checksum, key, path.stat().st_size)
+        self.written += pack.size
+        return pack
+
+    def _newest(self, offer: Offer) -> Offer:
+        self._before, self._offered = self._offered, offer
+        return offer
+
+    def _keep(self, offer: Offer | None) -> None:
+        """Forget all packs but those of this offer; who reads one still has it open."""
+        kept = offer.packs if offer else set[Pack]()
+        for pack in [pack for pack in self._packs.values() if pack not in kept]:
+            del self._packs[pack.key]
+            pack.path.unlink()
 
     def _serve(self) -> None:
         assert self._listener is not None
@@ -194,12 +268,29 @@ class Publisher:
         with end, contextlib.suppress(OSError):  # who fetches hears of it by what is missing
             end.settimeout(PATIENCE_S)
             key = _receive(end, bytearray(_KEY_BYTES))
-            path = self._pack
-            if path is None or not hmac.compare_digest(bytes(key), self._key.encode()):
+            packs = list(self._packs.values())
+            pack = next((one for one in packs if hmac.compare_digest(bytes(key), one.key.encode())), None)
+            if pack is None:
                 return
-            with path.open("rb") as file:
+            with pack.path.open("rb") as file:
                 end.sendall(_LENGTH.pack(os.fstat(file.fileno()).st_size))
                 end.sendfile(file)
+
+
+def _cast(
+    weights: Iterable[tuple[str, Tensor]], dtype: str, *, but: Container[str] = ()
+) -> Iterator[tuple[str, Tensor]]:
+    """Floating-point tensors as ``dtype``, ``but`` those of some names."""
+    import torch
+
+    for name, tensor in weights:
+        changes = tensor.is_floating_point() and name not in but
+        yield name, tensor.to(getattr(torch, dtype)) if changes else tensor
+
+
+def _info(offer: Offer, where: Callable[[Pack], PackInfo]) -> UpdateInfo:
+    base = where(offer.base) if offer.base else None
+    return UpdateInfo(**where(offer.pack).model_dump(), base=base)
 
 
 def shared_memory() -> str | None:
@@ -227,7 +318,30 @@ def locality() -> str:
 # --- the engine's side ---------------------------------------------------------------------------------
 
 
-def fetch(info: UpdateInfo) -> list[tuple[str, Tensor]]:
+class WeightStore:
+    """Fetches what a trainer announces, and keeps the base that adapters are added to: the next ones are of the same."""
+
+    def __init__(self) -> None:
+        self._base: dict[str, Tensor] = {}
+        self._checksum = ""
+
+    def fetch(self, info: UpdateInfo) -> Iterator[tuple[str, Tensor]]:
+        """All weights, under the names of a checkpoint; everything has been fetched and compared when this returns.
+
+        Raises:
+            EngineError: a pack cannot be fetched, or is not the one that was announced.
+        """
+        if info.base is None:
+            self._base, self._checksum = {}, ""
+            return iter(fetch(info))
+        if self._checksum != info.base.checksum:
+            self._base, self._checksum = {}, ""  # two are not held at a time
+            self._base = dict(fetch(info.base))
+            self._checksum = info.base.checksum
+        return merged(self._base, read_adapters(self._base, fetch(info)))
+
+
+def fetch(info: PackInfo) -> list[tuple[str, Tensor]]:
     """The tensors of the pack that a trainer announced.
 
     Raises:
@@ -247,7 +361,7 @@ def _from_file(name: str) -> mmap.mmap:
         raise _damaged(f"{path.name} cannot be opened ({error})") from error
 
 
-def _from_tcp(info: UpdateInfo) -> bytearray:
+def _from_tcp(info: PackInfo) -> bytearray:
     try:
         with socket.create_connection((info.host, info.port), PATIENCE_S) as end:
             end.sendall(info.key.encode())

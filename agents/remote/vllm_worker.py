@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnwise.agents.remote.protocol import UpdateInfo
-from turnwise.agents.remote.transfer import fetch
+from turnwise.agents.remote.transfer import WeightStore
 from turnwise.errors import EngineError
 
 BACKEND = "turnwise"
@@ -42,6 +42,7 @@ class PackUpdate:
     host: str = ""
     port: int = 0
     key: str = ""
+    base: dict[str, Any] | None = None
 
 
 @functools.cache
@@ -59,6 +60,7 @@ def _transfer() -> type[Any]:
         init_info_cls = PackInit
         update_info_cls = PackUpdate
         checksum, settled, arrived = "", True, ""
+        store: WeightStore | None = None
 
         def init_transfer_engine(self, init_info: PackInit) -> None:
             """There is nothing to connect."""
@@ -67,17 +69,19 @@ def _transfer() -> type[Any]:
             self.arrived = ""
 
         def receive_weights(self, update_info: PackUpdate) -> None:
-            tensors = fetch(UpdateInfo(**vars(update_info)))
+            info = UpdateInfo(**vars(update_info))
+            self.store = self.store or WeightStore()
+            tensors = self.store.fetch(info)
             self.settled = False
             initialize_layerwise_reload(self.model)
             wanted = {name for name, _ in self.model.named_parameters()}
             model: Any = self.model
-            loaded = model.load_weights(iter(tensors))
+            loaded = model.load_weights(tensors)
             finalize_layerwise_reload(self.model, self.model_config)
             missing = sorted(wanted - loaded) if loaded is not None else []
             if missing:
                 raise EngineError(f"The pack lacks {', '.join(missing[:4])}.", "Publish all tensors.")
-            self.arrived = update_info.checksum
+            self.arrived = info.whole
 
         def finish_weight_update(self) -> None:
             if not self.arrived:

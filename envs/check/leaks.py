@@ -25,7 +25,7 @@ from turnwise.tools.core import Tool, ToolCall
 TASKS = 40
 _LEAST = 10  # tasks for a verdict
 _STRINGS = 160  # of a text that are tried
-_TRIES = 400  # actions for one text; where there are many tools, fewer strings are tried
+TRIES = 400  # actions for one text; where there are many tools, fewer strings are tried
 _ENDS = 6  # places from either end that a rule may name
 _VALUES = 8  # combinations of a tool's choices
 _LEAVES = 8  # parts of a gold that are looked for
@@ -220,7 +220,7 @@ def _solving(
 ) -> dict[Rule, str]:
     """The rules that solve the task, each with the action that did."""
     solved: dict[Rule, str] = {}
-    strings, left = list(keys), _TRIES
+    strings, left = list(keys), TRIES
     for index, string in enumerate(strings):
         actions = list(_actions(ways, string, strings[index + 1 :]))
         left -= len(actions)

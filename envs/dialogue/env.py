@@ -21,7 +21,6 @@ from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.sessions import Play, PlaySession, SessionEnv, SpokenMessage
 from turnwise.envs.worlds.speaking import default_spec
 from turnwise.envs.worlds.speaking.speaker import check_player, is_spec, player
-from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task
 
 _SCENES = {"bargain": BargainPlay, "persuade": PersuadePlay, "comfort": ComfortPlay, "social": SocialPlay}
@@ -32,8 +31,6 @@ def _make(task: Task) -> Play[Any]:
 
 
 def _make_two_sided(task: Task) -> Play[Any]:
-    if task.options["scene"] == "persuade":
-        raise EnvError("persuade has a scripted partner only.", "Leave the option `partner` away.")
     return _make(Task(task.env, task.prompt, {**task.options, "two_sided": True}))
 
 

@@ -24,9 +24,3 @@ class DialogueKnobs(WorldKnobs, extra="forbid", frozen=True):
     choices: int = pydantic.Field(3, ge=2, le=4)  # options of each issue
     lies: bool = False  # the partner of a bargain
     concerns: int = pydantic.Field(2, ge=1, le=5)  # of the person to be persuaded
-
-    @pydantic.model_validator(mode="after")
-    def _fits(self) -> DialogueKnobs:
-        if self.scene == "persuade" and self.partner != "scripted":
-            raise ValueError("persuade has a scripted partner only")
-        return self

@@ -41,6 +41,22 @@ _OPEN = ("there is something else .", "but i am not sure yet .", "still , i hesi
 _PUSHED = ("do not press me .", "you are not listening .", "that does not help me .")
 
 
+_SETTLES = {"numbers": "numbers", "story": "the story of somebody who has done it", "trial": "a trial"}
+_VERDICTS = ("open", "settled", "pressed", "untrue", "join")
+"""What a message did to a partner who is another agent or a model: it says so itself."""
+
+
+def _verdict(before: PersuadeState, script: PlayOutcome[PersuadeState]) -> str:
+    """What the script would say that a message did."""
+    if script.end is not None and script.end is not EndReason.GAVE_UP:
+        return (
+            "join" if script.end is EndReason.SOLVED else "untrue" if script.position == before else "pressed"
+        )
+    if script.position.met > before.met:
+        return "settled"
+    return "pressed" if script.position.pressed > before.pressed else "open"
+
+
 class PersuadePlay(Play[PersuadeState]):
     """One person to be won for a plan."""
 
@@ -52,21 +68,81 @@ class PersuadePlay(Play[PersuadeState]):
     def begin(self) -> PersuadeState:
         return PersuadeState()
 
+    def seat(self, position: PersuadeState) -> int:
+        return position.seat
+
+    def moves(self, position: PersuadeState) -> int:
+        return position.turns
+
     def system(self, seat: int) -> str:
+        if seat:
+            worries = "; ".join(
+                f"{topic}, which {_SETTLES[kind]} would settle" for topic, kind in self.concerns
+            )
+            return (
+                f"You play a person who is to be won for something. What worries you, in this order: {worries}. Tell a worry when you are "
+                "asked what holds you back, and what would settle it when you are asked about that worry; not before. Each turn, write one "
+                f"word for what the message did ({', '.join(_VERDICTS)}), then what you say. settled: it met the worry that you told with "
+                "what settles it. pressed: it argued unasked or past your worry, or asked for a yes too early. untrue: it claimed what the "
+                "facts do not hold. join: it asked for a yes, and nothing worries you any more. open: anything else."
+            )
         if not self.full:
             return "persuade : ask , argue topic with numbers , story or trial , or ask for a yes ."
         return (
             "Win the other for the plan. Each turn say one thing: ask what holds the other back, ask about a worry, "
             "answer a worry with numbers, a story or a trial, or ask for a yes. Claim only what your facts support; "
             "do not press. The other leaves when it is pressed too often."
-        ) + language_game({"ask": ASK, "will you join": _REQUEST, **TOPICS, **KINDS}, _MORE)
+        ) + (
+            ""
+            if self.two_sided
+            else language_game({"ask": ASK, "will you join": _REQUEST, **TOPICS, **KINDS}, _MORE)
+        )
 
     def opening(self, position: PersuadeState) -> str:
         lines = [f"{topic} : {' , '.join(kinds)} ." for topic, kinds in self.facts.items()]
-        return "\n".join((self.task.prompt, "facts", *lines))
+        told = position.heard[-1:] if position.seat else ()
+        return "\n".join((self.task.prompt, "facts", *lines, *told))
 
     def move(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
-        words = said.words
+        if position.seat:
+            return self._judged(position, said)
+        if not self.two_sided:
+            return self._answer(position, said.words)
+        try:
+            script = self._answer(position, said.words)
+        except ToolError:
+            script = PlayOutcome(position, "what do you mean ?")
+        stage = script.position
+        after = position._replace(
+            told=stage.told, needed=stage.needed, turns=position.turns + 1, heard=(*position.heard, said.text), seat=1,
+            judged=f"{_verdict(position, script)} {script.text}",
+        )  # fmt: skip
+        return PlayOutcome(after, said.text)
+
+    def _judged(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
+        """What the message of a partner does who is another agent or a model."""
+        verdict, _, text = said.text.strip().partition(" ")
+        verdict, text = verdict.strip(" :,.").lower(), text.strip(" :,.") or "hm"
+        if verdict not in _VERDICTS:
+            raise ToolError(f"write one of {' , '.join(_VERDICTS)} , then what you say .")
+        left = len(self.concerns) - position.met
+        if (verdict == "join" and left) or (verdict == "settled" and not left):
+            raise ToolError(f"{left} worries are open .")
+        position = position._replace(turns=position.turns + 1, heard=(*position.heard, text), seat=0)
+        if verdict == "join":
+            return PlayOutcome(
+                position._replace(agreed=True), text, EndReason.SOLVED, (1.0, 0.0), "goodbye ."
+            )
+        if verdict == "untrue":
+            return PlayOutcome(position, text, EndReason.FAILED, farewell="goodbye .")
+        if verdict == "pressed":
+            position = position._replace(pressed=position.pressed + 1)
+            if position.pressed > self.options["patience"]:
+                return PlayOutcome(position, text, EndReason.FAILED, farewell="goodbye .")
+        return PlayOutcome(position._replace(met=position.met + (verdict == "settled")), text)
+
+    def _answer(self, position: PersuadeState, words: Sequence[str]) -> PlayOutcome[PersuadeState]:
+        """What the script answers."""
         topics, kinds = named(words, TOPICS), named(words, KINDS)
         if topics and kinds:
             return self._argued(position, topics, kinds)
@@ -128,6 +204,9 @@ class PersuadePlay(Play[PersuadeState]):
     # --- players ---------------------------------------------------------------------------------
 
     def gold(self, position: PersuadeState) -> str:
+        """What is wanted now; a partner who is a second agent answers and judges as the script would."""
+        if position.seat:
+            return position.judged
         if position.met == len(self.concerns):
             return "will you join ?"
         topic, kind = self.concerns[position.met]
@@ -154,10 +233,12 @@ class PersuadePlay(Play[PersuadeState]):
         )
 
     def admissible(self, position: PersuadeState) -> Sequence[str]:
+        if position.seat:
+            return [f"{verdict} hm ." for verdict in _VERDICTS]
         asked = [f"ask about {topic} ." for topic in self.facts]
         argued = [f"argue {topic} with {kind} ." for topic in self.facts for kind in KINDS]
         return ["what worries you ?", "will you join ?", *asked, *argued]
 
     def known(self, position: PersuadeState) -> Hashable:
         """The facts and what the partner said."""
-        return (self.opening(position), position.heard, position.agreed)
+        return (self.opening(position), position.seat, position.heard, position.agreed)

@@ -33,6 +33,8 @@ class PersuadeState(NamedTuple):
     turns: int = 0
     agreed: bool = False
     heard: tuple[str, ...] = ()
+    seat: int = 0
+    judged: str = ""  # what the script would answer to the last message; for gold, where two agents play
 
 
 class ComfortState(NamedTuple):

@@ -12,7 +12,7 @@ Api: TypeAlias = Literal[
     "calendar", "files", "memory", "messages", "shopping", "tickets", "trading", "travel", "vehicles"
 ]
 Shape: TypeAlias = Literal["plain", "every", "made_first", "if_so", "field_of", "count", "total", "which"]
-Dialect: TypeAlias = Literal["native", "python", "json"]
+Dialect: TypeAlias = Literal["native", "python", "json", "hermes"]
 
 
 class FunctionCallKnobs(pydantic.BaseModel, extra="forbid", frozen=True):

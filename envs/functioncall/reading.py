@@ -19,7 +19,7 @@ class ReadMessage(NamedTuple):
     """What a message says: its calls and how they are written, or its words to the user."""
 
     calls: Sequence[ToolCall]
-    dialect: str  # native, python or json; "" where there are no calls
+    dialect: str  # native, python, json or hermes; "" where there are no calls
     text: str
 
 
@@ -31,8 +31,15 @@ def read(action: Message, tools: Sequence[Tool]) -> ReadMessage:
     """
     found = calls_or_words(action, tools, MOST_CALLS)
     if found.calls:
-        return ReadMessage(found.calls, _WAYS.get(found.notation, found.notation), "")
+        return ReadMessage(found.calls, _dialect(found.notation, action.content), "")
     text = without_thoughts(action.content)
     if tools and _NO_WORDS.search(text):
         raise ToolError(UNREADABLE)
     return ReadMessage((), "", text)
+
+
+def _dialect(notation: str, text: str) -> str:
+    """The dialect of a notation; tags are a model's own way, which is the native one, unless they are those of Hermes."""
+    if notation == "dialect" and "<tool_call>" in text:
+        return "hermes"
+    return _WAYS.get(notation, notation)

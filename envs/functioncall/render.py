@@ -10,7 +10,7 @@ from turnwise.envs.functioncall.state import Conversation
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall
-from turnwise.tools.dialects import pythonic
+from turnwise.tools.dialects import hermes, pythonic
 from turnwise.tools.notations import positional_names
 
 SYSTEM = (
@@ -22,6 +22,7 @@ _COMPACT = "calls : name[ value , value ] ; then done ."
 HOW: Mapping[str, str] = {
     "python": 'Write calls as Python and nothing beside them, one a line: name(argument="value", other=3).',
     "json": 'Write calls as JSON and nothing beside them: [{"name": "name", "arguments": {"argument": "value"}}].',
+    "hermes": 'Write each call as JSON between tags and nothing beside them: <tool_call>{"name": "name", "arguments": {"argument": "value"}}</tool_call>.',
 }
 
 
@@ -89,6 +90,8 @@ def written(talk: Conversation, message: Message) -> Message:
         return Message("assistant", "\n".join(_bracketed(talk, call) for call in calls))
     if talk.dialect == "python":
         return Message("assistant", "\n".join(pythonic.render([call])[1:-1] for call in calls))
+    if talk.dialect == "hermes":
+        return Message("assistant", hermes.render(calls))
     return Message("assistant", json.dumps([{"name": c.name, "arguments": dict(c.arguments)} for c in calls]))
 
 

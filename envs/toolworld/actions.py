@@ -12,7 +12,8 @@ from turnwise.envs.toolworld.domain import Domain, as_json
 from turnwise.envs.toolworld.facts import stated
 from turnwise.envs.toolworld.mind import UserState, unconfirmed
 from turnwise.envs.toolworld.reward import worth
-from turnwise.envs.toolworld.speech.reading import LONGEST, Proposal, understand
+from turnwise.envs.toolworld.speech.proposing import Proposal
+from turnwise.envs.toolworld.speech.reading import LONGEST, understand
 from turnwise.envs.toolworld.state import ToolState
 from turnwise.envs.toolworld.users import STOP, respond
 from turnwise.tasks.core import Json, canonical
@@ -31,6 +32,7 @@ _TAKEN_BACK = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_AS_TEXT = json.JSONEncoder(ensure_ascii=False)
 PROPOSED = "I propose:"
 """How a proposal by tool begins where it is put into words for a user who is played (proposals.py)."""
 
@@ -61,9 +63,7 @@ def write_call(
 
 def as_text(result: Json) -> str:
     """A tool's result as the agent reads it."""
-    return (
-        result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(", ", ": "))
-    )
+    return result if isinstance(result, str) else _AS_TEXT.encode(result)
 
 
 def use(state: ToolState, call: ToolCall, earned: dict[str, float]) -> tuple[ToolState, Json]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.phrases import pool
-from turnwise.envs.toolworld.speech.reading import Lexicon, SpokenDeed, concept_of
+from turnwise.envs.toolworld.speech.lexicon import Lexicon, SpokenDeed, concept_of
 from turnwise.envs.toolworld.speech.words import Concept
 from turnwise.envs.toolworld.story import PlanStep, Stage
 from turnwise.errors import EnvError

@@ -24,7 +24,7 @@ from turnwise.envs.toolworld.actions import (
 from turnwise.envs.toolworld.cases import case_of, domain_of
 from turnwise.envs.toolworld.knobs import knobs_of
 from turnwise.envs.toolworld.proposals import PROPOSE, put, tools_with
-from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.spoken import GREETING, answer
 from turnwise.envs.toolworld.state import ToolState, ToolWorldCase, begin
 from turnwise.envs.toolworld.tasks import draw_task
@@ -43,9 +43,16 @@ _HOW = (
 )
 
 
-def _plain(proposal: Proposal) -> list[object]:
-    """In an order that no process chooses."""
-    return [sorted(proposal.actions), sorted(proposal.named.values), sorted(proposal.named.money)]
+@functools.lru_cache(maxsize=8192)
+def _listed(things: frozenset[Any]) -> str:
+    """In an order that no process chooses. (Sets keep their hash, and seldom change from step to step.)"""
+    return repr(sorted(things))
+
+
+@functools.lru_cache(maxsize=8192)
+def _told(proposal: Proposal) -> str:
+    named = proposal.named
+    return f"[{_listed(proposal.actions)}, {_listed(named.values)}, {_listed(named.money)}]"
 
 
 class _DomainTools:
@@ -282,14 +289,16 @@ class ToolWorldEnv(AgentEnv[ToolState]):
 
     def state_key(self, state: ToolState) -> str:
         user = state.user
-        what = (
-            state.case.task_id, state.db.mark, user.stage, user.patience, sorted(user.revealed), user.consent,
-            [_plain(proposal) for proposal in (*user.agreed, user.offered)], user.twisted, user.insisted, user.served,
-            user.doubts, sorted(user.told), sorted(user.did), user.over, sorted(state.verified), state.broken,
-            sorted(state.done), state.best,
-            state[7:-1], *state.talk,
+        plain = (
+            state.case.task_id, state.db.mark, user.stage, user.patience, user.consent, user.twisted, user.insisted, user.served,
+            user.corrected, user.doubts, user.over, state.calls, state.closed, state.current_agent, state.opened, state.broken, state.best,
+            state.pending,
         )  # fmt: skip
-        return hashlib.blake2b(repr(what).encode(), digest_size=8).hexdigest()
+        what = (
+            repr(plain), *map(_told, user.agreed), _told(user.offered), _listed(user.revealed), _listed(user.told), _listed(user.did),
+            _listed(state.verified), _listed(state.done), _listed(state.acted), *map(repr, state.talk),
+        )  # fmt: skip
+        return hashlib.blake2b("\n".join(what).encode(), digest_size=8).hexdigest()
 
     def _write(self, state: ToolState, step: Any) -> Message | str:
         if step.kind == "call":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.facts import amounts, dollars, stated
-from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.values import Value, clash, named
 from turnwise.envs.toolworld.story import Stage
 from turnwise.tasks.core import Json
@@ -92,10 +92,13 @@ def unconfirmed(
 
 def values_of(domain: Domain, arguments: Mapping[str, Any]) -> frozenset[Value]:
     """What a call's arguments name, as words would."""
-    said = " ; ".join(
-        f"{part} {name}" for name, value in arguments.items() for part in (value if isinstance(value, list) else [value])
-    )  # fmt: skip
-    return named(said, domain.lexicon.patterns).values
+    return frozenset[Value]().union(
+        *(
+            named(f"{part} {name}", domain.lexicon.patterns).values
+            for name, value in arguments.items()
+            for part in (value if isinstance(value, list) else [value])
+        )
+    )
 
 
 def cost_of(result: Json) -> int:

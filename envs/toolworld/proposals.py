@@ -8,7 +8,8 @@ from turnwise.envs.toolworld.actions import PROPOSED
 from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.facts import amounts
 from turnwise.envs.toolworld.mind import values_of
-from turnwise.envs.toolworld.speech.reading import Heard, Proposal
+from turnwise.envs.toolworld.speech.proposing import Proposal
+from turnwise.envs.toolworld.speech.reading import Heard
 from turnwise.envs.toolworld.speech.values import Named
 from turnwise.envs.toolworld.state import ToolState
 from turnwise.envs.toolworld.users import consent_to

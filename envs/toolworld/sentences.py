@@ -26,7 +26,7 @@ from turnwise.envs.toolworld.domain import Domain
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, values_of
 from turnwise.envs.toolworld.phrases import PHRASES
-from turnwise.envs.toolworld.speech.reading import Proposal
+from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.values import Named
 from turnwise.envs.toolworld.story import Stage, Story
 from turnwise.envs.toolworld.users import respond

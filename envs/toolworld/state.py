@@ -18,7 +18,7 @@ class ToolWorldCase:
     """What stays the same during an episode: the domain, the story, the first and the last database."""
 
     __slots__ = (
-        "base", "domain", "goal", "marks", "planned", "played", "records", "story", "target", "task_id",
+        "_goal", "base", "domain", "marks", "planned", "played", "records", "story", "target", "task_id",
     )  # fmt: skip
 
     def __init__(self, domain: Domain, story: Story, base: Database, task_id: str, played: bool) -> None:
@@ -29,7 +29,7 @@ class ToolWorldCase:
             before, goal = goal, carry_out(self.domain, goal, story.customer, stage.plan)
             quiet.append(before == goal)
         self.target: Database = goal
-        self.goal: Mapping[Cell, str] = changes(base, goal)
+        self._goal: Mapping[Cell, str] | None = None
         stages = tuple(
             stage._replace(plan=tuple(_in_full(self.domain, step) for step in stage.plan), quiet=still)
             for stage, still in zip(story.stages, quiet, strict=True)
@@ -37,12 +37,22 @@ class ToolWorldCase:
         self.story = story._replace(stages=stages)
         # how each planned call is recorded when it was made (ToolState.done)
         self.records = tuple(
-            tuple((step.name, canonical(step.arguments)) for step in stage.plan) for stage in stages
+            tuple(
+                (step.name, canonical(step.arguments) if step.kind == "call" else "") for step in stage.plan
+            )
+            for stage in stages
         )
         steps = (step for stage in stages for step in stage.plan)
         self.planned: tuple[PlanStep, ...] = tuple(step for step in steps if step.kind == "call")
         tells = sum(len(stage.tells) for stage in story.stages)
         self.marks = tells + len(self.planned)
+
+    @property
+    def goal(self) -> Mapping[Cell, str]:
+        """What the last database has that the first has not; only what measures progress asks for it."""
+        if self._goal is None:
+            self._goal = changes(self.base, self.target)
+        return self._goal
 
     def __repr__(self) -> str:
         return f"Case({self.task_id})"

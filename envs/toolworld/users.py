@@ -11,22 +11,22 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Deed, Domain
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
 from turnwise.envs.toolworld.phrases import phrase
 from turnwise.envs.toolworld.small import respond_small
-from turnwise.envs.toolworld.speech.reading import Heard, Proposal, to_be_changed, understand
+from turnwise.envs.toolworld.speech.proposing import Proposal
+from turnwise.envs.toolworld.speech.reading import Heard, understand
 from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
 from turnwise.envs.toolworld.speech.wish import (
     bound,
-    leaves_out,
+    differs,
     nobody_spoke_of,
-    other_size,
-    turns_money_round,
+    one_alone,
     wishes,
-    words_of,
 )
 from turnwise.envs.toolworld.speech.words import mentions, normal, stems
 from turnwise.envs.toolworld.story import Stage, Story
@@ -62,20 +62,18 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
             return _next(domain, story, user, db)
         if heard.tries:
             return UserAnswer(user, db, phrase(story, "broken"))
-    if (
-        heard.consent
-        and not (heard.done and user.served and not heard.asked)
-        and _meant(domain, story, stage, user, heard)
-    ):
-        return _consent(domain, story, stage, user, db, heard)
+    solicited = heard.consent and not (heard.done and user.served and not heard.asked)
+    meant = _meant(domain, story, stage, user, heard) if solicited else None
+    if meant:
+        return _consent(domain, story, stage, user, db, heard, meant)
     if heard.refusal and not (heard.done and user.served):
         answer = _refused(domain, story, user, db, heard)
         if answer is not None:
             return answer
     if user.doubts and _YES_INDEED.search(text) and not heard.consent:
         return _no(domain, story, user, db)
-    if heard.consent and not (heard.done and user.served and not heard.asked):
-        return _consent(domain, story, stage, user, db, heard)
+    if solicited:
+        return _consent(domain, story, stage, user, db, heard, None)
     reports = heard.done or (
         user.served and heard.stated and not (heard.consent or heard.question or heard.going_on)
     )
@@ -98,11 +96,7 @@ def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, 
     named_now = heard.proposal.named.values
     if clash(named_now, own):
         return True
-    words = words_of(to_be_changed(heard.text))
-    return bool(words & _ALONE) and leaves_out(wish, words)
-
-
-_ALONE = frozenset(stems("alone only solely just").split())
+    return one_alone(wish, heard.text)
 
 
 def _tell(
@@ -158,17 +152,31 @@ def _no(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnsw
 
 def consent_to(domain: Domain, story: Story, user: UserState, db: Database, heard: Heard) -> UserAnswer:
     """The user's answer to a proposal."""
-    return _consent(domain, story, story.stages[user.stage], user, db, heard)
+    stage = story.stages[user.stage]
+    return _consent(domain, story, stage, user, db, heard, _meant(domain, story, stage, user, heard))
+
+
+class _Meant(NamedTuple):
+    """What a yes would be to, and which of the changes that the user wants it is."""
+
+    offered: Proposal
+    hit: frozenset[str] = frozenset()
 
 
 def _consent(
-    domain: Domain, story: Story, stage: Stage, user: UserState, db: Database, heard: Heard
+    domain: Domain,
+    story: Story,
+    stage: Stage,
+    user: UserState,
+    db: Database,
+    heard: Heard,
+    meant: _Meant | None,
 ) -> UserAnswer:
     """A yes to what was proposed, if it is what he wants and contradicts nothing that he said."""
     if not heard.proposal.actions and user.agreed and not heard.proposal.named.values:
         # Asked once more; who only speaks of a yes has it already.
         return UserAnswer(user, db, phrase(story, "yes" if heard.queries else "wait"))
-    offered, hit = _meant(domain, story, stage, user, heard) or (heard.proposal, frozenset[str]())
+    offered, hit = meant or _Meant(heard.proposal)
     if any(cents > TOO_MUCH for cents in heard.proposal.named.money) or heard.absurd:
         return UserAnswer(user, db, phrase(story, "too_much"))
     if not hit and not offered.actions and not heard.foreign:
@@ -176,12 +184,11 @@ def _consent(
     if not hit:
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")
     wish = stage.twist if user.twisted else stage.say
-    own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user))
+    later = stage.twist if user.twisted else ""
+    own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user), later)
     if (
         clash(offered.named.values, own, whole=offered.only)
-        or leaves_out(wish, words := words_of(to_be_changed(heard.text)))
-        or other_size(wish, words)
-        or turns_money_round(wish, words)
+        or differs(wish, heard.text)
         or nobody_spoke_of(
             domain.lexicon, heard.text, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
         )
@@ -194,10 +201,8 @@ def _consent(
     return UserAnswer(user, db, phrase(story, "yes"))
 
 
-def _meant(
-    domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard
-) -> tuple[Proposal, frozenset[str]] | None:
-    """What a yes would be to, and which of the wanted changes it is; None where that is none of them.
+def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> _Meant | None:
+    """What a yes would be to; None where that is no change that is wanted.
 
     A question that names no change is about what was offered before, or about the one that he wants, where it names
     a price or something of his request.
@@ -206,19 +211,19 @@ def _meant(
     if heard.foreign:
         return None
     if hit := now.actions & wanted:
-        return now, hit
+        return _Meant(now, hit)
     others = now.actions - now.bare
     if others - now.light or (others and not now.about & wanted):
         return None
     if hit := user.offered.actions & wanted:
-        return _with(user.offered, now), hit
+        return _Meant(_with(user.offered, now), hit)
     known = (domain.lexicon.actions[name].verbs for name in now.about & wanted or wanted)
     if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None
     own = own_values(domain, story, stage, user)
     if now.about & wanted or now.named.money or own & now.named.values:
         hit = now.about & wanted or (frozenset[str]() if stage.check else wanted)
-        return (now._replace(actions=hit), hit) if hit else None
+        return _Meant(now._replace(actions=hit), hit) if hit else None
     return None
 
 
@@ -320,27 +325,33 @@ _COMMON = frozenset(
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
     """The changes that a user would agree to: the planned ones, or what he asks for where it is not allowed."""
     planned = tuple(step.name for step in stage.plan if step.kind == "call")
-    granted = domain.lexicon.actions.keys() & {*planned}
-    if granted:
-        return frozenset(granted) | (domain.lexicon.actions.keys() & {*stage.wants})
-    return _wants(domain, stage.say, stage.twist, (*planned, *stage.wants))
+    return _wants(domain, stage.say, stage.twist, planned, stage.wants)
 
 
 @functools.lru_cache(maxsize=4096)
-def _wants(domain: Domain, say: str, twist: str, planned: tuple[str, ...]) -> frozenset[str]:
-    return frozenset((wishes(domain.lexicon, f"{say} {twist}") | {*planned}) & domain.lexicon.actions.keys())
+def _wants(
+    domain: Domain, say: str, twist: str, planned: tuple[str, ...], also: tuple[str, ...]
+) -> frozenset[str]:
+    known = domain.lexicon.actions.keys()
+    if granted := known & {*planned}:
+        return frozenset(granted) | (known & {*also})
+    return frozenset((wishes(domain.lexicon, f"{say} {twist}") | {*planned, *also}) & known)
 
 
 def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> frozenset[Value]:
     """What the user himself has named for this request; a change of mind replaces what it is about."""
+    told = (story.facts.get(slot, "") for slot in sorted(user.revealed - {*domain.identity}))
+    return _own_values(domain, (stage.say, *told), stage.twist if user.twisted else "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _own_values(domain: Domain, said: tuple[str, ...], later: str) -> frozenset[Value]:
     patterns = domain.lexicon.patterns
-    values = named(stage.say, patterns).values
-    for slot in user.revealed - {*domain.identity}:
-        values |= named(story.facts.get(slot, ""), patterns).values
-    if not user.twisted:
+    values = frozenset[Value]().union(*(named(text, patterns).values for text in said))
+    if not later:
         return values
-    later = named(stage.twist, patterns).values
-    return frozenset(pair for pair in values if pair[0] not in {kind for kind, _ in later}) | later
+    after = named(later, patterns).values
+    return frozenset(pair for pair in values if pair[0] not in {kind for kind, _ in after}) | after
 
 
 STOP = "###STOP###"

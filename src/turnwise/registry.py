@@ -30,135 +30,15 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from turnwise.blame import PLUGIN_GROUP, describe, installed_plugins, place, shown
 from turnwise.errors import NotFoundError, RecipeError
+from turnwise.kinds import BIASES, KINDS, SLOPES
+from turnwise.type_words import wanted_kind
 
 OURS = "turnwise"
 Target = TypeVar("Target")
-
-
-class ComponentKind(NamedTuple):
-    """What can be registered: what it is for, the package in whose modules ours are, and the tests on all of them."""
-
-    about: str
-    home: str
-    tests: str
-    states_bias: bool = False  # each component says what it does to the expected update
-    states_slope: bool = False  # each component says its slope in log-probabilities on fresh samples
-
-
-KINDS: Mapping[str, ComponentKind] = {
-    "sampler": ComponentKind(
-        "Chooses the tasks of each update, and how often each is played.",
-        "turnwise.trainers.sampler",
-        "turnwise.trainers.check.sampler",
-    ),
-    "strategy": ComponentKind(
-        "Plays the episodes of an update: apart, as trees, or with forks.",
-        "turnwise.trainers.strategy",
-        "turnwise.trainers.check.groups",
-    ),
-    "guide": ComponentKind(
-        "Plays groups again with help.",
-        "turnwise.trainers.guide",
-        "turnwise.trainers.check.guide",
-    ),
-    "judge": ComponentKind(
-        "Writes what someone else says of the turns into them.",
-        "turnwise.trainers.judge",
-        "turnwise.trainers.check.groups",
-    ),
-    "source": ComponentKind(
-        "Gives episodes beside those that are played.",
-        "turnwise.trainers.source",
-        "turnwise.trainers.check.source",
-    ),
-    "teacher": ComponentKind(
-        "Says how likely it finds the sampled tokens, and what it would have said.",
-        "turnwise.trainers.teacher",
-        "turnwise.trainers.check.teacher",
-    ),
-    "signal": ComponentKind(
-        "Measures or learns something of turns, tokens or trajectories, for the parts that ask for it.",
-        "turnwise.trainers.signal",
-        "turnwise.trainers.check.signal",
-    ),
-    "reward": ComponentKind(
-        "Replaces the environment's rewards.", "turnwise.trainers.reward", "turnwise.trainers.check.groups"
-    ),
-    "credit": ComponentKind(
-        "Turns rewards into an advantage for each turn.",
-        "turnwise.trainers.credit",
-        "turnwise.trainers.check.credit",
-        True,
-    ),
-    "filter": ComponentKind(
-        "Weighs what was played by what it can teach.",
-        "turnwise.trainers.filter",
-        "turnwise.trainers.check.turns",
-    ),
-    "shape": ComponentKind(
-        "Changes the advantages of any credit rule.",
-        "turnwise.trainers.shape",
-        "turnwise.trainers.check.turns",
-        True,
-    ),
-    "correction": ComponentKind(
-        "Weighs tokens for the gap between engine and trainer.",
-        "turnwise.trainers.correction",
-        "turnwise.trainers.check.tokens",
-    ),
-    "loss": ComponentKind(
-        "Gives each sampled token its loss, or a whole minibatch.",
-        "turnwise.trainers.loss",
-        "turnwise.trainers.check.losses",
-        states_slope=True,
-    ),
-    "reduce": ComponentKind(
-        "Gives each token its weight in the sum of losses.",
-        "turnwise.trainers.reduce",
-        "turnwise.trainers.check.tokens",
-        True,
-    ),
-    "schedule": ComponentKind(
-        "Makes a number of the recipe a function of the update or of a metric.",
-        "turnwise.trainers.schedule",
-        "turnwise.trainers.check.schedule",
-    ),
-    "sink": ComponentKind(
-        "Receives the figures of every update of a run.",
-        "turnwise.trainers.sink",
-        "turnwise.trainers.check.sink",
-    ),
-    "engine": ComponentKind(
-        "Samples tokens from a model.", "turnwise.agents.engines", "turnwise.agents.check.engine"
-    ),
-    "policy": ComponentKind(
-        "Chooses the messages of an agent.", "turnwise.agents.policies", "turnwise.agents.check.policy"
-    ),
-    "dialect": ComponentKind(
-        "Writes tool calls as text, and reads them.",
-        "turnwise.tools.dialects",
-        "turnwise.tools.check.dialect",
-    ),
-    "sandbox": ComponentKind(
-        "Runs what an agent writes, where it can do no harm.",
-        "turnwise.tools.sandbox.backends",
-        "turnwise.tools.check.sandbox",
-    ),
-}
-"""Every kind, those of the trainer in the order in which a batch passes them."""
-
-READS = ("tokens", "forward pass", "context", "copy of the policy", "rewards", "outcomes", "gold", "memory")
-"""What a signal may look at. A signal that reads rewards is measured after them, so that no reward can ask for it."""
-
-SLOPES = ("-A", "-c·A", "own")
-"""What the slope of a loss in the log-probability of a fresh sample may be: a policy gradient, the same up to a
-positive factor of each token, or whatever the loss is made for."""
-
-_BIASES = ("unbiased", "biased", "changes the objective")
 
 
 @dataclass(frozen=True)
@@ -281,7 +161,7 @@ def component(
     """Register a function, a class or an object; it stays what it is.
 
     Args:
-        kind: one of :data:`KINDS`.
+        kind: one of :data:`turnwise.kinds.KINDS`.
         name: under which recipes, policy specs and the command line find it.
         about: what it is, in a line; the docstring's first line unless given.
         paper: its arXiv id.
@@ -316,7 +196,7 @@ def component(
     if kind not in KINDS:
         error = NotFoundError("kind of component", kind, KINDS)
         raise RecipeError(error.cause, error.remedy)
-    if KINDS[kind].states_bias and bias.partition(":")[0] not in _BIASES:
+    if KINDS[kind].states_bias and bias.partition(":")[0] not in BIASES:
         raise RecipeError(
             f"{kind} {name!r} does not state its bias.", 'Say bias="unbiased" or "biased: why".'
         )
@@ -516,35 +396,3 @@ def not_found(kind: str, name: str, known: Iterable[str], otherwise: str = "") -
 
 def _is_ours(module: str) -> bool:
     return module.partition(".")[0] == OURS
-
-
-# --- what an option must be, in words ------------------------------------------------------------------
-
-_TYPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a mapping",
-    "model": "a mapping",
-    "model_attributes": "a mapping",
-    "finite": "a finite number",
-}
-
-
-def wanted_kind(detail: Mapping[str, Any]) -> str:
-    """What pydantic asks for in one of its errors, in plain words; "something else" where that is hard to say.
-
-    >>> wanted_kind({"type": "int_parsing"}), wanted_kind({"type": "literal_error", "ctx": {"expected": "'a' or 'b'"}})
-    ('a whole number', "'a' or 'b'")
-    """
-    kind = str(detail["type"])
-    if kind == "literal_error":
-        return str(detail["ctx"]["expected"])
-    if kind == "int_from_float":
-        return _TYPES["int"]
-    return _TYPES.get(
-        kind.removesuffix("_type").removesuffix("_parsing").removesuffix("_number"), "something else"
-    )

@@ -1,6 +1,6 @@
 """What every component of a kind must do, as tests that run on any of them: ours, a plugin's, or one in a file.
 
-Each kind (:data:`turnwise.registry.KINDS`) names the module with its ``REQUIREMENTS``: what is required, in words, and
+Each kind (:data:`turnwise.kinds.KINDS`) names the module with its ``REQUIREMENTS``: what is required, in words, and
 the function that tests it. ``turnwise check KIND/NAME`` and our own tests run the same functions.
 """
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.blame import describe
-from turnwise.registry import KINDS, Component
+from turnwise.kinds import KINDS
+from turnwise.registry import Component
 
 Requirements: TypeAlias = Mapping[str, Callable[[Component], str | None]]
 """By what is required: the test, which may return what it saw and raises :class:`BrokenRequirement`."""

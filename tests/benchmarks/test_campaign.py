@@ -17,6 +17,8 @@ import pytest
 import yaml
 
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.view.campaign import campaign_shown
+from turnwise.trainers.view.places import ViewedPlace
 
 LEARNING = Path(__file__).parents[2] / "benchmarks" / "learning"
 TINY: dict[str, Any] = {
@@ -203,6 +205,10 @@ def test_a_run_that_failed_is_not_left_out_in_silence(part, plan_file):
     write_result(part, plan_file, "return_to_go", 0, 0, failed="the loss is not finite.")
     text = report(part, plan_file)
     assert "| `return_to_go` | seed 0: failed: the loss is not finite" in text
+    told = "seed 0: sampled 10.0 % → 47.5 % (30.0 min)"  # there is nothing to compare it with
+    assert told in text
+    shown = campaign_shown(ViewedPlace("0", "campaign", plan_file.parent / "report.json", "report"))
+    assert [method.alone for method in shown.settings[0].stages[0].methods] == [told, ""]
 
 
 def test_a_result_of_another_question_is_refused(part, plan_file):

@@ -114,7 +114,18 @@ def test_a_closed_pipe_is_no_error():
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_was_finished(tmp_path):
     command = [sys.executable, "-c", "from turnwise.cli import main; main()", "eval", "shop/hard", "--json"]
-    flags = ["--policy", "scripted:random", "--episodes", "2000", "--out", "kept", "--concurrency", "2"]
+    flags = [
+        "--policy",
+        "scripted:random",
+        "--episodes",
+        "2000",
+        "--k",
+        "500",
+        "--out",
+        "kept",
+        "--concurrency",
+        "2",
+    ]
 
     heed = ["env", "--default-signal=INT"]  # a shell lets its background jobs, and their children, ignore it
     with subprocess.Popen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from turnwise.cli import explained, training
 from turnwise.cli.explained import kept_answer
 from turnwise.trainers.recipe import load
 
+ROOT = Path(__file__).resolve().parents[2]
 RECIPE = "suite: shop/quick\nmodel: {scratch: {}}\nupdates: 20\n"
 NOT_LOADED = {"torch", "numpy", "pydantic", "gymnasium", "turnwise.trainers.recipe.load"}
 
@@ -91,7 +93,9 @@ def test_a_changed_file_of_code_or_of_the_recipe_is_another_question(
     monkeypatch.setattr(explained, "_files", lambda folder: explained._code_in(str(code)))
     Path("mine.yaml").write_text(RECIPE + "source: [{name: stored, path: there}]\n")
     places = [kept_answer("mine.yaml", {})]
-    (code / "inner" / "part.py").write_text("22")
+    os.utime(code / "inner" / "part.py", (0, 0))
+    assert kept_answer("mine.yaml", {}) == places[0]  # it is the content that counts
+    (code / "inner" / "part.py").write_text("2")
     places.append(kept_answer("mine.yaml", {}))
     Path("there").mkdir()
     places.append(kept_answer("mine.yaml", {}))
@@ -99,6 +103,27 @@ def test_a_changed_file_of_code_or_of_the_recipe_is_another_question(
     places.append(kept_answer("../mine.yaml", {}))
     assert None not in places
     assert len({*places}) == 4
+
+
+def test_what_the_installer_explains_ahead_is_told_from_any_folder(
+    checks: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("install", ROOT / "scripts" / "install.py")
+    assert spec is not None
+    assert spec.loader is not None
+    install = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(install)
+    monkeypatch.setattr(load, "recipe_names", lambda: ["shop-quick"])
+    exec(install.EXPLAIN_AHEAD, {})  # noqa: S102
+    assert len(checks) == 1
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert "Objective" in training.explain("shop-quick").value["text"]
+    assert len(checks) == 1
+    Path("shop").mkdir()
+    Path("shop/quick").touch()  # a file that the recipe's suite may mean here
+    training.explain("shop-quick")
+    assert len(checks) == 2
 
 
 def test_a_bias_that_was_computed_since_is_shown(checks: list[object]) -> None:

@@ -62,9 +62,14 @@ LINES: list[tuple[list[str], bool]] = [
     (["doctor"], False),
     (["swe", "add", "no\x1b[2Jsuch.yaml"], True),
 ]
-SLOW = {"bench", "train", "report"}
+SLOW = {"train", "report"}
+FULL = {"bench"}  # half a minute of measuring
 CASES = [
-    pytest.param(*line, id=ascii(" ".join(line[0]))[1:40], marks=[pytest.mark.slow] * (line[0][0] in SLOW))
+    pytest.param(
+        *line,
+        id=ascii(" ".join(line[0]))[1:40],
+        marks=[pytest.mark.slow] * (line[0][0] in SLOW) + [pytest.mark.full] * (line[0][0] in FULL),
+    )
     for line in LINES
 ]
 OURS = re.compile(

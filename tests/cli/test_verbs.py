@@ -108,9 +108,9 @@ def test_credit_quality_scores_rules_and_writes_table_plot_and_numbers(turnwise,
 
 @pytest.mark.slow
 def test_check_prints_the_card(turnwise):
-    done = turnwise("check", "turnwise/Shop-v0", "--tasks", "3", "--json")
+    done = turnwise("check", "turnwise/Sort-v0", "--tasks", "3", "--json")
     card = done.json
-    assert (done.code, card["env"], card["ok"]) == (0, "turnwise/Shop-v0", True), done.out
+    assert (done.code, card["env"], card["ok"]) == (0, "turnwise/Sort-v0", True), done.out
     assert list(card["requirements"]) == [f"E{n}" for n in range(1, 10)]
     assert all(set(result) == {"ok", "detail"} for result in card["requirements"].values())
 

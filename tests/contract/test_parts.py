@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from turnwise.registry import KINDS, Component, components, get_component
+from turnwise.kinds import KINDS
+from turnwise.registry import Component, components, get_component
 from turnwise.requirements import NotTested, requirements
 from turnwise.trainers.check.tokens import ROWS, same, tokens
 from turnwise.trainers.core import TokenBatch

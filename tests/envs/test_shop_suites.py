@@ -231,6 +231,6 @@ def test_gymnasium_vector_environments(mode):
 
 @pytest.mark.slow
 def test_bench_measures():
-    figures = bench_env("turnwise/Shop-v0", repeats=2, tasks=20)
+    figures = bench_env("turnwise/Shop-v0", repeats=2, tasks=5)
     assert set(figures) >= {"gold_steps_1000_products", "memory_1000_100000_products", "fork_1000_products"}
     assert all(figure.value > 0 and figure.spread >= 0 for figure in figures.values())

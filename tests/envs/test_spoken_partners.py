@@ -10,7 +10,7 @@ from turnwise.agents.core import Outcome
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
-from turnwise.envs.registry import get_suite, make, suite_task
+from turnwise.envs.registry import make
 from turnwise.envs.worlds.speaking.server import in_turn, serve
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, derive_rng
@@ -44,7 +44,7 @@ def play(env, task, say=None):
     return step, seen
 
 
-@pytest.mark.parametrize("scene", ["bargain", "comfort", "social"])
+@pytest.mark.parametrize("scene", ["bargain", "persuade", "comfort", "social"])
 def test_a_model_plays_the_partner_and_its_record_gives_the_same_bytes(scene, tmp_path):
     record, task = str(tmp_path / "answers.jsonl"), task_of(scene)
     with serve(in_turn(lines_of(task))) as server:
@@ -93,6 +93,3 @@ def test_natural_suites_are_offered_only_with_a_model(monkeypatch):
     monkeypatch.delenv("TURNWISE_SPEAKER")
     with pytest.raises(EnvError, match="must play the partner"):
         make(ENV).reset(seed=0, options={"task": task_of("comfort")})
-    persuade = suite_task(get_suite("dialogue/persuade"), Split.TEST, 0)
-    with pytest.raises(EnvError, match="scripted partner only"):
-        make(ENV, partner="vllm:m").reset(seed=0, options={"task": persuade})

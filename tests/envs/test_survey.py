@@ -21,9 +21,10 @@ COMMITTED = Path(__file__).parents[2] / "benchmarks" / "suites.json"
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", suites_of(WORLDS), ids=lambda suite: suite.name)
 def test_gold_solves_and_splits_share_nothing(suite):
-    found = survey(suite, gold=15, baselines=6, tasks=60)
-    assert (found.played, found.gold, found.worst, found.compared, found.shared) == (15, 1.0, 1.0, 60, 0)
-    assert found.different > 50
+    tasks = 20 if suite.name in FEWER else 60
+    found = survey(suite, gold=15, baselines=6, tasks=tasks)
+    assert (found.played, found.gold, found.worst, found.compared, found.shared) == (15, 1.0, 1.0, tasks, 0)
+    assert found.different > 0.8 * tasks
 
 
 class Sizes(NamedTuple):
@@ -112,5 +113,6 @@ def test_what_is_refused():
 @pytest.mark.slow
 def test_a_suite_that_says_its_size_repeats_there():
     assert {suite.env for suite in suites() if suite.size} >= {"turnwise/Games-v0", "turnwise/Grid-v0"}
-    suite = get_suite("games/wordle")
+    suite = get_suite("games/connect4-small")
+    assert suite.size
     assert len({task.id for task in suite_tasks(suite, Split.TRAIN, 2000)}) == suite.size

@@ -6,12 +6,12 @@ import pytest
 
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import make
+from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.phrases import PHRASES, pool
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
-from turnwise.envs.toolworld.speech.wish import bound, nobody_spoke_of
+from turnwise.envs.toolworld.speech.wish import bound, nobody_spoke_of, other_size
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
@@ -355,3 +355,22 @@ def test_a_report_of_another_order_is_contradicted_once():
     wish = env.state.case.story.stages[0].say
     assert env.step(text).observation[0].content.endswith(wish)
     assert not env.step(text).observation[0].content.endswith(wish)
+
+
+@pytest.mark.parametrize(
+    ("suite", "index"), [("toolworld/retail", 55), ("toolworld/mixed", 7), ("toolworld/mixed", 42)]
+)
+def test_a_change_of_mind_stands_above_what_the_first_wish_belongs_to(suite, index):
+    """Two colours in the first wish, each with its own half, and a third one later."""
+    env = make("turnwise/ToolWorld-v0")
+    env.reset(seed=0, options={"task": suite_task(get_suite(suite), Split.TEST, index)})
+    end = None
+    while end is None:
+        end = env.step(env.gold(env.state)).info["end"]
+    assert end is EndReason.SOLVED
+
+
+def test_the_size_of_another_thing_of_the_order_is_not_the_size_that_is_wished_for():
+    wish = "I do not need the silver large chair in my order with the black medium speaker: remove it."
+    assert not other_size(wish, {"silver", "larg", "chair"})
+    assert other_size("Exchange the small lamp with the large one.", {"short"})

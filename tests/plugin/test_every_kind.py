@@ -12,7 +12,7 @@ from outside import install, run, turnwise
 
 pytest.importorskip("torch")
 
-from turnwise.registry import KINDS
+from turnwise.kinds import KINDS
 from turnwise.scaffold import part_source
 
 pytestmark = pytest.mark.slow

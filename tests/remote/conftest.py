@@ -15,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from aiohttp import web
+from answers import moved
 
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
@@ -93,3 +94,17 @@ def alone(tied_checkpoint: Path) -> Iterator[TorchEngine]:
     engine = TorchEngine(str(tied_checkpoint), context_length=CONTEXT, max_sequences=16)
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def lora(random_model: Callable[..., Any]) -> Callable[..., Any]:
+    """``lora(seed, …)``: a model with adapters that do something."""
+
+    def make(seed: int = 0, *, tied: bool = True, **options: Any) -> Any:
+        given = {"r": 4, "lora_alpha": 8, "target_modules": "all-linear", "task_type": "CAUSAL_LM"}
+        peft = pytest.importorskip("peft")
+        model: Any = peft.get_peft_model(random_model(tied=tied, seed=3), peft.LoraConfig(**given | options))
+        moved(model, seed)
+        return model
+
+    return make

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib.util
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from answers import LONG, PROMPTS, assert_same, sample, wait_for
+
 from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.remote.answer import AnswerStream, Job, Lost, SampledTokens
@@ -24,8 +24,6 @@ from turnwise.agents.remote.protocol import Choice, Logprobs, SpanBody, TokenLog
 from turnwise.agents.remote.server import EngineServer
 from turnwise.errors import EngineError
 
-PROMPTS = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
-LONG = Sampling(max_tokens=40)
 Fleet = Callable[..., Any]
 
 
@@ -39,29 +37,6 @@ def _beside(name: str) -> ModuleType:
 
 
 FaultyProxy = _beside("faulty").FaultyProxy
-
-
-def sample(
-    engine: Any, prompts: Sequence[Sequence[int]] = PROMPTS, sampling: Sampling = LONG
-) -> list[Completion]:
-    """All at once."""
-
-    async def together() -> list[Completion]:
-        jobs = (engine.generate(p, sampling, stop_ids=(), seed=i) for i, p in enumerate(prompts))
-        return list(await asyncio.gather(*jobs))
-
-    return asyncio.run(together())
-
-
-def assert_same(ours: Sequence[Completion], theirs: Sequence[Completion]) -> None:
-    """The same tokens of the same weights, and log-probabilities to rounding."""
-    for mine, other in zip(ours, theirs, strict=True):
-        assert (mine.token_ids, mine.stopped, mine.versions) == (
-            other.token_ids,
-            other.stopped,
-            other.versions,
-        )
-        assert mine.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
 def failures(remote: Any, name: str) -> dict[str, int]:
@@ -182,13 +157,13 @@ def test_engines_that_another_run_left_sample_nothing_until_they_have_our_weight
 class HalfApplied(EngineServer):
     """Loses the second half of the weights while it puts them into the engine, and says nothing of it."""
 
-    def _of_engine(self, names: Any) -> str:
+    def _attested(self, update: Any) -> str:
         if self.engine.version == 1:
             state = dict(self.engine.tensors())
             with torch.no_grad():
                 for name in sorted(state)[len(state) // 2 :]:
                     state[name].zero_()
-        return super()._of_engine(names)
+        return super()._attested(update)
 
 
 def test_a_half_applied_update_is_seen_and_made_good(
@@ -315,13 +290,3 @@ def test_spans_of_two_engines_are_joined():
     first = SampledTokens((1, 2), (-1.0, -1.0), (VersionSpan(0, 3),))
     rest = SampledTokens((3, 4, 5), (-1.0,) * 3, (VersionSpan(0, 3), VersionSpan(1, 4)))
     assert first.and_then(rest).versions == (VersionSpan(0, 3), VersionSpan(3, 4))
-
-
-def wait_for(holds: Callable[[], bool], seconds: float = 120) -> None:
-    """Wait until something holds."""
-    waiting = threading.Event()
-    for _ in range(int(seconds / 0.02)):
-        if holds():
-            return
-        waiting.wait(0.02)
-    raise AssertionError("it never came to hold")

@@ -16,11 +16,13 @@ import yaml
 
 torch = pytest.importorskip("torch")
 
+from answers import moved
 from safetensors.torch import load_file
 
 from turnwise.agents.core import Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.log.episode_log import LogReader
+from turnwise.trainers.learn.sync import checkpoint_tensors, push_weights
 from turnwise.trainers.run.loop import train
 
 pytestmark = pytest.mark.slow
@@ -106,3 +108,24 @@ def test_a_server_of_vllm_samples_and_leaves_nothing_behind_however_it_ends(
     assert told.end(signal.SIGTERM) == 0
     assert kills.sample(remote, prompts, Sampling(max_tokens=20)) == answers
     assert killed.end(signal.SIGKILL) == -signal.SIGKILL
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_a_server_of_vllm_is_sent_adapters_alone_and_samples_from_the_merged_weights(
+    vllm: None, started: Any, kills: Any, tied_checkpoint: Path, fleet: Any, lora: Any, alone: TorchEngine
+):
+    (server,) = started(1, tied_checkpoint, "vllm", "--option", "kv_cache_gib=0.25")
+    remote, model, packed = fleet(server.url), lora(), list[int]()
+    for version in (1, 2):
+        moved(model, version)
+        before = remote.bytes_published
+        assert push_weights(model, remote, version).max_logp_gap < 1e-4
+        packed.append(remote.bytes_published - before)
+    assert packed[1] < packed[0] / 2
+    alone.load_weights(checkpoint_tensors(model), 2)
+    greedy = Sampling(temperature=0.0, max_tokens=20)
+    prompts = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
+    ours, theirs = kills.sample(remote, prompts, greedy), kills.sample(alone, prompts, greedy)
+    assert [answer.token_ids for answer in ours] == [answer.token_ids for answer in theirs]
+    assert all(answer.versions == (VersionSpan(0, 2),) for answer in ours)

@@ -25,7 +25,6 @@ from turnwise.trainers.run.placement import Placement, parse_placement
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("ray://head:10001", "does not place runs by Ray yet"),
         ("slurm", "is no place"),
         ("local:engine=2", "no role 'engine'"),
         ("local:engines=two", "no number of engines"),

@@ -15,6 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from answers import PROMPTS, assert_same, sample
+
 from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.registry import open_engine
 from turnwise.agents.engines.torch import TorchEngine
@@ -25,31 +27,7 @@ from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.trainers.learn.sync import check_canary, push_weights
 
 Fleet = Callable[..., Any]
-PROMPTS = [[5 + i, 6, 7] * (3 + i) for i in range(6)]
 TOKEN = "0123456789abcdef-token"
-
-
-def sample(engine: Any, prompts: Sequence[Sequence[int]] = PROMPTS, **given: Any) -> list[Completion]:
-    """All at once."""
-    sampling, stop = given.get("sampling", Sampling(max_tokens=20)), given.get("stop_ids", ())
-
-    async def together() -> list[Completion]:
-        jobs = (engine.generate(p, sampling, stop_ids=stop, seed=i) for i, p in enumerate(prompts))
-        return list(await asyncio.gather(*jobs))
-
-    return asyncio.run(together())
-
-
-def same(ours: Sequence[Completion], theirs: Sequence[Completion]) -> bool:
-    """The same tokens, and log-probabilities to rounding."""
-    gap = max(
-        abs(a - b)
-        for x, y in zip(ours, theirs, strict=True)
-        for a, b in zip(x.logprobs, y.logprobs, strict=True)
-    )
-    return [(x.token_ids, x.stopped, x.versions) for x in ours] == [
-        (y.token_ids, y.stopped, y.versions) for y in theirs
-    ] and gap < 1e-4
 
 
 def shifted(engine: TorchEngine, by: float) -> dict[str, Any]:
@@ -63,11 +41,11 @@ def test_engines_elsewhere_sample_what_one_in_this_process_does(
 ):
     remote = fleet(*(served().url for _ in range(engines)))
     free = sample(alone)
-    assert same(sample(remote), free)
+    assert_same(sample(remote), free)
     stop = free[0].token_ids[3]
-    assert same(sample(remote, stop_ids=(stop,)), sample(alone, stop_ids=(stop,)))
+    assert_same(sample(remote, stop_ids=(stop,)), sample(alone, stop_ids=(stop,)))
     greedy = Sampling(temperature=0.0, max_tokens=5)
-    assert same(sample(remote, sampling=greedy), sample(alone, sampling=greedy))
+    assert_same(sample(remote, sampling=greedy), sample(alone, sampling=greedy))
     assert all(row.answers for row in remote.health())
 
 
@@ -104,7 +82,7 @@ def test_weights_travel_by_tcp_where_no_memory_is_shared(
     remote, weights = fleet(served().url), shifted(alone, 0.02)
     remote.load_weights(weights.items(), 2)
     alone.load_weights(weights.items(), 2)
-    assert same(sample(remote), sample(alone))
+    assert_same(sample(remote), sample(alone))
 
 
 @pytest.mark.parametrize("kv", ["recompute", "keep"])

@@ -30,6 +30,7 @@ from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.minibatch import is_cut
 from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm
 from turnwise.trainers.learn.options import OptimizerOptions
+from turnwise.trainers.learn.passes import PassPart
 
 LOSSES = components("loss")
 ORDER = [4, 0, 5, 2, 3, 1]  # of episodes; groups are the first three and the last three
@@ -82,15 +83,22 @@ def aim(entry: Component, correction: str = "tis", level: str = "trajectory") ->
 
 
 def read_by(teacher: Any, batch: TrainingBatch) -> TrainingBatch:
-    """The batch with what another model would say at each token's place, and how likely it finds the token itself."""
+    """The batch with what another model would say at each token's place, and how likely it finds the token itself and all."""
     reader, view = Learner(teacher, OptimizerOptions()).reader, batch.turns.tokens
     assert view is not None
     with torch.no_grad():
         token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, 5)
         own_RT = reader.scores(teacher, batch.rows).logp_RT
-    view = dataclasses.replace(view, signals={**view.signals, "token_teacher_logp": own_RT})
+        mean_RT = PassPart(reader, teacher, batch.rows, torch.arange(len(batch.rows.mask_RT))).mean_logp()
+    told = {"token_teacher_logp": own_RT, "token_mean_logp": mean_RT}
+    view = dataclasses.replace(view, signals={**view.signals, **told})
     turns = dataclasses.replace(batch.turns, tokens=view)
     return batch._replace(turns=turns, top=TeacherTop(token_RTJ, logp_RTJ))
+
+
+def of_one_sign(advantage_BK: Tensor) -> Tensor:
+    """Every trajectory is better or worse than expected in all of its turns, as losses of one outcome ask for."""
+    return advantage_BK.abs() * advantage_BK[:, :1].sign()
 
 
 def steps(
@@ -115,7 +123,7 @@ def test_micro_batches_and_the_order_of_rows_change_nothing(
 ) -> None:
     episodes, reference = played(), random_model(seed=5)
     batch = read_by(reference, collate([episodes[:3], episodes[3:]]))
-    given = advantages(batch)
+    given = of_one_sign(advantages(batch))
     first = steps(random_model(), batch, given, aim(entry), reference, epochs=2, micro_tokens=10_000)
     assert is_cut(batch.rows, list(micro_batches(batch.rows, 1)))
     each = steps(random_model(), batch, given, aim(entry), reference, epochs=2, micro_tokens=1)

@@ -134,6 +134,10 @@ def test_two_evaluations_stand_side_by_side(site):
     assert task is not None
     both = site.get(f"/side?source={first[3:]}&source={second[3:]}&task={task[1]}")
     assert both.count('<section aria-label="') == 2
+    shop = re.findall(r'<span class="peek">(.*?)</span>', both)
+    assert (
+        len({*shop}) > len(shop) / 2
+    )  # a page of the shop begins as the one before: what follows that is shown
 
 
 def test_campaigns_have_a_page(site):

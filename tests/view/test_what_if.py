@@ -1,6 +1,7 @@
 """Any turn can be played differently, and what cannot be forked says so."""
 
 import asyncio
+import html
 import json
 import re
 
@@ -27,6 +28,7 @@ from turnwise.trainers.view.forking import (
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import AT_ONCE, WAITING
 from turnwise.trainers.view.places import find_places
+from turnwise.trainers.view.what_if import verdict
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +204,20 @@ def form_of(site, **fields):
     return [("csrf", site.server.guard.csrf), *fields.items()]
 
 
+@pytest.mark.parametrize(
+    ("difference", "error", "says"),
+    [
+        (None, None, ""),
+        (0.5, None, "do not tell"),
+        (0.0, 0.0, "earned the same"),
+        (0.5, 0.1, "+0.5 ± 0.100 (standard error): more than twice"),
+        (-0.1, 0.1, "may be chance"),
+    ],
+)
+def test_the_verdict_on_two_ways_heeds_their_error(difference, error, says):
+    assert says in verdict(difference, error)
+
+
 @pytest.mark.slow
 def test_the_page_asks_a_process_and_shows_what_it_says(site):
     where = f"{site.place('first')}/e/1"
@@ -213,7 +229,13 @@ def test_the_page_asks_a_process_and_shows_what_it_says(site):
     assert answer.status == 303
     page = site.until(answer.headers["Location"], "done after")
     assert "3 of 3 continuations" in page
-    assert "Changed less as played" in page
+    assert "Mean return changed by" in page or "earned the same" in page
+    again = re.search(r'href="([^"]*)">Ask again', page)
+    assert again is not None
+    form = site.get(html.unescape(again[1]))
+    assert '<option value="scripted:gold" selected>' in form
+    assert 'name="continuations" value="3"' in form
+    assert ">click[back]</textarea>" in form
     assert page.count('class="dot') == 6
     assert answer.headers["Location"] in site.get("/what-ifs")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from turnwise.registry import READS, Component
+from turnwise.kinds import READS
+from turnwise.registry import Component
 from turnwise.requirements import NotTested, Requirements, require
 from turnwise.trainers.check.options import EVERY_PART
 from turnwise.trainers.check.small_policy import played_batch, signal_context, signal_setup

@@ -1,4 +1,4 @@
-"""Bring the trainer's weights into the engine, in place, and prove that the engine runs them.
+"""Bring the trainer's weights into the engine, and prove that the engine runs them.
 
 The proof is a canary (docs/architecture.md#runs): after every push, engine and trainer both compute the
 log-probabilities of a few fixed token sequences. Where they disagree by more than rounding explains,
@@ -8,18 +8,22 @@ output head, and a push without ``lm_head.weight`` leaves the old head in use.
 
 from __future__ import annotations
 
+import functools
+import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from turnwise.agents.core import Engine, Kv
 from turnwise.agents.engines.registry import changes_in_flight
+from turnwise.agents.remote.adapters import AdaptedWeights, Adapter
 from turnwise.errors import EngineError
 from turnwise.tasks.core import derive_rng
 
+_logger = logging.getLogger(__name__)
 CANARY_SEQUENCES = 2
 CANARY_TOKENS = 24
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.15, "float16": 0.02}
@@ -43,6 +47,13 @@ class TrainableEngine(Engine, Protocol):
     ) -> None: ...
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]: ...
+
+
+@runtime_checkable
+class TakesAdapters(Protocol):
+    """An engine that keeps a model's weights and can be sent the adapters alone."""
+
+    def load_adapters(self, weights: AdaptedWeights, version: int, *, kv: Kv | None = None) -> None: ...
 
 
 class SyncReport(NamedTuple):
@@ -97,8 +108,9 @@ def push_weights(
     """Copy the weights of ``model`` into ``engine`` and check that it uses them.
 
     Args:
-        model: a Hugging Face causal model, or a peft model, whose adapters are merged on the way.
-        engine: takes them over in place and forgets what it computed with the old ones.
+        model: a Hugging Face causal model, or a peft model, whose adapters are merged on the way, or go alone to an engine
+            that can add them (:class:`TakesAdapters`).
+        engine: takes them over and forgets what it computed with the old ones.
         version: the number that completions carry from now on.
         tolerance: largest accepted difference of a log-probability; by the engine's precision if None.
         kv: what becomes of requests in flight; None: there must not be any.
@@ -107,10 +119,12 @@ def push_weights(
         EngineError: the canary failed: the engine runs other weights than the trainer.
     """
     began = time.perf_counter()
-    if kv is None:
-        engine.load_weights(checkpoint_tensors(model), version)
+    given: dict[str, Kv] = {} if kv is None else {"kv": kv}
+    adapted = adapted_weights(model) if isinstance(engine, TakesAdapters) else None
+    if isinstance(engine, TakesAdapters) and adapted is not None:
+        engine.load_adapters(adapted, version, **given)
     else:
-        engine.load_weights(checkpoint_tensors(model), version, kv=kv)
+        engine.load_weights(checkpoint_tensors(model), version, **given)
     loaded = time.perf_counter()
     gap = check_canary(model, engine, version, tolerance=tolerance)
     return SyncReport(version, loaded - began, time.perf_counter() - loaded, *gap)
@@ -183,12 +197,77 @@ def _as_saved(model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return revert_weight_conversion(model, tensors) if isinstance(model, PreTrainedModel) else tensors
 
 
-def _merged(model: Any) -> dict[str, Tensor]:
-    """State of a peft model's base model, its active adapters merged in."""
+def adapted_weights(model: nn.Module) -> AdaptedWeights | None:
+    """The weights of a model with adapters as a base that stays and what is added to it; None for any other.
+
+    Adapters of another form than LoRA's ``scale · B A`` on linear layers are merged; why is logged once.
+    """
+    if not hasattr(model, "get_base_model"):
+        return None
+    try:
+        return _adapted(_base(model))
+    except _OtherForm as other:
+        _tell_once(f"adapters do not go alone to the engines, whole weights do: {other}")
+        return None
+
+
+class _OtherForm(Exception):
+    """Why a model's weights are no base and adapters."""
+
+
+@functools.cache
+def _tell_once(said: str) -> None:
+    _logger.warning("%s", said)
+
+
+def _adapted(base: Any) -> AdaptedWeights:
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils.other import ModulesToSaveWrapper
 
-    base = _base(model)
+    if any(isinstance(module, ModulesToSaveWrapper) for module in base.modules()):
+        raise _OtherForm("whole layers are trained beside them (modules_to_save)")
+    own = _state(base, lambda layer: layer.get_base_layer().state_dict())
+    saved = _as_saved(base, own)
+    names = {_place(tensor): name for name, tensor in saved.items()}
+    adapters: dict[str, Adapter] = {}
+    for name, module in base.named_modules():
+        if isinstance(module, BaseTunerLayer):
+            adapter, weight = _adapter(module, name), own[own_name := f"{name}.weight"]
+            as_own = own_name in saved and _place(saved[own_name]) == _place(weight)
+            known = own_name if as_own else names.get(_place(weight))
+            if known is None:
+                raise _OtherForm(f"a checkpoint keeps {name} in another form")
+            adapters[known] = adapter
+    return AdaptedWeights(base, saved, adapters)
+
+
+def _place(tensor: Tensor) -> tuple[int, torch.Size]:
+    return tensor.data_ptr(), tensor.shape
+
+
+def _adapter(layer: Any, name: str) -> Adapter:
+    from peft.tuners.lora.layer import Linear
+
+    active, plain = list(layer.active_adapters), type(layer) is Linear
+    if not plain or not isinstance(layer.get_base_layer(), nn.Linear) or len(active) != 1:
+        raise _OtherForm(f"{name} has {len(active)} of {type(layer).__name__}")
+    (key,) = active
+    if layer.lora_variant or layer.lora_bias[key] or layer.merged or layer.disable_adapters:
+        raise _OtherForm(f"those of {name} are a variant, have a bias, or are merged")
+    a_KI, b_OK = layer.lora_A[key].weight, layer.lora_B[key].weight
+    return Adapter(a_KI.detach(), b_OK.detach(), layer.scaling[key])
+
+
+def _merged(model: Any) -> dict[str, Tensor]:
+    """State of a peft model's base model, its active adapters merged in."""
+    return _state(_base(model), _merged_layer)
+
+
+def _state(base: Any, of_layer: Callable[[Any], Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """State of a peft model's base model under its own names; ``of_layer`` gives that of a layer with adapters."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+    from peft.utils.other import ModulesToSaveWrapper
+
     tensors: dict[str, Tensor] = {}
     inside: tuple[str, ...] = ()
     for name, module in base.named_modules():
@@ -196,7 +275,7 @@ def _merged(model: Any) -> dict[str, Tensor]:
             continue
         if isinstance(module, BaseTunerLayer):
             inside = (*inside, f"{name}.")
-            tensors |= {f"{name}.{key}": tensor for key, tensor in _merged_layer(module).items()}
+            tensors |= {f"{name}.{key}": tensor for key, tensor in of_layer(module).items()}
         elif isinstance(module, ModulesToSaveWrapper):
             inside = (*inside, f"{name}.")
             trained = module.modules_to_save[module.active_adapters[0]]

@@ -10,12 +10,12 @@ from typing import Any, get_args
 import pydantic
 import yaml
 
-from turnwise.registry import wanted_kind
 from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe, Section, plain
 from turnwise.trainers.recipe.synonyms import SYNONYMS
 from turnwise.trainers.recipe.text import Places
+from turnwise.type_words import wanted_kind
 
 DOCS = "docs/recipes.md explains every key."
 _EXAMPLES = {

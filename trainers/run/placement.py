@@ -1,4 +1,4 @@
-"""Where the roles of a run are: ``turnwise train RECIPE --on local:engines=2,env_workers=8``.
+"""Where the roles of a run are: ``turnwise train RECIPE --on local:engines=2,env_workers=8``, or ``--on ray:…``.
 
 Where a run is placed changes nothing of what it is: its recipe is recorded as it is, and a resumed run may be placed
 otherwise.
@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
+from turnwise.agents.remote.ray_engines import ray_engines
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.trainers.recipe.schema import EngineOptions, Recipe
 
 ROLES = ("engines", "env_workers")
-_EXAMPLE = "Write --on local:engines=2,env_workers=8."
+_EXAMPLE = "Write --on local:engines=2,env_workers=8 or --on ray:engines=2."
 _SERVED = ("torch", "vllm")
 
 
@@ -25,32 +27,33 @@ class Placement(NamedTuple):
 
     Attributes:
         engines: servers that sample, watched and started again; 0: the engine is the recipe's.
-        env_workers: processes that hold environments.
+        env_workers: processes that hold environments, on this machine.
+        ray: Ray places the engines, in the cluster of RAY_ADDRESS or in one of this machine.
     """
 
     engines: int = 0
     env_workers: int | None = None
+    ray: bool = False
 
 
 def parse_placement(text: str) -> Placement:
     """Read where a run is to be placed.
 
     >>> parse_placement("local:engines=2,env_workers=8")
-    Placement(engines=2, env_workers=8)
-    >>> parse_placement("local")
-    Placement(engines=0, env_workers=None)
+    Placement(engines=2, env_workers=8, ray=False)
+    >>> parse_placement("ray:engines=2")
+    Placement(engines=2, env_workers=None, ray=True)
 
     Raises:
-        TurnwiseError: it cannot be read, or Turnwise does not place runs there.
+        TurnwiseError: it cannot be read.
     """
     where, _, rest = text.partition(":")
-    if where == "ray":
+    if where == "ray" and rest.startswith("//"):
         raise TurnwiseError(
-            f"--on {text}: Turnwise does not place runs by Ray yet.",
-            "Place them on this machine (--on local:engines=2), or start engines elsewhere by `turnwise serve-engine` and name "
-            "them: engine.options.urls (docs/engines.md).",
+            f"--on {text!r}: runs are not placed through Ray's client.",
+            "Start the run on a machine of the cluster: RAY_ADDRESS=HOST:6379 turnwise train … --on ray:engines=2.",
         )
-    if where != "local":
+    if where not in ("local", "ray"):
         raise TurnwiseError(f"--on {text!r} is no place.", _EXAMPLE)
     counts: dict[str, int] = {}
     for part in filter(None, rest.split(",")):
@@ -60,7 +63,25 @@ def parse_placement(text: str) -> Placement:
         if not (count.isascii() and count.isdigit()) or role in counts:
             raise TurnwiseError(f"--on {text!r}: {part!r} is no number of {role}.", _EXAMPLE)
         counts[role] = int(count)
-    return Placement(**counts)
+    if where == "ray" and not counts.get("engines"):
+        raise TurnwiseError(f"--on {text!r}: Ray places engines, and none is asked for.", _EXAMPLE)
+    return Placement(**counts, ray=where == "ray")
+
+
+def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
+    """Which role of a run has which GPU of this machine; engines that Ray places have theirs from it.
+
+    Raises:
+        RunError: there are too few for all of them.
+    """
+    engines = 0 if placement.ray else placement.engines
+    each = _gpus_each(recipe)
+    return share_gpus(recipe.device, learners=recipe.scale.learners, engines=engines, each=each)
+
+
+def _gpus_each(recipe: Recipe) -> int:
+    each = recipe.engine.options.get("tensor_parallel_size", 1)
+    return each if isinstance(each, int) else 1  # what is no number, the engine refuses
 
 
 @contextlib.contextmanager
@@ -81,8 +102,14 @@ def placed_engine(
             f"--on places engines of its own, and the recipe's engine is {own.kind!r}.",
             "Leave engines out of --on, or set engine.kind to vllm or torch.",
         )
+    gpus = gpus_of(placement, recipe)
     plan = EnginePlan(
-        model, own.kind, own.context_length or context, own.max_sequences, recipe.device, own.options
-    )
-    with local_engines(plan, placement.engines, logs) as engines:
-        yield own.model_copy(update={"kind": "remote", "options": {"urls": engines.urls}})
+        model, own.kind, own.context_length or context, own.max_sequences, recipe.device, own.options, gpus.engines
+    )  # fmt: skip
+    if not placement.ray:
+        placed = local_engines(plan, placement.engines, logs)
+    else:
+        each = _gpus_each(recipe) if gpus.learners else 0
+        placed = ray_engines(plan, placement.engines, logs, gpus=each, shares=gpus)
+    with placed as engines:
+        yield own.model_copy(update={"kind": "remote", "options": engines.options})

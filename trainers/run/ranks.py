@@ -26,11 +26,12 @@ from typing import Any, NamedTuple
 
 import torch
 
+from turnwise.agents.remote.gpus import share_gpus
 from turnwise.envs.registry import EnvEntry, env_entries, get_suite
 from turnwise.errors import RunError
 from turnwise.registry import modules_of_others
 from turnwise.tasks.core import Suite
-from turnwise.tools.processes import gpu_names, module_path
+from turnwise.tools.processes import module_path
 from turnwise.trainers.learn.ranks import PATIENCE_S, Rank
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.collect import CollectedGroups
@@ -56,6 +57,7 @@ class RankStart(NamedTuple):
         envs: environments that this process knows.
         suites: those of the recipe.
         modules: that register components of others.
+        gpu: its own, as CUDA_VISIBLE_DEVICES names it; empty: it has none.
     """
 
     rank: int
@@ -70,6 +72,7 @@ class RankStart(NamedTuple):
     envs: tuple[EnvEntry, ...]
     suites: tuple[Suite, ...]
     modules: tuple[str, ...]
+    gpu: str = ""
 
 
 class RankOrder(NamedTuple):
@@ -87,7 +90,7 @@ class RankProcess:
         self.number = start.rank
         self._log = start.run / f"learner-{start.rank}.log"
         ours, theirs = multiprocessing.Pipe()
-        gpu = {"CUDA_VISIBLE_DEVICES": _gpu(start.rank)} if torch.cuda.is_available() else {}
+        gpu = {"CUDA_VISIBLE_DEVICES": start.gpu} if start.gpu else {}
         command = [sys.executable, "-P", "-m", "turnwise.trainers.run.rank", str(theirs.fileno())]
         with theirs, self._log.open("wb") as said:
             self._process = subprocess.Popen(
@@ -195,11 +198,7 @@ def other_learners(
     if size == 1:
         yield None
         return
-    if torch.cuda.is_available() and recipe.device != "cpu" and torch.cuda.device_count() < size:
-        raise RunError(
-            f"scale.learners is {size}, and this machine has {torch.cuda.device_count()} GPU.",
-            "Each learner has one of its own: lower scale.learners.",
-        )
+    gpus = share_gpus(recipe.device, learners=size).learners
     before = torch.get_num_threads()
     torch.set_num_threads(share_of_threads(size))
     folder = Path(tempfile.mkdtemp(prefix="turnwise-learners-"))
@@ -219,7 +218,7 @@ def other_learners(
                     RankStart(
                         rank, size, torch.get_num_threads(), folder / "meeting", patience_s, recipe.to_yaml(), run,
                         source, checkpoint, tuple(env_entries()), tuple(map(get_suite, recipe.suites)),
-                        tuple(modules_of_others()),
+                        tuple(modules_of_others()), gpus[rank] if gpus else "",
                     )
                 )
             )  # fmt: skip
@@ -231,8 +230,3 @@ def other_learners(
             process.close()
         shutil.rmtree(folder, ignore_errors=True)
         torch.set_num_threads(before)
-
-
-def _gpu(rank: int) -> str:
-    """The GPU of a learner, among those that this process sees."""
-    return gpu_names(torch.cuda.device_count())[rank]

@@ -8,6 +8,7 @@
     forking   a process in which a logged episode is played on from one of its turns
     jobs      those processes, and what they have said so far
     drawing   curves, histograms and strips as SVG without styles or scripts
+    overview  what the first page shows; run, evaluation, episodes, campaign, comparing, sides, what_if: likewise, a page each
     pages     templates to pages; export: one file that holds a selection
     server    who may ask for what
 

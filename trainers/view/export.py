@@ -48,7 +48,7 @@ def export_page(place: ViewedPlace, index: LogIndex, selection: Selection) -> st
         episodes.append(ExportedEpisode(row, record.episode.task.prompt, shown))
     plain = Selection()
     asked = [
-        (name.replace("_", " "), value)
+        ("sorted by" if name == "sort" else name.replace("_", " "), value)
         for name, value in selection._asdict().items()
         if value != getattr(plain, name) and name != "page"
     ]

@@ -17,6 +17,7 @@ import turnwise
 from turnwise.agents.evaluation.summary import percent, percent_interval
 from turnwise.trainers.report.episodes import visible
 from turnwise.trainers.view import drawing
+from turnwise.trainers.view.told import peek
 
 _HERE = "turnwise.trainers.view"
 _TINTS = 8
@@ -61,6 +62,7 @@ def _environment() -> SandboxedEnvironment:
         "short": drawing.short,
         "visible": visible,
         "grouped": grouped,
+        "peek": peek,
     }
     environment.globals |= {
         "bar": drawing.bar,

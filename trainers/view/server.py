@@ -21,21 +21,18 @@ from turnwise.doors import Door
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.view.campaign import campaign_shown
 from turnwise.trainers.view.comparing import Comparisons
+from turnwise.trainers.view.episodes import episode_shown, episodes_shown
+from turnwise.trainers.view.evaluation import evaluation_shown
 from turnwise.trainers.view.export import export_page
 from turnwise.trainers.view.guard import ViewGuard
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import ForkJob, ForkJobs
+from turnwise.trainers.view.overview import overview
 from turnwise.trainers.view.pages import render, script, style
 from turnwise.trainers.view.places import ViewedPlace, find_places
+from turnwise.trainers.view.run import run_shown
 from turnwise.trainers.view.selection import read_selection
 from turnwise.trainers.view.sides import side_by_side
-from turnwise.trainers.view.views import (
-    episode_shown,
-    episodes_shown,
-    evaluation_shown,
-    overview,
-    run_shown,
-)
 from turnwise.trainers.view.what_if import job_shown, question_of, what_if_shown
 
 REFRESH = 3
@@ -208,7 +205,8 @@ class ViewServer:
         unlike = "unlike" in request.query
         drawn = await self.comparisons.page(places, allow_unlike=unlike, patience=_PATIENCE)
         if isinstance(drawn, float):
-            return _page("waiting.html.j2", drawn, title="Comparing", live=1)
+            said = f"The tasks of the suite are drawn once more for the table by difficulty; {drawn:.0f} s so far."
+            return _page("waiting.html.j2", said, title="Comparing", live=1)
         return web.Response(body=drawn, content_type="text/html", charset="utf-8")
 
     async def _side(self, request: web.Request) -> web.Response:
@@ -216,7 +214,11 @@ class ViewServer:
         if len(places) != 2 or any(place.kind == "campaign" for place in places):
             raise TurnwiseError(f"{len(places)} were chosen.", "Choose two runs or evaluations.")
         left, right = places
-        indexes = await self.index(left), await self.index(right)
+        indexes = await self.index(left, _LONGER), await self.index(right, _LONGER)
+        progress = [await asyncio.to_thread(index.progress) for index in indexes]
+        if not all(one.whole for one in progress):  # tasks of the one would be missing from the other
+            said = f"The logs are being indexed: {sum(one.episodes for one in progress)} episodes so far."
+            return _page("waiting.html.j2", said, title="Side by side", live=REFRESH)
         view = await asyncio.to_thread(
             side_by_side,
             (left, right),
@@ -235,9 +237,10 @@ class ViewServer:
 
     async def _what_if(self, request: web.Request) -> web.Response:
         place, index = await self._of(request)
-        number, turn = int(request.match_info["episode"]), request.query.get("turn", "1")
-        places = await self.places()
-        view = await asyncio.to_thread(what_if_shown, place, index, number, turn, places, self.guard.csrf)
+        number, places = int(request.match_info["episode"]), await self.places()
+        view = await asyncio.to_thread(
+            what_if_shown, place, index, number, request.query, places, self.guard.csrf
+        )
         return _page("what_if.html.j2", view, title=f"What if, turn {view.turn}", trail=_trail(place, number))
 
     async def _ask(self, request: web.Request) -> web.Response:

@@ -24,6 +24,8 @@ SHADES = 8
 
 _DIFF = re.compile(r"^(diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
 _LONGEST_TOKENS = 4000
+_PEEK = 140
+_ALIKE = 40  # characters with which two texts begin alike before that is left out
 
 
 class TokenShown(NamedTuple):
@@ -62,10 +64,11 @@ class NamedValue(NamedTuple):
 
 
 class MessageShown(NamedTuple):
-    """A message: its text with pictures; ``diff`` where it is a difference of files."""
+    """A message: its text with pictures; ``diff`` where it is a difference of files, ``peek`` what a closed one shows."""
 
     role: str
     text: str
+    peek: str
     images: tuple[str, ...]
     diff: tuple[DiffLine, ...] = ()
 
@@ -200,10 +203,11 @@ def _agent(
     turns = trajectory.turns
     to_go = [sum(turn.reward for turn in turns[index:]) for index in range(len(turns))]
     largest = max(map(abs, advantages), default=0.0)
-    depths = _depths(turns)
+    depths, before = _depths(turns), dict[str, str]()
     shown = tuple(
         _turn(
-            index, turn, to_go[index], advantages[index] if index < len(advantages) else None, largest,
+            index, turn, show_messages(turn.observation, before), to_go[index],
+            advantages[index] if index < len(advantages) else None, largest,
             truth.turns[index] if truth else None, words, depths[index],
             entropies[index] if index < len(entropies) else (),
         )
@@ -212,7 +216,7 @@ def _agent(
     return AgentShown(
         visible(trajectory.agent),
         shown,
-        show_messages(trajectory.final),
+        show_messages(trajectory.final, before),
         trajectory.total_reward,
         any(turn.reply.parent is not None for turn in turns[1:]),
     )
@@ -231,6 +235,7 @@ def _depths(turns: Sequence[Turn]) -> list[int]:
 def _turn(
     index: int,
     turn: Turn,
+    saw: tuple[MessageShown, ...],
     to_go: float,
     advantage: float | None,
     largest: float,
@@ -244,7 +249,7 @@ def _turn(
     parent = index - 1 if reply.parent is None else reply.parent
     return TurnShown(
         number=index + 1,
-        saw=show_messages(turn.observation),
+        saw=saw,
         action=show_message(turn.action),
         bad=turn.bad_action,
         tokens=show_tokens(reply, entropies, words),
@@ -291,9 +296,13 @@ def shade(logp: float | None) -> int:
     return 0 if logp is None else min(SHADES - 1, max(0, int(-logp / math.log(2))))
 
 
-def show_messages(messages: Messages) -> tuple[MessageShown, ...]:
-    """Messages fit to be shown."""
-    return tuple(_shown(one) for one in said(messages))
+def show_messages(messages: Messages, before: dict[str, str]) -> tuple[MessageShown, ...]:
+    """Messages fit to be shown; ``before`` holds what each role said last, and is brought up to date."""
+    shown: list[MessageShown] = []
+    for one in said(messages):
+        shown.append(_shown(one, before.get(one.role, "")))
+        before[one.role] = one.text
+    return tuple(shown)
 
 
 def show_message(message: Message) -> MessageShown:
@@ -301,8 +310,23 @@ def show_message(message: Message) -> MessageShown:
     return _shown(said(Messages((message,)))[0])
 
 
-def _shown(one: Said) -> MessageShown:
-    return MessageShown(one.role, one.text, one.images, diff_of(one.text))
+def _shown(one: Said, before: str = "") -> MessageShown:
+    return MessageShown(one.role, one.text, peek(one.text, before), one.images, diff_of(one.text))
+
+
+def peek(text: str, before: str = "") -> str:
+    """A text in a short line. Where it begins as the one ``before`` it, as pages of a shop do, that beginning is left out.
+
+    >>> shop = "Instruction: find a red lamp that is cheaper than 30 dollars. "
+    >>> peek(shop + "Search results", shop + "Start page"), peek("Done.", shop), peek(shop, shop)
+    ('… Search results', 'Done.', '(as before)')
+    """
+    if len(text) >= _ALIKE and text[:_ALIKE] == before[:_ALIKE]:
+        pairs = enumerate(zip(text, before, strict=False))
+        alike = next((at for at, (one, other) in pairs if one != other), min(len(text), len(before)))
+        begin = max(text.rfind(space, 0, alike) for space in " \n") + 1
+        text = "(as before)" if alike == len(text) else f"… {text[begin:]}"
+    return text[:_PEEK].replace("\n", " ")
 
 
 def diff_of(text: str) -> tuple[DiffLine, ...]:

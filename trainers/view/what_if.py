@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -12,13 +13,14 @@ from turnwise.agents.log.episode_log import read_record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
 from turnwise.trainers.view.drawing import strip
+from turnwise.trainers.view.episodes import required_row
 from turnwise.trainers.view.forking import Arm, ForkEpisode, ForkQuestion, write_action
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import ArmReturns, ForkJob, ForkOrigin
+from turnwise.trainers.view.pages import signed
 from turnwise.trainers.view.places import ModelPlace, ViewedPlace, models_of
 from turnwise.trainers.view.selection import EpisodeRow
 from turnwise.trainers.view.told import AgentShown, TurnShown, show_episode, tokenizer_of
-from turnwise.trainers.view.views import required_row
 
 NOBODY = "nobody"
 SCRIPTS = (
@@ -27,6 +29,7 @@ SCRIPTS = (
     ("scripted:random", "random actions"),
 )
 _SHOWN = 6
+_LONGEST_ADDRESS = 1000
 
 
 class WhatIfShown(NamedTuple):
@@ -40,19 +43,27 @@ class WhatIfShown(NamedTuple):
     agent: AgentShown
     scripts: tuple[tuple[str, str], ...]
     models: tuple[ModelPlace, ...]
+    policy: str
+    continuations: str
+    temperature: str
     refused: str
     csrf: str
 
 
 def what_if_shown(
-    place: ViewedPlace, index: LogIndex, number: int, turn: str, places: Sequence[ViewedPlace], csrf: str
+    place: ViewedPlace,
+    index: LogIndex,
+    number: int,
+    asked: Mapping[str, str],
+    places: Sequence[ViewedPlace],
+    csrf: str,
 ) -> WhatIfShown:
-    """The form for a turn of an episode.
+    """The form for a turn of an episode; ``asked`` names the turn, and what is filled in where a question is asked again.
 
     Raises:
         TurnwiseError: there is no such episode, or no such turn.
     """
-    row = required_row(place, index, number)
+    row, turn = required_row(place, index, number), asked.get("turn", "1")
     record = read_record(place.log, index.place(number))
     folder = place.path if place.path.is_dir() else place.path.parent
     agents = show_episode(record, tokenizer_of(folder, row.policy)).agents
@@ -67,8 +78,9 @@ def what_if_shown(
     others = [model for model in models_of(places) if model not in own]
     typed = visible(write_action(record.episode.trajectory.turns[at - 1].action))
     return WhatIfShown(
-        place, row, at, agent.turns[at - 1], typed, agent, SCRIPTS, (*own, *others), refused, csrf
-    )
+        place, row, at, agent.turns[at - 1], visible(asked.get("action", typed)), agent, SCRIPTS, (*own, *others),
+        asked.get("policy", ""), asked.get("continuations", "8"), asked.get("temperature", "1"), refused, csrf,
+    )  # fmt: skip
 
 
 def question_of(
@@ -146,7 +158,9 @@ class JobShown(NamedTuple):
     arms: tuple[ArmShown, ...]
     picture: Markup
     difference: float | None
-    difference_error: float | None
+    clear: bool
+    verdict: str
+    again: str
     you: ForkEpisode | None
     observation: str
     admissible: tuple[str, ...]
@@ -157,11 +171,10 @@ class JobShown(NamedTuple):
 def job_shown(job: ForkJob, place: ViewedPlace, csrf: str) -> JobShown:
     """A question as far as it is answered."""
     question, moment = job.question, job.moment
-    if question.actions:
-        said = " then ".join(visible(action) for action in question.actions)
-        abouts: dict[Arm, str] = {"as played": "the action that was played", "changed": said}
-    else:
-        abouts = {"as played": "the action that was played", "changed": "the policy chooses at once"}
+    abouts: dict[Arm, str] = {
+        "as played": next((visible(e.turns[0].action) for e in job.episodes("as played") if e.turns), ""),
+        "changed": " then ".join(map(visible, question.actions)) or "the policy chooses at once",
+    }
     arms = tuple(_arm(job, arm, about) for arm, about in abouts.items() if job.episodes(arm))
     groups = [
         (f"{arm.name} (mean {arm.returns.mean:.2f})", arm.returns.values)
@@ -174,7 +187,7 @@ def job_shown(job: ForkJob, place: ViewedPlace, csrf: str) -> JobShown:
     difference, error = _difference(job)
     you = next(iter(job.episodes("you")), None)
     return JobShown(
-        job, place, arms, picture, difference, error, you,
+        job, place, arms, picture, difference, _is_clear(difference, error), verdict(difference, error), _again(question), you,
         visible(moment.observation) if moment else "",
         tuple(visible(action) for action in moment.admissible) if moment else (),
         visible(moment.changed) if moment else "",
@@ -195,4 +208,31 @@ def _difference(job: ForkJob) -> tuple[float | None, float | None]:
         return None, None
     if before.error is None or after.error is None:
         return after.mean - before.mean, None
-    return after.mean - before.mean, statistics.fmean([before.error**2, after.error**2]) ** 0.5 * 2**0.5
+    return after.mean - before.mean, math.hypot(before.error, after.error)
+
+
+def _is_clear(difference: float | None, error: float | None) -> bool:
+    return difference is not None and error is not None and abs(difference) > 2 * error
+
+
+def verdict(difference: float | None, error: float | None) -> str:
+    """What the difference of the two mean returns says, in a sentence."""
+    if difference is None:
+        return ""
+    if error is None:
+        return f"Mean return changed by {signed(difference)}; how far that is chance, single continuations do not tell."
+    if not difference and not error:
+        return "Every continuation earned the same, after the one action as after the other."
+    said = f"Mean return changed by {signed(difference)} ± {error:.3f} (standard error)"
+    if _is_clear(difference, error):
+        return f"{said}: more than twice its error, so the action matters."
+    return f"{said}: within twice its error, so that it may be chance. More continuations tell more."
+
+
+def _again(question: ForkQuestion) -> str:
+    """The form's address with the question filled in."""
+    fields = {"turn": str(question.turn), "policy": question.policy or NOBODY}
+    if question.policy:
+        fields |= {"continuations": str(question.continuations), "temperature": f"{question.temperature:g}"}
+    action = question.actions[0] if question.actions else ""
+    return urlencode(fields | ({"action": action} if len(action) <= _LONGEST_ADDRESS else {}))

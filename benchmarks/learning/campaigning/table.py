@@ -239,7 +239,12 @@ def _as_data(one: Block) -> dict[str, Any]:
         for measure in found["measures"]:  # which tasks these were can be computed from the cells
             for contrast in measure["contrasts"]:
                 contrast |= {name: len(contrast[name]) for name in ("won", "lost", "tied")}
-    return {"seeds": list(one.seeds), "states": dict(one.states), "comparison": found}
+    return {
+        "seeds": list(one.seeds),
+        "states": dict(one.states),
+        "comparison": found,
+        "alone": dict(one.alone),
+    }
 
 
 def _row(cells: Sequence[str]) -> str:

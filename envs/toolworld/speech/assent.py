@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 
+from turnwise.envs.toolworld.speech.ways import GuardedPattern
+
 _STATES = (
     r"okay|fine|good|happy|content|contented|comfortable|keen|interested|game|willing|agreed|agreeable|agree|accept\w*|"
     r"approve|consent|fancy|alright|all right|cool|pleased|satisfied|tempted|sold|convinced|convenient|reasonable|"
@@ -20,27 +22,27 @@ _STATES = (
     r"proceed|mind(?! \w+ing)|bother|hesitate|go ahead|right(?! now| away| here| there)|correct|make sense|qualms|doubts|reservations about|settle (?:it|that|this)|"
     r"do the (?:trick|job)|hit the spot|meet your|enough|permission|blessing|nod|thumbs|say-so|green light|yes|approval|vote|confirm|have (?:me|us)|along with|in agreement|in order"
 )
-_STATE = re.compile(rf"\b(?:{_STATES})\b")
+_STATE = GuardedPattern(rf"\b(?:{_STATES})\b")
 _SIGN = (
     r"(?:nod|thumbs?[- ]?up|say-so|say so|word|blessing|green light|go-ahead|yes|yeah|yep|okay|permission|approval|consent|"
     r"confirmation|sign-off|signoff|agreement|all-clear|clearance|authori[sz]ation|thumb|shout|signal|verdict|decision|answer|affirmative)"
 )
-_WAITS_FOR = re.compile(
+_WAITS_FOR = GuardedPattern(
     rf"(?<!\bwithout )(?:\b(?:with|once|upon|on|after|when|as soon as|pending|await(?:ing)?|needs?|want|waits? for|waiting for|give|gives|"
     rf"given|giving|got|get|have|having|just|only|all i|subject to|say|tell|drop|send|reply|answer|type|is|at|for)(?: (?:me|us|i have|i get|get|the|a|an|"
     rf"your|quick|clear|simple|firm|short|final|little|just|with|your own|you give|is|from|missing|one|formal|explicit|for|need|needed|of)){{0,5}} ['\"(]?{_SIGN}\b['\")]?)"
     r"(?! (?:to|of|that|number|code|e-?mail|letter|lights?|for (?:a|one|\d)|with (?:the|that|our)|on (?:the )?(?:line|hold|with)|through|what|how|over|is (?:no|that))\b)"
 )
-_LIGHTLY = re.compile(
+_LIGHTLY = GuardedPattern(
     r"\b(?:shout|holler|whistle|ping|nod|yell|sing out|speak up|speak now|text|buzz|say yes|tell me yes|be my guest|your call|up to you|your choice|you decide|you choose|give a (?:yes|nod|shout))\b"
 )
-_ANSWER_ME = re.compile(
+_ANSWER_ME = GuardedPattern(
     r"\b(?:say|tell (?:me|us)|let (?:me|us) know|reply|answer|indicate|signal)\b.{0,25}\b(?:agree\w*|approve|accept|in agreement|happy|fine with|in favou?r|want (?:it|that|this|me)|so: do you)\b|"
     r"\b(?:tell|let|ask|give)(?:ing)? (?:me|us)\b.{0,15}\b(?:to (?:proceed|go ahead|do (?:it|so|that)|start|continue|carry on)|that you (?:want|would like|agree)|(?:that )?i (?:should|may|can))\b|"
     r"\bhear(?:ing)?\b.{0,14}\b(?:that you (?:want|agree|would like)|from you\b.{0,10}\bi (?:should|may|can))\b|"
     r"\b(?:i|we) (?:will |would |can |do |am )*(?:not|nothing|never|no)\b.{0,60}\b(?:without|until|unless|before|till) (?:hearing|you (?:say|tell|agree|approve|nod|want|decide)|your (?:yes|word|okay|say-so|nod|approval|consent|go-ahead|permission|blessing|agreement)|i (?:hear|have|get|am told))\b"
 )
-_TOLD_PAST = re.compile(
+_TOLD_PAST = GuardedPattern(
     r"\b(?:thank\w*|(?:would|could|might) have|have liked|i needed|we needed|received?|gave|given me|noted|already|you said|you confirmed|got it|has been|was|were|email|text message|sent)\b"
 )
 _IF = r"(?:if|provided(?: that)?|providing|assuming(?: that)?|as long as|so long as|supposing|in case|should|unless)"
@@ -49,7 +51,7 @@ _IT_SUITS = (
     r"(?:that|this|it|those|these|which|nothing|nobody|no one|there (?:is|are) (?:no|nothing)|that figure|that price|the (?:price|figure|sum|amount|"
     r"cost|fare|difference|charge|fee|date|time|flight|address|plan|offer|terms|deal)|\$[\d.,]+\d|\d+ (?:dollars?|bucks))"
 )
-_CONDITION = re.compile(
+_CONDITION = GuardedPattern(
     rf"\b(?:once|as soon as|when|the (?:moment|minute|second|instant)|after|till|until) you (?:have |just |do )?(?:agree|consent|approv|accept|say (?:yes|so|the|okay|go)|confirm(?! (?:your|the (?:email|pin|zip|name)))|nod|authori[sz]|give (?:me|us|your)|okay|give the)\w*|^(?:just )?(?:tell|say|let) (?:me |us )?when$|"
     rf"\b{_IF} (?:{_YOU_AGREE}(?!.*\b(?:abroad|overseas|verified|eligible|see|hear|call|calling|restart|turn|switch|pay|paid)\b)|(?:i|we) (?:have|get|may|can have|hear)\b.*\b{_SIGN}\b|"
     rf"{_IT_SUITS}(?: \S+){{0,6}}? (?:{_STATES}|no (?:obstacle|problem|issue|trouble|bother|hurdle)|works?|works for you|is all|not too|isn't|"
@@ -77,15 +79,15 @@ _BARE_DEED = re.compile(
 _NO_DEED = re.compile(
     r"^(?:so |then |and |just )*(?:was|were|is|are|did|does|do|has|have|put it \w+ way|put it (?:another|different|in)|say|repeat|explain|tell|show|read|spell|describe|rephrase|got|saw|heard|seen|had|which|what|about|like|see|mean|under|over|with|for|not|try|tried|said|say|hold|spell|need|after|before|on|at|in)\b"
 )
-_TAG = re.compile(
+_TAG = GuardedPattern(
     r"(?:,|^|\s[-\u2013\u2014]) ?(?:yeah|yes|yep|okay|alright|all right|right|agreed|deal|fine|cool|good|correct|fair|shall (?:i|we)|may i|should i|"
     r"okey[- ]?dokey|happy|content|interested|keen|in|game|sound good|that (?:alright|okay|fine|good)|y|sure|savvy)\?+$|\b(?:shall|should|may|can) (?:i|we)\?+$|\byou (?:in|up for (?:it|that)|game|on board|keen|happy|okay|fine|sure)\?+$"
 )  # fmt: skip
 _ALOUD = re.compile(r"^(?:still |quite |that |all |you |really |so )*(?:in|on|good|okay)\?*$")
-_OTHERWISE = re.compile(
+_OTHERWISE = GuardedPattern(
     r"\bor (?:do|would you|something|rather|just|only|one of|another|a different|the other|keep|leave|is there|are you)\b"
 )
-_ASIDE = re.compile(
+_ASIDE = GuardedPattern(
     r"^(?:are you|you) (?:okay|alright|all right|well|safe|there|still there|with me)\??$|\bhold on\b|\bif you (?:can|could|would please|need|have (?:any|more|other|further|a)|are (?:abroad|ever|not sure|unsure)|do not mind (?:me asking|telling))\b"
 )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 import functools
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.speech.assent import leaves_open, solicits
-from turnwise.envs.toolworld.speech.ways import Alternation
+from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
 from turnwise.envs.toolworld.speech.words import normal, stems
 
 
@@ -190,6 +191,14 @@ def clauses(text: str) -> tuple[SentencePart, ...]:
     return tuple(found)
 
 
+def in_context(found: Iterable[SentencePart]) -> Iterator[tuple[SentencePart, str]]:
+    """Each clause, with the stems of those before it."""
+    context = ""
+    for clause in found:
+        yield clause, context
+        context = f"{context} {clause.stems}"
+
+
 @functools.lru_cache(maxsize=16384)
 def _clause(text: str, asked: bool) -> SentencePart:
     body = text
@@ -249,7 +258,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     return Mood.OFFER if first_person else Mood.STATEMENT
 
 
-_ABSTAIN = re.compile(
+_ABSTAIN = GuardedPattern(
     r"\b(?:abstain|refrain|desist|keep (?:away|your \w+ off)|stay (?:away|clear)|steer clear|shy away|hold (?:off|back)|hands off|avoid)\b(?! (?:any|the) (?:confusion|doubt|delay|charge|misunderstanding)s?\b)"
 )
 _LEFT_ALONE = re.compile(
@@ -257,20 +266,20 @@ _LEFT_ALONE = re.compile(
 )
 """That a speaker leaves a thing as it is."""
 _SIGN = r"(?:go-ahead|okay|yes|confirmation|approval|consent|permission|blessing|nod|word|green light|say-so|agreement|authori[sz]ation)"
-_PAST = re.compile(
+_PAST = GuardedPattern(
     rf"\b(?:did|had|already|got|received|took|noted|heard)\b.{{0,20}}\b(?:your|the|a) (?:\w+ )?{_SIGN}\b|\b{_SIGN}\b.{{0,25}}\b(?:ago|earlier|yesterday|last time|before|came|arrived|was|were|is (?:noted|recorded|in|saved|here|logged))\b|"
     r"\b(?:you|she|he|they) (?:have |has |had |did |just |already )*(?:said|gave|given|agreed|confirmed|approved|accepted|authori[sz]ed|nodded|told)\b"
 )
 """That somebody has agreed before."""
-_NOT_NOW = re.compile(
+_NOT_NOW = GuardedPattern(
     r"\b(?:will|would|shall|am going to|are going to|have to|always|usually|must|going to) (?:\w+ )?(?:ask|come back|check with|read)\b|\b(?:later|afterwards|next time|in (?:a|the next|\d+) (?:moment|minute|second|bit|sec|tick|hour|day)s?|tomorrow)\b"
 )
 """That he will be asked, but is not now."""
-_OTHERS = re.compile(
+_OTHERS = GuardedPattern(
     r"\b(?:customers?|people|everyone|everybody|callers?|colleagues?|agents?|policy|policies|handbook|guidelines?|regulations?|most of us|passengers (?:must|have|may|can)|(?:last|previous|another) (?:one|person|gentleman|lady))\b"
 )
 """Whom a rule or a story is about."""
-_WHEN = re.compile(r"\b(?:once|when|as soon as|after|until|till|if|unless|provided|the moment|before)\b")
+_WHEN = GuardedPattern(r"\b(?:once|when|as soon as|after|until|till|if|unless|provided|the moment|before)\b")
 
 
 def _told(body: str) -> bool:
@@ -292,28 +301,28 @@ _WHETHER = re.compile(r"\b(?:if|whether|okay|yes|agree|happy|do you (?:say|think
 _YOUR_STATE = re.compile(
     r"^are you (?:okay|alright|all right|well|safe)(?: (?:yourself|now|though|there|today|in one piece))?\?*$|^(?:i |we )?(?:understand|see|hear|realize|read)(?: that)? you (?:are|can) (?:not |un)"
 )
-_TOLD = re.compile(
+_TOLD = GuardedPattern(
     r"\b(?:would|could|might) have (?:\w+ed|been)\b|\bhad (?:hoped|wished|wanted)\b|"  # what did not come to be
     r"\b(?:go-ahead|okay|yes|confirmation|all) (?:that )?(?:i|we) (?:needed|wanted|waited for|was waiting for)\b|"
     r"\b(?:email|message|letter|text|sms|receipt|note)\b.* to confirm\b"  # who confirms is no listener
 )
-_EXCLAIMS = re.compile(
+_EXCLAIMS = GuardedPattern(
     r"^how (?!(?:much|many|long|do|does|did|can|old|far|often|to|is|are|would|about)\b)\w+(?: (?:that|this|it|for you|of (?:them|him|her)))*(?: (?:is|was|must be|sounds))?$|(?:^|, (?:and )?)what an? (?:\w+ )?\w+$"
 )
 _DO_NOT = re.compile(
     r"^(?:please |kindly |just |for now )*(?:do not|never|hold off|refrain)\b(?! (?:you|we|i|they)\b).*\b(?:okay|alright|all right|please|yes|will you|right)\?*$"
 )
 """A tag after a prohibition asks for nothing."""
-_CONFIRMS = re.compile(
+_CONFIRMS = GuardedPattern(
     r"^(?:this is|i am happy|i am glad|i am pleased|i would like|i want|i can|we can|i wanted|just|here|i am writing|let me)?(?: just)?(?: to)? ?confirm(?:ing)?(?: to you)? that\b.*\b(?:was|were|has been|have been|is now|are now|is|are|went|i have|we have)\b"
 )
-_SOON = re.compile(
+_SOON = GuardedPattern(
     r"\b(?:will|should|does|do|is) not (?:be |take |going to (?:be |take ))(?:me |us )?(?:too |very |much |that |more than )?(?:long|a (?:minute|moment|second|sec|while|tick))"
 )
-_WHO = re.compile(
+_WHO = GuardedPattern(
     r"\b(?:need|have|must|like|want|required?) to (?:first |quickly |just )?(?:verify|confirm|authenticate|identify|check) (?:your identity|who|you\b|your (?:account|details))"
 )
-_ASKS_WHAT = re.compile(
+_ASKS_WHAT = GuardedPattern(
     r"^(?:(?:to|for|at|in|on|with|under|by|from(?! what you)) )?(?:what|which|who|whose|whom|when|where|why|how)\b(?! (?:about|if|frustrating|annoying|awful|upsetting|terrible|unfortunate|inconvenient|nice|lovely|kind|wonderful|great|sad|strange|odd|disappointing|stressful)\b)|\bmay i ask\b(?! you to)|, (?:where|when|which|how much|how many|what) (?:would|do|shall|should)\b(?! you (?:say|think|reckon))"
 )
 _SOUNDS = re.compile(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.facts import amounts, dates
-from turnwise.envs.toolworld.speech.words import normal
+from turnwise.envs.toolworld.speech.words import normal, shape_of
 from turnwise.envs.worlds.vocabulary import MONTHS
 
 Value: TypeAlias = tuple[str, str]
@@ -55,20 +55,48 @@ def named(text: str, patterns: Mapping[str, str]) -> Named:
 
 @functools.lru_cache(maxsize=8192)
 def _named(text: str, patterns: tuple[tuple[str, str], ...]) -> Named:
-    found: set[Value] = set()
-    for code in _CODE.findall(text):
-        if day := _DAY.search(code):
-            found.add(("date", day[1][5:]))
-            code = code[: day.start()]
-        if code and not code.isdecimal() and not _ORDINAL.fullmatch(code):
-            found.add((_mask(code), code.upper()))
-    found |= {("date", day[5:]) for day in dates(text)} | {("date", day) for day in _days(text)}
-    found |= {("person", who.lower()) for who in _PERSON.findall(text)}
-    found |= {("route", f"{start}-{end}") for start, end in _ROUTE.findall(text)}
-    plain = normal(text)
-    for kind, pattern in patterns:
-        found |= {(kind, " ".join(value.split())) for value in re.findall(pattern, plain)}
-    return Named(frozenset(found), frozenset(_money(text, plain)))
+    shape = text if any(map(_knows_numbers, patterns)) else shape_of(text)
+    fixed, others = _by_shape(shape, patterns)
+    if not others:
+        return fixed
+    found = [_found(reader, text) for reader in others]
+    return Named(
+        fixed.values.union(*(one.values for one in found)), fixed.money.union(*(one.money for one in found))
+    )
+
+
+@functools.lru_cache(maxsize=8192)
+def _by_shape(
+    shape: str, patterns: tuple[tuple[str, str], ...]
+) -> tuple[Named, tuple[Reader | tuple[str, str], ...]]:
+    """What all texts of a shape name, and what finds something in them that is a number in part."""
+    values, money, others = frozenset[Value](), frozenset[int](), list[Reader | tuple[str, str]]()
+    readers = [reader for sign, some in _READERS if sign.search(shape) for reader in some]
+    for reader in (*readers, *patterns):
+        found = _found(reader, shape)
+        if any(money for money in found.money) or any(_DIGIT.search(value) for _, value in found.values):
+            others.append(reader)
+        else:
+            values, money = values | found.values, money | found.money
+    return Named(values, money), tuple(others)
+
+
+def _found(reader: Reader | tuple[str, str], text: str) -> Named:
+    if not isinstance(reader, tuple):
+        return reader(text)
+    kind, pattern = reader
+    return Named(
+        frozenset((kind, " ".join(value.split())) for value in _compiled(pattern).findall(normal(text)))
+    )
+
+
+_compiled = functools.cache(re.compile)
+
+
+@functools.cache
+def _knows_numbers(pattern: tuple[str, str]) -> bool:
+    """Whether a pattern has a number of its own in it, beside how often something may occur."""
+    return _DIGIT.search(_TIMES.sub("", pattern[1])) is not None
 
 
 def clash(stated: frozenset[Value], meant: frozenset[Value], *, whole: bool = False) -> str:
@@ -95,14 +123,40 @@ def clash(stated: frozenset[Value], meant: frozenset[Value], *, whole: bool = Fa
     return ""
 
 
-def _days(text: str) -> set[str]:
+def _codes(text: str) -> Named:
+    """Ids; an id may end in a date."""
+    found: set[Value] = set()
+    for code in _CODE.findall(text):
+        if day := _DAY.search(code):
+            found.add(("date", day[1][5:]))
+            code = code[: day.start()]
+        if code and not code.isdecimal() and not _ORDINAL.fullmatch(code):
+            found.add((_mask(code), code.upper()))
+    return Named(frozenset(found))
+
+
+def _dates(text: str) -> Named:
+    return Named(frozenset(("date", day[5:]) for day in dates(text)))
+
+
+def _days(text: str) -> Named:
     """Days that are told without a year, as MM-DD."""
-    if not any(month in text.lower() for month in _MONTHS):
-        return set()
+    lower = text.lower()
+    if not any(month in lower for month in _MONTHS):
+        return Named()
     found = {(month, day) for month, day in _MONTH_DAY.findall(text)} | {
         (month, day) for day, month in _DAY_MONTH.findall(text)
     }
-    return {f"{_MONTHS.index(month[:3].lower()) + 1:02}-{int(day):02}" for month, day in found}
+    days = (f"{_MONTHS.index(month[:3].lower()) + 1:02}-{int(day):02}" for month, day in found)
+    return Named(frozenset(("date", day) for day in days))
+
+
+def _people(text: str) -> Named:
+    return Named(frozenset(("person", who.lower()) for who in _PERSON.findall(text)))
+
+
+def _routes(text: str) -> Named:
+    return Named(frozenset(("route", f"{start}-{end}") for start, end in _ROUTE.findall(text)))
 
 
 def _mask(code: str) -> str:
@@ -113,21 +167,42 @@ def _mask(code: str) -> str:
     return (head[0] if head else "") + rest
 
 
-def _money(text: str, plain: str) -> set[int]:
-    found = {int(value) for value in amounts(text)}
+def _figures(text: str) -> Named:
+    return Named(money=frozenset(map(int, amounts(text))))
+
+
+def _spoken(text: str) -> Named:
+    """Amounts in words, or in figures with a word for the unit."""
+    plain = normal(text)
+    if _ANY_DIGIT.search(plain) is None:
+        return Named()
+    found = set[int]()
     if _COUNTED.search(text):  # prices of two numbers have become figures
         found |= {int(value) for value in amounts(plain)}
     units = any(unit in plain for unit in _UNITS)
     for number, scale, unit, cents, more in _SPOKEN.findall(plain) if units else ():
-        value = float(number.replace(",", "")) * {
-            "billion": 1e9,
-            "million": 1e6,
-            "thousand": 1e3,
-            "k": 1e3,
-        }.get(scale, 1)
+        value = float(number.replace(",", "")) * _SCALES.get(scale, 1)
         found.add(round(value if unit.startswith("cent") else 100 * value) + int(cents or more or 0))
-    if re.search(r"\bmillion dollars\b", plain):
+    if "million dollars" in plain and re.search(r"\bmillion dollars\b", plain):
         found.add(100_000_000)
-    if any(sign in plain for sign in _FREE_SIGNS) and _FREE.search(plain):
-        found.add(0)
-    return found
+    return Named(money=frozenset(found))
+
+
+def _free(text: str) -> Named:
+    """That nothing is to be paid."""
+    plain = normal(text)
+    free = any(sign in plain for sign in _FREE_SIGNS) and _FREE.search(plain) is not None
+    return Named(money=frozenset((0,)) if free else frozenset())
+
+
+_DIGIT = re.compile(r"[0-9]")
+_ANY_DIGIT = re.compile(r"\d")
+Reader: TypeAlias = Callable[[str], Named]
+_READERS: tuple[tuple[re.Pattern[str], tuple[Reader, ...]], ...] = (
+    (_ANY_DIGIT, (_codes, _dates, _days, _figures)),
+    (re.compile(r"[A-Z]"), (_people, _routes)),
+    (re.compile(""), (_spoken, _free)),
+)
+"""What looks for something, by a sign without which it finds nothing."""
+_SCALES = {"billion": 1e9, "million": 1e6, "thousand": 1e3, "k": 1e3}
+_TIMES = re.compile(r"\{[0-9,]*\}")

@@ -10,11 +10,12 @@ import functools
 import re
 from collections.abc import Set as AbstractSet
 
+from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, clauses
-from turnwise.envs.toolworld.speech.reading import Lexicon
+from turnwise.envs.toolworld.speech.proposing import to_be_changed
 from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
 from turnwise.envs.toolworld.speech.values import Value, named
-from turnwise.envs.toolworld.speech.words import normal, speaks_of, stems
+from turnwise.envs.toolworld.speech.words import normal, shape_of, speaks_of, stems
 
 _PAIR = re.compile(
     r"\b(?:the|my|our|a|an) (?:\w+ ){0,3}?(\w+),? (?:and|as well as|plus|together with) (?:also )?(?:the|my|our|a|an) (?:\w+ ){0,3}?(\w+)(?= (?:of|from|in|on|that|which|for|out|back|to)\b|[,.;!?]|$)"
@@ -22,17 +23,21 @@ _PAIR = re.compile(
 """Two things that are asked for together; the last word of each."""
 
 
-@functools.lru_cache(maxsize=4096)
 def wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
     """The actions that a user asks for in his own words: what he wants to know is no wish for a change.
 
     (A wish in the form of a question, "could you …?", is a request to a reader of moods.)
     """
+    return _wishes(lexicon, lexicon.shape_of(text))
+
+
+@functools.lru_cache(maxsize=4096)
+def _wishes(lexicon: Lexicon, text: str) -> frozenset[str]:
     if "?" not in text:
         said = stems(text.lower())
     else:
         said = " ".join(clause.stems for clause in clauses(text) if clause.mood is not Mood.QUESTION)
-    return frozenset(name for name, concept in lexicon.actions.items() if speaks_of(concept, said))
+    return frozenset(lexicon.spoken(said))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -48,9 +53,12 @@ def belonging(lexicon: Lexicon, wish: str, actions: frozenset[str]) -> frozenset
     return frozenset(found) if any(kind in kinds for kind, _ in everything - found) else frozenset()
 
 
-def bound(lexicon: Lexicon, wish: str, actions: frozenset[str], values: frozenset[Value]) -> frozenset[Value]:
-    """``values`` of a wish, of each kind only those that belong to the actions."""
-    own = belonging(lexicon, wish, actions)
+def bound(
+    lexicon: Lexicon, wish: str, actions: frozenset[str], values: frozenset[Value], later: str = ""
+) -> frozenset[Value]:
+    """``values`` of a wish, of each kind only those that belong to the actions; ``later`` words stand above the wish."""
+    changed = {kind for kind, _ in named(later, lexicon.patterns).values} if later else set[str]()
+    own = frozenset(pair for pair in belonging(lexicon, wish, actions) if pair[0] not in changed)
     kinds = {kind for kind, _ in own}
     return frozenset(pair for pair in values if pair[0] not in kinds) | own if own else values
 
@@ -65,7 +73,7 @@ _SIZES = frozenset(
         "small medium large tall short long big little mini tiny narrow wide thin thick heavy light"
     ).split()
 )
-_TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|with|with the|by|as) ")
+_TARGET = re.compile(r"\b(?:for|into|to|make it|instead|want|(?<!\bin my order )with|by|as) ")
 
 
 def other_size(wish: str, said: AbstractSet[str]) -> bool:
@@ -74,9 +82,13 @@ def other_size(wish: str, said: AbstractSet[str]) -> bool:
     >>> other_size("change the small lamp for the tall brass one", {"short"}), other_size("change the small lamp for a red one", {"large"})
     (True, False)
     """
-    goal = _TARGET.split(normal(wish))[-1]
-    wanted = {*stems(goal).split()} & _SIZES
+    wanted = _wanted_sizes(wish)
     return bool(wanted) and bool(said & _SIZES) and not said & wanted
+
+
+@functools.lru_cache(maxsize=4096)
+def _wanted_sizes(wish: str) -> frozenset[str]:
+    return frozenset(stems(_TARGET.split(normal(wish))[-1]).split()) & _SIZES
 
 
 @functools.lru_cache(maxsize=4096)
@@ -97,18 +109,27 @@ def leaves_out(wish: str, said: AbstractSet[str]) -> bool:
 
 def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
     """Whether somebody names a thing, or a thing of another kind, that no service and no word of the wish knows."""
+    things = _new_things(lexicon, lexicon.shape_of(said))
+    if any(sign.isdigit() for thing in things for sign in thing):
+        things = _new_things(lexicon, said)
+    if not things:
+        return False
     own = words_of(wish)
 
     def new(word: str) -> bool:
         return word not in own and is_unknown(word, lexicon.vocabulary)
 
-    for phrase in frozenset[str]().union(
-        *(things_of(clause.text, lexicon.vocabulary) for clause in clauses(said))
-    ):
+    for phrase in things:
         *described, thing = phrase.split()
         if new(thing) or (thing in own and not in_service(thing) and any(map(new, described))):
             return True
     return False
+
+
+@functools.lru_cache(maxsize=8192)
+def _new_things(lexicon: Lexicon, said: str) -> frozenset[str]:
+    """What a message names with a word that no service knows."""
+    return frozenset[str]().union(*(things_of(clause.text, lexicon.vocabulary) for clause in clauses(said)))
 
 
 _GETS_BACK = frozenset(
@@ -125,3 +146,28 @@ def turns_money_round(wish: str, said: AbstractSet[str]) -> bool:
     (True, False)
     """
     return bool(words_of(wish) & _GETS_BACK) and bool(said & _PAYS) and not said & _GETS
+
+
+@functools.lru_cache(maxsize=4096)
+def _can_differ(wish: str) -> bool:
+    return bool(_pairs(wish) or _wanted_sizes(wish) or words_of(wish) & _GETS_BACK)
+
+
+def differs(wish: str, text: str) -> bool:
+    """Whether a text speaks of one of two things alone, of another size, or of money that goes the other way."""
+    if not _can_differ(shape_of(wish)):
+        return False
+    said = words_of(to_be_changed(text))
+    return leaves_out(wish, said) or other_size(wish, said) or turns_money_round(wish, said)
+
+
+def one_alone(wish: str, text: str) -> bool:
+    """Whether a text says that one of two things alone is spoken of."""
+    return (
+        bool(_pairs(wish))
+        and bool((said := words_of(to_be_changed(text))) & _ALONE)
+        and leaves_out(wish, said)
+    )
+
+
+_ALONE = frozenset(stems("alone only solely just").split())

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+import re2
+
+from turnwise.envs.toolworld.speech.ways import loosened
 from turnwise.envs.worlds.vocabulary import NUMBERS
 
 _SIGNS = str.maketrans(
     {**dict.fromkeys("\u2018\u2019", "'"), **dict.fromkeys(map(chr, range(0x2010, 0x2016)), "-")}
 )
+_EMAIL, _ILL = r"\be-?mail", r"(?<=\. )ill\b|^ill\b"
 _CONTRACTIONS = (
-    ("*", r"[*_`]{2,}", ""), ("_", r"[*_`]{2,}", ""), ("`", r"`", ""), ("mail", r"\be-?mail", "email"), ("wo", r"\bwo n?'?t\b|\bwon't\b", "will not"),
+    ("*", r"[*_`]{2,}", ""), ("_", r"[*_`]{2,}", ""), ("`", r"`", ""), ("mail", _EMAIL, "email"), ("wo", r"\bwo n?'?t\b|\bwon't\b", "will not"),
     ("can", r"\bcan't\b|\bcannot\b", "can not"), ("shan't", r"\bshan't\b", "shall not"), ("n't", r"\b(\w+)n't\b", r"\1 not"),
     ("'ll", r"\b(\w+)'ll\b", r"\1 will"), ("'s been", r"\b(\w+)'s (?=been\b)", r"\1 has "), ("'ve", r"\b(\w+)'ve\b", r"\1 have"),
     ("let's", r"\blet's\b", "let us"), ("'re", r"\b(\w+)'re\b", r"\1 are"), ("i'm", r"\bi'm\b", "i am"), ("'d", r"\b(i|you|we|they|he|she|it|that|there)'d\b", r"\1 would"),
@@ -20,7 +25,7 @@ _CONTRACTIONS = (
     ("'s ", r"\b(\w+)'s (?=(?:on|off|active|now|all|been|already|done|not|still|gone|ready|back|sorted|cancelled|changed|booked|set|fixed)\b)", r"\1 is "),
     ("disturb", r"\bdo not[ -]disturb\b|\bdo-not-disturb\b", "silent mode"), ("pre-paid", r"\bpre-paid\b", "prepaid"), ("re-", r"\bre-(\w)", r"re\1"), ("o", r"\bok\b|\bo\.k\.", "okay"), ("pl", r"\bpls\b|\bplz\b", "please"),
     ("dont", r"\bdont\b", "do not"), ("cant", r"\bcant\b", "can not"), ("nt", r"\b(did|does|is|was|are|were|has|have|had|would|could|should)nt\b", r"\1 not"), ("wont", r"\bwont\b", "will not"),
-    ("im", r"\bim\b", "i am"), ("ive", r"\bive\b", "i have"), ("ill", r"(?<=\. )ill\b|^ill\b", "i will"), ("youre", r"\byoure\b", "you are"), ("emme", r"\blemme\b", "let me"), ("imme", r"\bgimme\b", "give me"),
+    ("im", r"\bim\b", "i am"), ("ive", r"\bive\b", "i have"), ("ill", _ILL, "i will"), ("youre", r"\byoure\b", "you are"), ("emme", r"\blemme\b", "let me"), ("imme", r"\bgimme\b", "give me"),
     ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
 """What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""
@@ -54,6 +59,15 @@ _NUMBER_SIGNS = tuple(sorted({word[:4] for word in (*_UNITS, *_SCALES)}))
 """How the words of numbers begin: where none of them stands, there is nothing to count."""
 _TYPO = re.compile(rf"\b(?:{'|'.join(_TYPOS)})\b")
 _RULES = tuple((sign, re.compile(pattern), new) for sign, pattern, new in _CONTRACTIONS)
+_SPELLED = re2.compile(
+    "|".join(
+        [
+            *(loosened(pattern) for _, pattern, _ in _CONTRACTIONS if pattern not in (_EMAIL, _ILL)),
+            *(r"\be-mail", r"\bill\b", *_TYPOS, *_NUMBER_SIGNS),
+        ]
+    )
+)
+"""Whatever a rule of spelling or counting has to do with."""
 _TOKEN = re.compile(r"[a-z0-9]+(?:['@._+-][a-z0-9]+)*")
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
 _IRREGULAR = {
@@ -76,6 +90,22 @@ _PRONOUN = re.compile(
 )
 
 
+_LONG_NUMBER = re.compile(r"[0-9]{2,}")
+_SCALE_SIGNS = ("hundred", "thousand", "illion")
+
+
+def shape_of(text: str, known: AbstractSet[str] = frozenset()) -> str:
+    """The text with sevens in its numbers of two and more digits, but the ``known`` ones: no rule knows any other.
+
+    >>> shape_of("Cancel W4711 for $4.50, 2 items?"), shape_of("12 hundred dollars"), shape_of("10 or 20?", {"20"})
+    ('Cancel W7777 for $4.77, 2 items?', '12 hundred dollars', '77 or 20?')
+    """
+    lower = text.lower()
+    if any(sign in lower for sign in _SCALE_SIGNS):  # a number before such a word is counted with it
+        return text
+    return _LONG_NUMBER.sub(lambda found: found[0] if found[0] in known else "7" * len(found[0]), text)
+
+
 @functools.lru_cache(maxsize=8192)
 def normal(text: str) -> str:
     """Lower case, without contractions, numbers in digits.
@@ -83,7 +113,11 @@ def normal(text: str) -> str:
     >>> normal("I can't add seven GB, I'm sorry")
     'i can not add 7 gb, i am sorry'
     """
-    text = text.lower().translate(_SIGNS)
+    text = text.lower()
+    if not text.isascii():
+        text = text.translate(_SIGNS)
+    elif _SPELLED.search(text.encode()) is None:  # most texts need nothing
+        return text
     for sign, pattern, new in _RULES:
         if sign in text:
             text = pattern.sub(new, text)
@@ -159,19 +193,20 @@ def _pattern(words: str, gap: int) -> re.Pattern[str]:
 
 
 @functools.cache
-def _firsts(words: str) -> frozenset[str]:
+def firsts(words: str) -> frozenset[str]:
     """The stems with which the phrases begin."""
     return frozenset(said[0] for way in words.split("|") if (said := stems(normal(way)).split()))
 
 
 @functools.lru_cache(maxsize=16384)
-def _parts(stemmed: str) -> frozenset[str]:
+def parts(stemmed: str) -> frozenset[str]:
+    """The stems of a text without their order."""
     return frozenset(stemmed.split())
 
 
 def mentions(words: str, stemmed: str) -> bool:
     """Whether one of the ``words`` (phrases with ``|`` between them) occurs."""
-    if _firsts(words).isdisjoint(_parts(stemmed)):  # a look at the words is cheaper than a search
+    if firsts(words).isdisjoint(parts(stemmed)):  # a look at the words is cheaper than a search
         return False
     return _pattern(words, 0).search(stemmed) is not None
 
@@ -185,7 +220,7 @@ def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None
     >>> speaks_of(cut, stems("shall i cancel it"))
     Match(named=False, place=7, light=False)
     """
-    if _firsts(concept.verbs).isdisjoint(_parts(stemmed)):
+    if firsts(concept.verbs).isdisjoint(parts(stemmed)):
         return None
     found = _pattern(concept.verbs, 4).search(stemmed)
     if found is None:

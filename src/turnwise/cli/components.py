@@ -34,7 +34,8 @@ def _components(what: str) -> list[Component]:
     """The components that are meant; none where it is an environment."""
     from turnwise.envs.registry import is_suite
     from turnwise.envs.sources import environments_in, is_source, load_module, look_here
-    from turnwise.registry import KINDS, components_in, get_component
+    from turnwise.kinds import KINDS
+    from turnwise.registry import components_in, get_component
 
     kind, _, name = what.partition("/")
     if kind in KINDS and name:

@@ -28,7 +28,7 @@ def list_(kind: str = "", /) -> VerbResult:
         kind: envs, suites, recipes, algorithms, or a kind of component: credit, loss, engine, policy, ...
     """
     from turnwise.errors import NotFoundError
-    from turnwise.registry import KINDS
+    from turnwise.kinds import KINDS
 
     kinds: dict[str, Callable[[], list[dict[str, Json]]]] = {
         "envs": _envs,

@@ -2,13 +2,15 @@
 
 A recipe is checked by trying its parts on small batches, and loading torch for that takes longer than all the rest. So the
 answer is kept in ``~/.cache/turnwise/explained`` (``XDG_CACHE_HOME``), under a hash of what decides it: the recipe's text and the
-changes, size and time of every file of Turnwise and of the packages with plugins, of the files that the recipe names, and the
-versions of Python and torch. Whatever looks at more than that (programs that play, opponents) is not kept.
+changes, the content of every file of code of Turnwise and of the packages with plugins, size and time of the files that the
+recipe names, and the versions of Python and torch. So what ``make`` explains ahead, when it installs, still holds after a branch
+was left and entered again. Whatever looks at more than that (programs that play, opponents) is not kept.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -59,6 +61,18 @@ class KeptAnswer(NamedTuple):
                 old.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector, which else looks through all modules again and again while libraries are loaded."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
     """Where the answer for a recipe with these changes is kept; None where it must not be."""
     folder = Path(turnwise.__file__).parent
@@ -74,8 +88,8 @@ def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
         return None
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     decides = [
-        recipe, text, sorted(said, key=str), str(Path.cwd()), sys.version, [*_versions()], [*_files(folder)],
-        [[value, _state(Path(value))] for _, value in said if isinstance(value, str) and len(value) < 1000],
+        recipe, text, sorted(said, key=str), sys.version, [*_versions()], [*_files(folder)],
+        [_named(value) for _, value in said if isinstance(value, str) and len(value) < 1000],
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(decides, default=str).encode()).hexdigest()[:24]
     return KeptAnswer(home / "turnwise" / "explained" / f"{name}.json")
@@ -102,8 +116,8 @@ def _versions() -> Iterator[str]:
         yield f"{entry.name} = {entry.value} {entry.dist.version if entry.dist else ''}"
 
 
-def _files(folder: Path) -> Iterator[Any]:
-    """Every file of code of Turnwise and of the packages with plugins: its path, size and time."""
+def _files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Every file of code of Turnwise and of the packages with plugins: its path and a hash of its content."""
     yield from _code_in(str(folder))
     for top in sorted({entry.module.partition(".")[0] for entry in installed_plugins()}):
         spec = None
@@ -112,17 +126,32 @@ def _files(folder: Path) -> Iterator[Any]:
         for place in (spec.submodule_search_locations or ()) if spec else ():
             yield from _code_in(place)
         if spec and spec.origin:
-            yield spec.origin, _state(Path(spec.origin))
+            yield spec.origin, _content(spec.origin)
 
 
-def _code_in(folder: str) -> Iterator[tuple[str, Any]]:
+def _code_in(folder: str) -> Iterator[tuple[str, str]]:
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir():
                 if entry.name != "__pycache__":
                     yield from _code_in(entry.path)
             elif entry.name.endswith(_CODE):
-                yield entry.path, _state(Path(entry.path))
+                yield entry.path, _content(entry.path)
+
+
+def _content(path: str) -> str:
+    """A hash of a file's content; empty for a link that leads nowhere, such as an editor's lock."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _named(value: str) -> tuple[str, list[int]] | None:
+    """Where a file or folder is that a recipe may mean, with its state; None where there is none."""
+    state = _state(Path(value))
+    return (os.path.realpath(value), state) if state else None
 
 
 def _state(path: Path) -> list[int] | None:

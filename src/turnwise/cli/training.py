@@ -111,17 +111,18 @@ def explain(
             known yet (seconds, or a minute or two where a part looks beyond its group).
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
     """
-    from turnwise.cli.explained import kept_answer
+    from turnwise.cli.explained import kept_answer, uncollected
 
     changes = overrides(set_ or [])
     kept = None if preflight or bias else kept_answer(recipe, changes)
     answer = kept.read() if kept else None
     if answer is None:
-        from turnwise.cli.recipe_bias import bias_file
-        from turnwise.trainers.recipe.explain import explain_recipe
-        from turnwise.trainers.recipe.load import load_recipe
+        with uncollected():
+            from turnwise.cli.recipe_bias import bias_file
+            from turnwise.trainers.recipe.explain import explain_recipe
+            from turnwise.trainers.recipe.load import load_recipe
 
-        checked = load_recipe(recipe, changes)
+            checked = load_recipe(recipe, changes)
         lines, biases = _biases(checked, compute=bias)
         text = explain_recipe(checked) + "\n" + "\n".join(lines) + "\n"
         if preflight:

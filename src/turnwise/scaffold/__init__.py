@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.errors import NotFoundError, TurnwiseError
-from turnwise.registry import KINDS
+from turnwise.kinds import KINDS
 
 
 class ScaffoldNames(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.registry import KINDS
+from turnwise.kinds import KINDS
 from turnwise.requirements import requirements
 from turnwise.scaffold import part_source
 
@@ -98,7 +98,7 @@ TEXTS: Mapping[str, PageText] = {
         "After a resume, updates that were written by the interrupted process come again.",
     ),
     "engine": PageText(
-        "A class made with a model (a folder or a Hugging Face id) that has `version`, `context_length`, async `generate(…)` and `close()`; to sample for a run also `dtype`, `score(…)` and `load_weights(weights, version)`, which takes `kv=…` where weights may change under requests in flight (`scale.staleness`). One that several runs can reach may have `belongs_to(run)`, called before it gets weights, and a static `check(run, **options)`, called before anything is spent.",
+        "A class made with a model (a folder or a Hugging Face id) that has `version`, `context_length`, async `generate(…)` and `close()`; to sample for a run also `dtype`, `score(…)` and `load_weights(weights, version)`, which takes `kv=…` where weights may change under requests in flight (`scale.staleness`). One that several runs can reach may have `belongs_to(run)`, called before it gets weights, and a static `check(run, **options)`, called before anything is spent. One that keeps a model's weights may have `load_adapters(weights, version)`, and is then sent the adapters of `model.lora` alone.",
         "engine: {kind: mine}   # or --policy mine:PATH",
         "`device`, `context_length` and `max_sequences` are given by the run; its other keyword-only parameters are what `engine.options` may set. `requires` names modules that must be installed.",
     ),

@@ -1,0 +1,50 @@
+"""Which role of a run has which GPU of this machine: each has its own, and nobody else has them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from turnwise.errors import RunError
+from turnwise.tools.processes import gpu_names
+
+
+class GpuShares(NamedTuple):
+    """GPUs by the names that CUDA_VISIBLE_DEVICES has for them; nothing where the run is on a CPU.
+
+    Attributes:
+        learners: one each; the first is this process's.
+        engines: those of each engine.
+        free: nobody's.
+    """
+
+    learners: tuple[str, ...] = ()
+    engines: tuple[tuple[str, ...], ...] = ()
+    free: tuple[str, ...] = ()
+
+
+def share_gpus(device: str, *, learners: int, engines: int = 0, each: int = 1) -> GpuShares:
+    """Give every learner a GPU and every engine ``each`` of the others.
+
+    Args:
+        device: as a recipe names it: auto, cuda or cpu.
+        learners: processes that learn.
+        engines: servers of this machine; an engine in this process is none.
+        each: GPUs of an engine.
+
+    Raises:
+        RunError: this process sees fewer than that.
+    """
+    import torch
+
+    if device == "cpu" or not torch.cuda.is_available():
+        return GpuShares()
+    seen = gpu_names(torch.cuda.device_count())
+    if len(seen) < learners + engines * each:
+        needs = [f"{learners} for scale.learners"] + [f"{each} for each of {engines} engines"] * bool(engines)
+        raise RunError(
+            f"The run needs {learners + engines * each} GPUs ({', '.join(needs)}), and this process sees {len(seen)}.",
+            "Ask for fewer of them, or leave engines out of --on: an engine in the learner's process shares its GPU.",
+        )
+    rest = seen[learners:]
+    own = tuple(tuple(rest[n * each : (n + 1) * each]) for n in range(engines))
+    return GpuShares(tuple(seen[:learners]), own, tuple(rest[engines * each :]))

@@ -1,0 +1,128 @@
+"""What can be registered under a name: the kinds of components, and the words in which some of them declare themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class ComponentKind(NamedTuple):
+    """What can be registered: what it is for, the package in whose modules ours are, and the tests on all of them."""
+
+    about: str
+    home: str
+    tests: str
+    states_bias: bool = False  # each component says what it does to the expected update
+    states_slope: bool = False  # each component says its slope in log-probabilities on fresh samples
+
+
+KINDS: Mapping[str, ComponentKind] = {
+    "sampler": ComponentKind(
+        "Chooses the tasks of each update, and how often each is played.",
+        "turnwise.trainers.sampler",
+        "turnwise.trainers.check.sampler",
+    ),
+    "strategy": ComponentKind(
+        "Plays the episodes of an update: apart, as trees, or with forks.",
+        "turnwise.trainers.strategy",
+        "turnwise.trainers.check.groups",
+    ),
+    "guide": ComponentKind(
+        "Plays groups again with help.",
+        "turnwise.trainers.guide",
+        "turnwise.trainers.check.guide",
+    ),
+    "judge": ComponentKind(
+        "Writes what someone else says of the turns into them.",
+        "turnwise.trainers.judge",
+        "turnwise.trainers.check.groups",
+    ),
+    "source": ComponentKind(
+        "Gives episodes beside those that are played.",
+        "turnwise.trainers.source",
+        "turnwise.trainers.check.source",
+    ),
+    "teacher": ComponentKind(
+        "Says how likely it finds the sampled tokens, and what it would have said.",
+        "turnwise.trainers.teacher",
+        "turnwise.trainers.check.teacher",
+    ),
+    "signal": ComponentKind(
+        "Measures or learns something of turns, tokens or trajectories, for the parts that ask for it.",
+        "turnwise.trainers.signal",
+        "turnwise.trainers.check.signal",
+    ),
+    "reward": ComponentKind(
+        "Replaces the environment's rewards.", "turnwise.trainers.reward", "turnwise.trainers.check.groups"
+    ),
+    "credit": ComponentKind(
+        "Turns rewards into an advantage for each turn.",
+        "turnwise.trainers.credit",
+        "turnwise.trainers.check.credit",
+        True,
+    ),
+    "filter": ComponentKind(
+        "Weighs what was played by what it can teach.",
+        "turnwise.trainers.filter",
+        "turnwise.trainers.check.turns",
+    ),
+    "shape": ComponentKind(
+        "Changes the advantages of any credit rule.",
+        "turnwise.trainers.shape",
+        "turnwise.trainers.check.turns",
+        True,
+    ),
+    "correction": ComponentKind(
+        "Weighs tokens for the gap between engine and trainer.",
+        "turnwise.trainers.correction",
+        "turnwise.trainers.check.tokens",
+    ),
+    "loss": ComponentKind(
+        "Gives each sampled token its loss, or a whole minibatch.",
+        "turnwise.trainers.loss",
+        "turnwise.trainers.check.losses",
+        states_slope=True,
+    ),
+    "reduce": ComponentKind(
+        "Gives each token its weight in the sum of losses.",
+        "turnwise.trainers.reduce",
+        "turnwise.trainers.check.tokens",
+        True,
+    ),
+    "schedule": ComponentKind(
+        "Makes a number of the recipe a function of the update or of a metric.",
+        "turnwise.trainers.schedule",
+        "turnwise.trainers.check.schedule",
+    ),
+    "sink": ComponentKind(
+        "Receives the figures of every update of a run.",
+        "turnwise.trainers.sink",
+        "turnwise.trainers.check.sink",
+    ),
+    "engine": ComponentKind(
+        "Samples tokens from a model.", "turnwise.agents.engines", "turnwise.agents.check.engine"
+    ),
+    "policy": ComponentKind(
+        "Chooses the messages of an agent.", "turnwise.agents.policies", "turnwise.agents.check.policy"
+    ),
+    "dialect": ComponentKind(
+        "Writes tool calls as text, and reads them.",
+        "turnwise.tools.dialects",
+        "turnwise.tools.check.dialect",
+    ),
+    "sandbox": ComponentKind(
+        "Runs what an agent writes, where it can do no harm.",
+        "turnwise.tools.sandbox.backends",
+        "turnwise.tools.check.sandbox",
+    ),
+}
+"""Every kind, those of the trainer in the order in which a batch passes them."""
+
+READS = ("tokens", "forward pass", "context", "copy of the policy", "rewards", "outcomes", "gold", "memory")
+"""What a signal may look at. A signal that reads rewards is measured after them, so that no reward can ask for it."""
+
+SLOPES = ("-A", "-c·A", "own")
+"""What the slope of a loss in the log-probability of a fresh sample may be: a policy gradient, the same up to a
+positive factor of each token, or whatever the loss is made for."""
+
+BIASES = ("unbiased", "biased", "changes the objective")

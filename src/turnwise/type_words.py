@@ -1,0 +1,35 @@
+"""What a value must be, in plain words, from the errors of pydantic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "model_attributes": "a mapping",
+    "finite": "a finite number",
+}
+
+
+def wanted_kind(detail: Mapping[str, Any]) -> str:
+    """What pydantic asks for in one of its errors, in plain words; "something else" where that is hard to say.
+
+    >>> wanted_kind({"type": "int_parsing"}), wanted_kind({"type": "literal_error", "ctx": {"expected": "'a' or 'b'"}})
+    ('a whole number', "'a' or 'b'")
+    """
+    kind = str(detail["type"])
+    if kind == "literal_error":
+        return str(detail["ctx"]["expected"])
+    if kind == "int_from_float":
+        return _TYPES["int"]
+    return _TYPES.get(
+        kind.removesuffix("_type").removesuffix("_parsing").removesuffix("_number"), "something else"
+    )
