@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ServedAt:
     """Where episodes are served, of which tasks, and how many.
 
     Attributes:
@@ -66,7 +66,7 @@ class Place:
         )
 
 
-_ANYWHERE = Place()
+_ANYWHERE = ServedAt()
 
 
 def gateway(
@@ -77,7 +77,7 @@ def gateway(
     max_tokens: int = 0,
     calls: int = 1000,
     per_minute: float = float("inf"),
-    place: Place = _ANYWHERE,
+    place: ServedAt = _ANYWHERE,
 ) -> VerbResult:
     """Serve a policy to agents of any kind, by the APIs of OpenAI and Anthropic, until Ctrl-C; then the statistics.
 
@@ -102,7 +102,7 @@ def gateway(
         player.close()
 
 
-def serve(suite: str, /, *, agent: str = "agent", place: Place = _ANYWHERE) -> VerbResult:
+def serve(suite: str, /, *, agent: str = "agent", place: ServedAt = _ANYWHERE) -> VerbResult:
     """Serve a suite's environments by MCP to agents with models of their own, until Ctrl-C; then the statistics.
 
     Each connection is an episode, on the next task. One whose agent leaves early counts, with the score that it has.
@@ -143,7 +143,7 @@ def _result(done: list[Episode], player: str, options: HostOptions, out: Path | 
     return VerbResult(result.to_json(), show)
 
 
-def _serve(player: Policy, options: HostOptions, place: Place) -> list[Episode]:
+def _serve(player: Policy, options: HostOptions, place: ServedAt) -> list[Episode]:
     """Serve until enough episodes are finished, or somebody stops it; the episodes."""
     import asyncio
 
@@ -153,7 +153,7 @@ def _serve(player: Policy, options: HostOptions, place: Place) -> list[Episode]:
     return done
 
 
-async def _serving(player: Policy, options: HostOptions, place: Place, done: list[Episode]) -> None:
+async def _serving(player: Policy, options: HostOptions, place: ServedAt, done: list[Episode]) -> None:
     import asyncio
 
     from turnwise.agents.hosting.environments import add_mcp
