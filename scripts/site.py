@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,13 @@ def _described(verb: Any) -> Iterable[str]:
     about, _, arguments = text.partition("\nArgs:\n")
     yield about.strip()
     yield ""
+    parameters = dict(inspect.signature(verb).parameters)
+    shared = [type(one.default) for one in parameters.values() if is_dataclass(one.default)]
+    for one in shared:  # options that several verbs have
+        arguments += "\n" + inspect.cleandoc(one.__doc__ or "").partition("\nAttributes:\n")[2]
+        parameters |= inspect.signature(one).parameters
     for name, said in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", arguments, re.MULTILINE):
-        kind = inspect.signature(verb).parameters[name].kind
+        kind = parameters[name].kind
         option = (
             name.upper()
             if kind is not inspect.Parameter.KEYWORD_ONLY

@@ -18,6 +18,8 @@ from turnwise.tools.core import Tool, ToolCall, ToolSpec
 
 PIECE = 48
 """Characters of one event of a stream."""
+DEEPEST = 100
+"""Levels of lists and objects in what clients send. Whoever writes it again, compares or checks it calls itself for each."""
 
 
 class RefusedError(Exception):
@@ -239,7 +241,24 @@ def read_arguments(value: Any, param: str) -> dict[str, Json]:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):
         found = None
-    return found if isinstance(found, dict) else {"arguments": text}
+    return found if isinstance(found, dict) and not nested_deeper(found) else {"arguments": text}
+
+
+def nested_deeper(value: Json) -> bool:
+    """Whether lists and objects stand deeper within each other than :data:`DEEPEST`.
+
+    >>> nested_deeper({"a": [1, [2]]}), nested_deeper(json.loads("[" * 200 + "]" * 200))
+    (False, True)
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        within = [
+            one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
+        ]
+        level = [inner for one in within for inner in one]
+        if not level:
+            return False
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def offered_tool(name: Any, description: Any, parameters: Any, param: str) -> Tool:

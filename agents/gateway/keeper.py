@@ -38,6 +38,8 @@ _LIBC = ctypes.CDLL(None)
 
 def main(number: int, modules: "list[str]") -> None:
     """Start what is asked for, until the socket is closed."""
+    # Else an agent's `import mcp` would find the module beside this one.
+    sys.path[0] = os.path.dirname(os.__file__)
     for name in modules:
         importlib.import_module(name)
     if modules:

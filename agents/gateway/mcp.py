@@ -8,11 +8,12 @@ protocol leaves to servers.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import turnwise
+from turnwise.agents.gateway.bodies import parse_json
+from turnwise.agents.gateway.core import RefusedError
 from turnwise.agents.gateway.world import ActResult, World, carry_out
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolSpec
@@ -28,12 +29,12 @@ class McpSession:
         self._world, self._tools, self._specs = world, tools, specs
         self._calls = itertools.count(1)
 
-    async def answer(self, body: bytes) -> Json | None:
+    async def answer(self, body: bytes | bytearray) -> Json | None:
         """The answer to one message, or to a list of them; None where it asks for none."""
         try:
-            given: Any = json.loads(body)
-        except (ValueError, RecursionError):
-            return _error(None, _PARSE, "This is no JSON.")
+            given = parse_json(body)
+        except RefusedError as refused:
+            return _error(None, _PARSE, refused.message)
         if not isinstance(given, list):
             return await self._one(given)
         answers = [answer for one in given[:100] if (answer := await self._one(one)) is not None]

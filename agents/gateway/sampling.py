@@ -13,6 +13,11 @@ from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
 from turnwise.tools.core import Tool
 
+SHORT = 1 << 16
+"""Letters that are tokenised without asking whether they could fit."""
+LARGEST_REPLY = 1 << 22
+"""Letters of a reply."""
+
 
 @runtime_checkable
 class TokenPolicy(Protocol):
@@ -88,7 +93,10 @@ async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode
         RefusedError: the template refuses the conversation, or the context is full.
     """
     if not isinstance(policy, TokenPolicy):
-        return Drawn(await policy.act(call), 0, base is not None)
+        reply = await policy.act(call)
+        if len(reply.message.content) > LARGEST_REPLY:
+            raise ValueError(f"the policy's reply has {len(reply.message.content):,} letters")
+        return Drawn(reply, 0, base is not None)
     new, extends = _prompt(policy.renderer, asked, base)
     prompt = [*base.token_ids(), *new] if base is not None and extends else [*new]
     reply = await policy.reply(call, prompt, prompt, asked.max_tokens)
@@ -97,8 +105,33 @@ async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode
     return Drawn(reply._replace(prompt_ids=new, parent=None if extends else NO_PARENT), len(prompt), extends)
 
 
+def check_room(policy: Policy, asked: ChatRequest) -> None:
+    """Refuse a conversation that cannot fit the context, whatever it says, before time is spent on its tokens.
+
+    Raises:
+        RefusedError: it has more letters than the context has room for, were they all in the longest tokens.
+    """
+    letters = sum(map(letters_of, asked.messages))
+    letters += sum(len(tool.spec.description) + len(str(tool.spec.parameters)) for tool in asked.tools)
+    if letters <= SHORT or not isinstance(policy, TokenPolicy):
+        return
+    least = letters // policy.renderer.longest_token
+    if least > policy.engine.context_length:
+        raise context_full(least, policy.engine.context_length)
+
+
+def letters_of(message: Message) -> int:
+    """Letters of a message and of its calls' arguments."""
+    return len(message.content) + sum(len(str(call.arguments)) for call in message.tool_calls)
+
+
 def count(policy: Policy, asked: ChatRequest) -> int:
-    """The tokens of a prompt; of a policy without tokens, four characters count as one."""
+    """The tokens of a prompt; of a policy without tokens, four characters count as one.
+
+    Raises:
+        RefusedError: as :func:`check_room` does.
+    """
+    check_room(policy, asked)
     if not isinstance(policy, TokenPolicy):
         return sum(len(str(message)) for message in asked.messages) // 4 + 1
     return len(_prompt(policy.renderer, asked, None)[0])

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from aiohttp import web
 
+from turnwise.agents.gateway.bodies import Bodies
 from turnwise.agents.gateway.chat import CHAT
 from turnwise.agents.gateway.core import Api, ChatRequest, RefusedError, bad, write_json
 from turnwise.agents.gateway.mcp import McpSession, said
@@ -30,8 +30,6 @@ from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
 
 APIS = (CHAT, RESPONSES, MESSAGES)
-LARGEST_BODY = 32 * 2**20
-"""Bytes of a request."""
 WAITING_S = 3.0
 """How often a stream says that it is alive."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -39,13 +37,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class Seat:
-    """A session in a server: who it is, and the environment that it may act in."""
+    """A session in a server: who it is, the environment that it may act in, and what its requests may carry."""
 
     session: AgentSession
     world: World | None = None
     tools: Callable[[], tuple[Tool, ...]] = tuple
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     key: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    bodies: Bodies = field(default_factory=Bodies)
 
 
 class GatewayServer:
@@ -53,13 +52,12 @@ class GatewayServer:
 
     Args:
         model: the name under which the policy is listed.
-        largest_body: bytes of a request.
     """
 
-    def __init__(self, model: str = "policy", *, largest_body: int = LARGEST_BODY) -> None:
+    def __init__(self, model: str = "policy") -> None:
         self.model = model
         self.seats: dict[str, Seat] = {}
-        self.app = web.Application(client_max_size=largest_body)
+        self.app = web.Application()
         for prefix in ("", "/sessions/{session}"):
             for api in APIS:
                 self.app.router.add_post(prefix + api.path, self._of(api))
@@ -133,11 +131,11 @@ class GatewayServer:
         async def handle(request: web.Request) -> web.StreamResponse:
             try:
                 seat = self.seat_of(request)
-                body = await read_json(request)
-                asked = api.parse(body, sampled_by(seat.session.policy))
-                if asked.stream:
-                    return await _stream(request, api, asked, seat.session, body)
-                answered = await seat.session.ask(asked, {"api": api.path, **body})
+                async with seat.bodies.object_of(request) as body:
+                    asked = api.parse(body, sampled_by(seat.session.policy))
+                    if asked.stream:
+                        return await _stream(request, api, asked, seat.session, body)
+                    answered = await seat.session.ask(asked, {"api": api.path, **body})
                 return web.json_response(api.answer(asked, answered), dumps=write_json)
             except RefusedError as refused:
                 return refusal(refused, api.error(refused))
@@ -147,10 +145,10 @@ class GatewayServer:
     async def _count(self, request: web.Request) -> web.StreamResponse:
         try:
             seat = self.seat_of(request)
-            body = await read_json(request)
             policy = seat.session.policy
-            asked = MESSAGES.parse({**body, "max_tokens": body.get("max_tokens", 1)}, sampled_by(policy))
-            return web.json_response({"input_tokens": count(policy, asked)})
+            async with seat.bodies.object_of(request) as body:
+                asked = MESSAGES.parse({"max_tokens": 1, **body}, sampled_by(policy))
+                return web.json_response({"input_tokens": count(policy, asked)})
         except RefusedError as refused:
             return refusal(refused, MESSAGES.error(refused))
 
@@ -184,7 +182,8 @@ class GatewayServer:
             mcp = self._mcps.get(seat.name)
             if mcp is None:
                 mcp = self._mcps[seat.name] = McpSession(world, seat.tools(), world.specs())
-            answer = await mcp.answer(await read_body(request))
+            async with seat.bodies.whole(request) as body:
+                answer = await mcp.answer(body)
             return web.Response(status=202) if answer is None else web.json_response(answer)
         except RefusedError as refused:
             return refusal(refused, {"error": refused.message})
@@ -199,12 +198,13 @@ class GatewayServer:
     async def _act(self, request: web.Request) -> web.StreamResponse:
         try:
             seat = self.seat_of(request)
-            world, body = _world(seat), await read_json(request)
-            call = {"name": "say", "arguments": {"text": body["text"]}} if "text" in body else body
-            name, arguments = call.get("name"), call.get("arguments", {})
-            if not isinstance(name, str) or not isinstance(arguments, dict):
-                raise bad('Give {"name": TOOL, "arguments": {…}} or {"text": WORDS}.')
-            done = await carry_out(world, seat.tools(), name, arguments, str(call.get("id") or "call_0"))
+            world = _world(seat)
+            async with seat.bodies.object_of(request) as body:
+                call = {"name": "say", "arguments": {"text": body["text"]}} if "text" in body else body
+                name, arguments = call.get("name"), call.get("arguments", {})
+                if not isinstance(name, str) or not isinstance(arguments, dict):
+                    raise bad('Give {"name": TOOL, "arguments": {…}} or {"text": WORDS}.')
+                done = await carry_out(world, seat.tools(), name, arguments, str(call.get("id") or "call_0"))
             end = None if done.end is None else done.end.value
             return web.json_response({"text": said(done), "bad_action": done.bad_action, "end": end})
         except RefusedError as refused:
@@ -215,38 +215,6 @@ def given_key(request: web.Request) -> str:
     """The key that a request carries; "" if it has none."""
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     return value.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
-
-
-async def read_body(request: web.Request) -> bytes:
-    """A request's body.
-
-    Raises:
-        RefusedError: it is too large, or breaks off.
-    """
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        why = f"A request may have {LARGEST_BODY >> 20} MiB."
-        raise RefusedError(413, "request_too_large", why) from None
-    except (ConnectionError, web.HTTPException, ValueError) as error:
-        raise bad(f"The request breaks off: {error!r:.80}") from None
-
-
-async def read_json(request: web.Request) -> dict[str, Any]:
-    """The JSON object of a request.
-
-    Raises:
-        RefusedError: it is none.
-    """
-    body = await read_body(request)
-    try:
-        given: Any = json.loads(body, parse_constant=_no_number)
-        json.dumps(given, ensure_ascii=False).encode()  # lone surrogates cannot be written
-    except (ValueError, RecursionError) as error:
-        raise bad(f"The body is no JSON: {error!s:.120}") from None
-    if not isinstance(given, dict):
-        raise bad("The body must be a JSON object.")
-    return given
 
 
 def refusal(refused: RefusedError, body: Json) -> web.Response:
@@ -292,7 +260,3 @@ def _world(seat: Seat) -> World:
     if seat.world is None:
         raise RefusedError(404, "not_found", "This session has no environment: its agent brings its own.")
     return seat.world
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")

@@ -13,6 +13,7 @@ nobody has answered yet (:attr:`turnwise.agents.core.Reply.caller`). Where anyth
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import json
 import time
@@ -24,7 +25,15 @@ from typing import Any, NamedTuple
 from turnwise.agents.core import NO_PARENT, History, Policy, Reply
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
-from turnwise.agents.gateway.sampling import Call, Drawn, SampledNode, context_full, draw
+from turnwise.agents.gateway.sampling import (
+    Call,
+    Drawn,
+    SampledNode,
+    check_room,
+    context_full,
+    draw,
+    letters_of,
+)
 from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
@@ -49,6 +58,7 @@ class SessionLimits(NamedTuple):
         per_minute: requests, beyond which clients are told to wait.
         at_once: requests that are being answered.
         reply_s: the deadline of one reply.
+        letters: of the messages that it tells, each counted once however often it is told again.
     """
 
     calls: float = 1000
@@ -57,6 +67,7 @@ class SessionLimits(NamedTuple):
     per_minute: float = float("inf")
     at_once: int = 64
     reply_s: float = 300.0
+    letters: float = 1 << 28
 
 
 class Counts(NamedTuple):
@@ -109,7 +120,9 @@ class AgentSession:
         self.cut: EndReason | None = None
         self.fault = ""
         self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
-        self._answers: dict[str, asyncio.Task[Answered]] = {}
+        self._answers: dict[str, asyncio.Task[Answered]] = {}  # that are sampled, or were
+        self._messages: dict[bytes, Message] = {}  # by what they end: each is kept once
+        self._letters = 0
         self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
         self._recent: deque[float] = deque()
         self._unanswered: dict[int, list[str]] = {}  # replies with calls: the words that they call with
@@ -125,7 +138,7 @@ class AgentSession:
     def close(self, why: str) -> None:
         """Answer nothing any more; what is being sampled is given up."""
         self._closed = self._closed or why
-        for task in self._answers.values():
+        for task in [*self._answers.values()]:
             task.cancel()
 
     async def ask(self, asked: ChatRequest, body: Mapping[str, Any]) -> Answered:
@@ -137,21 +150,28 @@ class AgentSession:
         self.touch()
         key = request_key(body)
         known = self._answers.get(key)
-        if known is not None and (not known.done() or _succeeded(known)) and not self._closed:
+        if known is not None and not self._closed:
             self._count(resent=1)
         else:
             self._admit()
             by_turn = not _CHANCE & body.keys()
             known = self._answers[key] = asyncio.create_task(self._answer(asked, key, by_turn))
-            known.add_done_callback(
-                _succeeded
-            )  # so that an error which nobody waits for any more is no warning
+            known.add_done_callback(functools.partial(self._forget_failed, key))
         try:
             return await asyncio.shield(known)
         except asyncio.CancelledError:
             if known.cancelled():
                 raise RefusedError(410, "session_closed", self._closed or "The session is closed.") from None
             raise
+        finally:
+            del (
+                known
+            )  # which holds its error, whose traceback would hold it here, and the conversation with it
+
+    def _forget_failed(self, key: str, answer: asyncio.Task[Answered]) -> None:
+        """Keep nothing of a request that was not answered: it holds a whole conversation, and may be sent again."""
+        if (answer.cancelled() or answer.exception() is not None) and self._answers.get(key) is answer:
+            del self._answers[key]
 
     def conversation(self, asked: ChatRequest) -> ChatRequest:
         """A request with what stands before it in the response that it follows.
@@ -181,6 +201,7 @@ class AgentSession:
             (EndReason.TURN_LIMIT, self.counts.replies + self.busy, limits.calls, "replies"),
             (EndReason.TOKEN_LIMIT, self.counts.tokens, limits.tokens, "tokens"),
             (EndReason.TIME_LIMIT, now - self.began, limits.seconds, "seconds"),
+            (EndReason.TOKEN_LIMIT, self._letters, limits.letters, "letters of messages"),
         ):
             if used >= most:
                 self.cut = reason
@@ -224,6 +245,7 @@ class AgentSession:
         if asked.messages[-1].role == "assistant":
             said = "The last message is the assistant's: replies cannot be begun by the client."
             raise RefusedError(400, "invalid_messages", said, param="messages")
+        check_room(self.policy, asked)
         chain = [*fingerprints(asked.messages, asked.tools)]
         number, base = next(
             (self._nodes[one] for one in reversed(chain) if one in self._nodes), (_NO_PARENT, None)
@@ -236,7 +258,16 @@ class AgentSession:
         if drawn.reply.end is not None:  # of a policy without tokens
             raise context_full(drawn.prompt_tokens, 0)
         drawn = drawn._replace(reply=drawn.reply._replace(caller=caller))
+        asked = asked._replace(messages=self._kept_once(asked.messages, chain[1:]))
         return self._keep(asked, key, drawn, chain[-1], number, base)
+
+    def _kept_once(self, messages: Sequence[Message], chain: Sequence[bytes]) -> tuple[Message, ...]:
+        """The messages as they were told first: conversations are told whole, again and again."""
+        new = [message for end, message in zip(chain, messages, strict=True) if end not in self._messages]
+        self._letters += sum(map(letters_of, new))
+        return tuple(
+            self._messages.setdefault(end, message) for end, message in zip(chain, messages, strict=True)
+        )
 
     def _caller_of(self, messages: Sequence[Message]) -> int | None:
         """The newest reply that called for this conversation, in words of which its task is made; None: nobody knows.
@@ -277,7 +308,8 @@ class AgentSession:
         parent = None if drawn.extends and number == own - 1 else number if drawn.extends else NO_PARENT
         reply = drawn.reply._replace(message=message, parent=parent if own else None)
         node = SampledNode(place, reply, base if drawn.extends else None)
-        self._nodes[_link(before, message)] = (own, node)
+        end = _link(before, message)
+        self._nodes[end], self._messages[end] = (own, node), message
         self._note_words(own, message)
         tokens = len(reply.action_ids)
         self._count(replies=1, tokens=tokens, branches=int(not drawn.extends))
@@ -349,7 +381,3 @@ def _named(message: Message, identity: str) -> Message:
         for n, call in enumerate(message.tool_calls)
     )
     return replace(message, tool_calls=calls) if calls else message
-
-
-def _succeeded(task: asyncio.Task[Answered]) -> bool:
-    return not task.cancelled() and task.exception() is None

@@ -7,16 +7,16 @@ says good-bye (``DELETE``), or when nothing was heard of it for too long.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aiohttp import web
 
 from turnwise.agents.core import History, Reply
+from turnwise.agents.gateway.bodies import Bodies, parse_json
 from turnwise.agents.gateway.core import RefusedError, bad
 from turnwise.agents.gateway.mcp import McpSession
-from turnwise.agents.gateway.server import read_body, refusal
+from turnwise.agents.gateway.server import refusal
 from turnwise.agents.hosting.host import Host, Hosted
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
@@ -49,6 +49,7 @@ class _Connected(NamedTuple):
 def add_mcp(host: Host, door: Callable[[], Door]) -> None:
     """Add ``/mcp`` to a host's server, before it is started; ``door`` decides who may connect."""
     known: dict[str, _Connected] = {}
+    bodies = Bodies()
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
@@ -60,12 +61,12 @@ def add_mcp(host: Host, door: Callable[[], Door]) -> None:
             name = request.headers.get(ID, "")
             if request.method == "DELETE":
                 return await goodbye(name)
-            body = await read_body(request)
-            if not name and not _is_greeting(body):
-                raise bad(f"Say `initialize` first, and give its {ID} from then on.")
-            name, connected = await connect(request) if not name else (name, find(name))
-            connected.hosted.play.session.touch()
-            answer = await connected.mcp.answer(body)
+            async with bodies.whole(request) as body:
+                if not name and not _is_greeting(body):
+                    raise bad(f"Say `initialize` first, and give its {ID} from then on.")
+                name, connected = await connect(request) if not name else (name, find(name))
+                connected.hosted.play.session.touch()
+                answer = await connected.mcp.answer(body)
             headers = {ID: name}
             if answer is None:
                 return web.Response(status=202, headers=headers)
@@ -100,9 +101,9 @@ def add_mcp(host: Host, door: Callable[[], Door]) -> None:
     host.server.app.router.add_route("*", "/mcp", handle)
 
 
-def _is_greeting(body: bytes) -> bool:
+def _is_greeting(body: bytearray) -> bool:
     try:
-        said: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        said = parse_json(body)
+    except RefusedError:
         return False
     return isinstance(said, dict) and said.get("method") == "initialize"

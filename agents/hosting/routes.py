@@ -8,18 +8,20 @@ from typing import Any
 from aiohttp import web
 
 from turnwise.agents.core import Episode
+from turnwise.agents.gateway.bodies import Bodies
 from turnwise.agents.gateway.core import RefusedError, bad
-from turnwise.agents.gateway.server import read_json, refusal
+from turnwise.agents.gateway.server import refusal
 from turnwise.agents.hosting.host import Host, Hosted
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
 from turnwise.tasks.core import Json
 
-Handler = Callable[[web.Request], Awaitable[Json]]
+Handler = Callable[[web.Request, Mapping[str, Any]], Awaitable[Json]]
 
 
 def add_routes(host: Host, door: Callable[[], Door]) -> None:
     """Add the routes to a host's server, before it is started; ``door`` decides who may use them."""
+    bodies = Bodies()
 
     def guarded(handle: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def ask(request: web.Request) -> web.Response:
@@ -27,14 +29,16 @@ def add_routes(host: Host, door: Callable[[], Door]) -> None:
                 refused = door().refuses(request.headers)
                 if refused is not None:
                     raise RefusedError(refused[0], "invalid_token", refused[1])
-                return web.json_response(await handle(request))
+                if not request.can_read_body:
+                    return web.json_response(await handle(request, {}))
+                async with bodies.object_of(request) as body:
+                    return web.json_response(await handle(request, body))
             except RefusedError as refused:
                 return refusal(refused, {"error": refused.message})
 
         return ask
 
-    async def opened(request: web.Request) -> Json:
-        body = await read_json(request) if request.can_read_body else {}
+    async def opened(_: web.Request, body: Mapping[str, Any]) -> Json:
         unknown = sorted({*body} - {"index", "prompt"})
         index, prompt = body.get("index"), body.get("prompt", "")
         if (
@@ -50,16 +54,14 @@ def add_routes(host: Host, door: Callable[[], Door]) -> None:
             raise bad("index counts from 0.", "index")
         return described(host, await host.open(index=index, prompt=prompt))
 
-    async def rewarded(request: web.Request) -> Json:
-        body = await read_json(request)
+    async def rewarded(request: web.Request, body: Mapping[str, Any]) -> Json:
         turn = body.get("turn", -1)
         if isinstance(turn, bool) or not isinstance(turn, int):
             raise bad("turn counts the session's replies from 0; -1 is the newest.", "turn")
         await host.reward(request.match_info["session"], _rewards(body), turn)
         return {"turn": turn}
 
-    async def ended(request: web.Request) -> Json:
-        body = await read_json(request) if request.can_read_body else {}
+    async def ended(request: web.Request, body: Mapping[str, Any]) -> Json:
         try:
             end = EndReason(body.get("end", EndReason.GAVE_UP))
         except ValueError:
@@ -67,7 +69,7 @@ def add_routes(host: Host, door: Callable[[], Door]) -> None:
         rewards = _rewards(body) if "reward" in body or "rewards" in body else {}
         return outcome(await host.end(request.match_info["session"], end, rewards))
 
-    async def listed(request: web.Request) -> Json:
+    async def listed(*_: object) -> Json:
         return {"open": [described(host, one) for one in host.open_sessions.values()]}
 
     router = host.server.app.router

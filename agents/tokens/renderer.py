@@ -68,6 +68,11 @@ class Renderer:
         self._opened = self.template.render(_OPENING)
         self.append_only = all(map(self._leaves_alone, _trials()))
 
+    @functools.cached_property
+    def longest_token(self) -> int:
+        """Letters of the longest token, or a few more: a text of n letters is at least n / longest_token tokens."""
+        return max(map(len, self.tokenizer.get_vocab()))
+
     def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Tokens of a whole conversation, up to where the policy's reply begins."""
         return tuple(self.encoder.encode(self.template.render(messages, tools)))

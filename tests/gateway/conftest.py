@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from gateway_kit import AnsweringEngine, Served
 
 from turnwise.agents.core import Reply, Sampling
+from turnwise.agents.gateway.bodies import Bodies, BodyLimits
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import AgentSession
 from turnwise.agents.models.small import train_tokenizer
@@ -39,9 +40,10 @@ def serve(renderer: Renderer) -> Callable[..., Any]:
         engine = AnsweringEngine(renderer, answer, options.pop("context_length", 1 << 20))
         policy = ModelPolicy(engine, renderer, options.pop("sampling", Sampling(1.0, 1.0, 200)), name="small")
         replies: list[Reply] = []
+        bodies = options.pop("bodies", BodyLimits(body=1 << 20))
         session = AgentSession(policy, Task("", "add"), AgentEnv[int](), heard=replies.append, **options)
-        server = GatewayServer("small", largest_body=1 << 20)
-        seat = server.add(Seat(session))
+        server = GatewayServer("small")
+        seat = server.add(Seat(session, bodies=Bodies(bodies)))
         await server.start()
         try:
             yield Served(server, seat, engine, replies)

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import openai
+
 from turnwise.agents.core import Completion, Reply, Sampling, VersionSpan
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.tokens.renderer import Renderer
@@ -62,6 +64,10 @@ class Served(NamedTuple):
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.seat.key}"}
+
+    def openai(self) -> openai.AsyncOpenAI:
+        """OpenAI's own client, which asks once."""
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key=self.seat.key, max_retries=0)
 
 
 def rows(replies: Sequence[Reply]) -> list[list[int]]:

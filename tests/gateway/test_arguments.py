@@ -7,7 +7,6 @@ import json
 
 import aiohttp
 import anthropic
-import openai
 import pytest
 from gateway_kit import check_exact
 
@@ -37,92 +36,74 @@ def continued(served) -> None:
     check_exact(served.replies, served.engine)
 
 
+async def by_chat(served, written: str, stream: bool) -> None:
+    """A call is made, and told back with its result, by chat completions."""
+    async with served.openai() as client:
+        said = {"model": "m", "tools": [{"type": "function", "function": TOOL}], "messages": [QUESTION]}
+        if stream:
+            async with client.chat.completions.stream(**said) as events:
+                async for _ in events:
+                    pass
+                message = (await events.get_final_completion()).choices[0].message
+        else:
+            message = (await client.chat.completions.create(**said)).choices[0].message
+        (call,) = message.tool_calls
+        assert call.function.arguments == written
+        told = message.model_dump(include={"role", "content", "tool_calls"})
+        answer = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
+        await client.chat.completions.create(**said | {"messages": [QUESTION, told, answer]})
+
+
+async def by_responses(served, written: str, stream: bool) -> None:
+    """The same by responses."""
+    async with served.openai() as client:
+        said = {"model": "m", "tools": [{"type": "function", "strict": False, **TOOL}]}
+        if stream:
+            async with client.responses.stream(input=[QUESTION], **said) as events:
+                kind = "response.function_call_arguments.delta"
+                assert "".join([e.delta async for e in events if e.type == kind]) == written
+                first = await events.get_final_response()
+        else:
+            first = await client.responses.create(input=[QUESTION], **said)
+        (call,) = [item for item in first.output if item.type == "function_call"]
+        assert call.arguments == written
+        answer = {"type": "function_call_output", "call_id": call.call_id, "output": "seen"}
+        await client.responses.create(input=[QUESTION, *first.output, answer], **said)
+
+
+async def by_messages(served, written: str, stream: bool) -> None:
+    """The same by messages; where arguments are an object and no text, they stand in the answer's own text as sampled."""
+    tools = [{"name": "f", "input_schema": TOOL["parameters"]}]
+    body = {"model": "m", "max_tokens": 200, "messages": [QUESTION], "tools": tools, "stream": stream}
+    async with (
+        aiohttp.ClientSession(headers=served.headers) as client,
+        client.post(f"{served.url}/v1/messages", json=body) as response,
+    ):
+        text = await response.text()
+    if stream:
+        events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+        pieces = [e["delta"]["partial_json"] for e in events if "partial_json" in e.get("delta", {})]
+        assert "".join(pieces) == written
+        call_id = next(e["content_block"]["id"] for e in events if e["type"] == "content_block_start")
+    else:
+        assert f'"input": {written}}}' in text
+        call_id = json.loads(text)["content"][0]["id"]
+    told = {"type": "tool_use", "id": call_id, "name": "f", "input": as_javascript(written)}
+    result = {"type": "tool_result", "tool_use_id": call_id, "content": "seen"}
+    said = [QUESTION, {"role": "assistant", "content": [told]}, {"role": "user", "content": [result]}]
+    async with anthropic.AsyncAnthropic(base_url=served.url, api_key=served.seat.key, max_retries=0) as sdk:
+        await sdk.messages.create(model="m", max_tokens=100, messages=said, tools=tools)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("written", ODD)
-def test_chat_completions_send_arguments_as_sampled(serve, written, stream):
+@pytest.mark.parametrize("talk", [by_chat, by_responses, by_messages])
+def test_arguments_are_sent_as_sampled_and_go_on_as_the_same_tokens_when_told_back(
+    serve, talk, written, stream
+):
     async def run():
-        async with (
-            serve(written_by(written)) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
-        ):
-            said = {"model": "m", "tools": [{"type": "function", "function": TOOL}], "messages": [QUESTION]}
-            if stream:
-                async with client.chat.completions.stream(**said) as events:
-                    async for _ in events:
-                        pass
-                    message = (await events.get_final_completion()).choices[0].message
-            else:
-                message = (await client.chat.completions.create(**said)).choices[0].message
-            (call,) = message.tool_calls
-            assert call.function.arguments == written
-            told = message.model_dump(include={"role", "content", "tool_calls"})
-            answer = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
-            await client.chat.completions.create(**said | {"messages": [QUESTION, told, answer]})
-            continued(served)
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("written", ODD)
-def test_responses_send_arguments_as_sampled(serve, written, stream):
-    async def run():
-        async with (
-            serve(written_by(written)) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
-        ):
-            said = {"model": "m", "tools": [{"type": "function", "strict": False, **TOOL}]}
-            if stream:
-                async with client.responses.stream(input=[QUESTION], **said) as events:
-                    pieces = [
-                        e.delta async for e in events if e.type == "response.function_call_arguments.delta"
-                    ]
-                    first = await events.get_final_response()
-                assert "".join(pieces) == written
-            else:
-                first = await client.responses.create(input=[QUESTION], **said)
-            (call,) = [item for item in first.output if item.type == "function_call"]
-            assert call.arguments == written
-            answer = {"type": "function_call_output", "call_id": call.call_id, "output": "seen"}
-            await client.responses.create(input=[QUESTION, *first.output, answer], **said)
-            continued(served)
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("written", ODD)
-def test_messages_send_arguments_as_sampled(serve, written, stream):
-    """Where they are an object and no text, they stand in the answer's own text as they were sampled."""
-
-    async def run():
-        async with (
-            serve(written_by(written)) as served,
-            aiohttp.ClientSession(headers=served.headers) as client,
-        ):
-            tools = [{"name": "f", "input_schema": TOOL["parameters"]}]
-            body = {"model": "m", "max_tokens": 200, "messages": [QUESTION], "tools": tools, "stream": stream}
-            async with client.post(f"{served.url}/v1/messages", json=body) as response:
-                text = await response.text()
-            if stream:
-                events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
-                pieces = [e["delta"]["partial_json"] for e in events if "partial_json" in e.get("delta", {})]
-                assert "".join(pieces) == written
-                call_id = next(e["content_block"]["id"] for e in events if e["type"] == "content_block_start")
-            else:
-                assert f'"input": {written}}}' in text
-                call_id = json.loads(text)["content"][0]["id"]
-            told = {"type": "tool_use", "id": call_id, "name": "f", "input": as_javascript(written)}
-            result = {"type": "tool_result", "tool_use_id": call_id, "content": "seen"}
-            said = [
-                QUESTION,
-                {"role": "assistant", "content": [told]},
-                {"role": "user", "content": [result]},
-            ]
-            async with anthropic.AsyncAnthropic(
-                base_url=served.url, api_key=served.seat.key, max_retries=0
-            ) as sdk:
-                await sdk.messages.create(model="m", max_tokens=100, messages=said, tools=tools)
+        async with serve(written_by(written)) as served:
+            await talk(served, written, stream)
             continued(served)
 
     asyncio.run(run())
@@ -142,7 +123,7 @@ def test_a_key_that_occurs_twice_is_no_call_and_is_told_as_it_was_written(serve)
     async def run():
         async with (
             serve(lambda text: said) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
+            served.openai() as client,
         ):
             tools = [{"type": "function", "function": TOOL}]
             done = await client.chat.completions.create(model="m", messages=[QUESTION], tools=tools)

@@ -24,7 +24,7 @@ def test_chat_completions_with_a_tool_are_one_row_of_tokens(serve):
     async def run():
         async with (
             serve(play) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
+            served.openai() as client,
         ):
             messages = [
                 {"role": "system", "content": "You add."},
@@ -55,7 +55,7 @@ def test_streams_of_chat_completions_add_up_to_the_answer(serve):
     async def run():
         async with (
             serve(play) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
+            served.openai() as client,
         ):
             said = {
                 "messages": [{"role": "user", "content": "add 1 and 2"}],
@@ -88,7 +88,7 @@ def test_responses_with_a_tool_by_items_and_by_the_previous_response(serve):
     async def run():
         async with (
             serve(play) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
+            served.openai() as client,
         ):
             tools = [
                 {
@@ -200,7 +200,7 @@ def test_what_cannot_be_honoured_is_refused_with_its_name(serve, more, named):
     async def run():
         async with (
             serve(play) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
+            served.openai() as client,
         ):
             asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | more
             with pytest.raises(openai.BadRequestError, match=named):
@@ -214,7 +214,7 @@ def test_what_asks_for_what_is_done_anyway_is_accepted_and_max_tokens_is_honest(
     async def run():
         async with (
             serve(play) as served,
-            openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.seat.key, max_retries=0) as client,
+            served.openai() as client,
         ):
             asked = {"model": "any-name", "messages": [{"role": "user", "content": "hi"}], "user": "me"}
             neutral = {

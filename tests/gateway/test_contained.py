@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -13,10 +14,12 @@ import pytest
 from test_programs import PRELUDE, ROOT, SUITE
 
 import turnwise
-from turnwise.agents.core import Outcome
+from turnwise.agents.core import Outcome, Reply
 from turnwise.agents.gateway.program import program_of
+from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
 from turnwise.tools import owner
 
@@ -67,6 +70,66 @@ def test_a_contained_program_reaches_its_session_and_nothing_else(backend, worki
     assert "OPENAI_API_KEY" in found["env"]
     assert "MY_API_KEY" not in found["env"]
     assert not [path for path in owner.folders(os.getpid()) if "-door-" in path.name]
+
+
+SEEKS = """
+def read(path):
+    try:
+        if os.path.isfile(path):  # a terminal would be waited for
+            with open(path, "rb") as file:
+                return file.read(1 << 20)
+    except OSError:
+        pass
+    return b""
+chat({"role": "user", "content": "are we both here?"})
+pids = [name for name in os.listdir("/proc") if name.isdigit()]
+variables = [word for pid in pids for word in read(f"/proc/{pid}/environ").split(b"\\0")]
+keys = {word.partition(b"=")[2].decode() for word in variables if word.startswith(b"OPENAI_API_KEY=")}
+secret, found = b"-".join(HALVES), []
+for folder, folders, files in os.walk("/"):
+    if folder == "/":
+        folders[:] = sorted({*folders} - {"proc", "sys", "usr"})
+    found += [path for path in (os.path.join(folder, name) for name in files) if secret in read(path)]
+chat({"role": "user", "content": "have we both looked?"})
+print(json.dumps({"own": os.environ["OPENAI_API_KEY"], "keys": [*keys], "found": found, "processes": len(pids),
+                  "there": [path for path in PATHS if os.path.lexists(path)]}))
+"""
+
+
+class Meeting:
+    """A policy that replies to two who ask, and to none before the other."""
+
+    name, version = "meeting", 0
+
+    def __init__(self):
+        self._both = asyncio.Barrier(2)
+
+    async def act(self, history):
+        await self._both.wait()
+        return Reply(Message("assistant", "yes"))
+
+    def close(self):
+        """Nothing is held."""
+
+
+@pytest.mark.usefixtures("sandboxed")
+def test_two_contained_programs_find_neither_each_other_nor_what_this_process_knows(tmp_path):
+    """Keys of the other session, the log, a secret that lies beside the program: all there, and none of it for them."""
+    halves = [uuid4().hex, uuid4().hex]
+    log, secret = tmp_path / "log.jsonl.zst", tmp_path / "notes.txt"
+    secret.write_text("-".join(halves))
+    head = f"PATHS, HALVES = {[str(log), str(secret)]}, {[half.encode() for half in halves]}\n"
+    (tmp_path / "agent.py").write_text(PRELUDE + head + SEEKS)
+    given = {"command": ["python3", "agent.py"], "workdir": str(tmp_path), "answer": "stdout"}
+    policy = ProgramPolicy(Meeting(), program_of(given | {"sandbox": {"files": ["agent.py"]}}, "test"))
+    turnwise.evaluate(SUITE, policy, episodes=2, concurrency=2, retries=0, log=log)
+    said = [
+        json.loads(record.episode.trajectory.turns[-1].acts[-1].message.content) for record in LogReader(log)
+    ]
+    assert len({one["own"] for one in said}) == 2
+    for one in said:
+        assert (one["keys"], one["found"], one["there"]) == ([one["own"]], [], [])
+        assert one["processes"] < 9  # its own, and those that its sandbox begins with
 
 
 @pytest.mark.usefixtures("sandboxed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from pathlib import Path
 
@@ -45,15 +46,68 @@ while "episode is over" not in said:
     said, history = act(result.output), result.all_messages()
 """
 
+LITELLM = """
+import litellm
+said, talk = prompt, []
+while "episode is over" not in said:
+    talk.append({"role": "user", "content": said})
+    reply = litellm.completion(model="openai/policy", messages=talk).choices[0].message
+    said = act(reply.content)
+    talk.append(reply.model_dump(include={"role", "content"}))
+"""
+
+AGENTS = """
+from agents import Agent, Runner, set_tracing_disabled
+from agents.mcp import MCPServerStreamableHttp
+set_tracing_disabled(True)
+async def play():
+    given = {"url": os.environ["MCP_SERVER_URL"], "headers": {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}}
+    async with MCPServerStreamableHttp(given) as server:
+        agent, said, talk = Agent(name="clerk", model="policy", mcp_servers=[server]), prompt, []
+        while "episode is over" not in said:
+            result = await Runner.run(agent, [*talk, {"role": "user", "content": said}])
+            talk, said = result.to_input_list(), act(result.final_output)
+asyncio.run(play())
+"""
+
+SMOLAGENTS = """
+from smolagents import ChatMessage, OpenAIModel
+model = OpenAIModel("policy", api_base=os.environ["OPENAI_BASE_URL"], api_key=os.environ["OPENAI_API_KEY"])
+said, talk = prompt, []
+while "episode is over" not in said:
+    talk.append(ChatMessage("user", said))
+    talk.append(model.generate(talk))
+    said = act(talk[-1].content)
+"""
+
+LOCAL = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # LiteLLM would fetch a list of prices when it is imported
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("module", "text"), [("langgraph", LANGGRAPH), ("pydantic_ai", PYDANTIC_AI)])
-def test_an_agent_of_a_framework_plays_gold(module, text):
-    pytest.importorskip(module)
-    program = AgentProgram((sys.executable, "-c", HEAD + text), workdir=str(ROOT), timeout=240)
+@pytest.mark.parametrize(
+    ("package", "module", "text", "suite"),
+    [
+        ("langgraph", "langgraph", LANGGRAPH, "shop/easy"),
+        ("pydantic-ai-slim", "pydantic_ai", PYDANTIC_AI, "shop/easy"),
+        ("litellm", "litellm", LITELLM, "shop/easy"),
+        ("openai-agents", "agents", AGENTS, "functioncall/single"),
+        ("smolagents", "smolagents", SMOLAGENTS, "shop/easy"),
+    ],
+    ids=["langgraph", "pydantic-ai", "litellm", "openai-agents", "smolagents"],
+)
+def test_an_agent_of_a_framework_plays_gold(package, module, text, suite, tmp_path):
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{package} is not installed")
+    script = tmp_path / "agent.py"  # in a folder of its own: one of the modules has the name of a folder here
+    script.write_text(HEAD + text)
+    program = AgentProgram(
+        (sys.executable, str(script)), workdir=str(tmp_path), timeout=240, env=LOCAL, preload=(module,)
+    )
     gold = turnwise.make_policy("scripted:gold")
-    done = turnwise.evaluate("shop/easy", ProgramPolicy(gold, program), episodes=2, retries=0)
-    assert (done.success, done.outcomes["ok"]) == (1.0, 2)
+    done = turnwise.evaluate(suite, ProgramPolicy(gold, program), episodes=4, retries=0)
+    assert (done.success, done.outcomes["ok"]) == (1.0, 4)
 
 
 @pytest.mark.slow

@@ -81,12 +81,12 @@ def _text(name: str) -> str:
 
 
 def signed(value: float) -> str:
-    """A number with its sign, in three digits at most behind the point.
+    """A number with its sign, in three digits at most behind the point; what is only rounding is 0.
 
-    >>> [signed(x) for x in (0.5, -1, 0, 0.0004, 12.3456)]
-    ['+0.5', '−1', '0', '+0.0004', '+12.346']
+    >>> [signed(x) for x in (0.5, -1, 0, 0.0004, 12.3456, 2e-16)]
+    ['+0.5', '−1', '0', '+0.0004', '+12.346', '0']
     """
-    if not value:
+    if abs(value) < 1e-12:
         return "0"
     text = f"{value:+.3f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 else f"{value:+.1g}"
     return text.replace("-", "−")

@@ -5,34 +5,79 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
 
 if TYPE_CHECKING:
     from turnwise.agents.core import Episode, Policy
+    from turnwise.agents.gateway.sessions import SessionLimits
     from turnwise.agents.hosting.host import HostOptions
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ServedAt:
+    """Where episodes are served, of which tasks, and how many.
+
+    Attributes:
+        split: train, dev or test.
+        host: The address to listen at.
+        port: The port; any that is free if not given.
+        token: With which sessions and connections are opened; random if not given, `none` for none.
+        episodes: Stop after so many; 0 goes on.
+        seed: The episodes' chance is derived from it.
+        seconds: How long an episode may last.
+        idle_s: Seconds without a request after which an episode is given up.
+        plain_words: Whether agents are offered plain words beside the environment's tools.
+        out: A folder for the episode log and the summary.
+    """
+
+    split: str = "test"
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = ""
+    episodes: int = 0
+    seed: int = 0
+    seconds: float = 3600.0
+    idle_s: float = 600.0
+    plain_words: bool = False
+    out: Path | None = None
+
+    def options(self, suite: str, limits: SessionLimits, *, acts_are_turns: bool = False) -> HostOptions:
+        """What sessions are opened with."""
+        from turnwise.agents.hosting.host import HostOptions
+        from turnwise.envs.registry import get_suite
+        from turnwise.tasks.core import Split
+
+        return HostOptions(
+            get_suite(suite) if suite else None,
+            Split(self.split),
+            self.seed,
+            limits._replace(seconds=self.seconds),
+            self.idle_s,
+            plain_words=self.plain_words,
+            episodes=self.episodes,
+            acts_are_turns=acts_are_turns,
+        )
+
+
+_ANYWHERE = ServedAt()
 
 
 def gateway(
     *,
     policy: str,
     suite: str = "",
-    split: str = "test",
-    host: str = "127.0.0.1",
-    port: int = 0,
-    token: str = "",
-    episodes: int = 0,
-    seed: int = 0,
     temperature: float = 1.0,
     max_tokens: int = 0,
     calls: int = 1000,
-    seconds: float = 3600.0,
     per_minute: float = float("inf"),
-    idle_s: float = 600.0,
-    plain_words: bool = False,
-    out: Path | None = None,
+    place: ServedAt = _ANYWHERE,
 ) -> VerbResult:
     """Serve a policy to agents of any kind, by the APIs of OpenAI and Anthropic, until Ctrl-C; then the statistics.
 
@@ -41,55 +86,23 @@ def gateway(
     Args:
         policy: Who replies; `turnwise list policy` shows the forms.
         suite: Whose tasks sessions are opened on; without it their worlds are the agents' own.
-        split: train, dev or test.
-        host: The address to listen at.
-        port: The port; any that is free if not given.
-        token: With which sessions are opened; random if not given, `none` for none.
-        episodes: Stop after so many; 0 goes on.
-        seed: The sessions' chance is derived from it.
         temperature: Of sampling; 0 is greedy.
         max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
         calls: Replies that a session may get.
-        seconds: How long a session may last.
         per_minute: Requests that a session may send in a minute.
-        idle_s: Seconds without a request after which a session is given up.
-        plain_words: Whether agents are offered plain words beside the environment's tools.
-        out: A folder for the episode log and the summary.
     """
     from turnwise.agents.gateway.sessions import SessionLimits
-    from turnwise.agents.hosting.host import HostOptions
     from turnwise.agents.policies.registry import make_policy
-    from turnwise.envs.registry import get_suite
-    from turnwise.tasks.core import Split
 
-    limits = SessionLimits(calls=calls, seconds=seconds, per_minute=per_minute)
-    found = get_suite(suite) if suite else None
-    options = HostOptions(
-        found, Split(split), seed, limits, idle_s, plain_words=plain_words, episodes=episodes
-    )
-    player = make_policy(policy, temperature=temperature, max_tokens=max_tokens, seed=seed)
+    options = place.options(suite, SessionLimits(calls=calls, per_minute=per_minute))
+    player = make_policy(policy, temperature=temperature, max_tokens=max_tokens, seed=place.seed)
     try:
-        return _result(_serve(player, options, (host, port, token), out), player.name, options, out)
+        return _result(_serve(player, options, place), player.name, options, place.out)
     finally:
         player.close()
 
 
-def serve(
-    suite: str,
-    /,
-    *,
-    split: str = "test",
-    host: str = "127.0.0.1",
-    port: int = 0,
-    token: str = "",
-    episodes: int = 0,
-    seed: int = 0,
-    seconds: float = 3600.0,
-    idle_s: float = 600.0,
-    plain_words: bool = False,
-    agent: str = "agent",
-    out: Path | None = None,
-) -> VerbResult:
+def serve(suite: str, /, *, agent: str = "agent", place: ServedAt = _ANYWHERE) -> VerbResult:
     """Serve a suite's environments by MCP to agents with models of their own, until Ctrl-C; then the statistics.
 
     Each connection is an episode, on the next task. One whose agent leaves early counts, with the score that it has.
@@ -98,35 +111,13 @@ def serve(
 
     Args:
         suite: Whose tasks are offered, with the seeds of `turnwise eval`.
-        split: train, dev or test.
-        host: The address to listen at.
-        port: The port; any that is free if not given.
-        token: That agents must give; random if not given, `none` for none.
-        episodes: Stop after so many; 0 goes on.
-        seed: The episodes' chance is derived from it.
-        seconds: How long an episode may last.
-        idle_s: Seconds without a request after which an episode is given up.
-        plain_words: Whether agents are offered plain words beside the environment's tools.
         agent: The agent's name in the log and the statistics.
-        out: A folder for the episode log and the summary.
     """
     from turnwise.agents.gateway.sessions import SessionLimits
     from turnwise.agents.hosting.environments import NoModel
-    from turnwise.agents.hosting.host import HostOptions
-    from turnwise.envs.registry import get_suite
-    from turnwise.tasks.core import Split
 
-    options = HostOptions(
-        get_suite(suite),
-        Split(split),
-        seed,
-        SessionLimits(seconds=seconds),
-        idle_s,
-        plain_words=plain_words,
-        episodes=episodes,
-        acts_are_turns=True,
-    )
-    return _result(_serve(NoModel(agent), options, (host, port, token), out), agent, options, out)
+    options = place.options(suite, SessionLimits(), acts_are_turns=True)
+    return _result(_serve(NoModel(agent), options, place), agent, options, place.out)
 
 
 def _result(done: list[Episode], player: str, options: HostOptions, out: Path | None) -> VerbResult:
@@ -152,21 +143,17 @@ def _result(done: list[Episode], player: str, options: HostOptions, out: Path | 
     return VerbResult(result.to_json(), show)
 
 
-def _serve(
-    player: Policy, options: HostOptions, place: tuple[str, int, str], out: Path | None
-) -> list[Episode]:
+def _serve(player: Policy, options: HostOptions, place: ServedAt) -> list[Episode]:
     """Serve until enough episodes are finished, or somebody stops it; the episodes."""
     import asyncio
 
     done: list[Episode] = []
     with contextlib.suppress(KeyboardInterrupt):  # how it is stopped
-        asyncio.run(_serving(player, options, place, out, done))
+        asyncio.run(_serving(player, options, place, done))
     return done
 
 
-async def _serving(
-    player: Policy, options: HostOptions, place: tuple[str, int, str], out: Path | None, done: list[Episode]
-) -> None:
+async def _serving(player: Policy, options: HostOptions, place: ServedAt, done: list[Episode]) -> None:
     import asyncio
 
     from turnwise.agents.hosting.environments import add_mcp
@@ -176,13 +163,13 @@ async def _serving(
     from turnwise.doors import open_door
     from turnwise.terminal import hand_over
 
-    door = open_door(*place)
+    door = open_door(place.host, place.port, place.token)
     enough = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, enough.set)
     with (
         contextlib.nullcontext()
-        if out is None
-        else EpisodeLog(out / "episodes.jsonl.zst", policy=player.name) as log
+        if place.out is None
+        else EpisodeLog(place.out / "episodes.jsonl.zst", policy=player.name) as log
     ):
 
         def heard(episode: Episode) -> None:
