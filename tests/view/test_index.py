@@ -87,6 +87,17 @@ def said(episode):
 )  # fmt: skip
 def test_filters_find_what_looking_at_every_record_finds(index, log, asked, keep):
     assert numbers(index, **asked) == which(log, keep)
+    played = [record.episode for record in load_episodes(log).records if keep(record, record.episode)]
+    tally = find(index, Selection(**asked)).tally
+    turns = sum(len(episode.trajectory.turns) for episode in played) / max(1, len(played))
+    assert tally == (
+        len(played),
+        sum(e.success for e in played),
+        sum(e.outcome.counts for e in played),
+        turns,
+    )
+    assert find(index, Selection(**asked, sort="turns")).tally == tally
+    assert [*reversed(numbers(index, **asked, order="down"))] == which(log, keep)
 
 
 @pytest.mark.parametrize("order", ["up", "down"])
