@@ -39,7 +39,7 @@ _LIGHTLY = GuardedPattern(
 _ANSWER_ME = GuardedPattern(
     r"\b(?:say|tell (?:me|us)|let (?:me|us) know|reply|answer|indicate|signal)\b.{0,25}\b(?:agree\w*|approve|accept|in agreement|happy|fine with|in favou?r|want (?:it|that|this|me)|so: do you)\b|"
     r"\b(?:tell|let|ask|give)(?:ing)? (?:me|us)\b.{0,15}\b(?:to (?:proceed|go ahead|do (?:it|so|that)|start|continue|carry on)|that you (?:want|would like|agree)|(?:that )?i (?:should|may|can))\b|"
-    r"\bhear(?:ing)?\b.{0,14}\b(?:that you (?:want|agree|would like)|from you\b.{0,10}\bi (?:should|may|can))\b|"
+    r"\bhear(?:ing)?\b.{0,14}\b(?:that you (?:want|agree|would like)|from you (?:that|whether|if)\b|from you\b.{0,10}\bi (?:should|may|can))\b|"
     r"\b(?:i|we) (?:will |would |can |do |am )*(?:not|nothing|never|no)\b.{0,60}\b(?:without|until|unless|before|till) (?:hearing|you (?:say|tell|agree|approve|nod|want|decide)|your (?:yes|word|okay|say-so|nod|approval|consent|go-ahead|permission|blessing|agreement)|i (?:hear|have|get|am told))\b"
 )
 _TOLD_PAST = GuardedPattern(

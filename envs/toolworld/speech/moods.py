@@ -49,7 +49,8 @@ _QUOTED = re.compile(
 )
 """A whole sentence in quotation marks: somebody else's words, or a rule's."""
 _CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
-                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will)\b)")  # fmt: skip
+                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will|"
+                  r"take|turn|switch|put|pull|push|reset|restart|reboot|open|tap|remove|insert|toggle|disable|enable|pay|try|please)\b)")  # fmt: skip
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
 _PREFIX = re.compile(
     r"^(?:so (?:that )?(?:i|we|nobody|no one|it|nothing)\b[^,.!?]*,|and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|(?:okay|alright|all right|right)(?! (?:if|to|for|with|by)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
@@ -58,7 +59,7 @@ _PREFIX = re.compile(
     r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|(?!for\b)\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
     r"h(?:i|ello|ey)(?: there)?(?: (?:mr|ms|mrs|dr)\.?)?(?: [a-z]+){0,2}|welcome(?: back)?|dear [a-z]+|"
     rf"{_SORRY}(?: (?:about|for) (?:that|this|it|the \w+))?(?: to (?:hear|say|inform|tell)(?: you)?(?: that)?)?(?: that)?|"
-    r"unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
+    r"do not worry(?: about (?:it|that|this|the \w+))?|unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
     r"just to (?:confirm|be sure|make sure|clarify|double-?check)|to (?:be clear|confirm|recap|summari[sz]e|get started|begin|"
     r"start)|before (?:i|we) (?:begin|start)|(?:(?:only |just )?(?:\d+|these|a few|a couple of|the following) (?:steps|things)(?= ?:))|(?:i am |i would be |we are )?(?:more than )?(?:happy|glad|pleased|delighted) to "
     r"(?:help|assist)(?: you)?(?: (?:with|out|today)[^,.!?]*)?|i (?:can|will|would)(?: certainly| definitely| gladly)? "
@@ -101,7 +102,7 @@ _COURTESY = Alternation(
     r"^(?:i |we )?(?:can|will|would|am|are|want to)? ?(?:be )?(?:certainly |definitely |gladly |here to |happy to |glad to |going to |love to |able to )*(?:help|assist)(?: you)?"
     r"(?: (?:with|out|resolve|sort|get)\b.*)?$", r"^(?:this is|my name is|you have reached|you are speaking)\b", r"^(?:i |we )?hope\b", r"^i appreciate\b",
     r"^no (?:problem|rush|hurry|pressure|trouble|bother|stress|worries|need to (?:rush|hurry|apologi[sz]e))\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b",
-    r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
+    r"^(?:gotcha|roger(?: that)?|copy that|righto|cool|nice|super|brilliant|yup|ah|aye|cheers|ta)$", r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
 )  # fmt: skip
 _NOT_YET = Alternation(
     r"^(?:please |kindly |just |for now |at this point |until then )*(?:do not|never|avoid|refrain from|no need to|leave|keep|wait|hold off|skip|stop)\b",

@@ -16,8 +16,22 @@ _CANNOT = re.compile(
     r"\b(?:can|could|will|would|may|am|are|is|be|must|do|does) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed|permitted)\b"
 )
 _CANNOT_DO = re.compile(
-    r"\b(?:can|could|will|would|may) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed)\b"
+    r"\b(?:can|could|will|would|may|must) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed|permitted)\b"
 )
+_MEANT = re.compile(
+    r"\b(?:i|we|me|us|my|your|yours|it|this)\b|^(?:that|no|not|impossible|denied|declined|refused|rejected)\b|\b(?=\w*\d)(?=\w*[a-z])\w+\b"
+)
+"""What a rule in general does not have: a speaker, or the listener's own thing."""
+_SURELY = GuardedPattern(
+    r"\b(?:can|could|may|must) (?:\w+ )?not\b|\b(?:i|we) (?:\w+ )?(?:will|would|do|shall|am|are) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option)\b|"
+    r"\b(?:i|we) (?:\w+ ){0,4}(?:decline|refuse|deny|reject|turn|leave|keep)\b|\b(?:impossible|ineligible|non-?refundable|prohibited|forbidden|against (?:our|the|company|my)|out of (?:my hands|the question)|hands are tied|"
+    r"nothing (?:more )?(?:i|we) can do|no (?:way|chance|exceptions?|\w+ing)|denied|declined|refused|rejected)\b|^no$|\bdo(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)\b"
+)
+"""That somebody may not or will not, or that a thing is not to be had: what a change would not do is no refusal."""
+_POINTS = re.compile(
+    r"\b(?:it|that|this|so|request|wish|exceptions?|help|assist|comply|anything|what you|hands are tied|nothing (?:more )?(?:i|we) can|no (?:way|chance|hope))\b|(?:\bnot(?: do)?|\bno|possible|impossible|declin\w*|refus\w*|eligible|reject\w*|allowed)$"
+)
+"""How a refusal speaks of whatever was asked for."""
 _SEES = GuardedPattern(
     r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|cost|charge|hurt|owe|lose|affect|matter|be charged|"
     r"guarantee|promise|thank|wait|know|sure|certain|be (?:undone|reversed|reinstated|taken back|restored|revoked)|undo|receive|pull|retrieve|get through|need|want|mean|worry|work|load|recogni[sz]e|catch|follow|match|have|show|on file|there|registered|responding|correct|the case|a problem)\b"
@@ -78,12 +92,23 @@ def told(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Told:
     return Told(bool(reporting), claims, frozenset(done))
 
 
-def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Sureness:
-    """How sure a message refuses something."""
-    sure = [sureness(lexicon, clause) for clause in found if clause.mood is Mood.REFUSAL]
-    if "clear" in sure:
-        return "clear"
-    return "unclear" if "unclear" in sure else ""
+class Denied(NamedTuple):
+    """What a message refuses: how surely, and what it speaks of in doing so."""
+
+    sure: Sureness = ""
+    actions: frozenset[str] = frozenset()
+    points: bool = False  # to whatever was asked for: "I can't do that"
+
+
+def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Denied:
+    """Whether a message refuses something, and what."""
+    sure = [(sureness(lexicon, clause), clause) for clause in found if clause.mood is Mood.REFUSAL]
+    clear = [clause for how, clause in sure if how == "clear"]
+    if not clear:
+        return Denied("unclear" if any(how for how, _ in sure) else "")
+    spoken = (lexicon.spoken(clause.stems).keys() | lexicon.things(clause.stems) for clause in clear)
+    points = any(_POINTS.search(clause.text) for clause in clear)
+    return Denied("clear", frozenset[str]().union(*spoken), points)
 
 
 def says_done(text: str) -> bool:
@@ -103,7 +128,8 @@ def sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
         return ""
     act = _CANNOT.search(text) is not None and bool(lexicon.spoken(clause.stems))
     if _FINAL.search(text) or act:
-        return "unclear" if _UNTIL.search(text) else "clear"
+        sure = _MEANT.search(text) and _SURELY.search(text) and not _UNTIL.search(text)
+        return "clear" if sure else "unclear"
     return "" if _UNTIL.search(text) or not _CANNOT_DO.search(text) else "unclear"
 
 
