@@ -28,6 +28,7 @@ from turnwise.envs.toolworld.speech.wish import (
     nobody_spoke_of,
     offers_other,
     one_alone,
+    sets_aside,
     wishes,
 )
 from turnwise.envs.toolworld.speech.words import mentions, normal, stems
@@ -204,6 +205,7 @@ def _consent(
     if (
         clash(offered.named.values, own, whole=offered.only)
         or offers_other(domain.lexicon, heard.text, own)
+        or sets_aside(domain.lexicon, wish, heard.text)
         or differs(wish, heard.text)
         or nobody_spoke_of(
             domain.lexicon, heard.text, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"

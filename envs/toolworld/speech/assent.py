@@ -52,7 +52,7 @@ _IT_SUITS = (
     r"cost|fare|difference|charge|fee|date|time|flight|address|plan|offer|terms|deal)|\$[\d.,]+\d|\d+ (?:dollars?|bucks))"
 )
 _CONDITION = GuardedPattern(
-    rf"\b(?:once|as soon as|when|the (?:moment|minute|second|instant)|after|till|until) you (?:have |just |do )?(?:agree|consent|approv|accept|say (?:yes|so|the|okay|go)|confirm(?! (?:your|the (?:email|pin|zip|name)))|nod|authori[sz]|give (?:me|us|your)|okay|give the)\w*|^(?:just )?(?:tell|say|let) (?:me |us )?when$|"
+    rf"\b(?:once|as soon as|when|the (?:moment|minute|second|instant)|after|till|until) you (?:have |just |do )?(?:agree|consent|approv|accept|say (?:yes|so|the|okay|go)|confirm(?! (?:your|the (?:email|pin|zip|name)))|nod|authori[sz]|give (?:me|us|your)|okay|give the)\w*|^(?:just )?(?:tell|say|let) (?:me |us )?when$|, (?:just |please |simply )*confirm$|"
     rf"\b{_IF} (?:{_YOU_AGREE}(?!.*\b(?:abroad|overseas|verified|eligible|see|hear|call|calling|restart|turn|switch|pay|paid)\b)|(?:i|we) (?:have|get|may|can have|hear)\b.*\b{_SIGN}\b|"
     rf"{_IT_SUITS}(?: \S+){{0,6}}? (?:{_STATES}|no (?:obstacle|problem|issue|trouble|bother|hurdle)|works?|works for you|is all|not too|isn't|"
     rf"acceptable|what you|you))"

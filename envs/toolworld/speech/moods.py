@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.speech.assent import leaves_open, solicits
+from turnwise.envs.toolworld.speech.denying import LEFT_ALONE, NEGATED
 from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
 from turnwise.envs.toolworld.speech.words import normal, stems
 
@@ -48,7 +49,7 @@ _QUOTED = re.compile(
     r"[\"\u201c]([^\"\u201c\u201d]{20,}[.?!,])[\"\u201d]|\b(?:subject|titled|called|headed|saying|reading|stating|title)[:,]? [\"\u201c][^\"\u201c\u201d]{10,}[\"\u201d]"
 )
 """A whole sentence in quotation marks: somebody else's words, or a rule's."""
-_CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
+_CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+(?=(?:just |please |simply )+(?:tell|give|send|let) )|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
                   r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will|"
                   r"take|turn|switch|put|pull|push|reset|restart|reboot|open|tap|remove|insert|toggle|disable|enable|pay|try|please)\b)")  # fmt: skip
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
@@ -156,12 +157,6 @@ _OFFER = Alternation(
 _QUESTION = re.compile(
     r"^(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|have|has|had|can|could|would|will|should|shall|may|any|am)\b"
 )
-_NEGATED = Alternation(
-    r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
-    r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
-    r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",
-    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b", r"^no\b(?! (?:joke|kidding|doubt|wonder|matter|one|internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bno (?:chance|hope|prospect)\b|\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
-)  # fmt: skip
 
 
 _LINK = re.compile(r"^which (?=\w)")
@@ -226,7 +221,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.COURTESY
     if _YOUR_STATE.search(body):
         return Mood.COURTESY
-    if not asked and ("leave" in body or "keep" in body) and _LEFT_ALONE.search(body):
+    if not asked and ("leave" in body or "keep" in body) and LEFT_ALONE.search(body):
         return Mood.REFUSAL
     if _ABSTAIN.search(body) or (_NOT_YET.search(body) and (not asked or _DO_NOT.match(body))):
         return Mood.FORBID
@@ -241,7 +236,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     question = f"{body}?" if asked and not body.endswith("?") else body
     if (asked or not _told(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
         return Mood.CONFIRM
-    if _NEGATED.search(body) and not asked:
+    if NEGATED.search(body) and not asked:
         return Mood.REFUSAL
     if _HOLD.search(body):
         return Mood.REQUEST if _WHO.search(body) else Mood.HOLD
@@ -262,10 +257,6 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
 _ABSTAIN = GuardedPattern(
     r"\b(?:abstain|refrain|desist|keep (?:away|your \w+ off)|stay (?:away|clear)|steer clear|shy away|hold (?:off|back)|hands off|avoid)\b(?! (?:any|the) (?:confusion|doubt|delay|charge|misunderstanding)s?\b)"
 )
-_LEFT_ALONE = re.compile(
-    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b(?!.*\b(?:until|for now|unless|till|yet)\b)"
-)
-"""That a speaker leaves a thing as it is."""
 _SIGN = r"(?:go-ahead|okay|yes|confirmation|approval|consent|permission|blessing|nod|word|green light|say-so|agreement|authori[sz]ation)"
 _PAST = GuardedPattern(
     rf"\b(?:did|had|already|got|received|took|noted|heard)\b.{{0,20}}\b(?:your|the|a) (?:\w+ )?{_SIGN}\b|\b{_SIGN}\b.{{0,25}}\b(?:ago|earlier|yesterday|last time|before|came|arrived|was|were|is (?:noted|recorded|in|saved|here|logged))\b|"
@@ -293,7 +284,7 @@ def _told(body: str) -> bool:
 
 
 _IF_I_MAY = re.compile(
-    r"[, ]+(?:if (?:i|we) may ask|if you (?:will |would )?(?:pardon|excuse|forgive)\b[^,.?!]*|if you (?:do not|will not|would not) mind (?:me |my )?(?:asking|telling me)|if you please)(?=\?*$|,)"
+    r"[, ]+(?:if (?:i|we) may ask|if you (?:do|would|will) not mind|if you (?:will |would )?(?:pardon|excuse|forgive)\b[^,.?!]*|if you (?:do not|will not|would not) mind (?:me |my )?(?:asking|telling me)|if you please)(?=\?*$|,)"
 )
 _TELL_ME = re.compile(
     r"^(?:(?:can|could|would|will) you (?:please |kindly |just )?)?(?:say|tell|repeat|explain|give|spell|describe|remind|rephrase|read)(?: (?:me|us|it|to me|that|again|once more|out|please))* ?(?:what|which|who|where|when(?!\W*$)|how|again)\b"

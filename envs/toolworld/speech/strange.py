@@ -49,7 +49,7 @@ _ENDS_TEXT = (
 )
 _ENDS = frozenset(_ENDS_TEXT.split())
 _SERVICE_TEXT = (
-    "order reservation booking trip flight ticket seat cabin class bag luggage passenger name address street item product parcel package delivery shipment "
+    "order booking name address street item product parcel package delivery shipment "
     "card paypal gift payment method money refund difference amount sum rest balance price cost fee charge fare total bill invoice account profile line "
     "number plan tariff package data roaming service phone handset device sim apn settings mode network internet calls texts certificate voucher credit "
     "compensation insurance meal wrapping label change swap upgrade downgrade exchange return cancellation request button trigger switch wheels paperwork form "
@@ -78,14 +78,14 @@ _EVERYDAY_TEXT = (
     "sound tune note kind kinds sort sorts type types set pack bunch couple dozen few many more most other others same such whole rest remainder balance outcome result results effect effects consequence "
     "possibility alternative version variant colour color size shape look feel fit style model make brand row aisle deck leg legs stop stops connection layover runway gate airport city town village country abroad "
     "trouble wait delay delays inconvenience mess mix-up mixup mistake mistakes error errors slip typo letter letters digit digits character spelt spelled spelling surname calendar clock timetable schedule slot deadline "
-    "spot place address places mile miles distance heads-up bell bells whistle magic wand needful deed deeds ink paper pen pencil stamp record books book ledger column file files form forms box boxes field fields tick ticks cross "
+    "summary overview recap list spot place address places mile miles distance heads-up bell bells whistle magic wand needful deed deeds ink paper pen pencil stamp record books book ledger column file files form forms box boxes field fields tick ticks cross "
     "network signal icon symbol switch button cable charger battery sim card slot tray app apps website internet web connection browser traffic speed megabyte megabytes volume usage"
 )
 _EVERYDAY = frozenset(stems(_EVERYDAY_TEXT).split())
 """Nouns in which everybody talks about everything."""
 
 
-_ADVERBS = re.compile(r"\S+(?:ed|ing|ly)\b|\S+-\S+|(?<=-)\S+|'s?\b")
+_ADVERBS = re.compile(r"\S{3,}(?:ed|ing|ly)\b|\bred\b|\S+-\S+|(?<=-)\S+|'s?\b")
 
 
 def things_of(text: str, known: AbstractSet[str]) -> frozenset[str]:

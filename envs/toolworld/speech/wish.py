@@ -204,6 +204,21 @@ def other_count(wish: str, text: str) -> bool:
     )
 
 
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|and not|but not) [^,.;?!]*", re.IGNORECASE)
+
+
+def sets_aside(lexicon: Lexicon, wish: str, text: str) -> bool:
+    """Whether a text says that something else is done than with an id that the wish names."""
+    aside = " ".join(_INSTEAD.findall(text))
+    if not any(sign.isdigit() for sign in aside):
+        return False
+    own = named(wish, lexicon.patterns).values
+    return any(
+        kind not in lexicon.patterns and any(sign.isdigit() for sign in value)
+        for kind, value in named(aside, lexicon.patterns).values & own
+    )
+
+
 _LESS = re.compile(
     r"\bwithout (?:a |any )?refund\b|\bnon-?refundable\b|\b(?:\d+|many) times (?:over|the|as)\b|\beven though\b|\b(?:two|ten|five|\d+)[- ]year contract\b|\bpricier\b|\bdearest\b|\bnothing in return\b"
 )
@@ -213,7 +228,9 @@ _LESS = re.compile(
 @functools.lru_cache(maxsize=4096)
 def _can_differ(wish: str) -> bool:
     own = words_of(wish)
-    return bool(_pairs(wish) or _wanted_sizes(wish) or own & _GETS_BACK or any(own & group for group in _RIVALS))
+    return bool(
+        _pairs(wish) or _wanted_sizes(wish) or own & _GETS_BACK or any(own & group for group in _RIVALS)
+    )
 
 
 def differs(wish: str, text: str) -> bool:
