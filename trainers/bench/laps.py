@@ -36,7 +36,7 @@ class UpdateWorkload(NamedTuple):
     grown_groups: int = 2
 
 
-class Lap(NamedTuple):
+class UpdateLap(NamedTuple):
     """An update: its seconds, and what it did."""
 
     seconds: float
@@ -53,12 +53,12 @@ class Lap(NamedTuple):
 class Played(NamedTuple):
     """A run: its updates that count, the tasks of all its groups in order, and the threads that it had."""
 
-    laps: Sequence[Lap]
+    laps: Sequence[UpdateLap]
     tasks: Sequence[Task]
     threads: int
 
 
-def middle(laps: Sequence[Lap], field: str) -> float:
+def middle(laps: Sequence[UpdateLap], field: str) -> float:
     return statistics.median(getattr(lap, field) for lap in laps)
 
 
@@ -83,7 +83,7 @@ def check_alike(sides: Mapping[str, Played]) -> None:
             )
 
 
-def multiply_adds(lap: Lap, sizes: Mapping[str, Any]) -> float:
+def multiply_adds(lap: UpdateLap, sizes: Mapping[str, Any]) -> float:
     """Of one forward pass over what an update played; each pass over its tokens, forward or backward, is a multiple of it."""
     layers, width, vocabulary = (int(sizes[name]) for name in ("layers", "width", "vocab_size"))
     length = lap.read / lap.episodes

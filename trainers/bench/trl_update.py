@@ -30,7 +30,7 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import MissingDependencyError
 from turnwise.tasks.core import Task
-from turnwise.trainers.bench.laps import Lap, Played, UpdateWorkload
+from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload
 from turnwise.trainers.learn.collate import collate_rows
 from turnwise.trainers.learn.model import load_model, load_tokenizer
 from turnwise.trainers.learn.options import OptimizerOptions
@@ -200,7 +200,7 @@ def trl_updates(name: str, model: Path, out: Path, tasks: Sequence[Task], load: 
         trainer.train()
     steps = trainer.state.global_step // len(play.counts)
     laps = [
-        Lap(end - start, played_s, end - start - played_s, 0.0, *count, steps)
+        UpdateLap(end - start, played_s, end - start - played_s, 0.0, *count, steps)
         for (start, end), played_s, count in zip(
             pairwise(ends), play.seconds[1:], play.counts[1:], strict=True
         )

@@ -35,7 +35,7 @@ from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.envs.registry import get_suite, register_suite, suite_tasks
 from turnwise.tasks.core import Split, Task
-from turnwise.trainers.bench.laps import Lap, Played, UpdateWorkload, check_alike, middle, multiply_adds
+from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, middle, multiply_adds
 from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.learn.warm_start import texts
 from turnwise.trainers.run.learning import learning_setup
@@ -186,10 +186,10 @@ def play(out: Path, changes: Mapping[str, Any], load: UpdateWorkload) -> Played:
     return Played(laps[load.skipped : -1], ordered, torch.get_num_threads())
 
 
-def _lap(row: Mapping[str, Any], count: Sequence[int]) -> Lap:
+def _lap(row: Mapping[str, Any], count: Sequence[int]) -> UpdateLap:
     steps = learning_setup(RECIPE, {}).optimizer.minibatches
     episodes, turns, sampled, read = count
-    return Lap(
+    return UpdateLap(
         row["seconds"], row["rollout_seconds"], row["learn_seconds"], row["sync_seconds"],
         episodes, turns, sampled, read, steps,
     )  # fmt: skip
@@ -244,7 +244,7 @@ def _growth(out: Path, model: Path, load: UpdateWorkload, process: Apart) -> dic
 # --- figures -------------------------------------------------------------------------------------------
 
 
-def _parts(name: str, laps: Sequence[Lap], *, push: bool) -> dict[str, float]:
+def _parts(name: str, laps: Sequence[UpdateLap], *, push: bool) -> dict[str, float]:
     parts = {"": "seconds", "_play": "play_s", "_learn": "learn_s", **({"_push": "push_s"} if push else {})}
     return {f"{name}{ending}": middle(laps, field) for ending, field in parts.items()}
 
