@@ -46,6 +46,19 @@ def test_a_scripts_episodes_are_rendered_as_its_demonstrations_are(suite: str) -
         assert fits(wanted, renderer)
 
 
+def test_what_was_played_under_another_instruction_is_rendered_anew() -> None:
+    renderer = untrained_policy().renderer
+    (request,) = requests("shop/quick", 1)
+    (plain,) = run_episodes([request], DemonstrationPolicy(make_policy("scripted:gold"), renderer))
+    asked = renderer.instructed("Aim high.")
+    assert fits(plain, renderer)
+    assert not fits(plain, asked)
+    told = rendered(plain, asked, ToolsOfTasks({}))
+    assert fits(told, asked)
+    (wanted,) = run_episodes([request], DemonstrationPolicy(make_policy("scripted:gold"), asked))
+    assert tokens(told) == tokens(wanted)
+
+
 def test_agents_without_tokens_are_left_out_where_another_has_them() -> None:
     (request,) = requests("games/kuhn-self", 1)
     renderer = untrained_policy().renderer

@@ -20,7 +20,7 @@ from turnwise.trainers.source.stored import draw_groups, required_path, stored_g
 LABEL = "Return: "
 
 
-@component("source", "conditioned", paper="2210.13435")
+@component("source", "conditioned", paper="2210.13435", instruction=LABEL)
 class Conditioned:
     """`stored` episodes, each imitated under a prompt that ends in its return; with ``chances``, in what its actions earn on average.
 
