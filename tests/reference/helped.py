@@ -24,7 +24,7 @@ from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
-from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import get_suite, register, suite_tasks
 from turnwise.envs.registry import make as make_env
@@ -567,7 +567,6 @@ class Dice(AgentEnv[int]):
     """Chance that is known, by the seed of the reset; the seeds that were played with are written down."""
 
     system, tools, turn_limit, blocking = "Throw, or pass.", (tool(throw),), MOST, False
-    reward_components: ClassVar[Mapping[str, RewardKind]] = {"won": RewardKind.STEP}
     met: ClassVar[dict[str, list[int]]] = {}
     left_open: ClassVar[int] = 0
 
@@ -584,7 +583,7 @@ class Dice(AgentEnv[int]):
             Dice.met.setdefault(self.task.id, []).append(self.now.seed)
         won, over = pays(self.now.seed, state, action)
         return Transition(
-            state + 1, "So be it.", {"won": won + self.each}, EndReason.FAILED if over else None
+            state + 1, "So be it.", {"outcome": won + self.each}, EndReason.FAILED if over else None
         )
 
     def close(self) -> None:
@@ -612,7 +611,7 @@ def with_plan(task: Task, seed: int, plan: Sequence[Message]) -> Episode:
     opening = Messages([Message("system", "Throw, or pass."), Message("user", task.prompt)])
     answer = Messages([Message("user", "So be it.")])
     turns = [
-        Turn(answer if k else opening, Reply(said), 0.5, {"won": 0.5}, "") for k, said in enumerate(plan)
+        Turn(answer if k else opening, Reply(said), 0.5, {"outcome": 0.5}, "") for k, said in enumerate(plan)
     ]
     return Episode(
         task, seed, {"agent": Trajectory(tuple(turns))}, Outcome.OK, EndReason.FAILED, "", {"seconds": 1.0}
@@ -831,11 +830,9 @@ def _told_without_chance(make: Part, kind: str) -> None:
         for one in group
     }
     assert told == [tenths(true[one.task.id, one.seed]) for one in before.shown]
-    print({*told})
-    for path in (paid_log(), crowded_log(tokens=True), crowded_log(tokens=False)):
-        for update in range(2):
-            why = refuses(lambda path=path, n=update: asked(make(path=path, groups=1), see, n), RunError)
-            assert path in why
+    assert {*told} == {"0.0", "0.5", "0.8", "1.0"}
+    for path in (paid_log(), crowded_log(tokens=True)):
+        assert path in refuses(lambda path=path: asked(make(path=path, groups=99), see), RunError)
 
 
 def _told_of_dice(make: Part, chances: int) -> None:
