@@ -17,7 +17,17 @@ import torch
 from measured import logits, row
 from plain import reference, refuses
 
-from turnwise.agents.core import NO_PARENT, Completion, Episode, Outcome, Reply, Sampling, Trajectory, Turn
+from turnwise.agents.core import (
+    NO_PARENT,
+    Act,
+    Completion,
+    Episode,
+    Outcome,
+    Reply,
+    Sampling,
+    Trajectory,
+    Turn,
+)
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy
@@ -821,6 +831,19 @@ def _told_returns(make: Part, kind: str) -> None:
     assert said >= {"0.0", "0.2", "0.8", "-1.1", "12345.7"}
 
 
+@functools.cache
+def programmed_log() -> str:
+    """A program stood between policy and environment in one turn of the last episode."""
+    groups = [[*group] for group in log_of(False).groups]
+    last = next(one for group in reversed(groups) for one in group if len(one.trajectory.turns) > 1)
+    first, *others = last.trajectory.turns
+    turns = (dataclasses.replace(first, acts=(Act(first.action, 0, 0),)), *others)
+    by_program = dataclasses.replace(
+        last, trajectories={"agent": dataclasses.replace(last.trajectory, turns=turns)}
+    )
+    return logged([*groups, [by_program]])
+
+
 def _told_without_chance(make: Part) -> None:
     """It is what the environment pays, whatever the log says; where two acted, nobody knows in which order."""
     see = conditional()
@@ -833,7 +856,7 @@ def _told_without_chance(make: Part) -> None:
     }
     assert told == [tenths(true[one.task.id, one.seed]) for one in before.shown]
     assert {*told} == {"0.0", "0.5", "0.8", "1.0"}
-    for path in (paid_log(), crowded_log(tokens=True)):
+    for path in (paid_log(), crowded_log(tokens=True), programmed_log()):
         assert path in refuses(lambda path=path: asked(make(path=path, groups=99), see), RunError)
 
 

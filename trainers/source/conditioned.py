@@ -13,6 +13,7 @@ from turnwise.envs.registry import make
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
 from turnwise.tasks.core import Task, derive_rng
+from turnwise.trainers.core import Group
 from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent
 from turnwise.trainers.source.rendering import ToolsOfTasks, rendered
 from turnwise.trainers.source.stored import draw_groups, required_path, stored_groups
@@ -46,8 +47,8 @@ class Conditioned:
 
     Raises:
         RecipeError: there is no path, or ``chances`` is below 0.
-        RunError: when it is asked: the log has no episode, the policy is not asked for a return, or several agents acted and one's
-            actions alone cannot be played again.
+        RunError: when it is asked: the log has no episode, the policy is not asked for a return, or one agent's actions cannot be
+            played again, because there are others or a program stood between it and the environment.
     """
 
     def __init__(self, *, path: str = "", groups: int = 4, chances: int = 0) -> None:
@@ -66,17 +67,15 @@ class Conditioned:
                 "source 'conditioned' learns what to do for a return, and the policy is not asked for one when it plays.",
                 'Ask for the best of the log: sampling: {instruction: "Return: 1.0"}.',
             )
-        self._tools = tools = self._tools or ToolsOfTasks(see.env_options)
         known, shown = stored_groups(see, self.path, solved=False), list[Episode]()
+        if self._tools is None:
+            if self.chances:
+                _require_plans(known, self.path, see.env_options)
+            self._tools = ToolsOfTasks(see.env_options)
         for group in draw_groups(see, update, known, self.groups):
             for one in (alone for episode in group for alone in by_agent(episode)):
-                if self.chances and len(group[0].trajectories) > 1:
-                    raise RunError(
-                        f"{self.path}: several agents acted on {one.task.id}, and one's actions alone cannot be played again.",
-                        "Leave chances out, or name the log of a suite with one agent.",
-                    )
                 told = instruction_of(await self._worth_of(one, see))
-                shown.append(rendered(one, see.renderer.instructed(told), tools))
+                shown.append(rendered(one, see.renderer.instructed(told), self._tools))
         return SourceDraw(shown=shown)
 
     async def _worth_of(self, episode: Episode, see: SourceContext) -> float:
@@ -92,6 +91,28 @@ class Conditioned:
                 mean_return, episode.task, actions, seeds, see.env_options
             )
         return self._worth[place]
+
+
+def _require_plans(groups: Sequence[Group], path: str, env_options: Mapping[str, Any]) -> None:
+    """Every episode is one agent's, whose messages are what the environment was told."""
+    agents = dict[str, int]()
+    for episode in (one for group in groups for one in group):
+        if episode.task.env not in agents:
+            env = make(episode.task.env, **env_options)
+            try:
+                env.reset(seed=episode.seed, options={"task": episode.task})
+                agents[episode.task.env] = len(env.agents)
+            finally:
+                env.close()
+        told = [turn.acts for one in episode.trajectories.values() for turn in one.turns]
+        if max(agents[episode.task.env], len(episode.trajectories)) > 1 or any(
+            acts is not None for acts in told
+        ):
+            raise RunError(
+                f"{path}: the actions of an agent on {episode.task.id} cannot be played again alone: others acted beside it, or a program "
+                "between it and the environment.",
+                "Leave chances out, or name the log of a policy that plays a suite with one agent.",
+            )
 
 
 def instruction_of(worth: float) -> str:
