@@ -207,8 +207,8 @@ async def _branch_point(history: History, seed: int, state_key: str, seconds: fl
     return BranchPoint(history.task, seed, snapshot, history.observation, state_key, turns, tokens)
 
 
-AHEAD = 64
-"""So many requests of an iterator are drawn before any is played, so that a model's first batches are full ones."""
+AHEAD = 8
+"""So many requests of an iterator are drawn before any is played, so that a model's first batches are no single answers."""
 
 
 async def rollout(

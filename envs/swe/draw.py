@@ -222,7 +222,8 @@ class Drawing:
         if len(bug.pieces) > 1:  # of which nobody could know the second if the issue showed the first
             if len({function_of(name) for name in first & failures.keys()}) < len(bug.pieces):
                 return ""
-            return write_issue(self._package, files, failures, most=len(bug.pieces), first=first)
+            told = write_issue(self._package, files, failures, most=len(bug.pieces), first=first)
+            return told if told.count("```python") == len(bug.pieces) else ""
         shown = write_issue(self._package, files, failures, removed=removed)
         if not self._hard or self._rng.random() < 0.5:
             return shown

@@ -106,3 +106,9 @@ def test_harm_is_noticed_unless_it_is_only_told():
     assert harms("we would be delighted to lose all your bags", frozenset())
     assert not harms("you lost two hours", frozenset())
     assert not harms("shall i send it to 12 river street?", frozenset())
+
+
+def test_the_size_of_what_says_which_order_is_meant_is_not_wished_for():
+    wish = "Please remove the white small chair from my order with the black medium lamp, and tell me the refund."
+    assert not differs(wish, "I will remove the white small chair from order W4 and refund $44.75.")
+    assert differs("Change it for a medium chair.", "I will put the small chair in.")

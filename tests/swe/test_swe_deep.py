@@ -98,21 +98,35 @@ def test_methods_come_in_the_order_of_their_names_whatever_hashes_are():
     assert [where for where, _ in KINDS["stale"](package)] == [f"A.{name}" for name in sorted(names)]
 
 
-def test_bugs_of_several_files_can_be_asked_for(monkeypatch):
-    package = get_package("purse")
+@pytest.fixture
+def drawing(monkeypatch):
+    """Draws bugs of several files of a package whose tests all run every line."""
     lines = {
-        path: {line: frozenset({"t"}) for line in range(1, 60)}
-        for path in ("purse/amounts.py", "purse/sharing.py")
+        f"purse/{name}.py": {line: frozenset({"t"}) for line in range(1, 60)}
+        for name in ("amounts", "sharing")
     }
     base = Baseline(frozenset({"t"}), lines, frozenset(), 1.0, 1.0, 0.0, SandboxImage())
     monkeypatch.setattr("turnwise.envs.swe.draw.baseline_of", lambda *_: base)
-    drawing = Drawing(get_backend("bubblewrap"), package, hard=True, files=2)
+    return Drawing(get_backend("bubblewrap"), get_package("purse"), hard=True, files=2)
+
+
+def test_bugs_of_several_files_can_be_asked_for(drawing):
     drawn = list(drawing._bugs)
     wanted = [bug for bug in drawn if drawing._is_wanted(bug)]
     assert wanted
     assert (
         {len({edit.path for edit in bug.edits}) for bug in wanted} == {2} < {len(bug.edits) for bug in drawn}
     )
+
+
+@pytest.mark.parametrize(("second", "shown"), [("test_settle_two", 2), ("test_of_a_base_class", 0)])
+def test_an_issue_of_two_bugs_shows_both_or_there_is_none(drawing, second, shown):
+    """Nobody could know the other: a failing test that is not in its file cannot be shown."""
+    bug = next(bug for bug in drawing._bugs if bug.operator == "several")
+    names = ["tests/test_amounts.py::test_add", f"tests/test_sharing.py::{second}"]
+    drawing._first[bug.edits] = frozenset(names)
+    issue = drawing._issue(bug, {name: TestResult("fail", "assert 1 == 2") for name in names}, "")
+    assert issue.count("```python") == shown
 
 
 def test_what_tests_call_keeps_its_interface():

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, clauses
-from turnwise.envs.toolworld.speech.proposing import to_be_changed
+from turnwise.envs.toolworld.speech.proposing import to_be_changed, without_which
 from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
 from turnwise.envs.toolworld.speech.values import Value, clash, named
 from turnwise.envs.toolworld.speech.words import normal, shape_of, speaks_of, stems
@@ -239,6 +239,7 @@ def differs(wish: str, text: str) -> bool:
         return True
     if other_count(wish, to_be_changed(text)):
         return True
+    wish = without_which(wish)
     if not _can_differ(shape_of(wish)):
         return False
     said = words_of(to_be_changed(text))
