@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnwise.agents.core import Attending, Episode, History, Outcome, Trajectory, Turn
@@ -207,8 +207,12 @@ async def _branch_point(history: History, seed: int, state_key: str, seconds: fl
     return BranchPoint(history.task, seed, snapshot, history.observation, state_key, turns, tokens)
 
 
+AHEAD = 8
+"""So many requests of an iterator are drawn before any is played, so that a model's first batches are no single answers."""
+
+
 async def rollout(
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     policy: PolicyMap,
     *,
     concurrency: int | Admission = 64,
@@ -226,7 +230,7 @@ async def rollout(
     outcome and its turns so far, for the caller to count.
 
     Args:
-        requests: the episodes.
+        requests: the episodes; those of an iterator are drawn while earlier ones are played already.
         policy: plays every agent, or a mapping names who plays whom (:data:`turnwise.agents.multi_agent.PolicyMap`).
         concurrency: episodes in flight, fewer where memory or cores are short (:mod:`turnwise.agents.execution.admission`);
             or the places that rollouts share which go on at the same time, first come, first served.
@@ -260,9 +264,13 @@ async def rollout(
                 on_episode(index, episode)
             return episode
 
+        tasks: list[asyncio.Task[Episode]] = []
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(index, request)) for index, request in enumerate(requests)]
+                for index, request in enumerate(requests):
+                    tasks.append(group.create_task(one(index, request)))
+                    if isinstance(requests, Iterator) and index >= AHEAD:
+                        await asyncio.sleep(0)
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
         return [task.result() for task in tasks]

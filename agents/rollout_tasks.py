@@ -102,10 +102,14 @@ rollout = blocking(rollout_async)
 
 def requests_for(
     suite: Suite, split: Split | str, *, episodes: int = 200, k: int = 1, seed: int = 0
-) -> list[Request]:
+) -> Iterator[Request]:
     """The episodes of an evaluation: the first ``ceil(episodes / k)`` tasks of the split, k times each; of a list no more than it has.
 
-    Seeds have 53 bits, so that JSON readers with floating-point numbers keep them exactly.
+    Each task is drawn when its first episode is asked for: some suites take 10 ms for one. Seeds have 53 bits, so that JSON readers
+    with floating-point numbers keep them exactly.
+
+    Raises:
+        TurnwiseError: at once, where nothing could be played.
     """
     if episodes < 1 or k < 1:
         raise TurnwiseError(f"{episodes} episodes with k={k} cannot be played.", "Both must be at least 1.")
@@ -120,11 +124,11 @@ def requests_for(
     count = math.ceil(episodes / k)
     if suite.listed and suite.size:
         count = min(count, suite.size)
-    return [
+    return (
         Request(task, derive_rng("evaluate", suite.name, split.value, seed, index, run).getrandbits(53))
         for index, task in enumerate(suite_tasks(suite, split, count))
         for run in range(k)
-    ]
+    )
 
 
 def _requests_for_tasks(tasks: Sequence[Task], episodes: int | None, k: int, seed: int) -> list[Request]:
@@ -182,7 +186,7 @@ def opened_policies(
 
 
 async def play_requests(
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     policy: Policy,
     opponents: Mapping[str, Policy],
     *,
@@ -194,7 +198,7 @@ async def play_requests(
     log: EpisodeLog | Path | str | None,
     on_episode: Callable[[int, Episode], None] | None,
 ) -> list[Episode]:
-    """Roll out requests, and write each episode into the log as it finishes."""
+    """Roll out requests as they are drawn, and write each episode into the log as it finishes."""
     with _heard(log, policy.name, env_options, on_episode) as heard:
         return await rollout_requests(
             requests,

@@ -71,10 +71,15 @@ class Cable:
     Args:
         number: of the namespace, below 250.
         folder: for the token, which is the same for all.
+        apart: share no memory either, so that weights take the cable; it then carries 40 Mbit a second.
     """
 
-    def __init__(self, number: int, folder: Path) -> None:
+    def __init__(self, number: int, folder: Path, *, apart: bool = False) -> None:
         self.name, self.host = f"turnwise{os.getpid()}-{number}", f"10.213.{number}.2"
+        self.gate = f"10.213.{number}.1"
+        own_memory = 'mount -t tmpfs tmpfs /dev/shm && exec "$@"'
+        self.inside = ["ip", "netns", "exec", self.name]
+        self.inside += ["unshare", "--mount", "sh", "-c", own_memory, "sh"] if apart else []
         self.token_file = folder / "token"  # one for all
         if not self.token_file.exists():
             self.token_file.write_text(secrets.token_hex(16))
@@ -82,11 +87,20 @@ class Cable:
         ours, self._theirs = f"tw{os.getpid()}-{number}", f"te{os.getpid()}-{number}"
         self._ip("netns", "add", self.name)
         self._ip("link", "add", ours, "type", "veth", "peer", "name", self._theirs, "netns", self.name)
-        self._ip("addr", "add", f"10.213.{number}.1/30", "dev", ours)
+        self._counted = Path(f"/sys/class/net/{ours}/statistics/tx_bytes")
+        self._ip("addr", "add", f"{self.gate}/30", "dev", ours)
         self._ip("link", "set", ours, "up")
+        if apart:
+            slow = "rate", "40mbit", "burst", "64kb", "latency", "1s"
+            subprocess.run(["tc", "qdisc", "add", "dev", ours, "root", "tbf", *slow], check=True)
         self._ip("-n", self.name, "addr", "add", f"{self.host}/30", "dev", self._theirs)
         self._ip("-n", self.name, "link", "set", "lo", "up")
         self.plug()
+
+    @property
+    def sent(self) -> int:
+        """Bytes that went in so far."""
+        return int(self._counted.read_text())
 
     def pull(self) -> None:
         """From now on nothing passes. Our end stays up, so that nothing finds another way."""
@@ -95,6 +109,7 @@ class Cable:
     def plug(self) -> None:
         """Everything passes again."""
         self._ip("-n", self.name, "link", "set", self._theirs, "up")
+        self._ip("-n", self.name, "route", "replace", "default", "via", self.gate)
 
     def close(self) -> None:
         """Remove namespace and cable."""
@@ -116,7 +131,7 @@ class Server:
         place = "--host", host, "--port", str(port), "--context-length", str(context)
         self._given = ["serve-engine", str(model), "--kind", kind, *place, *STARTED, *options]
         self._forked = kind == "torch" and cable is None
-        self._inside = ["ip", "netns", "exec", cable.name] if cable else []
+        self._inside = cable.inside if cable else []
         self._cable = cable
         self.url = f"http://{host}:{port}"
         self.name = f"{host}:{port}"

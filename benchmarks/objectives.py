@@ -96,7 +96,7 @@ def _choice() -> list[str]:
         "| one outcome, a world without chance, many ways to succeed | `rover` | the mean of log π over the vocabulary |",
         "| returns in order | `dpo`, `ipo`, `cpl` | pairs of a group |",
         "| returns as numbers, and a reference to stay near | `prdp`, `reg_grpo` | differences of returns |",
-        "| stored episodes whose sampler is unknown | `awr`, `a_lol`, `cpl`, `nll` (also of the sources `stored` with `solved`, `improved`) | no ratio to the sampler |",
+        "| stored episodes whose sampler is unknown | `awr`, `a_lol`, `cpl`, `nll` (also of the sources `stored` with `solved`, `improved`, `conditioned`) | no ratio to the sampler |",
         "| demonstrations beside play | `nll`, `chord`, `one_token`, `luffy`, `rl_plus`, `ift`, `entropy_sft` | tokens that someone else chose |",
         "| thoughts in stored episodes, and thinking that should be a choice | `nll` on the source `thought_dropout`, then any with advantages, in `phases` | replies with and without their thoughts |",
         "| stages: imitation, then preferences, then a verifier | `nll`, `dpo`, `clip`, one after the other in `phases` (recipe `tulu3`) | what each has |",

@@ -143,7 +143,7 @@ def start(log: Path, cache: Path) -> tuple[subprocess.Popen[str], int, Memory]:
         "--cache",
         str(cache),
     ]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     said = server.stderr.readline()
     found = re.search(r":(\d+)/", said)

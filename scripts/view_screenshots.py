@@ -34,12 +34,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, default=Path("docs/view"))
+    parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="such as: run")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    asyncio.run(take(options.folders, options.out))
+    asyncio.run(take(options.folders, options.out, frozenset(options.only)))
 
 
-async def take(folders: Sequence[Path], out: Path) -> None:
+async def take(folders: Sequence[Path], out: Path, only: frozenset[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="turnwise-view-") as cache:
         async with (
             opened(folders, token=TOKEN, cache=Path(cache)) as server,
@@ -51,14 +52,16 @@ async def take(folders: Sequence[Path], out: Path) -> None:
             page = await chromium.new_page(viewport={"width": WIDTH, "height": 800}, device_scale_factor=1.5)
             page.set_default_timeout(300_000)
             await page.goto(server.guard.address())
-            await pictures(server, page, out)
+            await pictures(server, page, out, only)
             await chromium.close()
 
 
-async def pictures(server: ViewServer, page: Page, out: Path) -> None:
+async def pictures(server: ViewServer, page: Page, out: Path, only: frozenset[str]) -> None:
     base = f"http://127.0.0.1:{server.guard.door.port}"
 
     async def shot(name: str, path: str, height: int) -> None:
+        if only and name not in only:
+            return
         await page.set_viewport_size({"width": WIDTH, "height": height})
         if path:
             await page.goto(base + path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import tempfile
@@ -16,7 +17,13 @@ KINDS = ("process", "web", "mcp", "door")
 
 def mark() -> dict[str, str]:
     """Variables that make a process that is started now ours."""
-    return {VARIABLE: name_of(os.getpid())}
+    return {VARIABLE: _own_name(os.getpid())}
+
+
+@functools.lru_cache(maxsize=1)
+def _own_name(pid: int) -> str:
+    """The name of this process, which stays; a fork of it has another number."""
+    return name_of(pid)
 
 
 def name_of(pid: int) -> str:

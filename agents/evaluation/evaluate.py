@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from turnwise.agents.evaluation.statistics import pass_hat_k as hat_k
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import check_opponents
 from turnwise.agents.policies.own import PolicyLike
-from turnwise.agents.rollout import Limits
+from turnwise.agents.rollout import Limits, Request
 from turnwise.agents.rollout_tasks import opened_policies, play_requests, requests_for
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.blocking import blocking
@@ -167,7 +167,7 @@ async def evaluate_async(
         env_options: what environments are made with.
         env_workers: processes that the environments run in, which can be killed, or a pool of them; 0: this one.
         log: where the episodes are written, a path or an open log.
-        on_episode: called with (index, episode) as each one finishes, and first for those that are finished.
+        on_episode: called with (index, episode) as each one finishes, and for those that are finished as their tasks are drawn.
         opponents: who plays the other agents; ``policy`` plays those that are not named.
         max_failed: the share of episodes that may fail (``env_error``, ``verifier_error``, ``infra_error``).
         finished: episodes of an earlier call. Those that are asked for again (same task and seed) and count are
@@ -188,14 +188,23 @@ async def evaluate_async(
     check_opponents(suite, opponents or {})
     started = time.monotonic()
     known = {(episode.task.id, episode.seed): episode for episode in finished if episode.outcome.counts}
-    played = {i: known[key] for i, r in enumerate(requests) if (key := (r.task.id, r.seed)) in known}
-    waiting = [index for index in range(len(requests)) if index not in played]
-    for index, episode in played.items():
-        if on_episode is not None:
-            on_episode(index, episode)
+    played: dict[int, Episode] = {}
+    waiting: list[int] = []
+
+    def unfinished() -> Iterator[Request]:
+        for index, request in enumerate(requests):
+            episode = known.get((request.task.id, request.seed))
+            if episode is None:
+                waiting.append(index)
+                yield request
+                continue
+            played[index] = episode
+            if on_episode is not None:
+                on_episode(index, episode)
+
     with opened_policies(policy, opponents, max_sequences=concurrency, seed=seed) as (player, others):
         new = await play_requests(
-            [requests[index] for index in waiting],
+            unfinished(),
             player,
             others,
             concurrency=concurrency,
@@ -209,7 +218,7 @@ async def evaluate_async(
         name = player.name
     played.update(zip(waiting, new, strict=True))
     result = summarize(
-        [played[index] for index in range(len(requests))],
+        [played[index] for index in sorted(played)],
         suite=suite.name,
         policy=name,
         split=split,

@@ -22,7 +22,6 @@ import struct
 import sys
 import threading
 import time
-import tokenize
 import traceback
 import types
 
@@ -34,6 +33,7 @@ END_S = 10.0
 NOT_FOUND = 127
 _SUBREAPER = 36
 _LIBC = ctypes.CDLL(None)
+_CODE: "dict[tuple[str, int, int, int, int], types.CodeType]" = {}
 
 
 def main(number: int, modules: "list[str]") -> None:
@@ -97,9 +97,11 @@ def keep(lease: socket.socket) -> None:
         kind, number, body, streams = given
         if kind == END:  # of a job that has ended
             continue
+        job = json.loads(body)
+        code = compiled(job["cwd"], job["argv"][0]) if job["fork"] else None
         program = os.fork()
         if program == 0:
-            become(json.loads(body), streams)
+            become(job, code, streams)
         for one in streams:
             os.close(one)
         code = wait(program, lease, woken, number)
@@ -211,7 +213,21 @@ def descendants(pid: int, but: "set[int]") -> "set[int]":
     return found
 
 
-def become(job: "dict[str, object]", streams: "list[int]") -> None:
+def compiled(folder: str, path: str) -> "types.CodeType | None":
+    """A script's code, compiled once for all programs of this keeper as long as the file is the same; None: it is no script."""
+    try:
+        with open(os.path.join(folder, path), "rb") as file:
+            stat = os.fstat(file.fileno())
+            key = (path, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            if key not in _CODE:
+                _CODE.clear()
+                _CODE[key] = compile(file.read(), path, "exec")
+    except Exception:  # noqa: BLE001 (the program meets it too, and says what it is)
+        return None
+    return _CODE[key]
+
+
+def become(job: "dict[str, object]", code: "types.CodeType | None", streams: "list[int]") -> None:
     """Be the program."""
     os.setsid()
     signal.set_wakeup_fd(-1)
@@ -225,7 +241,7 @@ def become(job: "dict[str, object]", streams: "list[int]") -> None:
     try:
         os.chdir(str(job["cwd"]))
         if job["fork"]:
-            run_script(argv, env)
+            run_script(argv, env, code)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.execvpe(argv[0], argv, env)
     except OSError as error:
@@ -233,32 +249,33 @@ def become(job: "dict[str, object]", streams: "list[int]") -> None:
     os._exit(NOT_FOUND)
 
 
-def run_as_main(path: str) -> None:
+def run_as_main(path: str, code: "types.CodeType | None") -> None:
     """Run a file as ``__main__``; :func:`runpy.run_path` does the same in ten times the time."""
-    with tokenize.open(path) as file:
-        code = compile(file.read(), path, "exec")
+    if code is None:
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec")
     sys.modules["__main__"] = module = types.ModuleType("__main__")
     module.__file__ = path
     exec(code, module.__dict__)  # noqa: S102 (it is the program that is to be run)
 
 
-def run_script(argv: "list[str]", env: "dict[str, str]") -> None:
+def run_script(argv: "list[str]", env: "dict[str, str]", code: "types.CodeType | None") -> None:
     """Run a script of Python in this fork, with what is imported already, and exit as Python would."""
     os.environ.clear()
     os.environ.update(env)
     sys.argv, sys.path[0] = argv, os.path.dirname(os.path.abspath(argv[0]))
     if "random" in sys.modules:
         sys.modules["random"].seed()
-    code = 0
+    status = 0
     try:
-        run_as_main(argv[0])
+        run_as_main(argv[0], code)
     except SystemExit as left:
-        code = left.code if isinstance(left.code, int) else 0 if left.code is None else 1
-        if code == 1 and left.code != 1:
+        status = left.code if isinstance(left.code, int) else 0 if left.code is None else 1
+        if status == 1 and left.code != 1:
             sys.stderr.write(f"{left.code}\n")
     except BaseException:  # noqa: BLE001 (as the interpreter does)
         traceback.print_exc()
-        code = 1
+        status = 1
     with contextlib.suppress(Exception):
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
@@ -266,7 +283,7 @@ def run_script(argv: "list[str]", env: "dict[str, str]") -> None:
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(code & 0xFF)
+    os._exit(status & 0xFF)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeGuard
 
 from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling
 from turnwise.agents.gateway.core import ChatRequest, FixedSampling, RefusedError
@@ -19,7 +19,6 @@ LARGEST_REPLY = 1 << 22
 """Letters of a reply."""
 
 
-@runtime_checkable
 class TokenPolicy(Protocol):
     """A policy that samples tokens (:class:`turnwise.agents.policies.model.ModelPolicy`)."""
 
@@ -30,6 +29,11 @@ class TokenPolicy(Protocol):
     async def reply(
         self, history: History, prompt: Sequence[int], kept: Sequence[int], max_tokens: int | None = None
     ) -> Reply: ...
+
+
+def samples_tokens(policy: Policy | TokenPolicy) -> TypeGuard[TokenPolicy]:
+    """Whether a policy is a :class:`TokenPolicy`; :func:`isinstance` looks at all of a protocol's names for each request."""
+    return all(hasattr(policy, name) for name in ("engine", "renderer", "sampling", "reply"))
 
 
 @dataclass(slots=True)
@@ -81,7 +85,7 @@ class Drawn(NamedTuple):
 
 def sampled_by(policy: Policy) -> FixedSampling:
     """How a policy samples, as far as clients must know."""
-    if not isinstance(policy, TokenPolicy):
+    if not samples_tokens(policy):
         return FixedSampling()
     return FixedSampling(policy.sampling.temperature, policy.sampling.top_p)
 
@@ -92,7 +96,7 @@ async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode
     Raises:
         RefusedError: the template refuses the conversation, or the context is full.
     """
-    if not isinstance(policy, TokenPolicy):
+    if not samples_tokens(policy):
         reply = await policy.act(call)
         if len(reply.message.content) > LARGEST_REPLY:
             raise ValueError(f"the policy's reply has {len(reply.message.content):,} letters")
@@ -113,7 +117,7 @@ def check_room(policy: Policy, asked: ChatRequest) -> None:
     """
     letters = sum(map(letters_of, asked.messages))
     letters += sum(len(tool.spec.description) + len(str(tool.spec.parameters)) for tool in asked.tools)
-    if letters <= SHORT or not isinstance(policy, TokenPolicy):
+    if letters <= SHORT or not samples_tokens(policy):
         return
     least = letters // policy.renderer.longest_token
     if least > policy.engine.context_length:
@@ -132,7 +136,7 @@ def count(policy: Policy, asked: ChatRequest) -> int:
         RefusedError: as :func:`check_room` does.
     """
     check_room(policy, asked)
-    if not isinstance(policy, TokenPolicy):
+    if not samples_tokens(policy):
         return sum(len(str(message)) for message in asked.messages) // 4 + 1
     return len(_prompt(policy.renderer, asked, None)[0])
 

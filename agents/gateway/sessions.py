@@ -361,8 +361,13 @@ def fingerprints(messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator
 def _link(before: bytes, message: Message) -> bytes:
     calls = [[call.id, call.name, _whole_numbers(dict(call.arguments))] for call in message.tool_calls]
     content = message.content.strip() if message.role == "assistant" else message.content
-    text = json.dumps([message.role, content, calls, message.tool_call_id], sort_keys=True)
-    return hashlib.blake2b(before + text.encode(), digest_size=16).digest()
+    written = json.dumps(calls, sort_keys=True) if calls else ""
+    link = hashlib.blake2b(before, digest_size=16)
+    for part in (message.role, content, written, message.tool_call_id):
+        data = part.encode("utf-8", "surrogatepass")
+        link.update(b"%d:" % len(data))
+        link.update(data)
+    return link.digest()
 
 
 def _whole_numbers(value: Json) -> Json:

@@ -89,7 +89,7 @@ class Host:
         self.gate = Gate()
         self.open_sessions: dict[str, Hosted] = {}
         self._numbers = itertools.count()
-        self._begun = 0
+        self._begun = self._opening = 0
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -111,17 +111,20 @@ class Host:
             RefusedError: too many are open or all were begun, or the episode could not be begun.
         """
         options = self.options
-        if len(self.open_sessions) >= options.most:
+        if len(self.open_sessions) + self._opening >= options.most:
             why = f"{options.most} sessions are open, which is the most."
             raise RefusedError(429, "too_many_sessions", why, retry_s=5.0)
         if options.episodes and self._begun >= options.episodes:
             raise RefusedError(403, "all_begun", f"All {options.episodes} episodes were begun.")
         self._begun += 1
+        self._opening += 1
         try:
             return await self._opened(self._request(index, prompt, task))
         except BaseException:
             self._begun -= 1
             raise
+        finally:
+            self._opening -= 1
 
     async def _opened(self, request: Request) -> Hosted:
         opened: asyncio.Future[ProgramPlay] = asyncio.get_running_loop().create_future()

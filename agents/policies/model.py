@@ -23,6 +23,7 @@ class ChatFormat(NamedTuple):
 
     tools_format: ToolsFormat = "auto"
     max_tokens: int = Sampling().max_tokens  # of one message
+    instruction: str = ""  # below the first message of every episode
 
 
 def write_chat_format(folder: Path, chat_format: ChatFormat) -> None:

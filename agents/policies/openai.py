@@ -13,4 +13,4 @@ def openai(target: str, options: PolicyOptions) -> Policy:
     from turnwise.agents.policies.served.policy import OpenAIPolicy
 
     model, _, url = target.partition("@")
-    return OpenAIPolicy(model, url, sampling=options.sampling())
+    return OpenAIPolicy(model, url, sampling=options.sampling(), instruction=options.instruction)

@@ -21,6 +21,7 @@ class PolicyOptions(NamedTuple):
         max_sequences: how many an engine decodes at a time.
         seed: of an engine's own chance.
         tools: how tools are shown to a model (``sampling.tools`` of a recipe); "": as it was trained.
+        instruction: a text below the first message of every episode (``sampling.instruction`` of a recipe); "": as it was trained.
         model: the spec of the policy that a program (``command:``) talks to.
     """
 
@@ -31,6 +32,7 @@ class PolicyOptions(NamedTuple):
     max_sequences: int = 64
     seed: int = 0
     tools: str = ""
+    instruction: str = ""
     model: str = ""
 
     def sampling(self, trained: int = Sampling().max_tokens) -> Sampling:

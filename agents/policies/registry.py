@@ -198,7 +198,8 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
     chat_format = read_chat_format(model)
     tools = options.tools or chat_format.tools_format
     check_tools_format(tools)
-    renderer = Renderer(tokenizer, tools_format=tools)
+    instruction = options.instruction or chat_format.instruction
+    renderer = Renderer(tokenizer, tools_format=tools, instruction=instruction)
     asked: dict[str, object] = {"context_length": context, "max_sequences": options.max_sequences}
     asked |= {"seed": options.seed, "urls": [url] if url else []}
     engine = open_engine(entry.name, model, **{key: asked[key] for key in asked if key in entry.options})

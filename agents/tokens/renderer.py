@@ -9,12 +9,14 @@ can be imitated by data; nothing on the token level can prevent that, so a warni
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.agents.tokens.encoding import ControlToken, Encoder, plain
+from turnwise.agents.tokens.telling import told_below
 from turnwise.agents.tokens.template import SENTINEL, Chat, ChatTemplate, Entry, ToolsFormat, template_source
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall
@@ -40,6 +42,7 @@ class Renderer:
         tokenizer: a Hugging Face tokeniser with a ``tokenizers`` backend and a chat template.
         tools_format: how tools are described and called.
         options: passed to the template, such as ``{"enable_thinking": False}``.
+        instruction: a text that stands below the first message of every conversation.
 
     Attributes:
         stop_ids: tokens that end a reply: end of text, and the template's end of turn.
@@ -53,8 +56,10 @@ class Renderer:
         *,
         tools_format: ToolsFormat = "auto",
         options: Mapping[str, Any] | None = None,
+        instruction: str = "",
     ) -> None:
         self.tokenizer = tokenizer
+        self.instruction = instruction
         self.encoder = Encoder(tokenizer, template_source(tokenizer))
         self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {})
         self._end = self._find_end()
@@ -75,7 +80,14 @@ class Renderer:
 
     def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Tokens of a whole conversation, up to where the policy's reply begins."""
-        return tuple(self.encoder.encode(self.template.render(messages, tools)))
+        told = told_below(messages, self.instruction)
+        return tuple(self.encoder.encode(self.template.render(told, tools)))
+
+    def instructed(self, instruction: str) -> Renderer:
+        """The same renderer with another instruction."""
+        other = copy.copy(self)
+        other.instruction = instruction
+        return other
 
     def extend(
         self, messages: Sequence[Message], new: int, last_id: int | None, tools: Sequence[Tool] = ()

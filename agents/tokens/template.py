@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import jinja2
-
 from turnwise import watchdog
 from turnwise.agents.tokens.encoding import Encoder
 from turnwise.envs.core import tool_specs
@@ -181,6 +179,8 @@ class ChatTemplate:
             chat.append(entry)
 
     def _apply(self, chat: Chat, specs: list[Any] | None, generate: bool) -> str:
+        import jinja2  # with transformers, for whoever renders; not for whoever reads a recipe
+
         roles = ", ".join(entry["role"] for entry in chat[:8])
         try:
             with watchdog.limit(f"the chat template of {self._name}", RENDER_S, fatal=True):

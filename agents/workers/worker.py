@@ -23,7 +23,6 @@ from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.workers.wire import Ask, Beat, Bye, Connection, Hello, Parting, WorkerAnswer, pack
 from turnwise.tools.processes import module_path
-from turnwise.tools.sandbox.reap import reap
 
 SLACK_S = 0.5
 """Beyond its deadline, what an interrupted call may take to say where it stood."""
@@ -229,6 +228,8 @@ class Worker:
             _resolve(call.future, self._fault(number, call, code, others=len(calls) - 1))
         self._on_end(self)
         if self.pid:
+            from turnwise.tools.sandbox.reap import reap  # and psutil, which only a worker that died needs
+
             for removed in reap(self.pid):
                 _logger.info("worker %d left behind: %s", self.number, removed)
 

@@ -13,7 +13,7 @@ are the arguments of ``tasks.draw_task``.
     suite, inside/     running tests in a sandbox, and the programs that do
     packages, small/   repositories that bugs are put into
     build: draw, mutate, operators, source, issue, baseline, warm, verify    making tasks and validating them
-    deep: deepcases, deepdrift, deepstate, whole, symptoms    bugs of several places, issues that show no call
+    deep: deepcases, deepdrift, deepstate, deepjoin, whole, symptoms    bugs of several places, issues that show no call
     add, layout, needs, sdists           packages of users: from an index, a folder, a YAML
     history: releases, hunks, cut, changelog, pairs    real bugs: what a release repaired
     localise, ladder, levels, sweep      scripts that look for a bug, and that play: how hard a task is

@@ -70,8 +70,8 @@ class Built(NamedTuple):
 class _Package:
     """The tasks of one package, and their file."""
 
-    def __init__(self, name: str, known: Sequence[Instance], out: Path, *, hard: bool) -> None:
-        self.name, self.known, self.out, self.hard = name, list(known), out, hard
+    def __init__(self, name: str, known: Sequence[Instance], out: Path, *, hard: bool, files: int) -> None:
+        self.name, self.known, self.out, self.hard, self.files = name, list(known), out, hard, files
         self.drawing: Drawing | None = None
         self.problem = ""
         self.is_done = False
@@ -98,7 +98,12 @@ class _Package:
         """Measure the package, if that has not been done."""
         if self.drawing is None:
             self.drawing = Drawing(
-                backend, get_package(self.name), seed=seed, known=self.known, hard=self.hard
+                backend,
+                get_package(self.name),
+                seed=seed,
+                known=self.known,
+                hard=self.hard,
+                files=self.files,
             )
         return self.drawing
 
@@ -129,11 +134,13 @@ def build(
     workers: int = 2,
     minutes: float = 1e9,
     hard: bool = False,
+    files: int = 1,
 ) -> Built:
     """Write tasks of these packages to ``out`` until it has ``tasks`` or the time is up, as many of each as can be.
 
     What ``out`` holds already is kept and counted. Each package gives a quarter of an equal share, if it has so many
-    bugs; the rest comes from the half of them whose suites are quickest. ``hard``: only what no scripted localiser finds.
+    bugs; the rest comes from the half of them whose suites are quickest. ``hard``: only what no scripted localiser finds;
+    ``files``: in how many a bug is, at least.
 
     Raises:
         TurnwiseError: another command writes to ``out``.
@@ -141,7 +148,7 @@ def build(
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(f"{out}.lock", timeout=0):
-            return _build(backend, names, tasks, out, seed, workers, minutes, hard=hard)
+            return _build(backend, names, tasks, out, seed, workers, minutes, hard=hard, files=files)
     except Timeout:
         raise TurnwiseError(
             f"Another command writes tasks to {out}.", "Wait for it, or name another --out."
@@ -158,11 +165,15 @@ def _build(
     minutes: float,
     *,
     hard: bool,
+    files: int,
 ) -> Built:
     since, spent = time.monotonic(), _cpu()
     deadline = since + 60 * minutes
     known, least = _known(out), -(-tasks // (4 * len(names)))
-    of = [_Package(name, [one for one in known if one.package == name], out, hard=hard) for name in names]
+    of = [
+        _Package(name, [one for one in known if one.package == name], out, hard=hard, files=files)
+        for name in names
+    ]
     with ThreadPoolExecutor(workers) as pool:
         while (missing := tasks - sum(len(one.known) for one in of)) > 0:
             going = [one for one in of if not one.is_done]

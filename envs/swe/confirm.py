@@ -60,7 +60,7 @@ def quiet_twins(
 ) -> tuple[Twin, ...]:
     """The twins beside which all ``others`` pass: a test that fails half-way may leave behind what others stumble over.
 
-    ``image`` holds ``files``, the repository with the true repair.
+    A twin beside which the suite does not come to its end is left out as well. ``image`` holds ``files``, the repository with the true repair.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -109,11 +109,10 @@ def _are_quiet(
         jobs.append(SuiteJob(texts, cpu=_WHOLE))
     while len(runs) < len(jobs):
         runs += run_jobs(backend, image, package, jobs[len(runs) :])
+    beside = [frozenset(twin.function for twin in group) for group in groups]
     return [
-        not run.complete
-        or {test for test in others if function_of(test) not in {twin.function for twin in group}}
-        <= run.passing()
-        for group, run in zip(groups, runs, strict=True)
+        run.complete and {test for test in others if function_of(test) not in own} <= run.passing()
+        for own, run in zip(beside, runs, strict=True)
     ]
 
 

@@ -43,7 +43,7 @@ def stale(package: WholePackage) -> Made:
             for name, updates in of.items():
                 if not _is_begun(owner, name):
                     continue
-                for chosen in {method for method, _ in updates}:
+                for chosen in sorted({method for method, _ in updates}):
                     nodes = [node for method, node in updates if method == chosen]
                     spots = [spot for node in nodes for spot in package.dropped(path, node)]
                     if len(spots) == len(nodes):

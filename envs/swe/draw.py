@@ -59,7 +59,7 @@ class Drawing:
     ``known`` are tasks that exist. Where it was interrupted, another stream of bugs begins. ``hard``: bugs of several places,
     of missing cases, order and state (:mod:`turnwise.envs.swe.deep`) that no scripted localiser
     (:mod:`turnwise.envs.swe.localise`) finds in five looks, neither by the issue nor by a traceback; half of the issues show
-    a failing test, the others symptoms only.
+    a failing test, the others symptoms only. ``files``: in how many a bug is, at least.
     """
 
     def __init__(
@@ -70,8 +70,9 @@ class Drawing:
         seed: int = 0,
         known: Sequence[Instance] = (),
         hard: bool = False,
+        files: int = 1,
     ) -> None:
-        self._backend, self._package, self._hard = backend, package, hard
+        self._backend, self._package, self._hard, self._files = backend, package, hard, files
         self._taken = [one.where for one in known]
         self._kinds = [one.operator for one in known]
         self._edits = {one.edits for one in known}
@@ -109,7 +110,7 @@ class Drawing:
                     yield made
 
     def _is_wanted(self, bug: Bug) -> bool:
-        if self._hard and self._kinds.count(bug.operator) >= _PER_KIND:
+        if len(bug.edits) < self._files or (self._hard and self._kinds.count(bug.operator) >= _PER_KIND):
             return False
         return self._taken.count(bug.where) < _PER_FUNCTION and bug.edits not in self._edits
 
@@ -221,7 +222,8 @@ class Drawing:
         if len(bug.pieces) > 1:  # of which nobody could know the second if the issue showed the first
             if len({function_of(name) for name in first & failures.keys()}) < len(bug.pieces):
                 return ""
-            return write_issue(self._package, files, failures, most=len(bug.pieces), first=first)
+            told = write_issue(self._package, files, failures, most=len(bug.pieces), first=first)
+            return told if told.count("```python") == len(bug.pieces) else ""
         shown = write_issue(self._package, files, failures, removed=removed)
         if not self._hard or self._rng.random() < 0.5:
             return shown

@@ -15,7 +15,7 @@ from turnwise.envs.swe import actions, solver
 from turnwise.envs.swe.desk import DeskEnv
 from turnwise.envs.swe.guidance import feedback, plan
 from turnwise.envs.swe.instance import Instance, instance_of
-from turnwise.envs.swe.place import definition, image_of
+from turnwise.envs.swe.place import image_of, is_changed, repair_places
 from turnwise.envs.swe.reward import RepairVerdict, accepted, grade
 from turnwise.envs.swe.state import SweState
 from turnwise.envs.swe.suite import LIMITS
@@ -168,19 +168,18 @@ class SweEnv(DeskEnv[SweState]):
         return state._replace(files=files, located=located)
 
     def _is_located(self, instance: Instance) -> bool:
-        """Whether the right file is another than it was, or the function that the first change is in."""
+        """Whether the right file is another than it was, or a function that is a place of the repair.
+
+        A caller that nobody told of a change is one, beside the functions that the true repair changes.
+        """
         broken = instance.broken()
-        for edit in instance.edits if self._place == "file" else instance.edits[:1]:
+        places = {(edit.path, "") for edit in instance.edits}
+        for path, name in places if self._place == "file" else repair_places(instance):
             try:
-                text = self.sandbox().read(edit.path, limit=2 * MIB).decode("utf-8", "replace")
+                text = self.sandbox().read(path, limit=2 * MIB).decode("utf-8", "replace")
             except PathError:
                 continue
-            before = broken.get(edit.path, b"").decode()
-            if self._place == "file" and text != before:
-                return True
-            if self._place == "function" and definition(text, instance.where) != definition(
-                before, instance.where
-            ):
+            if is_changed(broken.get(path, b"").decode(), text, name):
                 return True
         return False
 

@@ -8,19 +8,17 @@ easy for anybody; suites are compared with ``python -m turnwise.envs.swe.localis
 from __future__ import annotations
 
 import argparse
-import ast
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from statistics import median
 from typing import NamedTuple
 
 from turnwise.envs.swe.deep import is_joined
 from turnwise.envs.swe.hunks import functions_in
 from turnwise.envs.swe.instance import Instance
-from turnwise.envs.swe.source import SourceText
+from turnwise.envs.swe.place import changed_places, functions_of, repair_places
 from turnwise.envs.swe.tasks import load_instances, place_of
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
@@ -55,7 +53,7 @@ def places_of(task: Instance) -> list[CodePlace]:
         CodePlace(path, name, Counter(_WORD.findall(text)))
         for path, data in sorted(task.shown().items())
         if path.endswith(".py") and task.source.is_source(path)
-        for name, text in _parts(data.decode("utf-8", "replace")).items()
+        for name, text in functions_of(data.decode("utf-8", "replace")).items()
     ]
 
 
@@ -64,48 +62,21 @@ def sites_of(task: Instance) -> frozenset[tuple[str, str]]:
 
     Of a method that is missing, the others of its class.
     """
-    homes = {place.path for place in places_of(task) if place.name == task.where}
-    told = (
-        homes & {task.edit.path} or homes
-    )  # a caller that nobody told of a change may be in a file of its own
-    return _sites(task, {edit.path for edit in task.edits}) | {(path, task.where) for path in told}
+    return _with_neighbours(task, repair_places(task))
 
 
 def parts_of(task: Instance) -> tuple[frozenset[tuple[str, str]], ...]:
     """The places of each bug, if a task has several that each break something, in the order of ``task.edits``; else all places."""
     if not is_joined(task.operator):
         return (sites_of(task),)
-    return tuple(_sites(task, {edit.path}) for edit in task.edits)
+    return tuple(_with_neighbours(task, changed_places(task, {edit.path})) for edit in task.edits)
 
 
-def _sites(task: Instance, paths: set[str]) -> frozenset[tuple[str, str]]:
-    found: set[tuple[str, str]] = {(task.edit.path, task.where)} if task.edit.path in paths else set()
-    broken, fixed = task.broken(), task.fixed()
-    for path in paths:
-        before, after = (_parts(files.get(path, b"").decode("utf-8", "replace")) for files in (broken, fixed))
-        changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-        owners = {name.rpartition(".")[0] for name in changed - before.keys() if "." in name}
-        near = {name for name in before if name.rpartition(".")[0] in owners}
-        found |= {(path, name) for name in changed | near}
-    outside = {(path, name) for path, name in found if not name}
-    return frozenset(found - outside or found)
-
-
-@lru_cache(maxsize=512)
-def _parts(text: str) -> Mapping[str, str]:
-    """The functions that are in no other, by dotted name, and under no name what is outside of them; nothing of what does not parse."""
-    try:
-        source = SourceText(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    found: dict[str, str] = {"": ""}
-    rest = source.text
-    for node in source.nodes:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not _is_inside(source, node):
-            function, name = source.of(node), source.name_of(node)
-            rest = rest.replace(function, "", 1)
-            found[name] = f"{found.get(name, '')}{function}"
-    return {**found, "": rest}
+def _with_neighbours(task: Instance, places: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """With the other methods of a class of which one is missing."""
+    shown = {(place.path, place.name) for place in places_of(task)}
+    classes = {(path, name.rpartition(".")[0]) for path, name in places - shown if "." in name}
+    return places | {(path, name) for path, name in shown if (path, name.rpartition(".")[0]) in classes}
 
 
 def named(issue: str, places: Sequence[CodePlace]) -> list[CodePlace]:
@@ -198,15 +169,6 @@ def _scores(issue: str, places: Sequence[CodePlace]) -> dict[tuple[str, str], fl
 def _fits(name: str, where: str) -> bool:
     """Whether a place is that function, or holds it, or is that of a class."""
     return name == where or where.startswith(f"{name}.") if name else "." not in where and not where
-
-
-def _is_inside(source: SourceText, node: ast.AST) -> bool:
-    at = source.parents.get(node)
-    while at is not None:
-        if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return True
-        at = source.parents.get(at)
-    return False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

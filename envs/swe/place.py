@@ -1,12 +1,14 @@
-"""The initial sandbox of the agent, and the part of a file that a bug is in."""
+"""The initial sandbox of the agent, and the functions that a bug is in."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from turnwise.envs.swe.instance import Instance
+from turnwise.envs.swe.source import SourceText
 from turnwise.tools.sandbox.core import SandboxImage
 from turnwise.tools.sandbox.files import Layer
 
@@ -65,3 +67,67 @@ def definition(text: str, name: str) -> str:
         return ast.dump(node)
     except RecursionError:
         return ""
+
+
+def is_changed(before: str, after: str, name: str) -> bool:
+    """Whether a definition is another than before, in a file that still parses; of the whole file where it has no name."""
+    return not isinstance(parse(after), SyntaxFault) and definition(before, name) != definition(after, name)
+
+
+def repair_places(task: Instance) -> frozenset[tuple[str, str]]:
+    """Files and functions of a repair: those that the true one changes, and ``task.where``.
+
+    That is the first function that was changed, or one that was not told of a change: to tell it is a repair as well.
+    """
+    files = task.broken()
+    homes = {
+        path
+        for path, data in files.items()
+        if path.endswith(".py") and task.source.is_source(path)
+        if task.where in functions_of(data.decode("utf-8", "replace"))
+    }
+    told = homes & {task.edit.path} or homes
+    return changed_places(task, {edit.path for edit in task.edits}) | {(path, task.where) for path in told}
+
+
+def changed_places(task: Instance, paths: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """The functions of these files that the true repair changes; what is outside of functions only where that is all.
+
+    ``task.where`` is one of them if its file is among them.
+    """
+    found: set[tuple[str, str]] = {(task.edit.path, task.where)} if task.edit.path in paths else set()
+    broken, fixed = task.broken(), task.fixed()
+    for path in paths:
+        before, after = (
+            functions_of(files.get(path, b"").decode("utf-8", "replace")) for files in (broken, fixed)
+        )
+        found |= {
+            (path, name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+        }
+    return frozenset({(path, name) for path, name in found if name} or found)
+
+
+@lru_cache(maxsize=512)
+def functions_of(text: str) -> Mapping[str, str]:
+    """The functions that are in no other, by dotted name, and under no name what is outside of them; nothing of what does not parse."""
+    try:
+        source = SourceText(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    found: dict[str, str] = {"": ""}
+    rest = source.text
+    for node in source.nodes:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not _is_inside(source, node):
+            function, name = source.of(node), source.name_of(node)
+            rest = rest.replace(function, "", 1)
+            found[name] = f"{found.get(name, '')}{function}"
+    return {**found, "": rest}
+
+
+def _is_inside(source: SourceText, node: ast.AST) -> bool:
+    at = source.parents.get(node)
+    while at is not None:
+        if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return True
+        at = source.parents.get(at)
+    return False

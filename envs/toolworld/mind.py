@@ -35,6 +35,7 @@ class UserState(NamedTuple):
     served: bool = False  # something was changed for this request
     corrected: bool = False  # has said that a report was not what he asked for
     doubts: bool = False  # has asked whether that was a no
+    puzzled: bool = False  # made nothing of the last message
     told: frozenset[tuple[int, int]] = frozenset()
     did: frozenset[str] = frozenset()
     over: bool = False

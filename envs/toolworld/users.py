@@ -3,7 +3,8 @@
 Only deeds and a clear refusal end a request. The machine never tells right from wrong: it goes on after any change
 that was reported and any value that was told, so nothing can be learned by trying. What contradicts its own words it
 corrects, and what a user can see for himself (a phone that works) it checks. Whatever it does not understand is
-answered and costs nothing; patience counts only messages in which nothing was done, asked or told.
+answered and costs nothing, and where a no may be none, or one to something else, it asks whether it was one; patience
+counts only messages in which nothing was done, asked or told, from the second in a row.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from turnwise.envs.toolworld.domain import Deed, Domain
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
 from turnwise.envs.toolworld.phrases import phrase
 from turnwise.envs.toolworld.small import respond_small
-from turnwise.envs.toolworld.speech.proposing import Proposal
+from turnwise.envs.toolworld.speech.proposing import Proposal, without_which
 from turnwise.envs.toolworld.speech.reading import Heard, understand
 from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
 from turnwise.envs.toolworld.speech.wish import (
     bound,
     differs,
     nobody_spoke_of,
+    offers_other,
     one_alone,
+    sets_aside,
     wishes,
 )
 from turnwise.envs.toolworld.speech.words import mentions, normal, stems
@@ -44,6 +47,13 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
     """What the scripted user does when the agent says ``text``."""
     if domain.compact:
         return respond_small(domain, story, user, db, text)
+    answer = _respond(domain, story, user, db, text)
+    if user.puzzled and answer.user.patience == user.patience:
+        return answer._replace(user=answer.user._replace(puzzled=False))
+    return answer
+
+
+def _respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
     stage = story.stages[user.stage]
     heard = understand(domain.lexicon, text)
     user, states_all = listen(stage, user, text)
@@ -62,7 +72,7 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
             return _next(domain, story, user, db)
         if heard.tries:
             return UserAnswer(user, db, phrase(story, "broken"))
-    solicited = heard.consent and not (heard.done and user.served and not heard.asked)
+    solicited = heard.consent and not (heard.done and user.served and _is_agreed(user, heard))
     meant = _meant(domain, story, stage, user, heard) if solicited else None
     if meant:
         return _consent(domain, story, stage, user, db, heard, meant)
@@ -99,6 +109,11 @@ def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, 
     return one_alone(wish, heard.text)
 
 
+def _is_agreed(user: UserState, heard: Heard) -> bool:
+    """Whether nothing is asked for to which he has not said yes."""
+    return not heard.asked or any(heard.proposal.named.values <= one.named.values for one in user.agreed)
+
+
 def _tell(
     domain: Domain, story: Story, user: UserState, db: Database, heard: Heard, known: Sequence[str]
 ) -> UserAnswer:
@@ -133,9 +148,10 @@ def _refused(domain: Domain, story: Story, user: UserState, db: Database, heard:
     wanted = wants(domain, story.stages[user.stage])
     if heard.consent and heard.proposal.actions & wanted:
         return None  # a part of it is offered
-    if (heard.question or heard.asks) and (heard.refusal != "clear" or heard.queries):
+    clear = heard.refusal == "clear" and (heard.denies_all or bool(heard.denied & wanted))
+    if (heard.question or heard.asks) and (not clear or heard.queries):
         return None
-    if heard.refusal == "clear" and not (heard.consent and heard.proposal.actions):
+    if clear and not (heard.consent and heard.proposal.actions):
         return _no(domain, story, user, db)
     if user.doubts:
         return _no(domain, story, user, db)
@@ -175,7 +191,7 @@ def _consent(
     """A yes to what was proposed, if it is what he wants and contradicts nothing that he said."""
     if not heard.proposal.actions and user.agreed and not heard.proposal.named.values:
         # Asked once more; who only speaks of a yes has it already.
-        return UserAnswer(user, db, phrase(story, "yes" if heard.queries else "wait"))
+        return UserAnswer(user, db, phrase(story, "yes" if heard.queries and not heard.done else "wait"))
     offered, hit = meant or _Meant(heard.proposal)
     if any(cents > TOO_MUCH for cents in heard.proposal.named.money) or heard.absurd:
         return UserAnswer(user, db, phrase(story, "too_much"))
@@ -188,6 +204,8 @@ def _consent(
     own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user), later)
     if (
         clash(offered.named.values, own, whole=offered.only)
+        or offers_other(domain.lexicon, heard.text, own)
+        or sets_aside(domain.lexicon, wish, heard.text)
         or differs(wish, heard.text)
         or nobody_spoke_of(
             domain.lexicon, heard.text, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
@@ -298,6 +316,9 @@ def _next(domain: Domain, story: Story, user: UserState, db: Database) -> UserAn
 
 
 def _impatient(story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
+    """The first message that makes no sense to him is answered, the next in a row costs patience."""
+    if not user.puzzled:
+        return UserAnswer(user._replace(puzzled=True), db, text)
     left = user.patience - 1
     if left <= 0:
         return UserAnswer(user._replace(patience=0), db, phrase(story, "leave"))
@@ -347,7 +368,7 @@ def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> f
 @functools.lru_cache(maxsize=4096)
 def _own_values(domain: Domain, said: tuple[str, ...], later: str) -> frozenset[Value]:
     patterns = domain.lexicon.patterns
-    values = frozenset[Value]().union(*(named(text, patterns).values for text in said))
+    values = frozenset[Value]().union(*(named(without_which(text), patterns).values for text in said))
     if not later:
         return values
     after = named(later, patterns).values

@@ -64,6 +64,7 @@ class Component:
     whole_groups: bool = False
     shared_turns: bool = False
     branches: bool = False
+    instruction: str = ""
     requires: tuple[str, ...] = ()
     form: str = ""
     files: Callable[[str], list[Path]] | None = None
@@ -151,6 +152,7 @@ def component(
     whole_groups: bool = False,
     shared_turns: bool = False,
     branches: bool = False,
+    instruction: str = "",
     requires: tuple[str, ...] = (),
     form: str = "",
     files: Callable[[str], list[Path]] | None = None,
@@ -178,6 +180,7 @@ def component(
         shared_turns: strategy: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
         branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
         whole_groups: strategy, credit: a group that lost an episode to a failure means nothing.
+        instruction: source: how the text must begin that the policy reads when it plays, ``sampling.instruction``.
         requires: engine: modules that must be installed.
         form: policy: how its spec is written, such as ``openai:MODEL@URL``; NAME alone takes nothing.
         files: policy: from the part after the colon to the files that decide how it plays.
@@ -210,8 +213,8 @@ def component(
         _enter(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
-                slope, only_measures, whole_groups, shared_turns, branches, requires, form, files, costless, interactive,
-                isolates, about,
+                slope, only_measures, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
+                interactive, isolates, about,
             )
         )  # fmt: skip
         return target

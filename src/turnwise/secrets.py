@@ -127,7 +127,12 @@ def _hide_address(match: re.Match[str]) -> str:
 
 def public_environment() -> dict[str, str]:
     """This process's environment variables without those whose names say that they are secret: for foreign programs."""
-    return {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
+    return {name: value for name, value in os.environ.items() if not _names_secret(name)}
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
 
 
 def _environment() -> tuple[tuple[str, str], ...]:

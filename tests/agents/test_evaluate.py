@@ -22,6 +22,7 @@ from turnwise.agents.evaluation.summary import comparison_table, evaluation_tabl
 from turnwise.agents.log.episode_log import read_episodes
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout_tasks import requests_for
+from turnwise.envs.registry import suite_tasks
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split
 
@@ -78,11 +79,28 @@ def test_the_same_call_gives_the_same_evaluation_and_another_seed_does_not(suite
 
 
 def test_requests_are_the_suite_s_first_tasks_with_seeds_of_their_own(suite):
-    requests = requests_for(suite, "test", episodes=100, k=2)
+    requests = [*requests_for(suite, "test", episodes=100, k=2)]
     assert [r.task for r in requests_for(suite, Split.TEST, episodes=10)] == [r.task for r in requests[:20:2]]
     assert len({r.seed for r in requests}) == 100
     assert max(r.seed for r in requests) < 2**53
-    assert len(requests_for(suite, "test", episodes=10, k=4)) == 12  # rounded up to whole tasks
+    assert len([*requests_for(suite, "test", episodes=10, k=4)]) == 12  # rounded up to whole tasks
+
+
+def test_playing_begins_while_tasks_are_still_drawn(suite, player, monkeypatch):
+    drawn: list[str] = []
+    heard: dict[int, tuple[int, Episode]] = {}
+
+    def counted(*asked):
+        for task in suite_tasks(*asked):
+            drawn.append(task.id)
+            yield task
+
+    monkeypatch.setattr("turnwise.agents.rollout_tasks.suite_tasks", counted)
+    evaluate(suite, player(0.5), episodes=300, on_episode=lambda i, e: heard.update({i: (len(drawn), e)}))
+    assert min(before for before, _ in heard.values()) < 150
+    monkeypatch.undo()
+    asked = [(request.task.id, request.seed) for request in requests_for(suite, "test", episodes=300)]
+    assert [(heard[i][1].task.id, heard[i][1].seed) for i in range(300)] == asked
 
 
 def test_infrastructure_failures_are_left_out_and_counted(episodes):

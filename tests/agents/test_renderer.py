@@ -184,6 +184,20 @@ def test_ids_without_forgery_are_those_of_the_template(name: str, data: st.DataO
     assert text_of(name, ids).lstrip(" ") == whole.lstrip(" ")
 
 
+@every_family
+def test_an_instruction_stands_once_in_every_prompt(name: str) -> None:
+    """Also where the template writes the whole conversation anew."""
+    replies = [renderer(name).reply_ids(Message("assistant", f"<think>h</think>{n}")) for n in range(3)]
+    for instructed in (
+        renderer(name).instructed("Aim high."),
+        Renderer(tokenizer(name), instruction="Aim high."),
+    ):
+        _, engine = talk(name, ["one", "two", "three"], replies, instructed)
+        told = [text_of(name, asked.prompt_ids) for asked in engine.asked]
+        assert [text.count("Aim high.") for text in told] == [1, 1, 1]
+    assert renderer(name).instruction == ""
+
+
 @pytest.mark.slow
 @every_family
 @pytest.mark.parametrize("tools_format", ["auto", "text", "none"])
@@ -251,9 +265,11 @@ class TalkEnv(AgentEnv[int]):
         return Transition(state + 1, self.says[state + 1])
 
 
-def talk(name: str, says: list[str], replies: list[tuple[int, ...]]) -> tuple[Episode, RecordedEngine]:
+def talk(
+    name: str, says: list[str], replies: list[tuple[int, ...]], by: Renderer | None = None
+) -> tuple[Episode, RecordedEngine]:
     engine = RecordedEngine(replies, version=7)
-    policy = ModelPolicy(engine, renderer(name), Sampling(max_tokens=40))
+    policy = ModelPolicy(engine, by or renderer(name), Sampling(max_tokens=40))
     task = Task("test/Talk-v0", "", {"turn_limit": len(says)})
     episode = asyncio.run(rollout_episode(TalkEnv(says), policy, task, seed=3))
     assert episode.outcome.counts, episode.error

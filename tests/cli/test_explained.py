@@ -28,6 +28,7 @@ def checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """An empty cache and folder, and what was checked since."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
+    explained.code_state.cache_clear()
     checked: list[object] = []
     true = load.load_recipe
 
@@ -38,6 +39,24 @@ def checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     monkeypatch.setattr(load, "load_recipe", counted)
     Path("mine.yaml").write_text(RECIPE)
     return checked
+
+
+@pytest.mark.slow
+def test_while_explaining_torch_leaves_out_what_only_compiling_needs(tmp_path: Path) -> None:
+    program = (
+        "import importlib.util, json, sys\nfrom turnwise.cli.app import run\nrun(['explain', 'shop-quick', '--json'])\n"
+        "def names(): return len(vars(sys.modules['torch._meta_registrations']))\n"
+        "before = names()\nimportlib.util.find_spec('torch._dynamo')\nprint(json.dumps([before, names()]))\n"
+        "import torch\nprint(torch.kthvalue(torch.empty(3, device='meta'), 1).values.device)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    before, after = json.loads(done.stdout.splitlines()[1])
+    assert before < 20
+    assert after > 100
+    assert done.stdout.splitlines()[2] == "meta"
 
 
 @pytest.mark.slow
@@ -78,6 +97,7 @@ def test_what_has_changed_is_explained_anew(checks: list[object], monkeypatch: p
     Path("mine.yaml").write_text(RECIPE.replace("20", "30"))
     assert "then 30 updates" in said()
     assert len(checks) == 3
+    explained.code_state.cache_clear()
     monkeypatch.setattr(explained, "_versions", lambda: iter(["another"]))
     assert "then 30 updates" in said()
     assert len(checks) == 4
@@ -92,10 +112,13 @@ def test_a_changed_file_of_code_or_of_the_recipe_is_another_question(
     (code / "inner" / ".#part.py").symlink_to("an editor's lock")
     monkeypatch.setattr(explained, "_files", lambda folder: explained._code_in(str(code)))
     Path("mine.yaml").write_text(RECIPE + "source: [{name: stored, path: there}]\n")
+    explained.code_state.cache_clear()
     places = [kept_answer("mine.yaml", {})]
     os.utime(code / "inner" / "part.py", (0, 0))
+    explained.code_state.cache_clear()  # as in another process
     assert kept_answer("mine.yaml", {}) == places[0]  # it is the content that counts
     (code / "inner" / "part.py").write_text("2")
+    explained.code_state.cache_clear()
     places.append(kept_answer("mine.yaml", {}))
     Path("there").mkdir()
     places.append(kept_answer("mine.yaml", {}))

@@ -54,7 +54,7 @@ def test_every_problem_is_there_in_order_and_is_played_once_in_every_split(tmp_p
     for split in Split:
         names = [task.options["origin"]["name"] for task in suite_tasks(suite, split, 12)]
         assert names == [row["task_id"] for row in rows]
-    assert len(requests_for(suite, "test", episodes=200, k=3)) == 36
+    assert len([*requests_for(suite, "test", episodes=200, k=3)]) == 36
 
 
 @pytest.mark.usefixtures("sandboxed")

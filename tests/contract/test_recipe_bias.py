@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from turnwise.cli.recipe_bias import bias_of, composition
+from turnwise.cli.recipe_bias import bias_file, bias_of, composition
 from turnwise.errors import RecipeError
 from turnwise.trainers.core import TokenCredit
 from turnwise.trainers.lab.recipe_bias import ProcessBias, recipe_bias, shown
@@ -97,6 +97,11 @@ def test_what_was_computed_is_kept_by_parts_and_options(
     first = bias_of(recipe, compute=True)
     assert bias_of(check_recipe({**keys, "seed": 9}), compute=False) == first
     assert bias_of(check_recipe({**keys, "credit": "rloo"}), compute=False) is None
+    bias_file(recipe).write_text('{"damaged": 1}')
+    assert bias_of(recipe, compute=False) is None
+    assert bias_of(recipe, compute=True) == first
+    monkeypatch.setattr("turnwise.cli.recipe_bias.code_state", lambda: "another formula")
+    assert bias_of(recipe, compute=False) is None
 
 
 def test_a_composition_gives_tokens_what_it_gives_turns() -> None:

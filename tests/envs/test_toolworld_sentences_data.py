@@ -47,7 +47,9 @@ def lines(name: str, folder: str = "toolworld_sentences") -> list[dict[str, Any]
     ]
 
 
-@pytest.mark.parametrize("name", ["open", "sealed", "sealed_2", "sealed_3", "sealed_4", "sealed_5", "wild"])
+@pytest.mark.parametrize(
+    "name", ["open", "sealed", "sealed_2", "sealed_3", "sealed_4", "sealed_5", "sealed_6", "open_2", "wild"]
+)
 def test_every_sentence_is_whole_and_its_label_consistent(name: str) -> None:
     for line in lines(name):
         label, must_not, should = line["label"], set(line["must_not"]), set(line["should"])

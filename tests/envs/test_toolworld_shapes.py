@@ -149,7 +149,7 @@ def test_states_that_differ_in_one_part_have_different_keys():
     state, user = env.state, env.state.user
     minds = {
         "stage": 1, "patience": 1, "revealed": frozenset("a"), "consent": True, "twisted": True, "insisted": True, "served": True,
-        "corrected": True, "doubts": True, "told": frozenset({(0, 0)}), "did": frozenset("a"), "over": True,
+        "corrected": True, "doubts": True, "puzzled": True, "told": frozenset({(0, 0)}), "did": frozenset("a"), "over": True,
         "agreed": (user.offered,), "offered": user.offered._replace(actions=frozenset("a")),
     }  # fmt: skip
     assert minds.keys() == set(user._fields), "all that a user has in mind"

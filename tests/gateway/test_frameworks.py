@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
@@ -83,31 +84,59 @@ while "episode is over" not in said:
 LOCAL = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}  # LiteLLM would fetch a list of prices when it is imported
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("package", "module", "text", "suite"),
-    [
-        ("langgraph", "langgraph", LANGGRAPH, "shop/easy"),
-        ("pydantic-ai-slim", "pydantic_ai", PYDANTIC_AI, "shop/easy"),
-        ("litellm", "litellm", LITELLM, "shop/easy"),
-        ("openai-agents", "agents", AGENTS, "functioncall/single"),
-        ("smolagents", "smolagents", SMOLAGENTS, "shop/easy"),
-    ],
-    ids=["langgraph", "pydantic-ai", "litellm", "openai-agents", "smolagents"],
-)
-def test_an_agent_of_a_framework_plays_gold(package, module, text, suite, tmp_path):
-    try:
-        importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"{package} is not installed")
-    script = tmp_path / "agent.py"  # in a folder of its own: one of the modules has the name of a folder here
+APART = ("openai-agents==0.24.0", "smolagents==1.26.0")
+"""Those that cannot be installed beside what we pin, as an agent need not be: it is a program, with libraries of its own."""
+
+
+@pytest.fixture(scope="module")
+def interpreter_apart(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python that has these frameworks and nothing of ours."""
+    folder = tmp_path_factory.mktemp("frameworks")
+    python = str(folder / "bin" / "python")
+    for command in (["venv", str(folder)], ["pip", "install", "--python", python, *APART]):
+        made = subprocess.run(
+            [sys.executable, "-m", "uv", "--no-progress", *command],
+            capture_output=True, text=True, check=False, timeout=900,
+        )  # fmt: skip
+        if made.returncode:
+            pytest.skip(f"uv {command[0]} failed: {made.stderr[-300:].strip()}")
+    return python
+
+
+def check_gold(python: str, module: str, text: str, suite: str, folder: Path) -> None:
+    """An agent of these words, in this interpreter, plays four tasks whose policy is the gold one, and solves them."""
+    script = folder / "agent.py"  # in a folder of its own: one of the modules has the name of a folder here
     script.write_text(HEAD + text)
     program = AgentProgram(
-        (sys.executable, str(script)), workdir=str(tmp_path), timeout=240, env=LOCAL, preload=(module,)
+        (python, str(script)), workdir=str(folder), timeout=240, env=LOCAL, preload=(module,)
     )
     gold = turnwise.make_policy("scripted:gold")
     done = turnwise.evaluate(suite, ProgramPolicy(gold, program), episodes=4, retries=0)
     assert (done.success, done.outcomes["ok"]) == (1.0, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [("langgraph", LANGGRAPH), ("pydantic_ai", PYDANTIC_AI), ("litellm", LITELLM)],
+    ids=["langgraph", "pydantic-ai", "litellm"],
+)
+def test_an_agent_of_a_framework_plays_gold(module, text, tmp_path):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")
+    check_gold(sys.executable, module, text, "shop/easy", tmp_path)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("module", "text", "suite"),
+    [("agents", AGENTS, "functioncall/single"), ("smolagents", SMOLAGENTS, "shop/easy")],
+    ids=["openai-agents", "smolagents"],
+)
+def test_an_agent_of_a_framework_in_an_interpreter_of_its_own_plays_gold(
+    interpreter_apart, module, text, suite, tmp_path
+):
+    check_gold(interpreter_apart, module, text, suite, tmp_path)
 
 
 @pytest.mark.slow

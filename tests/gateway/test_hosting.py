@@ -13,6 +13,7 @@ from gateway_kit import AnsweringEngine
 
 import turnwise
 from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.gateway.core import RefusedError
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.hosting.host import Host, HostOptions
 from turnwise.agents.hosting.routes import add_routes
@@ -199,6 +200,49 @@ def test_sessions_over_http_need_the_token_and_the_abandoned_are_given_up(model)
             assert left["id"] not in host.open_sessions
         await host.close()
         assert [episode.success for episode in done] == [True, False]
+
+    asyncio.run(run())
+
+
+def test_those_who_open_sessions_at_the_same_moment_get_no_more_than_there_may_be():
+    async def run():
+        options = HostOptions(get_suite("shop/easy"), Split.TEST, most=3, episodes=5)
+        host = Host(turnwise.make_policy("scripted:gold"), options)
+        await host.start()
+        try:
+            for opened, code in ((3, "too_many_sessions"), (2, "all_begun")):
+                tries = await asyncio.gather(*(host.open() for _ in range(9)), return_exceptions=True)
+                refused = [one.code for one in tries if isinstance(one, RefusedError)]
+                assert (len(host.open_sessions), refused[-1:]) == (opened, [code])
+                assert len(refused) == 9 - opened
+                await asyncio.gather(*(host.end(name, EndReason.GAVE_UP) for name in [*host.open_sessions]))
+        finally:
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_that_comes_again_during_an_update_gets_one_reply(model):
+    """OpenAI's own client heeds what it is told while the weights change, and asks again."""
+
+    async def run():
+        host = Host(model)
+        await host.start()
+        host.gate.wait_s = 0.01
+        try:
+            one = await host.open(prompt="Say fine.")
+            url = f"{host.server.address}/sessions/{one.seat.name}/v1"
+            asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+            async with openai.AsyncOpenAI(base_url=url, api_key=one.seat.key, max_retries=4) as client:
+                async with host.gate.held():
+                    waiting = [asyncio.create_task(client.chat.completions.create(**asked)) for _ in range(3)]
+                    while not one.play.session.counts.refused:
+                        await asyncio.sleep(0.01)
+                replies = await asyncio.gather(*waiting)
+            assert len({reply.id for reply in replies}) == one.play.session.counts.replies == 1
+            assert len(model.engine.sampled) == 1
+        finally:
+            await host.close()
 
     asyncio.run(run())
 

@@ -52,6 +52,8 @@ async def wander(session, rng: Random) -> int:
         answers = await asyncio.gather(*(ask(session, *talk, user=key) for _ in range(rng.randint(1, 3))))
         assert len({answer.id for answer in answers}) == 1  # resent while it was sampled
         new += 1
+        if rng.random() < 0.3:  # resent when it was answered long ago
+            assert await ask(session, *talk, user=key) == answers[0]
         if rng.random() < 0.3:  # the same conversation goes on twice at a time
             others = [ask(session, *talk, user=f"{key} {n}") for n in range(2)]
             if rng.random() < 0.5:

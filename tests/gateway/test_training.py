@@ -12,8 +12,10 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file
 
+import turnwise
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.trainers.run.loop import train
+from turnwise.trainers.run.relearn import relearn
 
 ROOT = Path(__file__).parents[2]
 AGENT = {
@@ -64,3 +66,6 @@ def test_a_program_that_knows_nothing_of_us_trains_the_weights_that_the_policy_a
         for result in results.values()
     ]
     assert judged[0] == judged[1]
+
+    assert turnwise.replay(tmp_path / "program" / "episodes.jsonl.zst").ok
+    assert relearn(tmp_path / "program", out=tmp_path / "again").equal == (0, 1, 2)

@@ -42,7 +42,8 @@ def golden(request):
 
 def test_it_plays_an_episode_over_http():
     with serve(golden) as server:
-        policy = make_policy(f"openai:tiny@{server.url}", temperature=0.5, top_p=0.9, max_tokens=64)
+        asked = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 64, "instruction": "Be quick."}
+        policy = make_policy(f"openai:tiny@{server.url}", **asked)
         episode = play(policy)
     assert (episode.outcome, episode.end, episode.score) == (Outcome.OK, EndReason.SOLVED, 1.0)
     first, last = server.requests[0], server.requests[-1]
@@ -55,6 +56,8 @@ def test_it_plays_an_episode_over_http():
     assert [tool["function"]["name"] for tool in first["tools"]] == ["search", "click"]
     assert len(last["messages"]) == len(first["messages"]) + 2 * (len(server.requests) - 1)
     assert first["seed"] != last["seed"]
+    for request in (first, last):
+        assert ["Be quick." in str(one["content"]) for one in request["messages"]].index(True) == 0
     assert policy.name == f"openai:tiny@{server.url}"
 
 

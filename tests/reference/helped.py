@@ -11,29 +11,44 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from measured import logits, row
 from plain import reference, refuses
 
-from turnwise.agents.core import NO_PARENT, Completion, Episode, Outcome, Reply, Sampling
+from turnwise.agents.core import (
+    NO_PARENT,
+    Act,
+    Completion,
+    Episode,
+    Outcome,
+    Reply,
+    Sampling,
+    Trajectory,
+    Turn,
+)
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
-from turnwise.envs.core import EndReason
-from turnwise.envs.messages import Message
+from turnwise.envs.core import AgentEnv, EndReason, Transition
+from turnwise.envs.messages import Message, Messages
+from turnwise.envs.registry import get_suite, register, suite_tasks
+from turnwise.envs.registry import make as make_env
 from turnwise.errors import RunError
+from turnwise.tasks.core import Split, Task
+from turnwise.tools.core import ToolCall, tool
 from turnwise.trainers.check.teacher import scene as taught_scene
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.guide.toy import toy_model, untrained_policy
 from turnwise.trainers.learn.model import load_model
 from turnwise.trainers.reward.as_is import as_is
-from turnwise.trainers.source.core import SourceDraw
+from turnwise.trainers.source.core import SourceContext, SourceDraw
+from turnwise.trainers.source.stored import Stored
 from turnwise.trainers.source.toy import example_context
 from turnwise.trainers.strategy.chain import chain
 from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
@@ -531,6 +546,358 @@ def elsewhere() -> str:
         for one in run_episodes(plan_groups("shop/quick", 1, 1, 99)[0], policy):
             log.append(one)
     return str(path)
+
+
+MOST = 6
+"""Turns of an episode with dice."""
+
+
+def throw(high: bool) -> str:
+    """Throw the dice, for much or for little."""
+    return f"high={high}"
+
+
+THROW, DARE, PASS = (
+    Message("assistant", "", (ToolCall("throw", {"high": False}, "call_0"),)),
+    Message("assistant", "I dare.", (ToolCall("throw", {"high": True}, "call_0"),)),
+    Message("assistant", "pass"),
+)
+
+
+def pays(seed: int, turn: int, action: Message) -> tuple[float, bool]:
+    """What an action earns, in whole 64ths, and whether the episode is over."""
+    if not action.tool_calls:
+        return -1 / 64, False
+    rng = random.Random(f"{seed} {turn}")
+    won = rng.randrange(-64, 193) / 64
+    return 4 * won if action.tool_calls[0].arguments["high"] else won, rng.random() < 0.25
+
+
+class Dice(AgentEnv[int]):
+    """Chance that is known, by the seed of the reset; the seeds that were played with are written down."""
+
+    system, tools, turn_limit, blocking = "Throw, or pass.", (tool(throw),), MOST, False
+    met: ClassVar[dict[str, list[int]]] = {}
+    left_open: ClassVar[int] = 0
+
+    def __init__(self, *, each: float = 0.0, shaping: float = 0.0, render_mode: str | None = None) -> None:
+        super().__init__(shaping=shaping, render_mode=render_mode)
+        self.each = each
+        Dice.left_open += 1
+
+    def initial(self, task: Task) -> tuple[int, str]:
+        return 0, task.prompt
+
+    def transition(self, state: int, action: Message) -> Transition[int]:
+        if not state:
+            Dice.met.setdefault(self.task.id, []).append(self.now.seed)
+        won, over = pays(self.now.seed, state, action)
+        return Transition(
+            state + 1, "So be it.", {"outcome": won + self.each}, EndReason.FAILED if over else None
+        )
+
+    def close(self) -> None:
+        Dice.left_open -= 1
+
+
+def earns(seeds: Sequence[int], plan: Sequence[Message], each: float) -> float:
+    """The mean over the seeds of what a plan earns, up to its end or the episode's."""
+    total = 0.0
+    for seed in seeds:
+        for turn, action in enumerate(plan[:MOST]):
+            won, over = pays(seed, turn, action)
+            total += won + each
+            if over:
+                break
+    return total / len(seeds)
+
+
+PLANS = ([THROW, PASS, DARE], [PASS, PASS], [DARE] * 3 + [THROW] * 5, [PASS] * 8, [DARE])
+"""What was done; the second earns next to nothing, and two go on for longer than an episode may."""
+
+
+def with_plan(task: Task, seed: int, plan: Sequence[Message]) -> Episode:
+    """An episode that says that it earned 0.5 in each turn."""
+    opening = Messages([Message("system", "Throw, or pass."), Message("user", task.prompt)])
+    answer = Messages([Message("user", "So be it.")])
+    turns = [
+        Turn(answer if k else opening, Reply(said), 0.5, {"outcome": 0.5}, "") for k, said in enumerate(plan)
+    ]
+    return Episode(
+        task, seed, {"agent": Trajectory(tuple(turns))}, Outcome.OK, EndReason.FAILED, "", {"seconds": 1.0}
+    )
+
+
+def logged(groups: Sequence[Sequence[Episode]]) -> str:
+    """The path of a new log of these groups."""
+    path = Path(tempfile.mkdtemp(prefix="turnwise-reference-")) / "episodes.jsonl"
+    with EpisodeLog(path) as log:
+        for number, group in enumerate(groups):
+            for one in group:
+                log.append(one, update=number, group=0)
+    return str(path)
+
+
+@functools.cache
+def dice_log() -> str:
+    """Every plan of three tasks, twice of the first one, whose second group did the same under other seeds."""
+    register("test/Dice-v0", f"{__name__}:Dice", "Pays by chance.")
+    tasks = [Task("test/Dice-v0", f"Throw {n}.") for n in (0, 1, 2, 0)]
+    return logged(
+        [[with_plan(task, 10 * n + k, plan) for k, plan in enumerate(PLANS)] for n, task in enumerate(tasks)]
+    )
+
+
+@functools.cache
+def paid_log() -> str:
+    """Two agents, whose returns stand around and on the halves of a tenth."""
+    rng, of = random.Random("told"), (-0.04, 0.25, 0.75, -1.06, 12345.67)
+    return logged([[_paid(one, rng, of=of) for one in group] for group in log_of(False).groups[:2]])
+
+
+def alone(episode: Episode, reward: float) -> Episode:
+    """The episode with another reward for its last turn."""
+    (name,) = episode.trajectories
+    *turns, last = episode.trajectory.turns
+    turns = (*turns, dataclasses.replace(last, reward=reward))
+    return dataclasses.replace(
+        episode, trajectories={name: dataclasses.replace(episode.trajectory, turns=turns)}
+    )
+
+
+@functools.cache
+def lying_log() -> str:
+    """Episodes without chance, of whose returns the log says something else."""
+    return logged([[alone(one, 7.3) for one in group] for group in log_of(False).groups[:5]])
+
+
+def joined_by(episode: Episode, *, tokens: bool) -> Episode:
+    """The episode with a second agent that did the same, whose tokens are known or not."""
+    other = [
+        dataclasses.replace(turn, reply=turn.reply if tokens else Reply(turn.action))
+        for turn in episode.trajectory.turns
+    ]
+    second = dataclasses.replace(episode.trajectory, agent="other", turns=tuple(other))
+    return dataclasses.replace(episode, trajectories={"agent": episode.trajectory, "other": second})
+
+
+@functools.cache
+def crowded_log(*, tokens: bool) -> str:
+    """A single one of three episodes has a second agent."""
+    first, *others = log_of(False).groups[0]
+    return logged([[joined_by(first, tokens=tokens), *others]])
+
+
+class Ice(NamedTuple):
+    """A log of ways over slippery ice, and by task how often they get there."""
+
+    path: str
+    chance: dict[str, float]
+
+
+TRIES = 250
+
+
+@functools.cache
+def icy() -> Ice:
+    suite = get_suite("grid/lake-slippery")
+    tasks = [next(suite_tasks(suite, Split.TRAIN, 1, start=n)) for n in (0, 1, 5)]
+    found, chance = run_episodes([Request(task, 1) for task in tasks], scripted("gold")), dict[str, float]()
+    env = make_env(suite.env)
+    for one in found:
+        assert one.trajectory.total_reward == 1.0
+        chance[one.task.id] = sum(_again(env, one, 10**6 + n) for n in range(TRIES)) / TRIES
+        assert 0.1 < chance[one.task.id] < 0.8
+    return Ice(logged([[one] for one in found]), chance)
+
+
+def _again(env: AgentEnv[Any], episode: Episode, seed: int) -> float:
+    env.reset(seed=seed, options={"task": episode.task})
+    total = 0.0
+    for action in [turn.action for turn in episode.trajectory.turns]:
+        step = env.step(action)
+        total += step.reward
+        if step.terminated or step.truncated:
+            break
+    return total
+
+
+@functools.cache
+def instructed(kind: str = "") -> tuple[Renderer, Renderer]:
+    """A renderer (with tools, of a template that forgets, or the plain one), and the same with an instruction."""
+    plain = obedient(FORGETS).renderer if kind == "forgets" else untrained_policy().renderer
+    if kind == "tools":
+        plain = Renderer(plain.tokenizer, tools_format="template")
+    return plain, plain.instructed("Return: 1.0")
+
+
+def told_of(found: SourceDraw, before: SourceDraw, kind: str = "") -> list[str]:
+    """What each shown episode is told, after it was seen that nothing else was changed but that it is in new tokens."""
+    assert not found.joined
+    assert [*map(_untold, found.shown)] == [*map(_untold, before.shown)]
+    told = list[str]()
+    for one in found.shown:
+        (trajectory,) = one.trajectories.values()
+        tokenizer: Any = instructed(kind)[0].tokenizer
+        first = trajectory.turns[0]
+        told.append(re.findall("Return: (-?[0-9.]+)", tokenizer.decode([*first.reply.prompt_ids]))[0])
+        for turn, reply in zip(trajectory.turns, _told_replies(trajectory, told[-1], kind), strict=True):
+            assert turn.reply == reply
+    return told
+
+
+def _untold(episode: Episode) -> Episode:
+    def of(one: Trajectory) -> Trajectory:
+        turns = [dataclasses.replace(turn, reply=Reply(turn.action)) for turn in one.turns]
+        return dataclasses.replace(one, turns=tuple(turns))
+
+    return dataclasses.replace(
+        episode, trajectories={name: of(one) for name, one in episode.trajectories.items()}
+    )
+
+
+def _told_replies(trajectory: Trajectory, told: str, kind: str) -> list[Reply]:
+    """The trajectory's replies in tokens, where its first message says one thing more."""
+    renderer, said, replies = instructed(kind)[0], list[Message](), list[Reply]()
+    tools = Dice.tools if kind == "tools" else ()
+    for turn in trajectory.turns:
+        said += turn.observation
+        if not replies:
+            said[0] = dataclasses.replace(said[0], content=f"{said[0].content}\n\nReturn: {told}")
+            ids, fresh = renderer.start(said, tools), False
+        else:
+            ids, fresh = renderer.extend(said, len(turn.observation), replies[-1].action_ids[-1], tools)
+        action = renderer.reply_ids(turn.action)
+        replies.append(Reply(turn.action, ids, action, parent=NO_PARENT if fresh else None))
+        said.append(turn.action)
+    return replies
+
+
+def tenths(x: float) -> str:
+    return f"{round(x, 1) or 0.0:.1f}"
+
+
+@reference("source", "conditioned", path=["a log"], groups=[3], chances=[2, 1])
+def conditioned(make: Part, path: str = "", groups: int = 4, chances: int = 0) -> None:
+    """What `stored` shows, solved or not, and below its first message what it earned or earns on average."""
+    if not path:
+        refuses(make)
+    log = log_of(False).path
+    refuses(lambda: make(path=log, chances=-1))
+    make(path=log, chances=0)
+    for text in ("", "Hint: 1.0", "My Return: 1.0", "Return:1.0"):
+        see = example_context("shop/quick")
+        see = dataclasses.replace(see, renderer=see.renderer.instructed(text))
+        assert "sampling" in refuses(lambda see=see: asked(make(path=log), see), RunError)
+    draws = [_drawn_as_stored(make, lying_log(), groups, *at) for at in ((0, 0), (1, 0), (0, 1))]
+    assert len({*map(str, draws)}) == 3
+    if not chances:
+        _told_returns(make, "")
+        _told_returns(make, "forgets")
+    else:
+        _told_without_chance(make)
+        _told_of_dice(make, chances)
+        _told_of_ice(make, chances)
+
+
+def asked(source: Part, see: SourceContext, update: int = 0) -> SourceDraw:
+    async def draw() -> SourceDraw:
+        return await source(see, update)
+
+    return asyncio.run(draw())
+
+
+def conditional(seed: int = 0, kind: str = "", **options: Any) -> SourceContext:
+    see = example_context("shop/quick", seed=seed)
+    return dataclasses.replace(see, renderer=instructed(kind)[1], env_options=options)
+
+
+def _drawn_as_stored(make: Part, path: str, groups: int, update: int, seed: int) -> list[int]:
+    """The groups that `stored` draws; a source that is made anew, and was asked for nothing before, says the same."""
+    see = conditional(seed)
+    found = asked(make(path=path), see, update)
+    told_of(found, asked(Stored(path=path, groups=groups, solved=False), see, update))
+    return [one.seed for one in found.shown]
+
+
+def _told_returns(make: Part, kind: str) -> None:
+    """Each agent of an episode is told what it earned itself, whoever else is in it."""
+    see, said = conditional(kind=kind), set[str]()
+    for path in (paid_log(), crowded_log(tokens=True), crowded_log(tokens=False)):
+        before = asked(Stored(path=path, groups=99, solved=False), see)
+        told = told_of(asked(make(path=path, groups=99), see), before, kind)
+        assert told == [tenths(sum(turn.reward for turn in one.trajectory.turns)) for one in before.shown]
+        said |= {*told}
+    assert said >= {"0.0", "0.2", "0.8", "-1.1", "12345.7"}
+
+
+@functools.cache
+def programmed_log() -> str:
+    """A program stood between policy and environment in one turn of the last episode."""
+    groups = [[*group] for group in log_of(False).groups]
+    last = next(one for group in reversed(groups) for one in group if len(one.trajectory.turns) > 1)
+    first, *others = last.trajectory.turns
+    turns = (dataclasses.replace(first, acts=(Act(first.action, 0, 0),)), *others)
+    by_program = dataclasses.replace(
+        last, trajectories={"agent": dataclasses.replace(last.trajectory, turns=turns)}
+    )
+    return logged([*groups, [by_program]])
+
+
+def _told_without_chance(make: Part) -> None:
+    """It is what the environment pays, whatever the log says; where two acted, nobody knows in which order."""
+    see = conditional()
+    before = asked(Stored(path=lying_log(), groups=99, solved=False), see)
+    told = told_of(asked(make(path=lying_log(), groups=99), see), before)
+    true = {
+        (one.task.id, one.seed): one.trajectory.total_reward
+        for group in log_of(False).groups
+        for one in group
+    }
+    assert told == [tenths(true[one.task.id, one.seed]) for one in before.shown]
+    assert {*told} == {"0.0", "0.5", "0.8", "1.0"}
+    for path in (paid_log(), crowded_log(tokens=True), programmed_log()):
+        assert path in refuses(lambda path=path: asked(make(path=path, groups=99), see), RunError)
+
+
+def _told_of_dice(make: Part, chances: int) -> None:
+    """The mean over so many seeds, which all episodes of a task meet, and no other task and no other run."""
+    met = list[set[int]]()
+    for seed, each in ((0, 0.0), (1, 0.5)):
+        see = conditional(seed, "tools", **({"each": each} if each else {}))
+        stored, source = Stored(path=dice_log(), groups=99, solved=False), make(path=dice_log(), groups=99)
+        Dice.met.clear()
+        before, found = zip(*((asked(stored, see, n), asked(source, see, n)) for n in range(2)), strict=True)
+        seeds = {task: {*of} for task, of in Dice.met.items()}
+        for one, other in zip(before, found, strict=True):
+            assert told_of(other, one, "tools") == [
+                tenths(earns([*seeds[one.task.id]], [turn.action for turn in one.trajectory.turns], each))
+                for one in one.shown
+            ]
+        assert said_first(asked(make(path=dice_log(), groups=99), see, 1)) == said_first(found[1])
+        met += seeds.values()
+    assert [*map(len, met)] == [chances] * 6
+    assert len(set[int]().union(*met)) == chances * 6
+    assert Dice.left_open == 0
+
+
+def said_first(found: SourceDraw) -> list[object]:
+    return [one.trajectory.turns[0].reply.prompt_ids for one in found.shown]
+
+
+def _told_of_ice(make: Part, chances: int) -> None:
+    """Over many runs as much as the same actions earn when they are played again, each time a possible mean."""
+    ice, won, runs = icy(), 0, 12
+    for seed in range(runs):
+        see = conditional(seed)
+        found = asked(make(path=ice.path, groups=99), see)
+        for told in told_of(found, asked(Stored(path=ice.path, groups=99, solved=False), see)):
+            k = round(float(told) * chances)
+            assert told == tenths(k / chances)
+            won += k
+    n = runs * chances
+    spread = sum((n + n * n / TRIES) * p * (1 - p) for p in ice.chance.values())
+    assert abs(won - n * sum(ice.chance.values())) <= 4.5 * sqrt(spread)
 
 
 def _key(episode: Episode) -> object:

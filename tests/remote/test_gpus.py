@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, LocalEngine, LocalEngines
-from turnwise.errors import RunError
+from turnwise.errors import RunError, TurnwiseError
 from turnwise.tools.processes import gpu_names
 from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.run.loop import train
@@ -66,6 +66,26 @@ def test_too_few_are_refused_with_what_each_role_needs_before_anything_is_spent(
         train("shop-quick", out=tmp_path / "run", on="local:engines=1")
     with pytest.raises(RunError, match=r"needs 2 GPUs \(2 for scale.learners\), and"):
         train("shop-quick", out=tmp_path / "run", **{"scale.learners": 2})
+
+
+def test_engines_share_the_learners_gpus_where_that_is_asked_for_and_no_other_is_left(gpus: Any):
+    recipe = load_recipe("shop-quick", {})
+    together = parse_placement("local:engines=1,gpus=shared")
+    gpus(1)
+    assert gpus_of(together, recipe) == GpuShares(("0",), (("0",),), ())
+    gpus(3)
+    assert gpus_of(together, recipe) == GpuShares(("0",), (("1",),), ("2",)), "nobody shares without need"
+    three = parse_placement("local:gpus=shared,engines=3")
+    assert gpus_of(three, recipe) == GpuShares(("0",), (("1",), ("2",), ("0",)), ())
+    gpus(2)
+    with pytest.raises(RunError, match="1 for each of 3 engines"):  # two engines never have the same
+        gpus_of(three, recipe)
+
+
+@pytest.mark.parametrize("text", ["ray:engines=1,gpus=shared", "local:env_workers=2,gpus=shared"])
+def test_gpus_are_shared_with_engines_of_this_machine_alone(text: str):
+    with pytest.raises(TurnwiseError, match="gpus=shared is of engines on this machine"):
+        parse_placement(text)
 
 
 def test_an_engine_that_is_spread_over_gpus_has_as_many(gpus: Any):

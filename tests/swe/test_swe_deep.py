@@ -5,11 +5,15 @@ from random import Random
 
 import pytest
 
+from turnwise.envs.swe.baseline import Baseline
 from turnwise.envs.swe.deep import KINDS, deep_bugs
+from turnwise.envs.swe.draw import Drawing
 from turnwise.envs.swe.packages import get_package
 from turnwise.envs.swe.suite import TestResult
 from turnwise.envs.swe.symptoms import write_symptoms
 from turnwise.envs.swe.whole import WholePackage
+from turnwise.tools.sandbox.core import SandboxImage
+from turnwise.tools.sandbox.registry import get_backend
 
 TWO_CALLERS = "from a import f\n\n\ndef g(x):\n    return f(x, 1)\n\n\ndef h(x):\n    return f(2, x)\n"
 DEFAULTS = "from a import f\n\n\ndef h(x):\n    return f(2), f()\n"
@@ -85,6 +89,44 @@ def test_the_tests_of_a_caller_that_nobody_told_count():
     drawn = [bug for bug in deep_bugs(before, lines, Random(0)) if bug.operator == "drifted_arguments"]
     assert {bug.where for bug in drawn} == {"g", "h"}
     assert all({span.first for span in bug.spans if span.path == "b.py"} == {5, 9} for bug in drawn)
+
+
+def test_methods_come_in_the_order_of_their_names_whatever_hashes_are():
+    names = ("up", "down", "left", "right", "here", "there", "away")
+    methods = "".join(f"    def {name}(self):\n        self.x = 1\n        self.y = 2\n\n" for name in names)
+    package = WholePackage({"a.py": f"class A:\n    x = 0\n\n{methods}"})
+    assert [where for where, _ in KINDS["stale"](package)] == [f"A.{name}" for name in sorted(names)]
+
+
+@pytest.fixture
+def drawing(monkeypatch):
+    """Draws bugs of several files of a package whose tests all run every line."""
+    lines = {
+        f"purse/{name}.py": {line: frozenset({"t"}) for line in range(1, 60)}
+        for name in ("amounts", "sharing")
+    }
+    base = Baseline(frozenset({"t"}), lines, frozenset(), 1.0, 1.0, 0.0, SandboxImage())
+    monkeypatch.setattr("turnwise.envs.swe.draw.baseline_of", lambda *_: base)
+    return Drawing(get_backend("bubblewrap"), get_package("purse"), hard=True, files=2)
+
+
+def test_bugs_of_several_files_can_be_asked_for(drawing):
+    drawn = list(drawing._bugs)
+    wanted = [bug for bug in drawn if drawing._is_wanted(bug)]
+    assert wanted
+    assert (
+        {len({edit.path for edit in bug.edits}) for bug in wanted} == {2} < {len(bug.edits) for bug in drawn}
+    )
+
+
+@pytest.mark.parametrize(("second", "shown"), [("test_settle_two", 2), ("test_of_a_base_class", 0)])
+def test_an_issue_of_two_bugs_shows_both_or_there_is_none(drawing, second, shown):
+    """Nobody could know the other: a failing test that is not in its file cannot be shown."""
+    bug = next(bug for bug in drawing._bugs if bug.operator == "several")
+    names = ["tests/test_amounts.py::test_add", f"tests/test_sharing.py::{second}"]
+    drawing._first[bug.edits] = frozenset(names)
+    issue = drawing._issue(bug, {name: TestResult("fail", "assert 1 == 2") for name in names}, "")
+    assert issue.count("```python") == shown
 
 
 def test_what_tests_call_keeps_its_interface():

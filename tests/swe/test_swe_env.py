@@ -107,6 +107,34 @@ def test_a_script_that_only_says_so_reproduces_nothing(playing):
     assert env.step(call("submit")).info["rewards"] == {"outcome": 0.0, "located": 0.0, "reproduced": 0.0}
 
 
+@pytest.mark.parametrize(
+    ("told", "paid"),
+    [
+        (("purse/sharing.py", "payments = []", "payments = list()"), 0.1),  # the caller itself
+        (("purse/amounts.py", "total = 0", "total = 1"), 0.1),  # what the bug changed
+        (
+            ("purse/sharing.py", "each, left = divmod(cents, people)", "left, each = divmod(people, cents)"),
+            0.0,
+        ),
+        (("purse/amounts.py", '"""Cents from', '"""Cents of'), 0.0),
+    ],
+)
+def test_a_caller_that_nobody_told_of_a_change_is_a_place_of_the_repair(told, paid):
+    """``where`` of a drift is that caller, which need not be in a file that the true repair changes."""
+    env = SweEnv(rewards="direct")
+    env.reset(seed=0, options={"task": dataclasses.replace(TASK, where="settle").task()})
+    path, old, new = told
+    env.step(call("edit", path=path, old=old, new=new))
+    assert env.step(call("submit")).info["rewards"]["located"] == paid
+    env.close()
+
+
+def test_a_file_that_was_broken_is_no_place_that_was_found(playing):
+    env = playing(rewards="direct")
+    env.step(call("shell", command=f"echo 'x = (' > {TASK.edit.path}"))
+    assert env.step(call("submit")).info["rewards"]["located"] == 0.0
+
+
 def test_the_potential_is_the_share_of_tests_that_pass(playing):
     env = playing(shaping=1.0)
     step = repair(env)

@@ -107,6 +107,8 @@ MISTAKES = [
     Mistake(more("evaluate: {every: 1000}"), ("no checkpoints to choose from",), ("evaluate.every",)),
     Mistake(more("source: [thought_dropout]"), ("'thought_dropout' has no path",), ("episodes.jsonl.zst",)),
     Mistake(more("source: [{name: thought_dropout, path: x, drop: 0}]"), ("drop=0",), ("up to 1", "source stored")),
+    Mistake(more("source: [{name: conditioned, path: x, chances: -1}]"), ("chances=-1",), ("other chance (8)",)),
+    Mistake(more("source: [{name: conditioned, path: x}]"), ("'Return: '", "no such words"), ("sampling: {instruction",)),
     Mistake(more("source: [{name: improved, path: x}]"), ("no log to compare with",), ("over: …",)),
     # --- several at once ---
     Mistake(

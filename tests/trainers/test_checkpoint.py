@@ -121,11 +121,15 @@ def test_it_is_a_model_folder_without_pickles(tmp_path: Path, small_model: Path,
 
 
 def test_it_is_played_as_it_was_trained(tmp_path: Path, small_model: Path, tokenizer: Any) -> None:
-    path = save_checkpoint(tmp_path, 0, learner_of(small_model), {}, tokenizer, ChatFormat("none", 9), {})
-    for given, said in ({}, ("none", 9)), ({"max_tokens": 5, "tools": "text"}, ("text", 5)):
+    path = save_checkpoint(
+        tmp_path, 0, learner_of(small_model), {}, tokenizer, ChatFormat("none", 9, "Aim."), {}
+    )
+    other = {"max_tokens": 5, "tools": "text", "instruction": "Rest."}
+    for given, said in ({}, ("none", 9, "Aim.")), (other, ("text", 5, "Rest.")):
         policy = make_policy(f"torch:{path / 'model'}", **given)
         assert isinstance(policy, ModelPolicy)
-        assert (policy.renderer.template.tools_format, policy.sampling.max_tokens) == said
+        renderer = policy.renderer
+        assert (renderer.template.tools_format, policy.sampling.max_tokens, renderer.instruction) == said
         policy.close()
     (path / "model" / "turnwise.json").unlink()  # a model from elsewhere
     policy = make_policy(f"torch:{path / 'model'}")

@@ -16,6 +16,7 @@ from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.rollout import Request, rollout
 from turnwise.agents.tokens.renderer import Renderer
+from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RecipeError
@@ -23,7 +24,6 @@ from turnwise.tasks.core import Split
 from turnwise.trainers.guide.hint import HintedPolicy
 from turnwise.trainers.guide.prefix import prefix
 from turnwise.trainers.guide.toy import played_with
-from turnwise.trainers.kit.telling import told_below
 from turnwise.trainers.learn.collate import collate
 
 FORGETS = """\

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from turnwise.agents.core import Episode
+from turnwise.agents.core import Act, Episode
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.registry import get_suite, suite_tasks
+from turnwise.errors import RunError
 from turnwise.tasks.core import Split
 from turnwise.trainers.guide.toy import untrained_policy
+from turnwise.trainers.source.conditioned import Conditioned
 from turnwise.trainers.source.core import SourceContext
 from turnwise.trainers.source.rendering import ToolsOfTasks, fits, own_trajectories, rendered
 from turnwise.trainers.source.stored import Stored
@@ -46,6 +49,19 @@ def test_a_scripts_episodes_are_rendered_as_its_demonstrations_are(suite: str) -
         assert fits(wanted, renderer)
 
 
+def test_what_was_played_under_another_instruction_is_rendered_anew() -> None:
+    renderer = untrained_policy().renderer
+    (request,) = requests("shop/quick", 1)
+    (plain,) = run_episodes([request], DemonstrationPolicy(make_policy("scripted:gold"), renderer))
+    asked = renderer.instructed("Aim high.")
+    assert fits(plain, renderer)
+    assert not fits(plain, asked)
+    told = rendered(plain, asked, ToolsOfTasks({}))
+    assert fits(told, asked)
+    (wanted,) = run_episodes([request], DemonstrationPolicy(make_policy("scripted:gold"), asked))
+    assert tokens(told) == tokens(wanted)
+
+
 def test_agents_without_tokens_are_left_out_where_another_has_them() -> None:
     (request,) = requests("games/kuhn-self", 1)
     renderer = untrained_policy().renderer
@@ -55,6 +71,28 @@ def test_agents_without_tokens_are_left_out_where_another_has_them() -> None:
     assert set(own_trajectories(scripted).trajectories) == {first, second}
     (episode,) = run_episodes([request], {first: DemonstrationPolicy(random, renderer), second: random})
     assert set(own_trajectories(episode).trajectories) == {first}
+
+
+def test_what_one_agent_did_is_not_played_again_without_the_other_or_its_program(tmp_path: Path) -> None:
+    """Their records would be told another return than they had: that of actions that nobody took."""
+    renderer = untrained_policy().renderer
+    random = make_policy("scripted:random")
+    (game,), (shopping,) = requests("games/kuhn-self", 1), requests("shop/quick", 1)
+    names = list(run_episodes([game], random)[0].trajectories)
+    policies = {names[0]: DemonstrationPolicy(random, renderer), names[1]: random}
+    (against_script,) = run_episodes([game], policies)
+    (alone,) = run_episodes([shopping], DemonstrationPolicy(random, renderer))
+    first = alone.trajectory.turns[0]
+    turns = (replace(first, acts=(Act(first.action, 0, 0),)), *alone.trajectory.turns[1:])
+    by_program = replace(alone, trajectories={"agent": replace(alone.trajectory, turns=turns)})
+    see = example_context("shop/quick")
+    see = replace(see, renderer=see.renderer.instructed("Return: 1.0"))
+    for number, one in enumerate((against_script, by_program)):
+        with EpisodeLog(tmp_path / f"{number}.jsonl") as log:
+            log.append(one)
+        with pytest.raises(RunError, match="beside it, or a program"):
+            asyncio.run(Conditioned(path=str(log.path), chances=1)(see, 0))
+        assert asyncio.run(Conditioned(path=str(log.path))(see, 0)).shown
 
 
 def test_the_rendering_is_told_and_has_no_log_probabilities(

@@ -12,7 +12,11 @@ import yaml
 torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file
+from transformers import AutoTokenizer
 
+from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.policies.model import ModelPolicy
+from turnwise.agents.policies.registry import make_policy
 from turnwise.errors import RecipeError
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.loop import train
@@ -70,6 +74,24 @@ def test_a_run_learns_from_stored_episodes_alone(stored: Stored, loss: str) -> N
 def test_what_a_source_shows_is_learned_by_a_loss_of_the_whole(stored: Stored) -> None:
     (row,) = stored.run("shown", source=[{"name": "demonstrations", "episodes": 3, "loss": ["ift"]}])
     assert row["source/demonstrations/nll"] > 0
+
+
+def test_a_policy_is_taught_and_asked_for_returns_in_the_same_words(stored: Stored) -> None:
+    """Episodes are told what they earned; the policy plays, in training and afterwards, under the return that it is asked for."""
+    source = [{"name": "conditioned", "path": str(stored.log), "chances": 2, "loss": ["nll"]}]
+    (row,) = stored.run("asked", source=source, sampling__instruction="Return: 0.9")
+    assert row["source/conditioned/nll"] > 0
+    tokenizer = AutoTokenizer.from_pretrained(stored.folder / "asked/best/model")
+    for record in LogReader(stored.folder / "asked" / "episodes.jsonl.zst"):
+        told = str(tokenizer.decode(record.episode.trajectory.turns[0].reply.prompt_ids))
+        assert told.count("\n\nReturn: ") == 1
+        assert ("Return: 0.9" in told) or record.episode.trajectory.turns[
+            0
+        ].reply.source == "source/conditioned"
+    policy = make_policy(f"torch:{stored.folder / 'asked'}")
+    assert isinstance(policy, ModelPolicy)
+    assert policy.renderer.instruction == "Return: 0.9"
+    policy.close()
 
 
 def test_nothing_to_learn_from_is_refused(stored: Stored) -> None:

@@ -10,7 +10,9 @@ import turnwise
 from turnwise.agents.log.episode_log import EpisodeLog, LogPlace, LogReader, lines_after, read_record
 from turnwise.agents.log.episodes import load_episodes
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.view.export import export_page
 from turnwise.trainers.view.index import LogIndex
+from turnwise.trainers.view.places import ViewedPlace
 from turnwise.trainers.view.selection import PAGE, Selection, beside, choices, find, one, siblings
 
 
@@ -85,6 +87,17 @@ def said(episode):
 )  # fmt: skip
 def test_filters_find_what_looking_at_every_record_finds(index, log, asked, keep):
     assert numbers(index, **asked) == which(log, keep)
+    played = [record.episode for record in load_episodes(log).records if keep(record, record.episode)]
+    tally = find(index, Selection(**asked)).tally
+    turns = sum(len(episode.trajectory.turns) for episode in played) / max(1, len(played))
+    assert tally == (
+        len(played),
+        sum(e.success for e in played),
+        sum(e.outcome.counts for e in played),
+        turns,
+    )
+    assert find(index, Selection(**asked, sort="turns")).tally == tally
+    assert [*reversed(numbers(index, **asked, order="down"))] == which(log, keep)
 
 
 @pytest.mark.parametrize("order", ["up", "down"])
@@ -162,6 +175,32 @@ def test_a_log_that_was_written_anew_is_indexed_anew(growing, played):
     growing.log.unlink()
     write(growing, played[:1])
     assert (growing.update().episodes, dict(choices(growing).outcomes)) == (1, {"ok": 1})
+
+
+def test_an_export_of_a_part_of_the_log_says_that_it_is_partial(growing, played):
+    def exported(index=growing):
+        page = export_page(ViewedPlace("0", "log", index.log, "played"), index, Selection())
+        return (
+            page.count('<details class="group"'),
+            "This file is partial" in page,
+            "All episodes so far" in page,
+        )
+
+    write(growing, played[:2])
+    growing.update()
+    assert exported() == (2, False, False)
+    write(growing, played[2:])
+    assert exported() == (2, True, True)
+    growing.update()
+    assert exported() == (6, False, False)
+    data = bytearray(growing.log.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 40] = bytes(40)
+    growing.log.write_bytes(bytes(data))
+    found = LogIndex(growing.log, growing.path.parent / "anew")
+    found.update()
+    assert exported(found) == (found.progress().episodes, True, False)
+    assert found.progress().episodes < 6
 
 
 def test_a_torn_end_waits_until_it_is_whole(growing, played):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import IO
 
@@ -61,7 +62,8 @@ def built_root(root: Root) -> Path | None:
 
 
 def build_root(root: Root) -> Path:
-    """The folder of a root, built where it is not cached (10 to 60 s, by the network).
+    """The folder of a root, built where it is not cached (10 to 40 s, by the network; a few where a root with most
+    of its Python packages is there).
 
     Raises:
         MissingDependencyError: this machine cannot build one.
@@ -90,15 +92,35 @@ def build_root(root: Root) -> Path:
 
 
 def _build(root: Root, made: Path) -> None:
+    there, base = _nearest(root)
+    if base is None:
+        return _unpack(root.apt, made)
+    try:
+        _add_python(base, made, root.pip[there:])
+    except SandboxError:  # what is to be added may not fit what is there: then all of it is chosen anew
+        if not there:
+            raise
+        shutil.rmtree(made, ignore_errors=True)
+        _add_python(build_root(Root(apt=root.apt)), made, root.pip)
+    return None
+
+
+def _nearest(root: Root) -> tuple[int, Path | None]:
+    """The longest beginning of a root's Python packages of which a root is there, and that root; none if it has no packages."""
+    for there in range(len(root.pip) - 1, 0, -1):
+        if base := built_root(Root(apt=root.apt, pip=root.pip[:there])):
+            return there, base
+    return 0, build_root(Root(apt=root.apt)) if root.pip else None
+
+
+def _unpack(apt: Sequence[str], made: Path) -> None:
     for name in ("bin", "sbin", "lib", "lib64"):
         (made / "usr" / name).mkdir(parents=True)
         (made / name).symlink_to(f"usr/{name}")
-    for package in _download(sorted({*_BASE, *root.apt})):
+    for package in _download(sorted({*_BASE, *apt})):
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
             _run(["tar", "-x", "--keep-directory-symlink", "-C", str(made)], stdin=archive.stdout)
     _finish(made)
-    if root.pip:
-        _install_python(made, root.pip)
 
 
 def _download(packages: Sequence[str]) -> list[str]:
@@ -160,14 +182,22 @@ def group_file(gid: int) -> str:
     return f"root:x:0:\nagent:x:{gid}:\nnogroup:x:65534:\n"
 
 
-def _install_python(made: Path, packages: Sequence[str]) -> None:
+def _add_python(base: Path, made: Path, packages: Sequence[str]) -> None:
+    """A root with more Python packages than ``base``, with which it shares its files: roots are never written to."""
+    _run(["cp", "-al", str(base), str(made)])
     version = _run(
         ["chroot", str(made), "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     )
     target = f"/usr/local/lib/python{version.strip()}/dist-packages"
+    Path(f"{made}{target}").mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
-    command += ["--target", f"{made}{target}", "--python-version", version.strip(), "--only-binary", ":all:"]
-    _run([*command, *packages])
+    command += ["--python-version", version.strip(), "--only-binary", ":all:", "--no-compile"]
+    with tempfile.TemporaryDirectory(dir=made.parent) as temporary:
+        known, fresh = Path(temporary, "known.txt"), Path(temporary, "fresh")
+        there = (f"{one.name}=={one.version}\n" for one in distributions(path=[f"{made}{target}"]))
+        known.write_text("".join(sorted(there)))
+        _run([*command, "--constraint", str(known), "--target", str(fresh), *packages])
+        _run(["cp", "-an", f"{fresh}/.", f"{made}{target}"])  # what is there already stays
     _run(["chroot", str(made), "python3", "-m", "compileall", "-q", target])
 
 

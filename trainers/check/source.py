@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+from dataclasses import replace
 from typing import Any
 
 from turnwise.registry import Component
@@ -25,23 +26,26 @@ def made(entry: Component) -> Source:
     return built() if inspect.isclass(entry.target) else built
 
 
-def drawn(source: Source, update: int) -> SourceDraw:
+def drawn(entry: Component, source: Source, update: int) -> SourceDraw:
+    """What it gives for an update, in a run whose policy is told what the source asks for."""
+    see = example_context(SUITE)
+
     async def draw() -> SourceDraw:
-        return await source(example_context(SUITE), update)
+        return await source(replace(see, renderer=see.renderer.instructed(entry.instruction)), update)
 
     return asyncio.run(draw())
 
 
-def said(source: Any, update: int) -> list[tuple[str, object]]:
+def said(entry: Component, source: Any, update: int) -> list[tuple[str, object]]:
     """What was done in the episodes of a draw, clocks aside."""
-    found = drawn(source, update)
+    found = drawn(entry, source, update)
     episodes = [*found.shown, *(episode for group in found.joined for episode in group)]
     return [(episode.task.id, episode.trajectories) for episode in episodes]
 
 
 def gives_what_can_be_learned(entry: Component) -> str:
     """Episodes whose outcomes count, with tokens; joined ones in groups of one task each."""
-    found = drawn(made(entry), 0)
+    found = drawn(entry, made(entry), 0)
     require(found.shown or found.joined, "It gives nothing.")
     for group in [[episode] for episode in found.shown] + [[*group] for group in found.joined]:
         require(all(episode.outcome.counts for episode in group), "It gives an episode that failed.")
@@ -54,7 +58,10 @@ def draws_by_seed_and_update(entry: Component) -> None:
     """Equal draws for equal updates, from a source that is made anew."""
     one, other = made(entry), made(entry)
     for update in range(2):
-        require(said(one, update) == said(other, update), "Two of them with one seed draw otherwise.")
+        require(
+            said(entry, one, update) == said(entry, other, update),
+            "Two of them with one seed draw otherwise.",
+        )
 
 
 def goes_on_where_it_was(entry: Component) -> str:
@@ -62,10 +69,10 @@ def goes_on_where_it_was(entry: Component) -> str:
     one, other = made(entry), made(entry)
     if not isinstance(one, Stateful) or not isinstance(other, Stateful):
         return "it keeps nothing"
-    said(one, 0)
+    said(entry, one, 0)
     state = one.state()
     other.restore(PartState(json.loads(json.dumps({**state.numbers})), state.tensors))
-    require(said(one, 1) == said(other, 1), "It draws otherwise after its state was restored.")
+    require(said(entry, one, 1) == said(entry, other, 1), "It draws otherwise after its state was restored.")
     return "what it remembers is in its state"
 
 

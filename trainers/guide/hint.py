@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from turnwise.agents.core import NO_PARENT, History, Reply
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy, prompt_ids
 from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.tokens.telling import told_below
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer, is_unsolved
-from turnwise.trainers.kit.telling import told_below
 
 
 @dataclass

@@ -13,7 +13,6 @@ KINDS = (*SEAMS, "schedule")
 
 NOT_HERE = (
     ("B-Coder (104)", "the book has no operator: the paper's conservative Bellman step was not found"),
-    ("DoC, return conditioning (94)", "the book has no formula: a latent variable that carries no chance is learned"),
     ("SS-ORL (103)", "the book has no formula or number: labels of inverse dynamics for episodes without actions, which no log here is"),
 )  # fmt: skip
 """Rows of the formula book that are no part here, and why."""

@@ -319,6 +319,14 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
         names = [part.name for part in getattr(recipe, seam)]
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield RecipeProblem(f"{seam} {name!r} is named twice.", "Name it once.")
+    for part in recipe.source:
+        asked = part.component("source").instruction
+        if not recipe.sampling.instruction.startswith(asked):
+            yield RecipeProblem(
+                f"source {part.name!r} teaches what to do where the prompt says {asked!r}, and the policy reads no such words when it "
+                "plays.",
+                f'Set sampling: {{instruction: "{asked}…"}}.',
+            )
     teacher, asks = recipe.teacher, recipe.needs & {*GIVES}
     if teacher is not None and not asks:
         yield RecipeProblem(

@@ -126,6 +126,9 @@ class SamplingOptions(Section):
     """How tools are shown to the model: `template` leaves it to the chat template, `text` (or the name of a
     dialect, `turnwise list dialect`) writes them into the system message, `none` does not show them, and `auto` uses the template
     where it can show tools and text otherwise."""
+    instruction: str = ""
+    """A text below the first message of every episode, such as `Think before you act.`; `turnwise eval` uses the same unless told
+    otherwise."""
 
 
 class WarmStart(Section):

@@ -20,6 +20,7 @@ from turnwise.trainers.recipe.schema import EngineOptions, Recipe
 ROLES = ("engines", "env_workers")
 _EXAMPLE = "Write --on local:engines=2,env_workers=8 or --on ray:engines=2."
 _SERVED = ("torch", "vllm")
+_SHARED = "gpus=shared"
 
 
 class Placement(NamedTuple):
@@ -29,20 +30,24 @@ class Placement(NamedTuple):
         engines: servers that sample, watched and started again; 0: the engine is the recipe's.
         env_workers: processes that hold environments, on this machine.
         ray: Ray places the engines, in the cluster of RAY_ADDRESS or in one of this machine.
+        shared_gpus: engines of this machine have the learners' GPUs too, where there are too few others.
     """
 
     engines: int = 0
     env_workers: int | None = None
     ray: bool = False
+    shared_gpus: bool = False
 
 
 def parse_placement(text: str) -> Placement:
     """Read where a run is to be placed.
 
     >>> parse_placement("local:engines=2,env_workers=8")
-    Placement(engines=2, env_workers=8, ray=False)
+    Placement(engines=2, env_workers=8, ray=False, shared_gpus=False)
+    >>> parse_placement("local:engines=1,gpus=shared")
+    Placement(engines=1, env_workers=None, ray=False, shared_gpus=True)
     >>> parse_placement("ray:engines=2")
-    Placement(engines=2, env_workers=None, ray=True)
+    Placement(engines=2, env_workers=None, ray=True, shared_gpus=False)
 
     Raises:
         TurnwiseError: it cannot be read.
@@ -56,7 +61,9 @@ def parse_placement(text: str) -> Placement:
     if where not in ("local", "ray"):
         raise TurnwiseError(f"--on {text!r} is no place.", _EXAMPLE)
     counts: dict[str, int] = {}
-    for part in filter(None, rest.split(",")):
+    parts = list(filter(None, rest.split(",")))
+    shared = _SHARED in parts
+    for part in (part for part in parts if part != _SHARED):
         role, _, count = part.partition("=")
         if role not in ROLES:
             raise NotFoundError("role", role, ROLES)
@@ -65,7 +72,11 @@ def parse_placement(text: str) -> Placement:
         counts[role] = int(count)
     if where == "ray" and not counts.get("engines"):
         raise TurnwiseError(f"--on {text!r}: Ray places engines, and none is asked for.", _EXAMPLE)
-    return Placement(**counts, ray=where == "ray")
+    if shared and (where == "ray" or not counts.get("engines")):
+        raise TurnwiseError(
+            f"--on {text!r}: {_SHARED} is of engines on this machine, and none is asked for there.", _EXAMPLE
+        )
+    return Placement(**counts, ray=where == "ray", shared_gpus=shared)
 
 
 def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
@@ -76,7 +87,13 @@ def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
     """
     engines = 0 if placement.ray else placement.engines
     each = _gpus_each(recipe)
-    return share_gpus(recipe.device, learners=recipe.scale.learners, engines=engines, each=each)
+    return share_gpus(
+        recipe.device,
+        learners=recipe.scale.learners,
+        engines=engines,
+        each=each,
+        together=placement.shared_gpus,
+    )
 
 
 def _gpus_each(recipe: Recipe) -> int:

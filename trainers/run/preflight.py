@@ -67,7 +67,8 @@ async def preflight(recipe: Recipe, tokenizer: Any, context: int) -> str:
     Raises:
         RecipeError: with every cause and its remedy.
     """
-    renderer = Renderer(tokenizer, tools_format=recipe.sampling.tools)
+    sampling = recipe.sampling
+    renderer = Renderer(tokenizer, tools_format=sampling.tools, instruction=sampling.instruction)
     played = await _play(recipe, renderer)
     shown = [one for one in played if one.script not in TRIVIAL_BASELINES]
     lengths = [

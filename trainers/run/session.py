@@ -70,8 +70,11 @@ class TrainingSession:
         self._origin = source
         self.source = source if started < 0 else _started(run, started)
         self.tokenizer: Any = load_tokenizer(self.source)
-        self.chat_format = ChatFormat(recipe.sampling.tools, recipe.sampling.max_tokens)
-        self.renderer = Renderer(self.tokenizer, tools_format=self.chat_format.tools_format)
+        sampling = recipe.sampling
+        self.chat_format = ChatFormat(sampling.tools, sampling.max_tokens, sampling.instruction)
+        self.renderer = Renderer(
+            self.tokenizer, tools_format=sampling.tools, instruction=sampling.instruction
+        )
         self._make_learner(self._load())
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None

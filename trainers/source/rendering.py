@@ -76,7 +76,7 @@ def own_trajectories(episode: Episode) -> Episode:
 
 
 def fits(episode: Episode, renderer: Renderer) -> bool:
-    """Whether an episode's tokens are of this tokeniser and chat template; False where a turn has none."""
+    """Whether an episode's tokens are of this tokeniser, chat template and instruction; False where a turn has none."""
     return all(_fits(one, renderer) for one in episode.trajectories.values())
 
 
@@ -95,13 +95,14 @@ def _fits(trajectory: Trajectory, renderer: Renderer) -> bool:
     if any(not turn.reply.action_ids for turn in trajectory.turns):
         return False
     said: list[Message] = []
+    instruction = [Message("user", renderer.instruction)]
     for k, turn in enumerate(trajectory.turns[:LOOKED_AT]):
         said.extend(turn.observation)
         reply = turn.reply
         if not _says(renderer, reply.action_ids, [turn.action]):
             return False
         follows = k > 0 and reply.parent is None
-        if not follows and not _says(renderer, reply.prompt_ids, turn.observation):
+        if not follows and not _says(renderer, reply.prompt_ids, [*turn.observation, *instruction]):
             return False
         if follows:
             last = trajectory.turns[k - 1].reply.action_ids[-1]

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from turnwise.agents.core import NO_PARENT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.renderer import Renderer
+from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
 from turnwise.tools.core import Tool
 from turnwise.trainers.core import Group, PartState, TeacherTop
-from turnwise.trainers.kit.telling import told_below
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate_rows, micro_batches
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.source.rendering import ToolsOfTasks

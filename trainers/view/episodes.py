@@ -46,11 +46,12 @@ class EpisodesShown(NamedTuple):
 
 def episodes_shown(place: ViewedPlace, index: LogIndex, selection: Selection) -> EpisodesShown:
     """A page of those that were asked for."""
+    progress = index.progress()  # before: what is whole now was so when they were looked for
     found = find(index, selection)
     return EpisodesShown(
         place,
         selection,
-        index.progress(),
+        progress,
         choices(index),
         found,
         max(1, -(-found.total // PAGE)),

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+_ROUNDING = 1e-12
+"""Advantages that are not larger are 0 but for rounding."""
+
+
 class RuleGiven(NamedTuple):
     """A rule's advantages on one episode, turn by turn; where it could not be applied, why."""
 
@@ -64,7 +68,7 @@ def credit_of(group: Sequence[Episode], member: int) -> GroupGiven:
         except (TurnwiseError, RuntimeError, ValueError, KeyError, IndexError, TypeError) as error:
             found.append(RuleGiven(entry.name, entry.bias, (), 0.0, f"{type(error).__name__}: {error}"[:200]))
             continue
-        given = tuple(float(x) for x in given_BK[row][:turns])
+        given = tuple(float(x) if abs(x) > _ROUNDING else 0.0 for x in given_BK[row][:turns])
         found.append(RuleGiven(entry.name, entry.bias, given, max(map(abs, given), default=0.0)))
     return GroupGiven(
         len(counting),

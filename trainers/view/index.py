@@ -27,7 +27,7 @@ from turnwise.envs.steps import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 
-_FORMAT = 4
+_FORMAT = 5
 _TAIL = 4096  # bytes before the end of what is indexed, by which a log that was written anew is noticed
 _COMMIT_SECONDS = 1.0
 _PROMPT = 200
@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS episodes (
     id INTEGER PRIMARY KEY, task TEXT, env TEXT, policy TEXT, outcome TEXT, ended TEXT, turns INT, total REAL, score REAL,
     tokens INT, bad INT, round INT, batch INT, suite TEXT);
+CREATE TABLE IF NOT EXISTS brief (id INTEGER PRIMARY KEY, code INT);
 CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, start INT, line INT, prompt TEXT, error TEXT);
 CREATE TABLE IF NOT EXISTS names (
     id INTEGER PRIMARY KEY, kind TEXT, name TEXT, n INT, UNIQUE (kind, name));
@@ -56,6 +57,9 @@ CREATE INDEX IF NOT EXISTS by_turns ON episodes (turns, ended, outcome);
 CREATE INDEX IF NOT EXISTS by_tokens ON episodes (tokens);
 CREATE INDEX IF NOT EXISTS by_bad ON episodes (bad);
 """
+_SOLVED, _COUNTS, _TURNS = 1, 2, 4  # what the code of an episode in brief is the sum of
+TALLY = f"COUNT(*), SUM(code & {_SOLVED}), SUM(code & {_COUNTS}) / {_COUNTS}, SUM(code / {_TURNS})"
+"""Of rows of ``brief``, a table of one number each: how many, solved, counting, and their turns; a third of the time that columns take."""
 _MAPPED = 1 << 28  # bytes of an index that are read by mapping them into memory
 
 
@@ -175,7 +179,7 @@ class LogIndex:
     @staticmethod
     def _forget(db: sqlite3.Connection) -> None:
         """Drop all that is known: the log was cut or written anew."""
-        for table in ("state", "episodes", "texts", "marks", "names"):
+        for table in ("state", "episodes", "brief", "texts", "marks", "names"):
             db.execute(f"DELETE FROM {table}")
         db.execute("INSERT INTO words (words) VALUES ('delete-all')")
         db.commit()
@@ -233,6 +237,7 @@ class _IndexWriter:
         number = self.episodes
         row = (number, *entry.figures)
         self.db.execute(f"INSERT INTO episodes VALUES ({', '.join('?' * len(row))})", row)
+        self.db.execute("INSERT INTO brief VALUES (?, ?)", (number, entry.code))
         self.db.execute(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?)", (number, start, line, entry.prompt, entry.error)
         )
@@ -266,6 +271,7 @@ class _Mark(NamedTuple):
 
 class _Entry(NamedTuple):
     figures: tuple[Json, ...]  # the columns of ``episodes`` from ``task`` on
+    code: int
     prompt: str
     error: str
     said: str
@@ -283,7 +289,8 @@ def _entry(data: Mapping[str, Any]) -> _Entry:
     task = data["task"]
     suite = _clean(str(data.get("suite", "")))
     ended = EndReason(data["end"]).value if data["end"] else ""
-    outcome = Outcome(data["outcome"]).value
+    outcome, counts = Outcome(data["outcome"]).value, Outcome(data["outcome"]).counts
+    code = _TURNS * len(turns) + _COUNTS * counts + _SOLVED * (ended == EndReason.SOLVED.value)
     figures = (
         data["task_id"], task["env"], data["policy"], outcome, ended, len(turns),
         float(sum(turn["reward"] for turn in turns)), float(parts["outcome"]),
@@ -300,7 +307,7 @@ def _entry(data: Mapping[str, Any]) -> _Entry:
     if data["update"] is not None:
         names.append(("round", str(data["update"])))
     prompt, error = _clean(task["prompt"])[:_PROMPT], _clean(data["error"] or "")[:_PROMPT]
-    return _Entry(figures, prompt, error, _said(data), marks, names)
+    return _Entry(figures, code, prompt, error, _said(data), marks, names)
 
 
 def _knobs(options: Mapping[str, Json], before: str = "") -> list[_Mark]:

@@ -126,7 +126,7 @@ def figures_of(rows: Sequence[Metrics]) -> tuple[list[FigureShown], list[Constan
     constants: list[ConstantShown] = []
     for name in names:
         points = [(row.update, row.values[name]) for row in rows if name in row.values]
-        panel = PANELS.get(name, Panel(visible(name.replace("_", " "))))
+        panel = PANELS.get(name, Panel(_title(name)))
         values = [y for _, y in points]
         if is_constant(values):
             constants.append(ConstantShown(panel.title, short(values[-1])))
@@ -135,6 +135,12 @@ def figures_of(rows: Sequence[Metrics]) -> tuple[list[FigureShown], list[Constan
         latest = f"{100 * values[-1]:.1f} %" if panel.share else short(values[-1])
         figures.append(FigureShown(panel.title, latest, svg))
     return figures, constants
+
+
+def _title(name: str) -> str:
+    """What a metric without a panel of its own is called: its name, as the first words of a line."""
+    said = visible(name.replace("_", " "))
+    return said[:1].upper() + said[1:]
 
 
 def _checkpoints(place: ViewedPlace) -> list[CheckpointShown]:

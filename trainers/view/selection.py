@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.view.index import LogIndex
+from turnwise.trainers.view.index import TALLY, LogIndex
 
 PAGE = 50
 SORTS = {
@@ -62,7 +62,8 @@ class Selection(NamedTuple):
     @property
     def narrowed(self) -> bool:
         """Whether it leaves anything out."""
-        return bool(_conditions(self)[0])
+        asked = _asked(self)
+        return bool(asked.columns or asked.sets)
 
     def address(self, **changes: str) -> str:
         """The query part of its address, with these changes; what stands at its default is left out."""
@@ -152,29 +153,54 @@ def find(index: LogIndex, selection: Selection, *, most: int = PAGE) -> FoundEpi
     order = "DESC" if selection.order == "down" else "ASC"
     start = (selection.number - 1) * most
     with index.reading() as db:
-        source = _chosen(db, selection)
-        total, solved, counting, turns = db.execute(
-            f"SELECT COUNT(*), SUM(ended = 'solved'), SUM(outcome IN ('ok', 'limit')), AVG(turns) FROM {source}"
-        ).fetchone()
-        ids = f"SELECT id FROM {source} ORDER BY {SORTS[selection.sort]} {order}, id LIMIT ? OFFSET ?"
-        numbers = [row["id"] for row in db.execute(ids, (most, start))]
+        chosen = _chosen(db, selection)
+        tally = f"SELECT {TALLY} FROM {chosen.counted}"
+        total, solved, counting, turns = db.execute(tally, chosen.values).fetchone()
+        by = f"{chosen.sort} {order}" + (f", {chosen.key}" if chosen.sort != chosen.key else "")
+        ids = f"SELECT {chosen.key} AS id FROM {chosen.listed} ORDER BY {by} LIMIT ? OFFSET ?"
+        numbers = [row["id"] for row in db.execute(ids, (*chosen.values, most, start))]
         found = {
             row.id: row for row in _rows(db, "id IN (SELECT value FROM json_each(?))", json.dumps(numbers))
         }
     return FoundEpisodes(
         tuple(found[number] for number in numbers),
-        SelectionTally(total, solved or 0, counting or 0, turns or 0.0),
+        SelectionTally(total, solved or 0, counting or 0, turns / total if total else 0.0),
     )
 
 
-def _chosen(db: sqlite3.Connection, selection: Selection) -> str:
-    """What to select from: all episodes, or those that meet the conditions, which are looked for once."""
-    where, values = _where(selection)
-    if not where:
-        return "episodes"
-    columns = ", ".join(dict.fromkeys(("id", "ended", "outcome", "turns", SORTS[selection.sort])))
-    db.execute(f"CREATE TEMP TABLE chosen AS SELECT {columns} FROM episodes{where}", values)
-    return "chosen"
+class _Chosen(NamedTuple):
+    """What to select from: for the tally and for the numbers of a page, with an episode's number and the order in the latter."""
+
+    counted: str
+    listed: str
+    key: str
+    sort: str
+    values: tuple[str | float, ...] = ()
+
+
+def _chosen(db: sqlite3.Connection, selection: Selection) -> _Chosen:
+    """All episodes, or those that meet the conditions; what is dear to look for, or comes in another order, is looked for once."""
+    asked, column = _asked(selection), SORTS[selection.sort]
+    if not asked.columns and not asked.sets:
+        return _Chosen("brief", "episodes", "id", column)
+    alone = (
+        asked.sets[0] if len(asked.sets) == 1 and not asked.columns and not asked.sets[0].outside else None
+    )
+    tables = [(alone.table, alone.id)] if alone else []
+    if asked.columns or column != "id":
+        tables.append(("episodes", "episodes.id"))
+    tables.append(("brief", "brief.id"))
+    (table, key), *joined = tables
+    conditions = [alone.where] if alone else [*asked.columns, *(one.condition(key) for one in asked.sets)]
+    values = (*asked.values, *(value for one in asked.sets for value in one.values))
+    joins = "".join(f" CROSS JOIN {other} ON {number} = {key}" for other, number in joined)
+    source = f"{table}{joins} WHERE {' AND '.join(conditions)}"
+    again = column != "id" or (asked.sets and not alone)
+    if not again:
+        return _Chosen(source, source, key, key, values)
+    sort = "" if column == "id" else f", episodes.{column}"
+    db.execute(f"CREATE TEMP TABLE chosen AS SELECT {key} AS id, code{sort} FROM {source}", values)
+    return _Chosen("chosen", "chosen", "id", column)
 
 
 def _rows(db: sqlite3.Connection, where: str, *values: str | float | None) -> list[EpisodeRow]:
@@ -247,57 +273,73 @@ def _row(row: sqlite3.Row) -> EpisodeRow:
     )  # fmt: skip
 
 
+class _Set(NamedTuple):
+    """Episodes that another table knows: words that were said, a part of the reward, a knob. Or those ``outside`` of it."""
+
+    table: str
+    id: str
+    where: str
+    values: tuple[str | float, ...]
+    outside: bool = False
+
+    def condition(self, key: str) -> str:
+        """That the episode whose number this is belongs to it."""
+        return f"{key} {'NOT ' if self.outside else ''}IN (SELECT {self.id} FROM {self.table} WHERE {self.where})"
+
+
+class _Asked(NamedTuple):
+    """The conditions of a selection: on columns of ``episodes`` with their values, and by sets."""
+
+    columns: tuple[str, ...]
+    values: tuple[str | float, ...]
+    sets: tuple[_Set, ...]
+
+
 def _where(selection: Selection) -> tuple[str, list[str | float]]:
-    conditions, values = _conditions(selection)
+    """The conditions of a selection from ``episodes``."""
+    asked = _asked(selection)
+    conditions = [*asked.columns, *(one.condition("id") for one in asked.sets)]
+    values = [*asked.values, *(value for one in asked.sets for value in one.values)]
     return (" WHERE " + " AND ".join(conditions) if conditions else ""), values
 
 
-def _conditions(selection: Selection) -> tuple[list[str], list[str | float]]:
-    conditions: list[str] = []
-    values: list[str | float] = []
-
-    def add(condition: str, *given: str | float) -> None:
-        conditions.append(condition)
-        values.extend(given)
-
-    for column in ("outcome", "ended", "policy", "env", "suite"):
+def _asked(selection: Selection) -> _Asked:
+    found: list[tuple[str, str | float]] = []
+    for column in ("outcome", "ended", "policy", "env", "suite", "task"):
         if value := getattr(selection, column):
-            add(f"{column} = ?", value)
-    if selection.task:
-        add("task = ?", selection.task)
+            found.append((f"{column} = ?", value))
     for name, condition in (
         ("turns_from", "turns >= ?"), ("turns_to", "turns <= ?"), ("update", "round = ?"), ("group", "batch = ?")
     ):  # fmt: skip
         if (number := _number(getattr(selection, name))) is not None:
-            add(condition, number)
-    if wanted := _WORD.findall(selection.words):
-        add("id IN (SELECT rowid FROM words WHERE words MATCH ?)", " ".join(f'"{word}"*' for word in wanted))
-    _add_part(selection, add_to=(conditions, values))
-    _add_knob(selection, add_to=(conditions, values))
-    return conditions, values
+            found.append((condition, number))
+    sets = [one for one in (_knob_set(selection), _part_set(selection), _word_set(selection)) if one]
+    return _Asked(tuple(condition for condition, _ in found), tuple(value for _, value in found), tuple(sets))
 
 
-def _add_part(selection: Selection, add_to: tuple[list[str], list[str | float]]) -> None:
+def _word_set(selection: Selection) -> _Set | None:
+    wanted = " ".join(f'"{word}"*' for word in _WORD.findall(selection.words))
+    return _Set("words", "words.rowid", "words MATCH ?", (wanted,)) if wanted else None
+
+
+def _part_set(selection: Selection) -> _Set | None:
     """A part that an episode lacks is 0, so that it is among those whose part is at most 0."""
     wanted = _number(selection.part_value)
     if not selection.part or wanted is None:
-        return
+        return None
     sign = COMPARISONS[selection.part_is]
     zero_too = {">=": wanted <= 0, "<=": wanted >= 0, "=": wanted == 0}[sign]
-    inside = (
-        f"SELECT episode FROM marks WHERE name = {_NAMED} AND {'NOT ' if zero_too else ''}number {sign} ?"
-    )
-    add_to[0].append(f"id {'NOT ' if zero_too else ''}IN ({inside})")
-    add_to[1].extend(("part", selection.part, wanted))
+    where = f"name = {_NAMED} AND {'NOT ' if zero_too else ''}number {sign} ?"
+    return _Set("marks", "marks.episode", where, ("part", selection.part, wanted), zero_too)
 
 
-def _add_knob(selection: Selection, add_to: tuple[list[str], list[str | float]]) -> None:
+def _knob_set(selection: Selection) -> _Set | None:
     if not selection.knob or not selection.knob_value:
-        return
+        return None
     number, sign = _number(selection.knob_value), COMPARISONS[selection.knob_is]
-    column = "text" if number is None else "number"
-    add_to[0].append(f"id IN (SELECT episode FROM marks WHERE name = {_NAMED} AND {column} {sign} ?)")
-    add_to[1].extend(("knob", selection.knob, selection.knob_value if number is None else number))
+    where = f"name = {_NAMED} AND {'text' if number is None else 'number'} {sign} ?"
+    value = selection.knob_value if number is None else number
+    return _Set("marks", "marks.episode", where, ("knob", selection.knob, value))
 
 
 def _number(text: str) -> float | None:

@@ -23,6 +23,7 @@ from turnwise.agents.policies.served.answers import (
     most_bytes,
     read_answer,
 )
+from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.core import EndReason, tool_specs
 from turnwise.envs.messages import Image, Message
 from turnwise.errors import EngineError, TurnwiseError
@@ -49,6 +50,7 @@ class OpenAIPolicy:
         model: the model's name at the server.
         base_url: ``http://host:port/v1``; empty for OpenAI itself. The key is ``OPENAI_API_KEY``; where the server
             asks for a name and a password, ``http://name:${PASSWORD}@host/v1`` keeps it out of every log.
+        instruction: a text below the first message of every episode.
         attempts: how often a request is sent before the episode counts as an infrastructure error.
         timeout_s: seconds for one attempt, from the connection to the last byte.
         longest_wait_s: between two attempts; a server's Retry-After is kept up to this.
@@ -62,6 +64,7 @@ class OpenAIPolicy:
         base_url: str = "",
         *,
         sampling: Sampling | None = None,
+        instruction: str = "",
         attempts: int = 6,
         timeout_s: float = 120.0,
         longest_wait_s: float = 30.0,
@@ -71,6 +74,7 @@ class OpenAIPolicy:
         self.name = redact(f"openai:{model}@{base_url}" if base_url else f"openai:{model}")
         self._model = model
         self._sampling = sampling or Sampling()
+        self._instruction = instruction
         self._attempts = attempts
         self._longest_wait_s = longest_wait_s
         self._client = openai.AsyncOpenAI(
@@ -124,7 +128,7 @@ class OpenAIPolicy:
     def _request(self, history: History) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self._model,
-            "messages": conversation(history.messages()),
+            "messages": conversation(told_below(history.messages(), self._instruction)),
             "temperature": self._sampling.temperature,
             "top_p": self._sampling.top_p,
             "max_tokens": self._sampling.max_tokens,

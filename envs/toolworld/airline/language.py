@@ -38,7 +38,7 @@ SENSES |= {
     "add_insurance": Concept("add|insure|take|book|put|include|buy|arrange|get|take out", "insurance|insure|insured|cover"),
 }  # fmt: skip
 PATTERNS = {
-    "bags": r"\b(\d+) (?:more |extra |additional |checked |further |of the )*(?:bags?|suitcases?|pieces?)\b",
+    "bags": r"\b(\d+|one|a single) (?:more |extra |additional |checked |further |of the )*(?:bags?|suitcases?|pieces?)\b",
     "passenger": r"\b((?:alex|robin|sam|chris) (?!stay|come|goes|go\b|is\b|has\b|was\b|will\b|would\b|to\b|and\b|as\b|on\b|in\b|remain|become|keep|for\b|instead|with\b|from\b)[a-z]+)\b",
     "delay": r"\b(not )?(?:be )?delayed\b",
     "cabin": r"\b(business|economy|basic)\b",

@@ -43,6 +43,7 @@ SENSES |= {
 }  # fmt: skip
 PATTERNS = {
     "address": r"\b(\d+[a-z]? (?:[a-z]+ ){1,2}?(?:street|road|row|close|lane|avenue|drive|court|way|place|square|terrace|hill|gardens?|crescent|park|quay|walk|alley|mews|boulevard|parade|grove|rise|yard|wharf|path))\b",
+    "postcode": r"(?<![$\w.-])(\d{5})(?![\w-])",
     "colour": r"\b(red|blue|green|black|white|silver|gr[ae]y|yellow|orange|purple|pink|brown|beige|teal|plum|navy|turquoise|cream|violet|maroon|olive|copper|brass|bronze|oak|walnut|pine)\b",
     "rank": r"\b(not (?:quite |exactly )?the cheapest|cheapest|nicest|fanciest|finest|most expensive|priciest|dearest)\b",
     "thing": r"\b(lamp|bottle|boots|chair|backpack|teapot|blanket|helmet|watch|speaker|frame|mat)\b",

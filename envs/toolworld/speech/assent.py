@@ -39,7 +39,7 @@ _LIGHTLY = GuardedPattern(
 _ANSWER_ME = GuardedPattern(
     r"\b(?:say|tell (?:me|us)|let (?:me|us) know|reply|answer|indicate|signal)\b.{0,25}\b(?:agree\w*|approve|accept|in agreement|happy|fine with|in favou?r|want (?:it|that|this|me)|so: do you)\b|"
     r"\b(?:tell|let|ask|give)(?:ing)? (?:me|us)\b.{0,15}\b(?:to (?:proceed|go ahead|do (?:it|so|that)|start|continue|carry on)|that you (?:want|would like|agree)|(?:that )?i (?:should|may|can))\b|"
-    r"\bhear(?:ing)?\b.{0,14}\b(?:that you (?:want|agree|would like)|from you\b.{0,10}\bi (?:should|may|can))\b|"
+    r"\bhear(?:ing)?\b.{0,14}\b(?:that you (?:want|agree|would like)|from you (?:that|whether|if)\b|from you\b.{0,10}\bi (?:should|may|can))\b|"
     r"\b(?:i|we) (?:will |would |can |do |am )*(?:not|nothing|never|no)\b.{0,60}\b(?:without|until|unless|before|till) (?:hearing|you (?:say|tell|agree|approve|nod|want|decide)|your (?:yes|word|okay|say-so|nod|approval|consent|go-ahead|permission|blessing|agreement)|i (?:hear|have|get|am told))\b"
 )
 _TOLD_PAST = GuardedPattern(
@@ -52,7 +52,7 @@ _IT_SUITS = (
     r"cost|fare|difference|charge|fee|date|time|flight|address|plan|offer|terms|deal)|\$[\d.,]+\d|\d+ (?:dollars?|bucks))"
 )
 _CONDITION = GuardedPattern(
-    rf"\b(?:once|as soon as|when|the (?:moment|minute|second|instant)|after|till|until) you (?:have |just |do )?(?:agree|consent|approv|accept|say (?:yes|so|the|okay|go)|confirm(?! (?:your|the (?:email|pin|zip|name)))|nod|authori[sz]|give (?:me|us|your)|okay|give the)\w*|^(?:just )?(?:tell|say|let) (?:me |us )?when$|"
+    rf"\b(?:once|as soon as|when|the (?:moment|minute|second|instant)|after|till|until) you (?:have |just |do )?(?:agree|consent|approv|accept|say (?:yes|so|the|okay|go)|confirm(?! (?:your|the (?:email|pin|zip|name)))|nod|authori[sz]|give (?:me|us|your)|okay|give the)\w*|^(?:just )?(?:tell|say|let) (?:me |us )?when$|, (?:just |please |simply )*confirm$|"
     rf"\b{_IF} (?:{_YOU_AGREE}(?!.*\b(?:abroad|overseas|verified|eligible|see|hear|call|calling|restart|turn|switch|pay|paid)\b)|(?:i|we) (?:have|get|may|can have|hear)\b.*\b{_SIGN}\b|"
     rf"{_IT_SUITS}(?: \S+){{0,6}}? (?:{_STATES}|no (?:obstacle|problem|issue|trouble|bother|hurdle)|works?|works for you|is all|not too|isn't|"
     rf"acceptable|what you|you))"

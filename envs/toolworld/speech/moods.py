@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.speech.assent import leaves_open, solicits
+from turnwise.envs.toolworld.speech.denying import LEFT_ALONE, NEGATED
 from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
 from turnwise.envs.toolworld.speech.words import normal, stems
 
@@ -48,8 +49,9 @@ _QUOTED = re.compile(
     r"[\"\u201c]([^\"\u201c\u201d]{20,}[.?!,])[\"\u201d]|\b(?:subject|titled|called|headed|saying|reading|stating|title)[:,]? [\"\u201c][^\"\u201c\u201d]{10,}[\"\u201d]"
 )
 """A whole sentence in quotation marks: somebody else's words, or a rule's."""
-_CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
-                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will)\b)")  # fmt: skip
+_CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+(?=(?:just |please |simply )+(?:tell|give|send|let) )|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
+                  r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will|"
+                  r"take|turn|switch|put|pull|push|reset|restart|reboot|open|tap|remove|insert|toggle|disable|enable|pay|try|please)\b)")  # fmt: skip
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
 _PREFIX = re.compile(
     r"^(?:so (?:that )?(?:i|we|nobody|no one|it|nothing)\b[^,.!?]*,|and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|(?:okay|alright|all right|right)(?! (?:if|to|for|with|by)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
@@ -58,7 +60,7 @@ _PREFIX = re.compile(
     r"(?:many |much )?thank(?:s| you)(?: (?:so|very) much| a lot)?(?: (?:again|(?!for\b)\w+))?(?: for (?!your (?:email|pin))[^,.!?]*)?|"
     r"h(?:i|ello|ey)(?: there)?(?: (?:mr|ms|mrs|dr)\.?)?(?: [a-z]+){0,2}|welcome(?: back)?|dear [a-z]+|"
     rf"{_SORRY}(?: (?:about|for) (?:that|this|it|the \w+))?(?: to (?:hear|say|inform|tell)(?: you)?(?: that)?)?(?: that)?|"
-    r"unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
+    r"do not worry(?: about (?:it|that|this|the \w+))?|unfortunately|regrettably|sadly|in that case|next|first(?: of all)?|finally|lastly|additionally|actually|"
     r"just to (?:confirm|be sure|make sure|clarify|double-?check)|to (?:be clear|confirm|recap|summari[sz]e|get started|begin|"
     r"start)|before (?:i|we) (?:begin|start)|(?:(?:only |just )?(?:\d+|these|a few|a couple of|the following) (?:steps|things)(?= ?:))|(?:i am |i would be |we are )?(?:more than )?(?:happy|glad|pleased|delighted) to "
     r"(?:help|assist)(?: you)?(?: (?:with|out|today)[^,.!?]*)?|i (?:can|will|would)(?: certainly| definitely| gladly)? "
@@ -101,7 +103,7 @@ _COURTESY = Alternation(
     r"^(?:i |we )?(?:can|will|would|am|are|want to)? ?(?:be )?(?:certainly |definitely |gladly |here to |happy to |glad to |going to |love to |able to )*(?:help|assist)(?: you)?"
     r"(?: (?:with|out|resolve|sort|get)\b.*)?$", r"^(?:this is|my name is|you have reached|you are speaking)\b", r"^(?:i |we )?hope\b", r"^i appreciate\b",
     r"^no (?:problem|rush|hurry|pressure|trouble|bother|stress|worries|need to (?:rush|hurry|apologi[sz]e))\b", r"^(?:let us|we will) (?:get|sort|fix|solve|see|work|figure)\b(?! (?:rid|the sim))", r"^i wish\b", r"^rest assured\b", r"^do not worry\b",
-    r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
+    r"^(?:gotcha|roger(?: that)?|copy that|righto|cool|nice|super|brilliant|yup|ah|aye|cheers|ta)$", r"^please (?:accept my|do not hesitate|feel free|note that|be assured|rest assured|know that|bear)\b", r"^feel free\b",
 )  # fmt: skip
 _NOT_YET = Alternation(
     r"^(?:please |kindly |just |for now |at this point |until then )*(?:do not|never|avoid|refrain from|no need to|leave|keep|wait|hold off|skip|stop)\b",
@@ -155,12 +157,6 @@ _OFFER = Alternation(
 _QUESTION = re.compile(
     r"^(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|have|has|had|can|could|would|will|should|shall|may|any|am)\b"
 )
-_NEGATED = Alternation(
-    r"\b(?:can|could|will|would|may|do|does|is|are|am|be|was|were|must|shall)(?: \w+ly| also| simply| just| currently| still)? not\b", r"\b(?:unable|impossible|ineligible|non-?refundable|prohibited|forbidden|denied|declined|refused|rejected|disallowed)\b",
-    r"\b(?:decline|refuse|deny|reject|turn .{0,25}\bdown|say no)\b", r"\bnot (?:\w+ )?(?:able|possible|allowed|permitted|eligible|authori[sz]ed|entitled|available|covered|something|in a position)\b", r"\bno (?:way|exceptions?|possibility|compensation|refunds?)\b",
-    r"\bagainst (?:our|the|company|my)\b", r"\b(?:polic(?:y|ies)|rules?|terms|fare|regulations)\b.*\b(?:prevents?|forbids?|prohibits?|excludes?|do(?:es)? not)\b", r"\bout of my hands\b", r"\bno longer (?:possible|be|eligible)\b", r"\btoo late\b", r"\bnot an option\b", r"\bnothing (?:more )?(?:i|we) can do\b",
-    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b", r"^no\b(?! (?:joke|kidding|doubt|wonder|matter|one|internet|data|connection|signal|further|more|need|problem|worries|rush|hurry|pressure|trouble|bother|stress))", r"\bout of the question\b", r"\bhands are tied\b", r"\bno (?:chance|hope|prospect)\b|\bthere is no (?!need|extra|additional|charge|fee|cost)\w+ing\b", r"\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b", r"\b(?:had|have) to (?:refuse|decline|deny|turn)\b",
-)  # fmt: skip
 
 
 _LINK = re.compile(r"^which (?=\w)")
@@ -225,7 +221,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
         return Mood.COURTESY
     if _YOUR_STATE.search(body):
         return Mood.COURTESY
-    if not asked and ("leave" in body or "keep" in body) and _LEFT_ALONE.search(body):
+    if not asked and ("leave" in body or "keep" in body) and LEFT_ALONE.search(body):
         return Mood.REFUSAL
     if _ABSTAIN.search(body) or (_NOT_YET.search(body) and (not asked or _DO_NOT.match(body))):
         return Mood.FORBID
@@ -240,7 +236,7 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
     question = f"{body}?" if asked and not body.endswith("?") else body
     if (asked or not _told(body)) and (_CONFIRM.search(question) or solicits(body, asked=asked)):
         return Mood.CONFIRM
-    if _NEGATED.search(body) and not asked:
+    if NEGATED.search(body) and not asked:
         return Mood.REFUSAL
     if _HOLD.search(body):
         return Mood.REQUEST if _WHO.search(body) else Mood.HOLD
@@ -261,10 +257,6 @@ def _mood(body: str, asked: bool, full: str) -> Mood:
 _ABSTAIN = GuardedPattern(
     r"\b(?:abstain|refrain|desist|keep (?:away|your \w+ off)|stay (?:away|clear)|steer clear|shy away|hold (?:off|back)|hands off|avoid)\b(?! (?:any|the) (?:confusion|doubt|delay|charge|misunderstanding)s?\b)"
 )
-_LEFT_ALONE = re.compile(
-    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b(?!.*\b(?:until|for now|unless|till|yet)\b)"
-)
-"""That a speaker leaves a thing as it is."""
 _SIGN = r"(?:go-ahead|okay|yes|confirmation|approval|consent|permission|blessing|nod|word|green light|say-so|agreement|authori[sz]ation)"
 _PAST = GuardedPattern(
     rf"\b(?:did|had|already|got|received|took|noted|heard)\b.{{0,20}}\b(?:your|the|a) (?:\w+ )?{_SIGN}\b|\b{_SIGN}\b.{{0,25}}\b(?:ago|earlier|yesterday|last time|before|came|arrived|was|were|is (?:noted|recorded|in|saved|here|logged))\b|"
@@ -292,7 +284,7 @@ def _told(body: str) -> bool:
 
 
 _IF_I_MAY = re.compile(
-    r"[, ]+(?:if (?:i|we) may ask|if you (?:will |would )?(?:pardon|excuse|forgive)\b[^,.?!]*|if you (?:do not|will not|would not) mind (?:me |my )?(?:asking|telling me)|if you please)(?=\?*$|,)"
+    r"[, ]+(?:if (?:i|we) may ask|if you (?:do|would|will) not mind|if you (?:will |would )?(?:pardon|excuse|forgive)\b[^,.?!]*|if you (?:do not|will not|would not) mind (?:me |my )?(?:asking|telling me)|if you please)(?=\?*$|,)"
 )
 _TELL_ME = re.compile(
     r"^(?:(?:can|could|would|will) you (?:please |kindly |just )?)?(?:say|tell|repeat|explain|give|spell|describe|remind|rephrase|read)(?: (?:me|us|it|to me|that|again|once more|out|please))* ?(?:what|which|who|where|when(?!\W*$)|how|again)\b"

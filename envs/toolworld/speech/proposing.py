@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart, in_context
-from turnwise.envs.toolworld.speech.strange import strange
+from turnwise.envs.toolworld.speech.strange import harms, strange
 from turnwise.envs.toolworld.speech.telling import is_settled, sureness
 from turnwise.envs.toolworld.speech.values import Named
 from turnwise.envs.toolworld.speech.words import stems
@@ -32,6 +32,9 @@ _KEPT = re.compile(
     re.IGNORECASE,
 )
 """What is named only to say that it stays as it is."""
+_WHICH = re.compile(
+    r"(?<=order )with (?:the|a|an|my|your) (?:\w+ ){1,4}?\w+(?=[,.;!?]| (?:in|on|from|to|for|and|i|you|we|is|was|has|had|would|will|can|could|should)\b|$)"
+)
 _ONLY = re.compile(r"\bonly\b|\bjust the\b")
 _BESIDE = (Mood.STATEMENT, Mood.REQUEST, Mood.QUESTION, Mood.COURTESY, Mood.HOLD, Mood.REFUSAL)
 """In such clauses stands what a question for a yes is about, where no clause offers it."""
@@ -111,8 +114,13 @@ def _denies(lexicon: Lexicon, clause: SentencePart) -> bool:
 
 
 def foreign(lexicon: Lexicon, clause: SentencePart) -> bool:
-    """Whether the speaker would do something that is none of a service's business."""
-    return _WOULD_YOU.match(clause.text) is not None or strange(clause.text, lexicon.vocabulary)
+    """Whether the speaker would do something that is none of a service's business, or harm."""
+    known = lexicon.vocabulary
+    return (
+        _WOULD_YOU.match(clause.text) is not None
+        or strange(clause.text, known)
+        or (clause.mood in (Mood.OFFER, Mood.CONFIRM) and harms(clause.text, known))
+    )
 
 
 def keeps(text: str) -> bool:
@@ -121,5 +129,14 @@ def keeps(text: str) -> bool:
 
 
 def to_be_changed(text: str) -> str:
-    """A text without what it names only to say that it stays as it is."""
-    return _KEPT.sub(" ", text)
+    """A text without what it names only to say that it stays as it is, or which order is meant."""
+    return _KEPT.sub(" ", without_which(text))
+
+
+def without_which(text: str) -> str:
+    """A text without the things by which somebody says which order or trip he means.
+
+    >>> without_which("In my order with the red lamp, exchange the mat for a blue one.")
+    'In my order , exchange the mat for a blue one.'
+    """
+    return _WHICH.sub("", text) if "with " in text else text

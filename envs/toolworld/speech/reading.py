@@ -51,6 +51,8 @@ class Heard(NamedTuple):
     asked: bool = False  # the consent was asked for, not taken for granted
     absurd: bool = False  # nobody in his senses agrees to it
     refusal: Sureness = ""
+    denied: frozenset[str] = frozenset()  # actions of which a clear refusal speaks
+    denies_all: bool = False  # it is about whatever was asked for
     done: bool = False
     claims: bool = False  # that a change of the domain is done
     closing: bool = False
@@ -91,7 +93,7 @@ def _by_shape(lexicon: Lexicon, text: str) -> Heard:
         found = tuple(directing(lexicon, clause) for clause in found)
     moods = {clause.mood for clause in found}
     want, report = wanted(lexicon, found), told(lexicon, found)
-    refusal = refusal_of(lexicon, found)
+    refusal, denied, points = refusal_of(lexicon, found)
     if refusal == "clear" and (want.asks or want.deeds or moods & {Mood.FORBID, Mood.HOLD, Mood.CONFIRM}):
         refusal = "unclear"  # whoever goes on with it has refused nothing yet
     proposal = proposal_of(lexicon, found, text)
@@ -100,7 +102,7 @@ def _by_shape(lexicon: Lexicon, text: str) -> Heard:
     weighed = found if consent or want.looks else ()
     return Heard(
         asks=want.asks, deeds=want.deeds, looks=want.looks, question=want.question, forbids=Mood.FORBID in moods,
-        proposal=proposal, consent=consent, asked=asked, absurd=_ABSURD.search(text.lower()) is not None, refusal=refusal,
+        proposal=proposal, consent=consent, asked=asked, absurd=_ABSURD.search(text.lower()) is not None, refusal=refusal, denied=denied, denies_all=points,
         done=report.done, claims=report.claims, told=report.actions, closing=Mood.CLOSING in moods, queries="?" in text,
         tries=any(clause.mood is not Mood.FORBID and _TRY.search(clause.text) is not None for clause in found),
         stated=len({*_WORD.findall(text)}) > 1, going_on=goes_on(found), offers=Mood.OFFER in moods,

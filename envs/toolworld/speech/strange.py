@@ -33,7 +33,7 @@ _GENERAL = frozenset(
         "have be see check look confirm take put add give offer book place use reserve need ask just now also like then not open close lock save "
         "note write enter push press pull switch send return issue raise let keep help find work try say tell know call bring turn run fix clear lift "
         "execute action schedule secure grab snap store record log credit refund pay cover waive leave show create generate trigger kick "
-        "prepare request release authorize authorise validate initiate launch file count treat"
+        "prepare request release authorize authorise validate initiate launch file count treat understand gather assume presume"
     ).split()
 )
 """Verbs that say nothing about what is done."""
@@ -49,7 +49,7 @@ _ENDS_TEXT = (
 )
 _ENDS = frozenset(_ENDS_TEXT.split())
 _SERVICE_TEXT = (
-    "order reservation booking trip flight ticket seat cabin class bag luggage passenger name address street item product parcel package delivery shipment "
+    "order booking name address street item product parcel package delivery shipment "
     "card paypal gift payment method money refund difference amount sum rest balance price cost fee charge fare total bill invoice account profile line "
     "number plan tariff package data roaming service phone handset device sim apn settings mode network internet calls texts certificate voucher credit "
     "compensation insurance meal wrapping label change swap upgrade downgrade exchange return cancellation request button trigger switch wheels paperwork form "
@@ -78,14 +78,14 @@ _EVERYDAY_TEXT = (
     "sound tune note kind kinds sort sorts type types set pack bunch couple dozen few many more most other others same such whole rest remainder balance outcome result results effect effects consequence "
     "possibility alternative version variant colour color size shape look feel fit style model make brand row aisle deck leg legs stop stops connection layover runway gate airport city town village country abroad "
     "trouble wait delay delays inconvenience mess mix-up mixup mistake mistakes error errors slip typo letter letters digit digits character spelt spelled spelling surname calendar clock timetable schedule slot deadline "
-    "spot place address places mile miles distance heads-up bell bells whistle magic wand needful deed deeds ink paper pen pencil stamp record books book ledger column file files form forms box boxes field fields tick ticks cross "
+    "summary overview recap list spot place address places mile miles distance heads-up bell bells whistle magic wand needful deed deeds ink paper pen pencil stamp record books book ledger column file files form forms box boxes field fields tick ticks cross "
     "network signal icon symbol switch button cable charger battery sim card slot tray app apps website internet web connection browser traffic speed megabyte megabytes volume usage"
 )
 _EVERYDAY = frozenset(stems(_EVERYDAY_TEXT).split())
 """Nouns in which everybody talks about everything."""
 
 
-_ADVERBS = re.compile(r"\S+(?:ed|ing|ly)\b|\S+-\S+|(?<=-)\S+|'s?\b")
+_ADVERBS = re.compile(r"\S{3,}(?:ed|ing|ly)\b|\bred\b|\S+-\S+|(?<=-)\S+|'s?\b")
 
 
 def things_of(text: str, known: AbstractSet[str]) -> frozenset[str]:
@@ -96,6 +96,31 @@ def things_of(text: str, known: AbstractSet[str]) -> frozenset[str]:
     """
     phrases = [stems(_ADVERBS.sub("", phrase)) for phrase in _NAMED.findall(text)]
     return frozenset(phrase for phrase in phrases if any(is_unknown(word, known) for word in phrase.split()))
+
+
+_HARM_TEXT = (
+    "lose throw burn smash destroy ruin wreck crush shred rip tear steal rob cheat trick forge fake spy leak publish expose mock insult tease hit punch kill hurt harm dump drown sink crash spoil "
+    "poison sabotage hijack scam swindle defraud blackmail threaten sue arrest jail humiliate ridicule harass abandon kidnap bribe gamble smuggle embezzle pocket confiscate seize overcharge betray "
+    "torch fire bomb explode shoot gun knife bury flood eat drink swallow lick cook fry boil melt tattoo shave hypnotize curse bewitch "
+    "volcano jungle zoo circus cargo rubbish garbage trash casino prison stranger thief crook enemy witch wizard ghost dragon unicorn goat monkey elephant "
+    "aloud secretly purpose prank joke forever"
+)
+_HARM = frozenset(stems(_HARM_TEXT).split())
+"""What hurts, destroys or mocks: nobody is served by it, whatever else a clause speaks of."""
+_SUFFERED = re.compile(
+    r"\b(?:you|your|have|had|has|was|were|been|got|get|gets|is|are|the) (?:\w+ )?(?:lost|lose|loses|hurt|hit|spoil\w*|ruined|harmed|leaked|stolen)\b|\bpocket (?:money|wifi|wi-fi)\b|\bon purpose to help\b"
+)
+"""Harm that is told, or that the listener does himself."""
+
+
+def harms(text: str, known: AbstractSet[str]) -> bool:
+    """Whether a normal clause speaks of harm with a word that the domain does not use; ``known`` are its stems.
+
+    >>> [harms(text, {"order"}) for text in ("i would gladly lose your bags", "you lose the seat", "shall i cancel the order?")]
+    [True, False, False]
+    """
+    found = (_HARM - known).intersection(stems(text).split())
+    return bool(found) and bool(_HARM.intersection(stems(_SUFFERED.sub(" ", text)).split()) - known)
 
 
 def in_service(root: str) -> bool:

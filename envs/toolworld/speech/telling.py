@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
+from turnwise.envs.toolworld.speech.denying import CANNOT, CANNOT_DO, FINAL, MEANT, POINTS, SURELY
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart
 from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
@@ -12,12 +13,6 @@ from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
 Sureness: TypeAlias = Literal["", "unclear", "clear"]
 """Of a refusal."""
 
-_CANNOT = re.compile(
-    r"\b(?:can|could|will|would|may|am|are|is|be|must|do|does) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed|permitted)\b"
-)
-_CANNOT_DO = re.compile(
-    r"\b(?:can|could|will|would|may) (?:\w+ )?not\b|\bunable\b|\bnot (?:\w+ )?(?:able|possible|allowed)\b"
-)
 _SEES = GuardedPattern(
     r"(?:not|unable to)(?: be)?(?: able to)?(?: \w+ly| currently| yet| quite)? (?:find|found|see|seen|locate|access|open|hear|tell|verify|verified|understand|reach|read|look|identify|connect|seem|imagine|cost|charge|hurt|owe|lose|affect|matter|be charged|"
     r"guarantee|promise|thank|wait|know|sure|certain|be (?:undone|reversed|reinstated|taken back|restored|revoked)|undo|receive|pull|retrieve|get through|need|want|mean|worry|work|load|recogni[sz]e|catch|follow|match|have|show|on file|there|registered|responding|correct|the case|a problem)\b"
@@ -30,12 +25,6 @@ _SUPPOSED = re.compile(
 """What would be, but is not told to be."""
 _UNTIL = GuardedPattern(
     r"\b(?:if|until|unless|without (?:your|a|the|first|verif\w+|knowing|confirm\w+)|before (?:you|i|we|that|verif\w+)|yet|right now|at the moment|if you|as long as|otherwise|so far|once|after|as soon|when)\b"
-)
-_FINAL = Alternation(
-    r"\b(?:i|we) (?:(?!you\b)\w+ ){0,5}(?:leave|keep) (?!you\b)[^,.;?!]{1,40} (?:as|where|how) (?:it|they) (?:is|are|stands?)\b|^no$|\bhands are tied\b|\bthere is no \w+ing\b|\bthe most (?:i|we) (?:may|can|could|am|are)\b|\bis the (?:limit|maximum)\b|\b(?:not (?:\w+ )?(?:possible|allowed|permitted|eligible|entitled|authori[sz]ed|an option|something|available|covered|refundable|in a position)|impossible|ineligible|non-?refundable|against (?:our|the|company|my) ?\w* ?(?:polic\w+|rules?|terms)|"
-    r"prohibited|forbidden|denied|declined|refused|rejected|(?:must|have to|need to|going to|will|am|regret to|to) (?:decline|refuse|deny|reject|say no|turn)|decline|refuse|deny|no exceptions?|no compensation|no refund|out of (?:my hands|the question)|(?:had|have) to (?:refuse|decline|deny|turn)|turn (?:your|this|that|it) \w* ?down|any ?more|no longer (?:possible|eligible)|too late|"
-    r"nothing (?:more )?(?:i|we) can do|no way|no (?:chance|hope|prospect)|do(?:es)? not (?:allow|permit|qualify|cover|let|entitle|include|meet)|polic\w+ (?:prevents?|forbids?|prohibits?|excludes?)|can not (?:be )?(?:done|do (?:that|this|it|so|anything)|help (?:with|you with) (?:that|this|it|your)|"
-    r"make|grant|approve|accept|offer|give|issue|fulfil|accommodate|honou?r|complete|carry out|perform|process|handle|waive|allow|go ahead|proceed|comply|arrange|fulfill|bend|assist))\b|\bcan not(?: do)?$|\bunable to (?:do|make|grant|approve|offer|give|issue|process|complete|help|assist|accommodate|fulfil|proceed|allow)\b"
 )
 _DONE = Alternation(
     r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:live|yours|gone|on (?:its|their) way|up and running|history|saved|stored|done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
@@ -78,12 +67,23 @@ def told(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Told:
     return Told(bool(reporting), claims, frozenset(done))
 
 
-def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Sureness:
-    """How sure a message refuses something."""
-    sure = [sureness(lexicon, clause) for clause in found if clause.mood is Mood.REFUSAL]
-    if "clear" in sure:
-        return "clear"
-    return "unclear" if "unclear" in sure else ""
+class Denied(NamedTuple):
+    """What a message refuses: how surely, and what it speaks of in doing so."""
+
+    sure: Sureness = ""
+    actions: frozenset[str] = frozenset()
+    points: bool = False  # to whatever was asked for: "I can't do that"
+
+
+def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Denied:
+    """Whether a message refuses something, and what."""
+    sure = [(sureness(lexicon, clause), clause) for clause in found if clause.mood is Mood.REFUSAL]
+    clear = [clause for how, clause in sure if how == "clear"]
+    if not clear:
+        return Denied("unclear" if any(how for how, _ in sure) else "")
+    spoken = (lexicon.spoken(clause.stems).keys() | lexicon.things(clause.stems) for clause in clear)
+    points = any(POINTS.search(clause.text) for clause in clear)
+    return Denied("clear", frozenset[str]().union(*spoken), points)
 
 
 def says_done(text: str) -> bool:
@@ -101,10 +101,11 @@ def sureness(lexicon: Lexicon, clause: SentencePart) -> Sureness:
     text = clause.text
     if _SEES.search(text) or _OF_NO_USE.match(text) or _SUPPOSED.match(text):
         return ""
-    act = _CANNOT.search(text) is not None and bool(lexicon.spoken(clause.stems))
-    if _FINAL.search(text) or act:
-        return "unclear" if _UNTIL.search(text) else "clear"
-    return "" if _UNTIL.search(text) or not _CANNOT_DO.search(text) else "unclear"
+    act = CANNOT.search(text) is not None and bool(lexicon.spoken(clause.stems))
+    if FINAL.search(text) or act:
+        sure = MEANT.search(text) and SURELY.search(text) and not _UNTIL.search(text)
+        return "clear" if sure else "unclear"
+    return "" if _UNTIL.search(text) or not CANNOT_DO.search(text) else "unclear"
 
 
 def _reports(clause: SentencePart) -> bool:

@@ -86,10 +86,14 @@ def _found(reader: Reader | tuple[str, str], text: str) -> Named:
         return reader(text)
     kind, pattern = reader
     return Named(
-        frozenset((kind, " ".join(value.split())) for value in _compiled(pattern).findall(normal(text)))
+        frozenset(
+            (kind, _ONE.get(value, " ".join(value.split())))
+            for value in _compiled(pattern).findall(normal(text))
+        )
     )
 
 
+_ONE = {"one": "1", "a single": "1"}
 _compiled = functools.cache(re.compile)
 
 

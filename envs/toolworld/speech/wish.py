@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, clauses
-from turnwise.envs.toolworld.speech.proposing import to_be_changed
+from turnwise.envs.toolworld.speech.proposing import to_be_changed, without_which
 from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
-from turnwise.envs.toolworld.speech.values import Value, named
+from turnwise.envs.toolworld.speech.values import Value, clash, named
 from turnwise.envs.toolworld.speech.words import normal, shape_of, speaks_of, stems
 
 _PAIR = re.compile(
@@ -61,6 +62,17 @@ def bound(
     own = frozenset(pair for pair in belonging(lexicon, wish, actions) if pair[0] not in changed)
     kinds = {kind for kind, _ in own}
     return frozenset(pair for pair in values if pair[0] not in kinds) | own if own else values
+
+
+def offers_other(lexicon: Lexicon, text: str, own: AbstractSet[Value]) -> bool:
+    """Whether a clause that offers something names only other values than somebody's own, whatever is named beside it."""
+    if "\n" in text:
+        return False  # what an item of a list is about stands in another
+    return any(
+        clause.mood in (Mood.OFFER, Mood.CONFIRM)
+        and bool(clash(named(clause.text, lexicon.patterns).values, frozenset(own)))
+        for clause in clauses(to_be_changed(text))
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -148,17 +160,95 @@ def turns_money_round(wish: str, said: AbstractSet[str]) -> bool:
     return bool(words_of(wish) & _GETS_BACK) and bool(said & _PAYS) and not said & _GETS
 
 
+_RIVALS = tuple(
+    frozenset(stems(words).split())
+    for words in (
+        "morning afternoon evening night noon", "monday tuesday wednesday thursday friday saturday sunday", "window aisle",
+        "outbound inbound", "monthly yearly annually weekly daily", "adult child infant", "paper electronic",
+    )
+)  # fmt: skip
+"""Words of which one thing can be only one."""
+
+
+def names_rival(wish: str, said: AbstractSet[str]) -> bool:
+    """Whether a rival of something wished for is named, and what is wished for is not.
+
+    >>> names_rival("move it to the morning", {"even"}), names_rival("move it to the morning", {"morn", "even"})
+    (True, False)
+    """
+    own = words_of(wish)
+    return any((mine := own & group) and said & group and not said & mine for group in _RIVALS)
+
+
+_COUNTED = re.compile(r"(?<![\w.$-])(\d{1,3}) (?:more |extra |additional |new |other )?([a-z]{3,})")
+
+
+@functools.lru_cache(maxsize=4096)
+def _counts(text: str) -> Mapping[str, frozenset[str]]:
+    """How many of each thing a text speaks of, by the stems of the things."""
+    found: dict[str, set[str]] = {}
+    for number, thing in _COUNTED.findall(normal(text)):
+        found.setdefault(stems(thing), set()).add(number)
+    return {thing: frozenset(numbers) for thing, numbers in found.items()}
+
+
+def other_count(wish: str, text: str) -> bool:
+    """Whether a text names another number of something that is wished for.
+
+    >>> other_count("fly 3 adults home", "shall i book two adults?"), other_count("fly 3 adults home", "2 adults and then 3 adults")
+    (True, False)
+    """
+    mine = _counts(wish)
+    return bool(mine) and any(
+        thing in mine and not numbers & mine[thing] for thing, numbers in _counts(text).items()
+    )
+
+
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|and not|but not) [^,.;?!]*", re.IGNORECASE)
+
+
+def sets_aside(lexicon: Lexicon, wish: str, text: str) -> bool:
+    """Whether a text says that something else is done than with an id that the wish names."""
+    aside = " ".join(_INSTEAD.findall(text))
+    if not any(sign.isdigit() for sign in aside):
+        return False
+    own = named(wish, lexicon.patterns).values
+    return any(
+        kind not in lexicon.patterns and any(sign.isdigit() for sign in value)
+        for kind, value in named(aside, lexicon.patterns).values & own
+    )
+
+
+_LESS = re.compile(
+    r"\bwithout (?:a |any )?refund\b|\bnon-?refundable\b|\b(?:\d+|many) times (?:over|the|as)\b|\beven though\b|\b(?:two|ten|five|\d+)[- ]year contract\b|\bpricier\b|\bdearest\b|\bnothing in return\b"
+)
+"""What makes an offer less than anybody asked for."""
+
+
 @functools.lru_cache(maxsize=4096)
 def _can_differ(wish: str) -> bool:
-    return bool(_pairs(wish) or _wanted_sizes(wish) or words_of(wish) & _GETS_BACK)
+    own = words_of(wish)
+    return bool(
+        _pairs(wish) or _wanted_sizes(wish) or own & _GETS_BACK or any(own & group for group in _RIVALS)
+    )
 
 
 def differs(wish: str, text: str) -> bool:
     """Whether a text speaks of one of two things alone, of another size, or of money that goes the other way."""
+    if _LESS.search(text.lower()) and not _LESS.search(wish.lower()):
+        return True
+    if other_count(wish, to_be_changed(text)):
+        return True
+    wish = without_which(wish)
     if not _can_differ(shape_of(wish)):
         return False
     said = words_of(to_be_changed(text))
-    return leaves_out(wish, said) or other_size(wish, said) or turns_money_round(wish, said)
+    return (
+        leaves_out(wish, said)
+        or other_size(wish, said)
+        or names_rival(wish, said)
+        or turns_money_round(wish, said)
+    )
 
 
 def one_alone(wish: str, text: str) -> bool:

@@ -85,6 +85,8 @@ _ID_BEFORE = re.compile(
     r"(?<!\S)(?=\S*\d)(?=\S*[a-z])\S+ (?:(?:get|is|are|has|have|wil|would|can|could|shal|stil|now|to|be|been|being) )+$"
 )
 """An id that something is done to: "w123 gets cancelled"."""
+_ID_WITHIN = re.compile(r"\s(?=\S*\d)(?=\S*[a-z])\S+\s")
+"""An id between the words of a verb: "switch l123 back on"."""
 _PRONOUN = re.compile(
     r"\b(it|that|this|them|these|those|one|so|you|all|both|everyth|the whol (?:thing|lot)|\d+)\b"
 )
@@ -230,6 +232,8 @@ def speaks_of(concept: Concept, stemmed: str, context: str = "") -> Match | None
         return Match(True, found.start(), light)
     vague = light or _AS_NOUN.search(stemmed[: found.start()]) is not None
     rest = stemmed[found.end() :].strip()
+    if _ID_WITHIN.search(found[0]):
+        return Match(False, found.start(), light)
     if (
         context
         and mentions(concept.nouns, context)

@@ -52,7 +52,7 @@ SENSES |= {
     ),
 }  # fmt: skip
 PATTERNS = {
-    "gigabytes": r"\b\d+(?= ?(?:more |extra |additional |further )?(?:gb|gigabytes?|gigs?|gbs)\b)|(?:(?<=\bgo-)|(?<=\bmax-)|(?<=\bpro-)|(?<=\bflex-)|(?<=\bbasic-))\d+\b",
+    "gigabytes": r"\b\d+(?= ?(?:more |extra |additional |further )?(?:gb|gigabytes?|gigs?|gbs)\b)|(?<=[a-z]-)\d+\b",
 }
 STATUS = Concept(
     "show|look|check|see|tell|read|open|view|go|describe|say|report|list|glance|give|send",

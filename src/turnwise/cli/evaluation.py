@@ -33,6 +33,7 @@ def eval_(
     max_tokens: int = 0,
     concurrency: int = 64,
     tools: str = "",
+    instruction: str = "",
     model: str = "",
     env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     env_workers: int = 0,
@@ -59,6 +60,7 @@ def eval_(
         max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
         concurrency: Episodes in flight.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
+        instruction: A text below the first message of every episode; as a model was trained, if not given.
         model: The policy that a program of `command:` talks to, such as vllm:PATH.
         env_option: What environments are made with, as KEY=VALUE.
         env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
@@ -83,6 +85,7 @@ def eval_(
         raise TurnwiseError("--resume goes on with an evaluation in a folder.", "Say which one with --out.")
     env_options = _json(overrides(env_option or [], "--env-option"))
     played_by = {"temperature": temperature, "max_tokens": max_tokens, "tools": tools, "model": model}
+    played_by["instruction"] = instruction
     asked = _asked(suite, policy, split, k, seed, episode_s, env_options) | played_by
     options = {
         "split": split,

@@ -10,15 +10,21 @@ was left and entered again. Whatever looks at more than that (programs that play
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
+import importlib.abc
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import yaml
@@ -50,27 +56,77 @@ class KeptAnswer(NamedTuple):
 
     def write(self, answer: Mapping[str, Json], bias_file: Path) -> None:
         """Keep an answer, which a disk that cannot be written just does not do."""
-        kept = {"answer": dict(answer), "bias_file": str(bias_file), "bias_state": _state(bias_file)}
-        with contextlib.suppress(OSError):
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            aside = self.file.with_suffix(f".{os.getpid()}")
-            aside.write_text(json.dumps(kept), "utf-8")
-            aside.replace(self.file)
-            files = sorted(self.file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-            for old in files[:-MOST]:
-                old.unlink(missing_ok=True)
+        keep(
+            self.file, {"answer": dict(answer), "bias_file": str(bias_file), "bias_state": _state(bias_file)}
+        )
+
+
+def keep(file: Path, value: Mapping[str, Any]) -> None:
+    """Write a file of a cache, whole or not at all, and remove the oldest beside it beyond :data:`MOST`."""
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_suffix(f".{os.getpid()}")
+        aside.write_text(json.dumps(value), "utf-8")
+        aside.replace(file)
+        files = sorted(file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+        for old in files[:-MOST]:
+            old.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the garbage collector, which else looks through all modules again and again while libraries are loaded."""
+def quick_loading() -> Iterator[None]:
+    """Load libraries in half the time, for a process that only looks at recipes.
+
+    Without the garbage collector, which else looks through all modules again and again, and once more at exit; and torch without
+    its kernels for shapes alone, which only tracing and compiling need: they are loaded before ``torch._dynamo`` is, or when they
+    are asked for.
+    """
     was = gc.isenabled()
     gc.disable()
+    if "torch" not in sys.modules:
+        sys.meta_path.insert(0, _Deferring())
     try:
         yield
     finally:
+        gc.freeze()
         if was:
             gc.enable()
+
+
+class _Deferring(importlib.abc.MetaPathFinder):
+    """Finds the deferred module, to be run when it is needed."""
+
+    MODULE = "torch._meta_registrations"
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        if fullname == self.MODULE:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+            return spec and spec_from_file_location(
+                fullname, spec.origin, loader=_Deferred(fullname, spec.origin or "")
+            )
+        if fullname == "torch._dynamo":
+            _run(sys.modules.get(self.MODULE))
+        return None
+
+
+class _Deferred(importlib.machinery.SourceFileLoader):
+    """Leaves a module empty until one of its names is asked for."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        def later(name: str) -> Any:
+            if name.startswith("__"):  # the machinery of imports asks for those
+                raise AttributeError(name)
+            _run(module)
+            return getattr(module, name)
+
+        vars(module)["__getattr__"] = later
+
+
+def _run(module: ModuleType | None) -> None:
+    """Run a module that was left empty; one that has run is left alone."""
+    loader = module and module.__spec__ and module.__spec__.loader
+    if module and isinstance(loader, _Deferred) and vars(module).pop("__getattr__", None):
+        super(_Deferred, loader).exec_module(module)
 
 
 def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
@@ -88,11 +144,18 @@ def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
         return None
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     decides = [
-        recipe, text, sorted(said, key=str), sys.version, [*_versions()], [*_files(folder)],
+        recipe, text, sorted(said, key=str), code_state(),
         [_named(value) for _, value in said if isinstance(value, str) and len(value) < 1000],
     ]  # fmt: skip
     name = hashlib.sha256(json.dumps(decides, default=str).encode()).hexdigest()[:24]
     return KeptAnswer(home / "turnwise" / "explained" / f"{name}.json")
+
+
+@functools.cache
+def code_state() -> str:
+    """A hash of the code that answers: every file of Turnwise and of the packages with plugins, the versions of Python and torch."""
+    decides = [sys.version, [*_versions()], [*_files(Path(turnwise.__file__).parent)]]
+    return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
 
 
 def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from turnwise.console import SafeConsole
 
 
-_BENCHMARKS = ("env", "rollout", "env-workers", "gateway", "sandbox", "train", "async", "credit")
+_BENCHMARKS = ("env", "rollout", "env-workers", "gateway", "sandbox", "train", "update", "async", "credit")
 
 
 def bench(what: str, name: str = "", /) -> VerbResult:
@@ -21,8 +21,8 @@ def bench(what: str, name: str = "", /) -> VerbResult:
     For example: `turnwise bench env turnwise/Shop-v0`.
 
     Args:
-        what: env (with the environment's id), rollout, env-workers, gateway, sandbox (with a backend, or all), train, async or
-            credit.
+        what: env (with the environment's id), rollout, env-workers, gateway, sandbox (with a backend, or all), train, update,
+            async or credit.
         name: The environment's id, such as turnwise/Shop-v0, or the backend.
     """
     from turnwise.errors import NotFoundError, TurnwiseError
@@ -55,6 +55,10 @@ def bench(what: str, name: str = "", /) -> VerbResult:
             from turnwise.trainers.bench.train import bench_train
 
             figures = bench_train()
+        case "update":
+            from turnwise.trainers.bench.update import bench_update
+
+            figures = bench_update()
         case "async":
             from turnwise.trainers.bench.overlap import bench_overlap
 

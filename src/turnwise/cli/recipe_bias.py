@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from turnwise.cli.explained import code_state, keep
 from turnwise.errors import RecipeError
 from turnwise.trainers.lab.help_bias import HelpBias, Step, help_bias, step_of
 from turnwise.trainers.lab.recipe_bias import Composition, ProcessBias, changes_objective, recipe_bias
@@ -24,25 +25,25 @@ SEVERAL = ("shape", "loss", "signals", "guide", "source")
 def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
     """By process what the first step of a recipe does; None where it is not known and not to be computed.
 
-    What was computed once is kept in ``~/.cache/turnwise/bias`` (``XDG_CACHE_HOME``).
+    What was computed once is kept in ``~/.cache/turnwise/bias`` (``XDG_CACHE_HOME``) until any code has changed; the newest
+    :data:`~turnwise.cli.explained.MOST` are.
     """
     file = bias_file(recipe)
-    if file.is_file():
+    with contextlib.suppress(
+        OSError, ValueError, KeyError, TypeError, AttributeError
+    ):  # not there, or damaged
         kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
         return {name: ProcessBias.from_json(one) for name, one in kept.items()}
     if not compute:
         return None
     found = _with_help(recipe, recipe_bias(composition(recipe), recipe.rollout.group_size))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_suffix(f".{os.getpid()}")
-    aside.write_text(json.dumps({name: one.to_json() for name, one in found.items()}), "utf-8")
-    aside.replace(file)
+    keep(file, {name: one.to_json() for name, one in found.items()})
     return found
 
 
 def bias_file(recipe: Recipe) -> Path:
-    """Where the bias of a recipe with these parts is kept."""
-    key = json.dumps(_parts(recipe), sort_keys=True)
+    """Where the bias of a recipe with these parts, computed by the code that there is, is kept."""
+    key = json.dumps([_parts(recipe), code_state()], sort_keys=True)
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "turnwise" / "bias" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
@@ -119,11 +120,9 @@ def _with_help(recipe: Recipe, found: Mapping[str, ProcessBias]) -> dict[str, Pr
 
 
 def _parts(recipe: Recipe) -> dict[str, Any]:
-    """All that the bias depends on."""
-    from turnwise import __version__
-
+    """All of a recipe that the bias depends on."""
     single = ("judge", "reward", "credit", "correction", "filter", "reduce", "teacher")
     parts: dict[str, Part | list[Any] | int | str] = {seam: plain(getattr(recipe, seam)) for seam in single}
     parts |= {seam: [plain(part) for part in getattr(recipe, seam)] for seam in SEVERAL}
     strategy, size = plain(recipe.rollout.strategy), recipe.rollout.group_size
-    return {**parts, "strategy": strategy, "group_size": size, "version": __version__}
+    return {**parts, "strategy": strategy, "group_size": size}

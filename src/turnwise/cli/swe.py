@@ -28,6 +28,7 @@ def swe(
     sdists: Path | None = None,
     out: Path | None = None,
     hard: Annotated[bool, Parameter(negative=())] = False,
+    files: int = 1,
     seed: int = 0,
     workers: int = 2,
     minutes: float = 1e9,
@@ -50,6 +51,7 @@ def swe(
         sdists: With --releases: a folder of source distributions, instead of the package index.
         out: build: the file of tasks; the cache's, which suites such as swe/built and swe/releases read, if none is named.
         hard: build: only bugs whose place no scripted localiser finds by the issue in five looks.
+        files: build: in how many files a bug is, at least; more than one only with --hard.
         seed: build: another stream of bugs.
         workers: build: packages at a time.
         minutes: build: stop then; the same command goes on where it stopped.
@@ -68,6 +70,11 @@ def swe(
                 "What shall be added?", "turnwise swe add my-packages.yaml (or a folder, or a name)"
             )
         return _add(sandboxes, what, tasks or 4)
+    if files > 1 and not hard:
+        raise TurnwiseError(
+            f"Bugs of one changed expression are in one file, not in {files}.",
+            f"Add --hard: turnwise swe build --hard --files {files}",
+        )
     place = out or tasks_file("releases" if releases else "tasks")
     if releases:
         from turnwise.envs.swe.history import Budget, ReleaseRange, read_ranges, release_list
@@ -76,7 +83,7 @@ def swe(
         if not what:
             ranges = [one._replace(pairs=pairs) for one in read_ranges(release_list())]
         return _releases(sandboxes, ranges, place, Budget(tasks, minutes))
-    options = {"seed": seed, "workers": workers, "minutes": minutes, "hard": hard}
+    options = {"seed": seed, "workers": workers, "minutes": minutes, "hard": hard, "files": files}
     return _build(sandboxes, what, tasks or 500, place, options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,13 +112,13 @@ def explain(
             known yet (seconds, or a minute or two where a part looks beyond its group).
         set_: Changes of the recipe, such as --set loss.clip.high=0.3.
     """
-    from turnwise.cli.explained import kept_answer, uncollected
+    from turnwise.cli.explained import kept_answer, quick_loading
 
     changes = overrides(set_ or [])
     kept = None if preflight or bias else kept_answer(recipe, changes)
     answer = kept.read() if kept else None
     if answer is None:
-        with uncollected():
+        with contextlib.nullcontext() if preflight else quick_loading():
             from turnwise.cli.recipe_bias import bias_file
             from turnwise.trainers.recipe.explain import explain_recipe
             from turnwise.trainers.recipe.load import load_recipe

@@ -1,4 +1,4 @@
-"""What help says to the policy: a text below the first message of a conversation."""
+"""What the policy is told beside what the environment says: a text below the first message of a conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def told_below(conversation: Sequence[Message], text: str) -> list[Message]:
     >>> told_below([Message("user", "Buy a mug."), Message("user", "?")], "Hint: search mug")[0].content
     'Buy a mug.\\n\\nHint: search mug'
     """
-    first, *others = conversation
     if not text:
-        return [first, *others]
+        return [*conversation]
+    first, *others = conversation
     return [replace(first, content=f"{first.content}\n\n{text}"), *others]

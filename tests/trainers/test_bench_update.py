@@ -1,0 +1,111 @@
+"""The benchmark of whole updates: both sides do the same, and it refuses to compare them where they do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from turnwise.agents.core import Completion, Sampling
+from turnwise.agents.engines.torch import TorchEngine
+from turnwise.errors import RunError
+from turnwise.trainers.bench import update
+from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, multiply_adds
+from turnwise.trainers.bench.update import bench_update, make_models
+from turnwise.trainers.learn.model import load_tokenizer
+
+LAP = UpdateLap(2.0, 1.0, 0.5, 0.1, episodes=4, turns=12, sampled=192, read=800, steps=2)
+TRL = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed")
+
+
+class Here:
+    """In place of a process of its own."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def call(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(*arguments)
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"episodes": 3}, "4 episodes, one of b 3"),
+        ({"turns": 11}, "12 turns, one of b 11"),
+        ({"sampled": 191}, "192 sampled, one of b 191"),
+        ({"steps": 1}, "2 steps, one of b 1"),
+        ({"read": 820}, "800 read, one of b 820"),
+    ],
+)
+def test_sides_that_did_not_do_the_same_are_not_compared(change: dict[str, Any], said: str):
+    check_alike({"a": Played([LAP], [], 2), "b": Played([LAP._replace(read=804, seconds=9.0)], [], 2)})
+    with pytest.raises(RunError, match=said):
+        check_alike({"a": Played([LAP], [], 2), "b": Played([LAP._replace(**change)], [], 2)})
+
+
+def test_sides_with_other_threads_are_not_compared():
+    with pytest.raises(RunError, match="a had 2 threads and b 1"):
+        check_alike({"a": Played([LAP], [], 2), "b": Played([LAP], [], 1)})
+
+
+def test_arithmetic_is_linear_in_tokens_and_square_in_length():
+    sizes = {"layers": 3, "width": 128, "vocab_size": 512}
+    one = multiply_adds(LAP, sizes)
+    assert one == 800 * (3 * 12 * 128**2 + 3 * 128 * 200) + 192 * 128 * 512
+    more = multiply_adds(LAP._replace(episodes=8, sampled=384, read=1600), sizes)
+    assert more == 2 * one, "twice the episodes"
+    longer = multiply_adds(LAP._replace(sampled=384, read=1600), sizes)
+    assert longer - more == 1600 * 3 * 128 * 200, "twice the turns: attention alone costs more"
+
+
+def test_the_model_never_ends_a_message_and_its_other_tokens_are_by_chance(tmp_path: Path):
+    make_models(tmp_path / "short", tmp_path / "long", UpdateWorkload(turns=4, times=(2,)))
+    end = load_tokenizer(tmp_path / "short").eos_token_id
+    engine = TorchEngine(str(tmp_path / "short"), context_length=512)
+
+    async def four() -> list[Completion]:
+        drawn = Sampling(max_tokens=200)
+        said = (engine.generate([5, 6, 7], drawn, stop_ids=(end,), seed=seed) for seed in range(4))
+        return list(await asyncio.gather(*said))
+
+    answers = asyncio.run(four())
+    engine.close()
+    assert all(len(one.token_ids) == 200 and end not in one.token_ids for one in answers)
+    assert len({token for one in answers for token in one.token_ids}) > 300
+
+
+@TRL
+@pytest.mark.full  # five runs
+@pytest.mark.slow
+def test_turnwise_and_trl_do_the_same(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(update, "Apart", Here)
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    load = UpdateWorkload(
+        groups=2, group_size=2, updates=1, engines=("torch",), trl=True, turns=3, times=(2,), grown_groups=2
+    )
+    figures = bench_update(repeats=1, workload=load)  # refuses where they differ
+    assert figures["sampled"].value == 4 * 8 * 16
+    assert figures["times_trl_torch"].value == pytest.approx(
+        figures["trl_transformers"].value / figures["torch"].value
+    )
+    assert figures["trl_transformers_play"].value + figures["trl_transformers_learn"].value == pytest.approx(
+        figures["trl_transformers"].value
+    )
+    assert figures["turns_2_times_s"].value > 0
+    assert not capfd.readouterr().out, "TRL's last line is no part of --json"
+
+
+def test_a_missing_trl_is_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(update, "find_spec", lambda name: None)
+    with pytest.warns(UserWarning, match="pip install trl"):
+        assert not update._with_trl()
