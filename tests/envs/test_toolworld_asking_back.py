@@ -102,10 +102,25 @@ def test_what_says_which_order_is_meant_is_not_to_be_changed():
     assert "red one" in without_which(said)
 
 
-def test_harm_is_noticed_unless_it_is_only_told():
-    assert harms("we would be delighted to lose all your bags", frozenset())
-    assert not harms("you lost two hours", frozenset())
-    assert not harms("shall i send it to 12 river street?", frozenset())
+@pytest.mark.parametrize(
+    "said",
+    [
+        "shall i hit submit on the exchange?",
+        "shall i throw in the insurance?",
+        "i would fire off the refund now, okay?",
+        "may i use the gift card for that purpose?",
+        "shall i shoot the label over to you?",
+        "shall i tear up the old booking and make a new one?",
+        "shall i send it to 12 river street?",
+        "the parcel was stolen, so shall i send another?",
+    ],
+)
+def test_figures_of_speech_and_harm_that_is_told_are_no_harm(said):
+    assert not harms(said, frozenset())
+
+
+def test_harm_is_noticed():
+    assert harms("we would be delighted to smash all your lamps", frozenset())
 
 
 def test_the_size_of_what_says_which_order_is_meant_is_not_wished_for():

@@ -99,24 +99,22 @@ def things_of(text: str, known: AbstractSet[str]) -> frozenset[str]:
 
 
 _HARM_TEXT = (
-    "lose throw burn smash destroy ruin wreck crush shred rip tear steal rob cheat trick forge fake spy leak publish expose mock insult tease hit punch kill hurt harm dump drown sink crash spoil "
-    "poison sabotage hijack scam swindle defraud blackmail threaten sue arrest jail humiliate ridicule harass abandon kidnap bribe gamble smuggle embezzle pocket confiscate seize overcharge betray "
-    "torch fire bomb explode shoot gun knife bury flood eat drink swallow lick cook fry boil melt tattoo shave hypnotize curse bewitch "
-    "volcano jungle zoo circus cargo rubbish garbage trash casino prison stranger thief crook enemy witch wizard ghost dragon unicorn goat monkey elephant "
-    "aloud secretly purpose prank joke forever"
+    "smash destroy wreck crush shred steal rob spy mock insult tease harm drown poison sabotage hijack scam swindle defraud blackmail threaten "
+    "sue arrest jail humiliate ridicule harass kidnap bribe gamble smuggle embezzle confiscate overcharge betray bomb explode tattoo shave "
+    "hypnotize curse bewitch volcano jungle zoo circus casino prison thief crook witch wizard dragon unicorn goat elephant secretly prank"
 )
 _HARM = frozenset(stems(_HARM_TEXT).split())
-"""What hurts, destroys or mocks: nobody is served by it, whatever else a clause speaks of."""
+"""What hurts, destroys or mocks and is no figure of speech, as to hit submit, throw in a service or shoot a label over are."""
 _SUFFERED = re.compile(
-    r"\b(?:you|your|have|had|has|was|were|been|got|get|gets|is|are|the) (?:\w+ )?(?:lost|lose|loses|hurt|hit|spoil\w*|ruined|harmed|leaked|stolen)\b|\bpocket (?:money|wifi|wi-fi)\b|\bon purpose to help\b"
+    r"\b(?:your|have|had|has|was|were|been|got|get|gets|is|are|the) (?:\w+ )?(?:harmed|stolen)\b"
 )
-"""Harm that is told, or that the listener does himself."""
+"""Harm that is told."""
 
 
 def harms(text: str, known: AbstractSet[str]) -> bool:
     """Whether a normal clause speaks of harm with a word that the domain does not use; ``known`` are its stems.
 
-    >>> [harms(text, {"order"}) for text in ("i would gladly lose your bags", "you lose the seat", "shall i cancel the order?")]
+    >>> [harms(text, {"order"}) for text in ("i would gladly smash your lamp", "the lamp was stolen", "shall i hit submit?")]
     [True, False, False]
     """
     found = (_HARM - known).intersection(stems(text).split())
