@@ -121,8 +121,17 @@ KINDS: Mapping[str, ComponentKind] = {
 READS = ("tokens", "forward pass", "context", "copy of the policy", "rewards", "outcomes", "gold", "memory")
 """What a signal may look at. A signal that reads rewards is measured after them, so that no reward can ask for it."""
 
+PLAYED = "played groups"
+"""What a source may look at beside its own: what the policy played for the update."""
+
 SLOPES = ("-A", "-c·A", "own")
 """What the slope of a loss in the log-probability of a fresh sample may be: a policy gradient, the same up to a
 positive factor of each token, or whatever the loss is made for."""
+
+AIMS = {
+    "-A": "the credit rule's, by its policy gradient on fresh samples",
+    "-c·A": "the credit rule's, by its policy gradient with a positive factor for each token",
+}
+"""What a loss of such a slope pursues, unless it says otherwise."""
 
 BIASES = ("unbiased", "biased", "changes the objective")

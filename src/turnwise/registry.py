@@ -34,7 +34,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from turnwise.blame import PLUGIN_GROUP, describe, installed_plugins, place, shown
 from turnwise.errors import NotFoundError, RecipeError
-from turnwise.kinds import BIASES, KINDS, SLOPES
+from turnwise.kinds import AIMS, BIASES, KINDS, SLOPES
 from turnwise.type_words import wanted_kind
 
 OURS = "turnwise"
@@ -72,6 +72,7 @@ class Component:
     interactive: bool = False
     isolates: bool = False
     about: str = ""
+    objective: str = ""
 
     @property
     def summary(self) -> str:
@@ -148,6 +149,7 @@ def component(
     critic: str = "advantages",
     whole: bool = False,
     slope: str = "",
+    objective: str = "",
     only_measures: bool = False,
     whole_groups: bool = False,
     shared_turns: bool = False,
@@ -171,11 +173,12 @@ def component(
         needs: signal, reward, credit, shape, loss: the signals that a run must measure for it.
         asks: reward, credit, shape: its options whose values are names of signals, needed too.
         gives: strategy, judge, teacher, signal: the signals that it measures.
-        reads: signal: what it looks at, of :data:`READS`.
+        reads: signal: what it looks at, of :data:`READS`; source: :data:`PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.
         whole: loss: it is a function of the whole minibatch, a ``WholeBatch``.
         slope: loss: its slope in the log-probability of a fresh sample, one of :data:`SLOPES`.
+        objective: loss: what it pursues, in a phrase; the credit rule's unless given, where its slope is a policy gradient.
         only_measures: strategy: it has no effect where nobody needs what it gives.
         shared_turns: strategy: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
         branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
@@ -214,7 +217,7 @@ def component(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
                 slope, only_measures, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
-                interactive, isolates, about,
+                interactive, isolates, about, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip
         return target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -211,6 +212,49 @@ def test_a_run_that_failed_is_not_left_out_in_silence(part, plan_file):
     assert [method.alone for method in shown.settings[0].stages[0].methods] == [told, ""]
 
 
+ASKING = {
+    "metrics": {"dev_success": ["fall"], "kl_old": ["mean", "max"]},
+    "after": {"pass_at": 8, "tasks": 40, "demonstrations": 5},
+}
+
+
+def test_what_else_a_plan_asks_is_told_and_an_older_cell_is_accepted(part, plan_file):
+    plan_file.write_text(yaml.safe_dump(TINY | ASKING))
+    write_result(part, plan_file, "grpo", 0, 19)  # older than the questions
+    write_result(part, plan_file, "return_to_go", 0, 20)
+    file = plan_file.parent / "cells" / "tiny" / "return_to_go" / "0.json"
+    asked = {"pass_at": 8, "tasks": 40, "demonstrations": 5, "demonstrator": "demonstrator"}
+    answered = {
+        "pass_at": {"k": 8, "tasks": 40, "success": 0.3, "pass_at_k": 0.725},
+        "entropy_by_turn": [[0.5, 40], [0.25, 39]],
+        "nll": {"before": 0.125, "after": 0.5, "tokens": 900, "episodes": 5},
+    }
+    kept = {"kl_old": [[1, 0.25], [2, 0.75]], "dev_success": [[1, 0.5], [2, 0.125]]}
+    data = json.loads(file.read_text())
+    file.write_text(json.dumps({**data, "metrics": kept, "after": {"asked": asked, "found": answered}}))
+    text = report(part, plan_file)
+    heads = "dev_success, fall | kl_old, mean | kl_old, max | pass@8 on dev | entropy by turn"
+    assert f"| method | {heads} | nll of demonstrations, before | nll of demonstrations, after |" in text
+    assert "| `return_to_go` | 0.375 | 0.5 | 0.75 | 72.5 % | 1: 0.500, 2: 0.250 | 0.125 | 0.5 |" in text
+    assert f"| `grpo` | {' | '.join(['not recorded'] * 7)} |" in text
+    plan_file.write_text(yaml.safe_dump(TINY | {"after": {"pass_at": 4, "tasks": 40}}))
+    text = report(part, plan_file)  # the answer to another question is no answer to this one
+    assert "| `return_to_go` | not recorded | not recorded |" in text
+
+
+def test_a_plan_without_such_questions_has_no_second_table(part, plan_file):
+    write_result(part, plan_file, "grpo", 0, 19)
+    text = report(part, plan_file)
+    assert "not recorded" not in text
+    assert text.count("| method |") == 2  # screened and confirmed
+
+
+def test_a_plan_cannot_tell_a_metric_in_a_way_that_there_is_not(part, plan_file):
+    plan_file.write_text(yaml.safe_dump(TINY | {"metrics": {"kl_old": ["middle"]}}))
+    with pytest.raises(TurnwiseError, match=r"metrics\.kl_old\.0"):
+        part("plan").read_plan(plan_file)
+
+
 def test_a_result_of_another_question_is_refused(part, plan_file):
     write_result(part, plan_file, "grpo", 0, 19)
     changed = yaml.safe_load(plan_file.read_text())
@@ -268,6 +312,9 @@ def wait_for(path: Path, process: subprocess.Popen[bytes], marks: str) -> None:
 @pytest.mark.timeout(600)
 def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     folder = plan_file.parent / "runs" / "tiny" / "grpo-0"
+    asking = {"metrics": {"kl_old": ["mean"], "dev_success": ["fall"]}}
+    asking["after"] = {"pass_at": 2, "tasks": 3, "demonstrations": 4, "demonstrator": "gold"}
+    plan_file.write_text(yaml.safe_dump(TINY | asking))
     first = subprocess.Popen(
         command(plan_file, "screen"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
@@ -286,10 +333,19 @@ def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     assert killed["machine"]["cores"]
     assert killed["seconds"] > 0
     assert len(killed["commit"]) >= 12
+    assert [update for update, _ in killed["metrics"]["kl_old"]] == [1, 2]
+    found = killed["after"]["found"]
+    assert found["pass_at"]["k"] == 2
+    assert 0 <= found["pass_at"]["success"] <= found["pass_at"]["pass_at_k"] <= 1
+    assert sum(count for _, count in found["entropy_by_turn"]) > 0
+    assert all(0 < entropy < math.log(300) + 1e-6 for entropy, _ in found["entropy_by_turn"])
+    assert found["nll"]["before"] > 0
+    assert found["nll"]["after"] != found["nll"]["before"]
     again = subprocess.run(command(plan_file, "screen"), capture_output=True, text=True, check=False)
     assert (again.returncode, again.stdout) == (0, ""), "what is done is not done again"
     text = report(part, plan_file)
     assert "**Screened** with seed 0" in text
+    assert "not recorded" not in text
     assert "not significant" in text
 
 

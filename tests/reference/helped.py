@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import json
 import random
 import re
 import tempfile
@@ -42,7 +43,7 @@ from turnwise.errors import RunError
 from turnwise.tasks.core import Split, Task
 from turnwise.tools.core import ToolCall, tool
 from turnwise.trainers.check.teacher import scene as taught_scene
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import Group, PartState
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.guide.toy import toy_model, untrained_policy
 from turnwise.trainers.learn.model import load_model
@@ -247,6 +248,66 @@ def demonstrations(source: Part, demonstrator: str = "gold", episodes: int = 16)
             gold = run_episodes([Request(one.task, 1) for one in found.shown], scripted("gold"))
             assert [*map(actions, found.shown)] == [*map(actions, gold)]
     assert len(known) == 3 * episodes
+
+
+@functools.cache
+def tried() -> list[list[list[Episode]]]:
+    """Four updates of groups: failed as a whole, in part, in what counts, not at all; some tasks come back."""
+    see = example_context("shop/quick")
+    tasks, rng = [*see.mixture.tasks(24, start=0)], random.Random(5)
+    updates: list[list[list[Episode]]] = []
+    for update in range(4):
+        groups: list[list[Episode]] = []
+        chosen = [*tasks[6 * update : 6 * update + 6], *(tasks[:2] if update else ())]
+        for number, task in enumerate(chosen):
+            seeds = [rng.getrandbits(30) for _ in range(3)]
+            failed = run_episodes([Request(task, seed) for seed in seeds], scripted("echo"))
+            broken = dataclasses.replace(failed[0], outcome=Outcome.INFRA_ERROR)
+            (solved,) = run_episodes([Request(task, seeds[1])], scripted("gold"))
+            lost = dataclasses.replace(solved, outcome=Outcome.ENV_ERROR)
+            if update == 1 and number < 3:
+                groups.append(
+                    [[failed[0], solved, failed[2]], [broken] * 3, [lost, failed[1], failed[2]]][number]
+                )
+            else:
+                groups.append(failed)
+        updates.append(groups)
+    return updates
+
+
+@reference("source", "relift", demonstrator=["demonstrator"], batch=[3, 1, 6])
+def relift(make: Part, demonstrator: str = "gold", batch: int = 16) -> None:
+    """A queue of the tasks at which all that counts of a group failed, each there once; whole batches of it are played."""
+    for wrong in (0, -1):
+        refuses(lambda wrong=wrong: make(batch=wrong))
+    see, source, waiting = example_context("shop/quick"), make(), list[tuple[Task, int]]()
+    shown_ever = 0
+    for update, groups in enumerate(tried()):
+        for group in groups:
+            counting = [one for one in group if one.outcome in (Outcome.OK, Outcome.LIMIT)]
+            failed = counting and max(one.success for one in counting) is False
+            if failed and counting[0].task.id not in [task.id for task, _ in waiting]:
+                waiting.append((counting[0].task, counting[0].seed))
+        found = asked(source, dataclasses.replace(see, played=groups), update)
+        assert not found.joined
+        due = waiting[:batch] if len(waiting) >= batch else []
+        waiting = waiting[len(due) :]
+        script = run_episodes([Request(*one) for one in due], scripted(demonstrator)) if due else []
+        wanted = [one for one in script if one.success]
+        assert [(one.task.id, one.seed) for one in found.shown] == [(one.task.id, one.seed) for one in wanted]
+        assert [*map(actions, found.shown)] == [*map(actions, wanted)]
+        for turn in (turn for one in found.shown for turn in one.trajectory.turns):
+            assert turn.reply.action_ids == tuple(see.renderer.reply_ids(turn.action))
+            assert not turn.reply.logprobs
+        shown_ever += len(found.shown)
+        state, source = source.state(), make()
+        source.restore(PartState(json.loads(json.dumps({**state.numbers})), state.tensors))
+    assert shown_ever
+    if batch == 16:
+        assert len(waiting) == 8  # 6 and 4 and 6 are 16; then 6, and two that had left
+    fresh = make()
+    fresh.restore(PartState())
+    assert not asked(fresh, see).shown
 
 
 class Log(NamedTuple):

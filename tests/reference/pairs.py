@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 from math import exp, log, sqrt
 
 from losses import METRICS, Batch, Token, kl_old
-from plain import deviation, mean, reference
+from plain import Refused, deviation, mean, reference
 from ratios import between, sigmoid
 
 
@@ -63,27 +63,79 @@ def margins(batch: Batch, of: Callable[[int, int], float]) -> dict[str, float]:
     return {"margin": mean_or_0([of(a, b) for a, b in every]), "pairs": float(len(every))}
 
 
+Segment = tuple[int, int]
+"""A trajectory, and the number of the segment in it."""
+
+
+def cut(batch: Batch, segment: int) -> dict[Segment, list[Token]]:
+    """The tokens of each segment of those trajectories that are read; 0: each is one."""
+    found: dict[Segment, list[Token]] = {(b, 0): [] for b in members(batch)} if not segment else {}
+    for b in members(batch):
+        for t in of_trajectory(batch, b):
+            found.setdefault((b, t.turn // segment if segment else 0), []).append(t)
+    return found
+
+
+def regret(tokens: list[Token]) -> float:
+    """The sum of turns' advantages, a turn's the mean of its tokens'."""
+    turns = sorted({t.turn for t in tokens})
+    return sum(mean([t.advantage for t in tokens if t.turn == k]) for k in turns)
+
+
+def compared(batch: Batch, segment: int) -> list[list[tuple[Segment, Segment]]]:
+    """By group the pairs, the better one first: trajectories by return, segments by regret where place and length agree."""
+    if not segment:
+        return [[((a, 0), (b, 0)) for a, b in group] for group in better_and_worse(batch)]
+    pieces = cut(batch, segment)
+    length = {one: len({t.turn for t in tokens}) for one, tokens in pieces.items()}
+    return [
+        [
+            (one, two)
+            for one, two in permutations([one for one in pieces if one[0] in group], 2)
+            if one[1] == two[1]
+            and length[one] == length[two]
+            and regret(pieces[one]) > regret(pieces[two]) + 1e-9
+        ]
+        for group in read(batch)
+    ]
+
+
 def segment_margin(
-    batch: Batch, alpha: float, conservative: float, discount: float
-) -> Callable[[int, int], float]:
-    score = {
-        b: alpha * sum(discount**t.turn * t.logp for t in of_trajectory(batch, b)) for b in members(batch)
-    }
-    return lambda a, b: score[a] - conservative * score[b]
+    batch: Batch, alpha: float, conservative: float, discount: float, segment: int
+) -> Callable[[Segment, Segment], float]:
+    def score(one: Segment) -> float:
+        first = one[1] * segment
+        return alpha * sum(discount ** (t.turn - first) * t.logp for t in pieces[one])
+
+    if segment < 0:
+        raise Refused
+    pieces = cut(batch, segment)
+    return lambda a, b: score(a) - conservative * score(b)
 
 
-@reference("loss", "cpl", alpha=[0.5], conservative=[1.0, 0.1], discount=[0.5])
+@reference(
+    "loss", "cpl", alpha=[0.5], conservative=[1.0, 0.1], discount=[0.5], segment=[2, 1, -1],
+    also=[{"segment": 2, "discount": 0.5}],
+)  # fmt: skip
 def cpl(
-    now: Batch, then: Batch, alpha: float = 0.1, conservative: float = 0.5, discount: float = 1.0
+    now: Batch,
+    then: Batch,
+    alpha: float = 0.1,
+    conservative: float = 0.5,
+    discount: float = 1.0,
+    segment: int = 0,
 ) -> float:
-    margin = segment_margin(now, alpha, conservative, discount)
-    return over_pairs(now, lambda a, b: -log(sigmoid(margin(a, b))))
+    margin = segment_margin(now, alpha, conservative, discount, segment)
+    every = compared(now, segment)
+    return mean([mean_or_0([-log(sigmoid(margin(a, b))) for a, b in pairs]) for pairs in every])
 
 
 def cpl_metrics(
-    batch: Batch, alpha: float = 0.1, conservative: float = 0.5, discount: float = 1.0
+    batch: Batch, alpha: float = 0.1, conservative: float = 0.5, discount: float = 1.0, segment: int = 0
 ) -> dict[str, float]:
-    return margins(batch, segment_margin(batch, alpha, conservative, discount))
+    margin = segment_margin(batch, alpha, conservative, discount, segment)
+    every = [margin(a, b) for pairs in compared(batch, segment) for a, b in pairs]
+    return {"margin": mean_or_0(every), "pairs": float(len(every))}
 
 
 def ahead(batch: Batch) -> Callable[[int, int], float]:

@@ -9,11 +9,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from turnwise import evaluate
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.errors import RecipeError
 from turnwise.trainers.guide.toy import toy_model
 from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.loop import train
+from turnwise.trainers.source.toy import example_log
 from turnwise.trainers.teacher.core import TeacherSetup
 from turnwise.trainers.teacher.model import ModelTeacher
 
@@ -67,13 +70,40 @@ def test_a_teacher_of_another_vocabulary_is_refused_before_it_is_loaded() -> Non
     assert loaded == [str(toy_model())]
 
 
+def test_a_correction_of_a_log_without_probabilities_is_refused_with_the_recipe(tmp_path: Path) -> None:
+    """As soon as the log is there; before that nobody can know."""
+    log = tmp_path / "episodes.jsonl"
+    source = {"name": "stored", "path": str(log), "join": True, "correction": "tis"}
+
+    def check(**more: Any) -> None:
+        check_recipe({**BARE, "source": [{**source, **more}]})
+
+    check()
+    evaluate("shop/quick", "scripted:gold", episodes=2, split="train", log=log)
+    with pytest.raises(
+        RecipeError, match="'stored' joins tokens whose log-probabilities nobody kept"
+    ) as refused:
+        check()
+    assert "'tis' asks for them" in str(refused.value)
+    check(correction="none")
+    check(join=False)
+    check(path=str(example_log()), correction="none")
+    with pytest.raises(RecipeError, match="nobody kept"):  # its second group has no tokens
+        check(path=str(example_log()))
+    sampled = tmp_path / "sampled.jsonl"
+    with EpisodeLog(sampled, policy="toy") as whole:
+        for record in [*LogReader(example_log())][:2]:
+            whole.append(record.episode)
+    check(path=str(sampled))
+    log.write_bytes(sampled.read_bytes())
+    check()  # what was written since counts
+
+
 @pytest.mark.slow
 def test_a_correction_of_tokens_whose_probabilities_nobody_kept_is_refused(
     letters: dict[str, Any], tmp_path: Path
 ) -> None:
     """The log of a scripted agent has no tokens, so that no ratio to its policy can be known."""
-    from turnwise import evaluate
-
     said: list[str] = []
     log = tmp_path / "episodes.jsonl.zst"
     evaluate("test/letters", "scripted:gold", episodes=4, split="train", log=log)

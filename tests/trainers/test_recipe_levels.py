@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from turnwise.errors import RecipeError
 from turnwise.registry import components
 from turnwise.trainers.recipe.algorithms import ALGORITHMS
+from turnwise.trainers.recipe.explain import explain
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction, level_of_loss
-from turnwise.trainers.recipe.load import check_recipe
+from turnwise.trainers.recipe.load import check_recipe, load_recipe
 from turnwise.trainers.recipe.part import LossPart, Part
+from turnwise.trainers.recipe.phases import phases_of
 
 
 def recipe(**keys: Any) -> Any:
@@ -65,12 +68,37 @@ def test_a_finer_correction_than_the_losss_ratio_is_refused(level: str) -> None:
     )
 
 
-def test_a_correction_is_refused_where_no_loss_looks_at_advantages() -> None:
+@pytest.mark.parametrize("correction", ["mis", "tis", {"name": "tis", "level": "trajectory"}], ids=str)
+def test_a_correction_is_refused_where_no_loss_looks_at_advantages(correction: Any) -> None:
     with pytest.raises(RecipeError, match="does not look at them"):
-        recipe(loss=["dpo"], correction="mis")
-    recipe(loss=["dpo"])  # what nobody asked for is no mistake
+        recipe(loss=["dpo"], correction=correction)
     recipe(loss=["dpo"], correction="none")
-    recipe(loss=["clip", {"name": "dpo", "weight": 0.1}], correction="mis")
+    recipe(loss=["clip", {"name": "dpo", "weight": 0.1}], correction=correction)
+    helped = {"loss": ["dpo"], "guide": [{"name": "hint", "loss": ["clip"]}]}
+    recipe(**helped, correction=correction)  # it weighs the advantages of tokens that help had a hand in
+    own = {**helped, "guide": [{"name": "hint", "loss": ["clip"], "correction": "none"}]}
+    with pytest.raises(RecipeError, match="does not look at them"):
+        recipe(**own, correction=correction)
+
+
+def test_what_nobody_asked_for_is_dropped_where_no_loss_looks_at_advantages() -> None:
+    assert recipe(loss=["dpo"]).correction.name == "none"
+    assert recipe(loss=["clip"]).correction.name == "tis"
+    assert recipe(loss=["clip", "dpo"]).correction.name == "tis"
+    again = yaml.safe_load(recipe(loss=["dpo"]).to_yaml())
+    assert check_recipe(again).correction.name == "none"
+
+
+def test_each_phase_has_the_correction_that_its_losses_can_see() -> None:
+    tulu = load_recipe("tulu3")
+    for one in (tulu, check_recipe(yaml.safe_load(tulu.to_yaml()))):
+        assert [phase.recipe.correction.name for phase in phases_of(one)] == ["none", "tis"]
+    first, last = explain("tulu3").split("Phase 2 of 2")
+    assert "`tis`" not in first
+    assert "correction: tis" not in first
+    assert "the correction `tis`" in last
+    with pytest.raises(RecipeError, match="phase 'dpo': correction 'tis' weighs advantages"):
+        load_recipe("tulu3", {"correction": "tis"})
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

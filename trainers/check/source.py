@@ -14,21 +14,26 @@ from turnwise.trainers.check.options import EVERY_PART
 from turnwise.trainers.core import PartState, Stateful
 from turnwise.trainers.learn.collate import collate
 from turnwise.trainers.source.core import Source, SourceDraw
-from turnwise.trainers.source.toy import example_context, example_log, worse_log
+from turnwise.trainers.source.toy import example_context, example_log, failed_groups, worse_log
 
 SUITE = "shop/quick"
 
 
 def made(entry: Component) -> Source:
-    """The source; one that reads a file reads that of an untrained model, solved or not."""
-    known: dict[str, Any] = {"path": str(example_log()), "over": str(worse_log()), "solved": False}
+    """The source; one that reads a file reads that of an untrained model, solved or not; one that gathers gives each."""
+    known: dict[str, Any] = {
+        "path": str(example_log()),
+        "over": str(worse_log()),
+        "solved": False,
+        "batch": 1,
+    }
     built: Any = entry.build({name: value for name, value in known.items() if name in entry.options})
     return built() if inspect.isclass(entry.target) else built
 
 
 def drawn(entry: Component, source: Source, update: int) -> SourceDraw:
     """What it gives for an update, in a run whose policy is told what the source asks for."""
-    see = example_context(SUITE)
+    see = replace(example_context(SUITE), played=failed_groups(2 * update, 2))
 
     async def draw() -> SourceDraw:
         return await source(replace(see, renderer=see.renderer.instructed(entry.instruction)), update)

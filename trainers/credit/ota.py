@@ -11,6 +11,7 @@ from turnwise.trainers.kit.groups import following, signal
 @component(
     "credit",
     "ota",
+    paper="2505.12737",
     needs=("value",),
     bias="biased: discounted option by option, and as far as the value is wrong",
 )

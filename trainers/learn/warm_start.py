@@ -81,6 +81,28 @@ async def demonstrated(
         Request(task, derive_rng("warm start", seed, start + i).getrandbits(62))
         for i, task in enumerate(tasks)
     ]
+    return await demonstrate(
+        requests, demonstrator, env_options, renderer, env_workers=env_workers, limits=limits, of=mixture.name
+    )
+
+
+async def demonstrate(
+    requests: Sequence[Request],
+    demonstrator: str,
+    env_options: Mapping[str, Any] | None = None,
+    renderer: Renderer | None = None,
+    *,
+    env_workers: int | WorkerPool = 0,
+    limits: Limits | None = None,
+    of: str = "",
+) -> list[Episode]:
+    """Play the demonstrator on what is requested, tasks of the suite ``of``; returns the episodes that count.
+
+    With a ``renderer`` the replies carry their tokens.
+
+    Raises:
+        RunError: not one of these episodes could be played.
+    """
     script = scripted(demonstrator)
     policy = DemonstrationPolicy(script, renderer) if renderer else script
     episodes = await rollout(
@@ -89,12 +111,12 @@ async def demonstrated(
     counting = [episode for episode in episodes if episode.outcome.counts]
     if not any(said.turns for episode in counting for said in episode.trajectories.values()):
         raise RunError(
-            f"scripted:{demonstrator} can demonstrate nothing in {mixture.name}: {episodes[0].error[:200]}",
-            "Repair the environment (`turnwise check`), or choose another warm_start.demonstrator.",
+            f"scripted:{demonstrator} can demonstrate nothing in {of or requests[0].task.env}: {episodes[0].error[:200]}",
+            "Repair the environment (`turnwise check`), or choose another demonstrator.",
         )
     if len(counting) < len(episodes):
         _logger.warning(
-            "%d of %d demonstrations failed, and the warm start goes on without them: %s",
+            "%d of %d demonstrations failed, and are left out: %s",
             len(episodes) - len(counting),
             len(episodes),
             causes(episodes)[0],

@@ -8,7 +8,15 @@ from turnwise.trainers.kit.minibatch import against_reference, of_trajectory, tr
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "a_lol", paper="2305.14718", whole=True, slope="own", needs=("reference",))
+@component(
+    "loss",
+    "a_lol",
+    objective="the expected reward on stored episodes that did better than the reference is expected to",
+    paper="2305.14718",
+    whole=True,
+    slope="own",
+    needs=("reference",),
+)
 def a_lol(
     batch: WholeBatch,
     *,

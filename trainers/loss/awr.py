@@ -5,7 +5,13 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "awr", slope="own", paper="1910.00177")
+@component(
+    "loss",
+    "awr",
+    objective="E[R] − λ·KL(π ‖ who acted), by regression with the weights exp(A/λ)",
+    slope="own",
+    paper="1910.00177",
+)
 def awr(batch: TokenBatch, *, temperature: float = 1.0, cap: float = 20.0) -> TokenLoss:
     """−min(exp(A/λ), cap)·log π, λ = ``temperature``.
 

@@ -8,7 +8,13 @@ from turnwise.trainers.kit.minibatch import group_members, of_trajectory
 from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
 
 
-@component("loss", "bpo", whole=True, slope="own")
+@component(
+    "loss",
+    "bpo",
+    objective="the policy of bounded ratio that gains most: π_old·(1 ± bound), by the sign of the advantage",
+    whole=True,
+    slope="own",
+)
 def bpo(
     batch: WholeBatch, *, bound: float = 0.2, center: Literal["advantage", "median"] = "advantage"
 ) -> WholeLoss:

@@ -5,7 +5,13 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "chord", slope="-c·A", paper="2508.11408")
+@component(
+    "loss",
+    "chord",
+    objective="the likelihood of demonstrations, most where the policy hesitates",
+    slope="-c·A",
+    paper="2508.11408",
+)
 def chord(batch: TokenBatch) -> TokenLoss:
     """−A·sg[p·(1 − p)]·log π, with p = π(token): most of the weight is where the policy hesitates.
 

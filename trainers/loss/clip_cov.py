@@ -7,7 +7,14 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, surrogate, token_mean
 
 
-@component("loss", "clip_cov", paper="2505.22617", whole=True, slope="own")
+@component(
+    "loss",
+    "clip_cov",
+    objective="the credit rule's, by PPO's surrogate without some tokens that would lower entropy most",
+    paper="2505.22617",
+    whole=True,
+    slope="own",
+)
 def clip_cov(
     batch: WholeBatch,
     *,

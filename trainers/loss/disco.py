@@ -11,7 +11,14 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import log_ratio, token_mean
 
 
-@component("loss", "disco", paper="2505.12366", whole=True, slope="own")
+@component(
+    "loss",
+    "disco",
+    objective="successes that score above failures of their group, within a bound on KL(π_old ‖ π)",
+    paper="2505.12366",
+    whole=True,
+    slope="own",
+)
 def disco(
     batch: WholeBatch,
     *,

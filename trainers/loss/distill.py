@@ -13,7 +13,14 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "distill", slope="own", paper="2306.13649", needs=("token_teacher_logp", "teacher_top"))
+@component(
+    "loss",
+    "distill",
+    objective="the teacher's distribution, by a divergence from it where the policy acted",
+    slope="own",
+    paper="2306.13649",
+    needs=("token_teacher_logp", "teacher_top"),
+)
 def distill(
     batch: TokenBatch,
     *,

@@ -11,7 +11,15 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.minibatch import against_reference, mean_over_pairs, pairs, trajectory_sum
 
 
-@component("loss", "dpo", paper="2305.18290", whole=True, slope="own", needs=("reference",))
+@component(
+    "loss",
+    "dpo",
+    objective="the likelihood of preferences (Bradley–Terry), best at π ∝ π_ref·exp(R/β)",
+    paper="2305.18290",
+    whole=True,
+    slope="own",
+    needs=("reference",),
+)
 def dpo(batch: WholeBatch, *, beta: float = 0.1, smoothing: float = 0.0) -> WholeLoss:
     """−(1 − s)·log σ(β·h) − s·log σ(−β·h), h = Σ log π/π_ref of the better less that of the worse, s = ``smoothing``.
 

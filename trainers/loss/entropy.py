@@ -5,7 +5,7 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "entropy", slope="own", paper="1602.01783")
+@component("loss", "entropy", objective="the policy's entropy", slope="own", paper="1602.01783")
 def entropy(batch: TokenBatch) -> TokenLoss:
     """Minus the entropy of the policy at each sampled token, in nats: descending it explores.
 

@@ -7,7 +7,14 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "entropy_sft", paper="2508.03178", whole=True, slope="own")
+@component(
+    "loss",
+    "entropy_sft",
+    objective="the likelihood of demonstrations, at the tokens that surprise and were not in doubt",
+    paper="2508.03178",
+    whole=True,
+    slope="own",
+)
 def entropy_sft(batch: WholeBatch, *, share: float = 0.2, entropy: float = 1.0) -> WholeLoss:
     """−A·log π of the ``share`` of tokens (at least one) with the largest −log π − c·H, c = ``entropy``; the others have no loss.
 

@@ -10,7 +10,14 @@ from turnwise.trainers.core import PartState, WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "epo", paper="2509.22576", whole=True, slope="own")
+@component(
+    "loss",
+    "epo",
+    objective="mean entropy, near that of the history of each turn",
+    paper="2509.22576",
+    whole=True,
+    slope="own",
+)
 class Epo:
     """−(H̄ − β·P̄): mean entropy is raised, tokens that stray from their turn's history are drawn back.
 

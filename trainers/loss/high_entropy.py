@@ -7,7 +7,14 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, surrogate, token_mean
 
 
-@component("loss", "high_entropy", paper="2506.01939", whole=True, slope="own")
+@component(
+    "loss",
+    "high_entropy",
+    objective="the credit rule's, by PPO's surrogate at the tokens of the highest entropy alone",
+    paper="2506.01939",
+    whole=True,
+    slope="own",
+)
 def high_entropy(batch: WholeBatch, *, share: float = 0.2, low: float = 0.2, high: float = 0.2) -> WholeLoss:
     """The clipped surrogate on the ``share`` of the minibatch's tokens with the highest entropy; the others have no loss.
 

@@ -7,7 +7,14 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "ift", paper="2405.11870", whole=True, slope="own")
+@component(
+    "loss",
+    "ift",
+    objective="the likelihood of demonstrations, each token weighed by the loss that follows from it on",
+    paper="2405.11870",
+    whole=True,
+    slope="own",
+)
 def ift(batch: WholeBatch, *, discount: float = 0.95) -> WholeLoss:
     """w_t·c_t with c = −log π, S_t = c_t + γ·S_{t+1} over the trajectory, w = n·S/ΣS, which has mean 1; with gradient.
 

@@ -5,7 +5,15 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.loss.dpo import of_margins
 
 
-@component("loss", "ipo", paper="2310.12036", whole=True, slope="own", needs=("reference",))
+@component(
+    "loss",
+    "ipo",
+    objective="preferences, with each margin regressed on 1/(2β), so that no pair is made certain",
+    paper="2310.12036",
+    whole=True,
+    slope="own",
+    needs=("reference",),
+)
 def ipo(batch: WholeBatch, *, beta: float = 0.1) -> WholeLoss:
     """(h − 1/(2β))², h = Σ log π/π_ref of the better less that of the worse trajectory of a pair.
 

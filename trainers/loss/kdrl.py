@@ -10,7 +10,14 @@ from turnwise.trainers.kit.tokens import bounded, token_mean
 CAP = 10.0  # of one token's estimate
 
 
-@component("loss", "kdrl", slope="own", paper="2506.02208", needs=("token_teacher_logp",))
+@component(
+    "loss",
+    "kdrl",
+    objective="KL(π ‖ teacher), on the policy's own samples",
+    slope="own",
+    paper="2506.02208",
+    needs=("token_teacher_logp",),
+)
 def kdrl(batch: TokenBatch, *, estimator: Literal["k2", "k3"] = "k2") -> TokenLoss:
     """½x² (``k2``), or e^−x + x − 1 (``k3``), with x = log π − log q of each sampled token, q the teacher.
 

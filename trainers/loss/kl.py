@@ -10,7 +10,13 @@ from turnwise.trainers.kit.tokens import token_mean
 CAP = 10.0  # of one token's estimate, as in verl
 
 
-@component("loss", "kl", slope="own", needs=("reference",))
+@component(
+    "loss",
+    "kl",
+    objective="KL(π ‖ π_ref), which together with E[R] is best at π ∝ π_ref·exp(R/β)",
+    slope="own",
+    needs=("reference",),
+)
 def kl(batch: TokenBatch, *, estimator: Literal["k1", "k2", "k3"] = "k3") -> TokenLoss:
     """A penalty that keeps the policy near the reference.
 

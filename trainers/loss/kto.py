@@ -8,7 +8,15 @@ from turnwise.trainers.kit.minibatch import against_reference, token_count, traj
 from turnwise.trainers.kit.tokens import chosen
 
 
-@component("loss", "kto", paper="2402.01306", whole=True, slope="own", needs=("reference",))
+@component(
+    "loss",
+    "kto",
+    objective="the prospect value of each outcome against the reference, without pairs",
+    paper="2402.01306",
+    whole=True,
+    slope="own",
+    needs=("reference",),
+)
 def kto(
     batch: WholeBatch, *, beta: float = 0.1, desirable: float = 1.0, undesirable: float = 1.0
 ) -> WholeLoss:

@@ -6,7 +6,13 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "luffy", slope="-c·A", paper="2504.14945")
+@component(
+    "loss",
+    "luffy",
+    objective="the probability of demonstrations, shaped by p/(p + γ), which counts unlikely tokens most",
+    slope="-c·A",
+    paper="2504.14945",
+)
 def luffy(batch: TokenBatch, *, gamma: float = 0.1) -> TokenLoss:
     """−A·f(π), f(π) = π/(π + γ): for tokens that someone else chose, whose own probability is taken to be 1.
 

@@ -12,7 +12,14 @@ from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
 LEAST, MOST = 0.02, 0.98  # of the success rate, as in the paper's code
 
 
-@component("loss", "nft", paper="2505.18116", whole=True, slope="own")
+@component(
+    "loss",
+    "nft",
+    objective="the likelihood of successes under π, and of failures under what π leaves of π_old",
+    paper="2505.18116",
+    whole=True,
+    slope="own",
+)
 def nft(
     batch: WholeBatch,
     *,

@@ -5,7 +5,7 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "nll", slope="-A")
+@component("loss", "nll", objective="the likelihood of what was chosen, weighed by its advantage", slope="-A")
 def nll(batch: TokenBatch) -> TokenLoss:
     """−A·log π of each token: behaviour cloning of demonstrations, whose advantage is 1; REINFORCE on what was played.
 

@@ -5,7 +5,13 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "one_token", slope="-c·A", paper="2509.26313")
+@component(
+    "loss",
+    "one_token",
+    objective="the expected reward of one token, which is paid for being the demonstrated one",
+    slope="-c·A",
+    paper="2509.26313",
+)
 def one_token(batch: TokenBatch, *, miss: float = -0.1) -> TokenLoss:
     """−A·(1 − miss)·sg[π]·log π: the mean, over what the policy would try, of the policy gradient of one token.
 

@@ -8,7 +8,14 @@ from turnwise.trainers.kit.minibatch import group_members, trajectory_sum
 from turnwise.trainers.kit.tokens import log_ratio
 
 
-@component("loss", "pacs", paper="2509.02522", whole=True, slope="own")
+@component(
+    "loss",
+    "pacs",
+    objective="the likelihood of success and failure under the trajectories' own scores",
+    paper="2509.02522",
+    whole=True,
+    slope="own",
+)
 def pacs(batch: WholeBatch, *, beta: float = 1.0, balanced: bool = True) -> WholeLoss:
     """Cross-entropy of success under σ(ψ), ψ = the trajectory's score less the mean score of the others of its group.
 

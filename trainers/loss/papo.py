@@ -8,7 +8,14 @@ from turnwise.trainers.kit.tokens import bounded, token_mean
 CAP = 10.0  # of one token's divergence, so that a few tokens cannot be farmed
 
 
-@component("loss", "papo", slope="own", paper="2507.06448", needs=("token_teacher_logp",))
+@component(
+    "loss",
+    "papo",
+    objective="KL(π ‖ π without the observations): that the policy depends on what it sees",
+    slope="own",
+    paper="2507.06448",
+    needs=("token_teacher_logp",),
+)
 def papo(batch: TokenBatch, *, surprise: float = 0.05) -> TokenLoss:
     """−(e^x − x − 1) + c·(−log π): x = log π(token | without the observations) − log π(token), c = ``surprise``.
 

@@ -11,7 +11,15 @@ from turnwise.trainers.kit.minibatch import against_reference, group_members, me
 from turnwise.trainers.kit.tokens import k3_of_old, log_ratio
 
 
-@component("loss", "prdp", paper="2402.08714", whole=True, slope="own", needs=("reference",))
+@component(
+    "loss",
+    "prdp",
+    objective="π ∝ π_ref·exp(R/β), by regression of differences of log-ratios on those of returns",
+    paper="2402.08714",
+    whole=True,
+    slope="own",
+    needs=("reference",),
+)
 def prdp(batch: WholeBatch, *, beta: float = 0.1, proximal: float | None = 0.5) -> WholeLoss:
     """(β·(h_i − h_j) − (R_i − R_j))² over all pairs of a group, h = Σ_t log π − log π_ref of a trajectory.
 

@@ -8,7 +8,15 @@ from turnwise.trainers.kit.tokens import bounded, chosen, token_mean
 LIMIT = 10.0  # of |log x|
 
 
-@component("loss", "rapo", paper="2510.03865", whole=True, slope="own", needs=("reference",))
+@component(
+    "loss",
+    "rapo",
+    objective="KL(π_ref^φ ‖ π), so that what the reference would say stays likely",
+    paper="2510.03865",
+    whole=True,
+    slope="own",
+    needs=("reference",),
+)
 def rapo(batch: WholeBatch, *, failure: float = 0.5, success: float = 1.0) -> WholeLoss:
     """x·log x − x + 1 with x = π_ref^φ/π at each sampled token: KL(π̂_ref ‖ π) on samples of π, never negative.
 

@@ -8,7 +8,14 @@ from turnwise.trainers.kit.tokens import k3_of_old, log_ratio
 EPS = 1e-6  # beside the deviation of returns, as in GRPO
 
 
-@component("loss", "reg_grpo", paper="2506.07464", whole=True, slope="own")
+@component(
+    "loss",
+    "reg_grpo",
+    objective="standardised returns of a group, regressed on by its standardised log-ratios",
+    paper="2506.07464",
+    whole=True,
+    slope="own",
+)
 def reg_grpo(batch: WholeBatch, *, guard: float = 0.1) -> WholeLoss:
     """(A − Â)²: A is the group's standardised return, Â the group's standardised Σ_t (log π − log π_old).
 

@@ -5,7 +5,13 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import token_mean
 
 
-@component("loss", "rl_plus", slope="-c·A", paper="2508.00222")
+@component(
+    "loss",
+    "rl_plus",
+    objective="the likelihood of demonstrations by a ratio to a mixture, most where they are unlikely",
+    slope="-c·A",
+    paper="2508.00222",
+)
 def rl_plus(batch: TokenBatch, *, focus: float = 0.5) -> TokenLoss:
     """−A·sg[(1 − π)^focus]·2π/(π_old + π_ω), π_ω = (π_old + 1)/2: for tokens that someone else chose.
 

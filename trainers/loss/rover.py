@@ -8,7 +8,14 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.tokens import k3_of_old, log_ratio, token_mean
 
 
-@component("loss", "rover", paper="2509.24981", slope="-c·A", needs=("token_mean_logp",))
+@component(
+    "loss",
+    "rover",
+    objective="the values of the uniform policy, to which Q_t = ρ·(log π − log π_old) is fitted",
+    paper="2509.24981",
+    slope="-c·A",
+    needs=("token_mean_logp",),
+)
 def rover(batch: TokenBatch, *, rho: float = 1.0, successor: float = 1.0) -> TokenLoss:
     """(Q_t − y_t)²: Q_t = ρ·(log π − log π_old), y_t = A + c·ρ·(m_{t+1} − m^old_{t+1}), constant.
 

@@ -13,7 +13,14 @@ from turnwise.trainers.kit.minibatch import trajectory_sum
 from turnwise.trainers.kit.tokens import units
 
 
-@component("loss", "siren", paper="2509.25133", whole=True, slope="own")
+@component(
+    "loss",
+    "siren",
+    objective="the entropy that the most hesitant tokens had at first",
+    paper="2509.25133",
+    whole=True,
+    slope="own",
+)
 class Siren:
     """(H − H₀)²: H is the mean over trajectories of the entropy of their most hesitant tokens, H₀ what it first was.
 

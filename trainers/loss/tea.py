@@ -7,7 +7,14 @@ from turnwise.trainers.core import WholeBatch, WholeLoss
 from turnwise.trainers.kit.tokens import token_mean, unit_mean, unit_sum, units
 
 
-@component("loss", "tea", paper="2508.03178", whole=True, slope="own")
+@component(
+    "loss",
+    "tea",
+    objective="entropy, most where advantage and log-probability go together",
+    paper="2508.03178",
+    whole=True,
+    slope="own",
+)
 def tea(batch: WholeBatch, *, scale: float = 10.0, cap: float = 5.0) -> WholeLoss:
     """−mean of c_t·H_t, c = clip(scale·softmax over the trajectory of cov, 0, cap), cov = (A_t − Ā)·(log π_t − mean log π).
 

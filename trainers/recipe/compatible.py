@@ -36,6 +36,7 @@ from turnwise.trainers.recipe.synonyms import PARTS
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.choose import measurable
+from turnwise.trainers.source.core import Joining
 from turnwise.trainers.strategy.runner import DryRunner, Strategy
 from turnwise.trainers.teacher.core import GIVES
 
@@ -307,6 +308,22 @@ def _try_loss(part: LossPart, advantage: list[list[float]]) -> None:
     part.make()(dataclasses.replace(rows, signals={name: torch.zeros_like(rows.logp_RT) for name in needs}))
 
 
+def _unknown_ratios(part: SourcePart) -> Iterator[RecipeProblem]:
+    """A correction that asks how likely stored tokens were, where the log is here and does not say."""
+    source, unknown = part.make(), list[bool]()
+    if part.correction is None or not isinstance(source, Joining):
+        return
+    if level_of_correction(part.correction.build("correction")) is None:
+        return
+    yield from found_by(lambda: unknown.append(source.joins_unknown()))
+    if any(unknown):
+        yield RecipeProblem(
+            f"source {part.name!r} joins tokens whose log-probabilities nobody kept (of a script, a person or a server), and its "
+            f"correction {part.correction.name!r} asks for them.",
+            "Remove the source's correction, or join the episodes of a run.",
+        )
+
+
 def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
     """Guides, sources, teachers and schedules that do not fit the rest."""
     if recipe.guide and (strategy.shared_turns or recipe.needs & {*strategy.gives}):
@@ -327,6 +344,8 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
                 "plays.",
                 f'Set sampling: {{instruction: "{asked}…"}}.',
             )
+    for part in recipe.source:
+        yield from _unknown_ratios(part)
     teacher, asks = recipe.teacher, recipe.needs & {*GIVES}
     if teacher is not None and not asks:
         yield RecipeProblem(

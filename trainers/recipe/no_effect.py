@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from turnwise.errors import RecipeError
+from turnwise.kinds import PLAYED
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
@@ -77,16 +78,30 @@ def _losses(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 def _correction(recipe: Recipe) -> Iterator[RecipeProblem]:
     """A correction weighs advantages; it is named in vain where no loss looks at them."""
-    if recipe.correction == Recipe.model_fields["correction"].default or not recipe.loss:
+    if "correction" not in recipe.model_fields_set:
         return
     if level_of_correction(recipe.correction.build("correction")) is None:
         return
-    if all(ignores_advantages(part.make, whole=part.whole) for part in recipe.loss):
-        names = " and ".join(repr(part.name) for part in recipe.loss)
+    if blind := blind_losses(recipe):
+        names = " and ".join(repr(part.name) for part in blind)
         yield RecipeProblem(
             f"correction {recipe.correction.name!r} weighs advantages, and loss {names} does not look at them.",
             "Remove it, or set correction: none.",
         )
+
+
+def blind_losses(recipe: Recipe) -> list[LossPart]:
+    """The losses whose advantages the recipe's correction would weigh, where none of them looks at advantages; else none.
+
+    >>> from turnwise.trainers.recipe.schema import Recipe
+    >>> of = lambda *names: Recipe.model_validate({"suite": "calc/easy", "model": {}, "loss": list(names)})
+    >>> [part.name for part in blind_losses(of("dpo"))], blind_losses(of("clip", "dpo"))
+    (['dpo'], [])
+    """
+    helped = [part.loss or [] for part in recipe.guide if part.correction is None]
+    weighed = [*recipe.loss, *(loss for losses in helped for loss in losses)]
+    looks = any(not ignores_advantages(part.make, whole=part.whole) for part in weighed)
+    return [] if looks else weighed
 
 
 def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
@@ -106,6 +121,12 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
             "rollout.groups 0 plays nothing, and there is no source to learn from.",
             "Set rollout.groups above 0, or add `source: [{name: stored, path: …}]`.",
         )
+    for part in recipe.source:
+        if not groups and PLAYED in part.component("source").reads:
+            yield RecipeProblem(
+                f"source {part.name!r} looks at what was played, and rollout.groups 0 plays nothing.",
+                "Set rollout.groups above 0, or choose another source (`turnwise list source`).",
+            )
     if not groups and recipe.rollout.refill:
         yield RecipeProblem(
             "rollout.refill has nothing to refill: rollout.groups is 0.", "Remove one of them."

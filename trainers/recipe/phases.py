@@ -12,6 +12,7 @@ import pydantic
 from turnwise.trainers.recipe.algorithms import expand, get_algorithm, settle
 from turnwise.trainers.recipe.dotted import changed
 from turnwise.trainers.recipe.errors import explain_invalid
+from turnwise.trainers.recipe.no_effect import blind_losses
 from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Phase, Recipe, plain
@@ -143,12 +144,16 @@ def wrong_contents(
 
 def completed(recipe: Recipe) -> Recipe:
     """The recipe with what it leaves out: the updates that its phases have together; without phases the filter, since what
-    a learned signal enters has no advantage of 0 to be dropped."""
+    a learned signal enters has no advantage of 0 to be dropped, and the correction, which is none where no loss looks at
+    advantages."""
     if recipe.phases:
         return recipe.model_copy(update={"updates": sum(phase.updates for phase in recipe.phases)})
-    if "filter" in recipe.model_fields_set or not any(chosen.entry.learns for chosen in recipe.sources):
-        return recipe
-    return recipe.model_copy(update={"filter": Part(name="any")})
+    left_out = dict[str, Part]()
+    if "filter" not in recipe.model_fields_set and any(chosen.entry.learns for chosen in recipe.sources):
+        left_out["filter"] = Part(name="any")
+    if "correction" not in recipe.model_fields_set and blind_losses(recipe):
+        left_out["correction"] = Part(name="none")
+    return recipe.model_copy(update=left_out)
 
 
 def _firsts(recipe: Recipe) -> list[int]:

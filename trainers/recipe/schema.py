@@ -409,7 +409,7 @@ class Recipe(Section):
     """Changes of the advantages, one after the other, over all that was played (`turnwise list shape`)."""
     correction: Part = Part(name="tis")
     """The off-policy correction for the gap between the engine's and the trainer's probabilities (`turnwise
-    list correction`)."""
+    list correction`). Unless given it is `none` where no loss looks at advantages, as with `dpo`."""
     loss: list[LossPart] = [LossPart(name="clip")]
     """The losses, of tokens or of whole minibatches, which are summed; each has a `weight`, which is 1 unless given
     (`turnwise list loss`)."""
@@ -511,7 +511,11 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Section):
         keys = [key for key in type(value).model_fields if getattr(value, key) is not None]
-        if isinstance(value, Recipe) and value.phases and "filter" not in value.model_fields_set:
-            keys.remove("filter")  # each phase has the one that goes with its signals
+        if (
+            isinstance(value, Recipe) and value.phases
+        ):  # each phase has those that go with its signals and losses
+            keys = [
+                key for key in keys if key not in ("filter", "correction") or key in value.model_fields_set
+            ]
         return {key: plain(getattr(value, key)) for key in keys}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

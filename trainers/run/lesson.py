@@ -110,7 +110,7 @@ class Lessons:
     ) -> LearnedUpdate:
         """Learn from what was played, and from what the sources give beside it."""
         began, recipe = time.monotonic(), self.now
-        see = session.source_context(self.mixture, workers)
+        see = session.source_context(self.mixture, workers, played.played)
         drawn = [await source.draw(see, update) for source in self.parts.sources]
         source_seconds = time.monotonic() - began
         work = functools.partial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import MissingDependencyError, RunError
-from turnwise.trainers.core import Sink
+from turnwise.trainers.core import Group, Sink
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, choose_device, load_model, load_tokenizer
 from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
@@ -162,11 +162,19 @@ class TrainingSession:
         if self._engine is not None:
             self.policy.sampling = self.policy.sampling._replace(temperature=temperature)
 
-    def source_context(self, mixture: Mixture, workers: WorkerPool | None) -> SourceContext:
-        """What sources draw from."""
+    def source_context(
+        self, mixture: Mixture, workers: WorkerPool | None, played: Sequence[Group]
+    ) -> SourceContext:
+        """What sources draw from, where these groups were played."""
         rollout = self.recipe.rollout
         return SourceContext(
-            mixture, self.recipe.seed, self.renderer, rollout.env_options, workers or 0, limits_of(rollout)
+            mixture,
+            self.recipe.seed,
+            self.renderer,
+            rollout.env_options,
+            workers or 0,
+            limits_of(rollout),
+            played,
         )
 
     def signal_context(self) -> SignalContext:

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import Episode
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group, TurnBatch
@@ -22,7 +21,7 @@ from turnwise.trainers.learn.minibatch import Stream
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.signal.measure import Signals
-from turnwise.trainers.source.core import SourceDraw, marked
+from turnwise.trainers.source.core import SourceDraw, is_known, marked
 from turnwise.trainers.teacher.core import Teacher, taught
 
 TokenNumbers: TypeAlias = Sequence[tuple[float, ...]]
@@ -120,7 +119,7 @@ def update_policy(
 
 def _check_joined(parts: Parts, drawn: Sequence[SourceDraw]) -> None:
     for source, draw in zip(parts.sources, drawn, strict=True):
-        if source.corrects and not all(_is_known(one) for group in draw.joined for one in group):
+        if source.corrects and not all(is_known(one) for group in draw.joined for one in group):
             raise RecipeError(
                 f"source {source.name!r} joins tokens whose log-probabilities nobody kept (of a script, a person, a server or another "
                 "tokeniser), and its correction asks for them.",
@@ -132,12 +131,6 @@ def _check_joined(parts: Parts, drawn: Sequence[SourceDraw]) -> None:
                 "whole minibatches.",
                 "Give the source losses of tokens, or put that one into the recipe's own `loss`.",
             )
-
-
-def _is_known(episode: Episode) -> bool:
-    """Whether somebody said how likely each of an episode's tokens was when it was chosen."""
-    turns = [turn for said in episode.trajectories.values() for turn in said.turns]
-    return all(len(turn.reply.logprobs or ()) == len(turn.reply.action_ids) for turn in turns)
 
 
 def _shown(

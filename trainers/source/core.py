@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from turnwise.agents.core import Episode, Trajectory, Turn
 from turnwise.agents.rollout import Limits
@@ -30,6 +30,7 @@ class SourceContext:
         env_options: what environments are made with.
         env_workers: the processes that hold them; 0: this one does.
         limits: of every episode.
+        played: the groups that were played for this update, whole episodes, those that failed among them.
     """
 
     mixture: Mixture
@@ -38,6 +39,7 @@ class SourceContext:
     env_options: Mapping[str, Any]
     env_workers: int | WorkerPool
     limits: Limits
+    played: Sequence[Group] = ()
 
 
 class SourceDraw(NamedTuple):
@@ -53,7 +55,23 @@ class SourceDraw(NamedTuple):
 
 
 Source: TypeAlias = Callable[[SourceContext, int], Awaitable[SourceDraw]]
-"""(context, number of the update) → episodes; chance comes from (seed, update) alone."""
+"""(context, number of the update) → episodes; chance comes from (seed, update) alone. One that remembers is a class and Stateful;
+one that looks at what was played declares ``reads=(PLAYED,)``."""
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """A source whose episodes may join what is played, and that can say before a run what they lack."""
+
+    def joins_unknown(self) -> bool:
+        """Whether it would join tokens of which nobody kept how likely they were; False where that cannot be known yet."""
+        ...
+
+
+def is_known(episode: Episode) -> bool:
+    """Whether somebody said how likely each of an episode's tokens was when it was chosen."""
+    turns = [turn for said in episode.trajectories.values() for turn in said.turns]
+    return all(len(turn.reply.logprobs or ()) == len(turn.reply.action_ids) for turn in turns)
 
 
 def by_agent(episode: Episode) -> list[Episode]:

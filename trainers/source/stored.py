@@ -14,7 +14,7 @@ from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
-from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent
+from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent, is_known
 from turnwise.trainers.source.rendering import Rendering, own_trajectories
 
 REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation."
@@ -53,6 +53,28 @@ class Stored:
         if self.join:
             return SourceDraw(joined=drawn)
         return SourceDraw(shown=[one for group in drawn for episode in group for one in by_agent(episode)])
+
+    def joins_unknown(self) -> bool:
+        file = Path(self.path)
+        return self.join and file.is_file() and has_unknown(str(file.resolve()), file.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def has_unknown(path: str, written_ns: int) -> bool:
+    """Whether an episode of a log that could be learned from lacks tokens, so that it will be rendered anew, or says of one not
+    how likely it was. What is written later (``written_ns``) is read anew.
+
+    Raises:
+        TurnwiseError: the log is damaged.
+    """
+    for record in LogReader(path):
+        episode = own_trajectories(record.episode)
+        turns = [turn for said in episode.trajectories.values() for turn in said.turns]
+        if episode.outcome.counts and (
+            not is_known(episode) or any(not turn.reply.action_ids for turn in turns)
+        ):
+            return True
+    return False
 
 
 def required_path(source: str, path: str) -> str:

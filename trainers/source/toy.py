@@ -10,7 +10,8 @@ from pathlib import Path
 
 from turnwise.agents.core import Episode, Reply, Turn
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
-from turnwise.agents.rollout import Limits
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Limits, Request, run_episodes
 from turnwise.trainers.guide.toy import untrained_policy
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.sampler.mixture import Mixture
@@ -22,6 +23,15 @@ from turnwise.trainers.strategy.runner import RolloutRunner, plan_groups
 def example_context(suite: str = "shop/quick", *, seed: int = 0) -> SourceContext:
     """A context on one suite."""
     return SourceContext(Mixture({suite: 1.0}, seed), seed, untrained_policy().renderer, {}, 0, Limits())
+
+
+def failed_groups(first: int, count: int, *, suite: str = "shop/quick") -> list[list[Episode]]:
+    """Groups of two episodes at which a script that knows nothing failed, on training tasks from ``first`` on."""
+    groups = list[list[Episode]]()
+    for task in Mixture({suite: 1.0}, 0).tasks(count, start=first):
+        group = run_episodes([Request(task, seed) for seed in (1, 2)], scripted("echo"))
+        groups.append([*group])
+    return groups
 
 
 @functools.cache

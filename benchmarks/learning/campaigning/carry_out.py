@@ -141,12 +141,16 @@ def wait_until_free(folder: Path, patience_s: float = 600.0) -> None:
 
 def train_cell(plan: Plan, cell: Cell, runs: Path) -> int:
     """Train a cell in this process, which is its own; the exit code says how it ended."""
+    from campaigning.after import ask
     from turnwise.trainers.run.loop import train
 
     _stop_with_parent()
     recipe, folder = plan.settings[cell.setting].recipe, cell.folder(runs)
     result = train(recipe, out=folder, resume=True, **overrides_of(plan, cell, runs))
-    return 130 if result.interrupted else 0
+    if result.interrupted:
+        return 130
+    ask(plan, cell, runs)
+    return 0
 
 
 def _stop_with_parent() -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from campaigning.after import answers
 from campaigning.carry_out import Sessions
 from campaigning.plan import Cell, Plan, asked_of
 from turnwise.agents.evaluation.statistics import Estimate, Interval
@@ -40,6 +41,8 @@ def write_cell(plan: Plan, cell: Cell, runs: Path, cells: Path, failed: str = ""
         "best_update": run.best_update,
         "evaluations": [_as_data(row) for row in run.rows],
         "curve": [validation._asdict() for validation in run.curve],
+        "metrics": {name: metric_of(run, name) for name in plan.metrics},
+        "after": answers(folder),
         "recipe": recipe,
         "commit": sessions.rows[-1]["commit"] if sessions.rows else "",
         "machine": describe(),
@@ -50,6 +53,12 @@ def write_cell(plan: Plan, cell: Cell, runs: Path, cells: Path, failed: str = ""
     path = cell.file(cells)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def metric_of(run: RunRecords, name: str) -> list[tuple[int, float]]:
+    """A metric of a run's updates: (update, value), to 6 significant digits; those that lack it are left out."""
+    rows = [(row.update, row.values[name]) for row in run.metrics if row.phase == "rl" and name in row.values]
+    return [(update, float(f"{value:.6g}")) for update, value in rows]
 
 
 def read_cell(plan: Plan, cell: Cell, cells: Path) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -13,6 +13,8 @@ from turnwise.errors import TurnwiseError
 
 START = "start"
 """The name of the cell in which a setting's common warm start is made."""
+Way: TypeAlias = Literal["first", "last", "mean", "min", "max", "fall"]
+"""How a metric is told; ``fall`` is its greatest value less its last."""
 
 
 class _Section(BaseModel):
@@ -44,12 +46,32 @@ class Confirm(_Section):
     top: int = Field(default=3, ge=1)
 
 
+class After(_Section):
+    """What is asked of each run when it is done, of its best checkpoint; 0 leaves a question out."""
+
+    pass_at: int = Field(default=0, ge=0)
+    """k of pass@k on dev; the entropy of what is sampled there is told turn by turn."""
+    tasks: int = Field(default=100, ge=1)
+    """How many dev tasks are played, each k times."""
+    demonstrations: int = Field(default=0, ge=0)
+    """How many of the demonstrations that a warm start shows first are read, before and after reinforcement: their nll."""
+    demonstrator: str = "demonstrator"
+    """Whose they are."""
+
+    @property
+    def asks(self) -> bool:
+        return bool(self.pass_at or self.demonstrations)
+
+
 class Plan(_Section):
     """A campaign."""
 
     about: str
     settings: dict[str, Setting]
     methods: dict[str, dict[str, Any]]
+    metrics: dict[str, list[Way]] = {}
+    """Metrics of the updates (``metrics.jsonl``) that a cell keeps, each with how the report tells it."""
+    after: After = After()
     screen: Screen = Screen()
     confirm: Confirm = Confirm()
 
@@ -132,4 +154,6 @@ def overrides_of(plan: Plan, cell: Cell, runs: Path) -> Mapping[str, Any]:
         for key, value in asked["changes"].items()
         if not (begun and key.partition(".")[0] in ("model", "warm_start"))
     }
-    return {**own, **begun, "seed": cell.seed}
+    # What demonstrations are worth to the policy before reinforcement is read from its first checkpoint.
+    kept = {"checkpoint.keep": 1_000_000} if plan.after.demonstrations else {}
+    return {**own, **begun, **kept, "seed": cell.seed}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from campaigning.cells import candidate, read_cell
 from campaigning.plan import START, Cell, Plan
+from campaigning.told import told
 from turnwise.agents.evaluation.comparison import p_text
 from turnwise.agents.evaluation.statistics import Estimate
 from turnwise.agents.evaluation.summary import percent
@@ -40,6 +41,7 @@ class Block(NamedTuple):
     alone: Mapping[
         str, str
     ] = {}  # method → success before and after, seed by seed, where there is nothing to compare with
+    told: Sequence[Mapping[str, str]] = ()  # what else the plan asks, a row for each method
 
 
 def block(plan: Plan, setting: str, stage: str, cells: Path) -> Block:
@@ -58,7 +60,7 @@ def block(plan: Plan, setting: str, stage: str, cells: Path) -> Block:
         sides = [Contender(m, tuple(candidate(data) for data in found[m] if data)) for m in whole]
         comparison = compare_contenders(sides)
     alone = {m: _alone(seeds, found[m]) for m in methods} if comparison is None else {}
-    return Block(stage, seeds, states, comparison, alone)
+    return Block(stage, seeds, states, comparison, alone, told(plan, found))
 
 
 def _alone(seeds: Sequence[int], rows: Sequence[Mapping[str, Any] | None]) -> str:
@@ -167,6 +169,9 @@ def _section(one: Block, chosen: Sequence[Choice]) -> list[str]:
         else:
             cells = [said] + [""] * (len(headings) - 2) if said else _cells(one, method)
         lines.append(_row([f"`{method}`", *cells]))
+    if one.told:
+        lines += ["", _row(list(one.told[0])), _row(["---"] * len(one.told[0]))]
+        lines += [_row(list(row.values())) for row in one.told]
     if one.stage == SCREEN and chosen:
         lines += [
             "",
@@ -244,6 +249,7 @@ def _as_data(one: Block) -> dict[str, Any]:
         "states": dict(one.states),
         "comparison": found,
         "alone": dict(one.alone),
+        **({"told": list(one.told)} if one.told else {}),
     }
 
 

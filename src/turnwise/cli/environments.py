@@ -114,6 +114,7 @@ def _components(kind: str) -> list[dict[str, Json]]:
     return [
         {"name": c.name, "package": c.package, "paper": c.paper, "needs": list(c.needs), "bias": c.bias}
         | ({"sees": c.sees} if c.kind == "credit" else {})
+        | ({"objective": c.objective} if c.kind == "loss" else {})
         | {"summary": c.summary, "options": c.options}
         for c in components(kind)
     ]

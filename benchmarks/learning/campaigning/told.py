@@ -1,0 +1,85 @@
+"""The second table of a stage: metrics of the updates that the plan names, and what was asked of finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from campaigning.plan import After, Plan, Way
+from turnwise.agents.evaluation.summary import percent
+
+Data: TypeAlias = Mapping[str, Any]
+MISSING = "not recorded"
+WAYS: Mapping[Way, Callable[[Sequence[float]], float]] = {
+    "first": lambda xs: xs[0],
+    "last": lambda xs: xs[-1],
+    "mean": fmean,
+    "min": min,
+    "max": max,
+    "fall": lambda xs: max(xs) - xs[-1],
+}
+"""How the numbers of a metric, update by update, become one; ``fall`` is the greatest less the last: a collapse."""
+TURNS = (0, 1, 2, 4, 9, 19)
+"""The turns whose entropy is shown."""
+
+
+def told(plan: Plan, cells: Mapping[str, Sequence[Data | None]]) -> list[dict[str, str]]:
+    """A row for each method whose cells came to their end: heading → what it says, the mean over its seeds."""
+    found: list[dict[str, str]] = []
+    for method, rows in cells.items():
+        done = [data for data in rows if data is not None and not data["failed"]]
+        if done and columns(plan):
+            found.append(
+                {"method": f"`{method}`", **{name: say(done) for name, say in columns(plan).items()}}
+            )
+    return found
+
+
+def columns(plan: Plan) -> dict[str, Callable[[Sequence[Data]], str]]:
+    """The headings that a plan asks for, each with what says it of the cells of a method."""
+    found: dict[str, Callable[[Sequence[Data]], str]] = {}
+    for metric, ways in plan.metrics.items():
+        for way in ways:
+            found[f"{metric}, {way}"] = lambda rows, m=metric, w=way: _over(
+                [_metric(data, m, w) for data in rows]
+            )
+    after = plan.after
+    if after.pass_at:
+        found[f"pass@{after.pass_at} on dev"] = lambda rows: _over(
+            [_found(data, after).get("pass_at", {}).get("pass_at_k") for data in rows], percent
+        )
+        found["entropy by turn"] = lambda rows: _entropies(
+            [_found(data, after).get("entropy_by_turn") for data in rows]
+        )
+    if after.demonstrations:
+        for when in ("before", "after"):
+            found[f"nll of demonstrations, {when}"] = lambda rows, w=when: _over(
+                [_found(data, after).get("nll", {}).get(w) for data in rows]
+            )
+    return found
+
+
+def _metric(data: Data, metric: str, way: Way) -> float | None:
+    values = [value for _, value in data.get("metrics", {}).get(metric, ())]
+    return WAYS[way](values) if values else None
+
+
+def _found(data: Data, after: After) -> Data:
+    """The answers to what the plan asks now; none where the cell was asked something else, or nothing."""
+    said = data.get("after") or {}
+    return said["found"] if said.get("asked") == after.model_dump(mode="json") else {}
+
+
+def _over(values: Sequence[float | None], said: Callable[[float], str] = "{:.4g}".format) -> str:
+    """The mean over seeds, or that a cell has no such number: it is older than the question."""
+    known = [value for value in values if value is not None]
+    return said(fmean(known)) if len(known) == len(values) else MISSING
+
+
+def _entropies(every: Sequence[Sequence[Sequence[float]] | None]) -> str:
+    known = [one for one in every if one]
+    if len(known) < len(every):
+        return MISSING
+    shown = [k for k in TURNS if all(k < len(one) for one in known)]
+    return ", ".join(f"{k + 1}: {fmean(one[k][0] for one in known):.3f}" for k in shown)
