@@ -1,7 +1,8 @@
 """The objectives beside each other: which are one, how far apart the others are, and what each costs.
 
 ``python benchmarks/objectives.py`` measures (about a minute), writes ``objectives.json`` in benchmarks/ and from it
-docs/objectives.md; ``--page`` writes the page from the figures that are there. All costs are of one run, and the page says how busy
+docs/objectives.md; ``--page`` writes the page from the figures that are there, and docs/how-to/choosing.md's table from the cells of
+campaigns. All costs are of one run, and the page says how busy
 the machine was.
 """
 
@@ -12,6 +13,7 @@ import inspect
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,12 +21,29 @@ from typing import Any
 
 import torch
 
+LEARNING = Path(__file__).resolve().parent / "learning"
+sys.path.append(str(LEARNING))
+
+from campaigning.plan import read_plan
+from campaigning.table import so_far
+
 from turnwise.machine import describe
 from turnwise.registry import Component, components
 from turnwise.trainers.lab.objectives import Setting, angles, made, minibatch
 from turnwise.trainers.lab.twins import CREDIT_TWINS, TWINS, CreditTwin, LossTwin
 
 FIGURES, PAGE = Path("benchmarks/objectives.json"), Path("docs/objectives.md")
+CHOOSING = Path("docs/how-to/choosing.md")
+BEGINS, ENDS = "<!-- campaigns: begin -->", "<!-- campaigns: end -->"
+QUESTIONS = {
+    "staleness": "how far surrogates stand old samples",
+    "demonstrations": "few demonstrations, before or beside reinforcement",
+    "offline": "stored episodes alone",
+    "chance": "conditioning on returns where the world is random",
+    "hindsight": "a teacher that knows what came of each turn",
+    "entropy": "what holds entropy up",
+}
+"""The plans of campaigns about objectives, and what each asks."""
 NEAR = 1.0  # degrees
 STALE = 0.3
 
@@ -214,12 +233,38 @@ def _costs(figures: Mapping[str, Any]) -> list[str]:
     ]
 
 
+# --- which objective when -----------------------------------------------------------------------------------
+
+
+def campaigns() -> str:
+    """What the committed cells of the campaigns about objectives say today."""
+    rows = [
+        "| question | setting | cells of the screen | what they show: success on test, and the difference from the first |",
+        "|---|---|---|---|",
+    ]
+    for name, question in QUESTIONS.items():
+        plan = read_plan(LEARNING / "plans" / f"{name}.yaml")
+        for setting in plan.settings:
+            run, every, said = so_far(plan, setting, LEARNING / "cells")
+            link = f"[{question}](../../benchmarks/learning/plans/{name}.yaml)"
+            rows.append(f"| {link} | {setting} | {run} of {every} | {said} |")
+    return "\n".join(rows)
+
+
+def choosing(text: str) -> str:
+    """The page of choices with what the campaigns say between its marks."""
+    before, _, rest = text.partition(BEGINS)
+    _, _, after = rest.partition(ENDS)
+    return f"{before}{BEGINS}\n\n{campaigns()}\n\n{ENDS}{after}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--page", action="store_true", help="write the page from the figures that are there")
     if not parser.parse_args().page:
         FIGURES.write_text(json.dumps(measure(), indent=1) + "\n")
     PAGE.write_text(page(json.loads(FIGURES.read_text())))
+    CHOOSING.write_text(choosing(CHOOSING.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

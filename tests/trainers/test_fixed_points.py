@@ -65,12 +65,12 @@ def test_kl_in_the_reward_is_the_gradient_of_the_regularised_return(
     assert compare(update_SA, p.policy_gradient()).angle > 1e-3  # the return alone is another objective
 
 
-@pytest.mark.parametrize("beta", [0.3, 1.0])
+@pytest.mark.parametrize("beta", [0.5, 1.0])
 @pytest.mark.parametrize("process", ONCE, ids=lambda process: process.name)
 def test_it_rests_at_the_posterior_whose_value_is_the_evidence(process: Process, beta: float) -> None:
     wanted = posterior(process, prior(process), beta)
-    found = climb(process, by_reward(beta), 600, 2.0)
-    assert torch.allclose(found.logits_SA.softmax(-1), wanted.policy_SA, atol=2e-4)
+    found = climb(process, by_reward(beta), 150, 4.0)
+    assert torch.allclose(found.logits_SA.softmax(-1), wanted.policy_SA, atol=1e-3)
     assert regularised_return(found, prior(process), beta).item() == pytest.approx(wanted.value, abs=1e-6)
 
 
@@ -96,13 +96,11 @@ def test_a_state_that_is_met_at_two_turns_has_no_such_policy() -> None:
 @pytest.mark.parametrize("process", ONCE, ids=lambda process: process.name)
 def test_without_kl_one_way_is_left(process: Process) -> None:
     """The same updates with β = 0: what is less than the best dies out, and the policy's entropy with it."""
-    held, free = (climb(process, by_reward(beta), 600, 2.0) for beta in (0.3, 0.0))
-    reached_SA = [(found.probability_N[:, None] * found.mask_NK) for found in (held, free)]
+    held, free = (climb(process, by_reward(beta), 150, 4.0) for beta in (0.5, 0.0))
 
     def entropy(p: Paths) -> float:
         return -(p.probability_N * p.logp_NK.sum(-1)).sum().item()
 
-    assert len(reached_SA) == 2
     best = paths(process, 60.0 * best_actions(process))
     assert free.return_N @ free.probability_N > 0.97 * (best.return_N @ best.probability_N)
     assert entropy(free) < 0.25 * entropy(held)
@@ -145,7 +143,7 @@ def by_regression(beta: float) -> Callable[[Paths], Tensor]:
 @pytest.mark.parametrize("beta", [0.5, 1.0])
 @pytest.mark.parametrize("process", [CHAIN, STOPPING, PUZZLE], ids=lambda process: process.name)
 def test_regression_on_returns_rests_at_the_posterior_too(process: Process, beta: float) -> None:
-    found = climb(process, by_regression(beta), 500, 0.5 / beta**2)
+    found = climb(process, by_regression(beta), 150, 0.5 / beta**2)
     wanted = posterior(process, prior(process), beta)
     assert torch.allclose(found.logits_SA.softmax(-1), wanted.policy_SA, atol=1e-4)
 
@@ -171,9 +169,9 @@ def by_loss(beta: float) -> Callable[[Paths], Tensor]:
 def test_kl_as_a_loss_rests_elsewhere_where_turns_lead_to_others() -> None:
     """Its gradient holds every state's actions near the prior, and not the way to states where that costs most."""
     wanted = posterior(CHAIN, prior(CHAIN), 0.3)
-    found = climb(CHAIN, by_loss(0.3), 600, 2.0)
+    found = climb(CHAIN, by_loss(0.3), 150, 4.0)
     apart_S = (found.logits_SA.softmax(-1) - wanted.policy_SA).abs().amax(-1)
-    assert apart_S[0] > 0.01  # the first turn
-    assert apart_S[1:].max() < 1e-3  # the last one: there is nothing after it
+    assert apart_S[0] > 0.1  # the first turn
+    assert apart_S[1:].max() < 0.01  # the last one: there is nothing after it
     less = regularised_return(found, prior(CHAIN), 0.3).item()
-    assert less < wanted.value - 1e-5
+    assert less < wanted.value - 0.03

@@ -14,7 +14,7 @@ KINDS = (*SEAMS, "schedule")
 COMPOSED = (
     ("KL-RL as Bayesian inference (7)", "", "a law: KL-regularised policy gradients rest at π₀·exp(r/β), and collapse without KL, on the exact processes (tests/trainers/test_fixed_points.py)"),
     ("SFT or RL? An early investigation (48)", "", "an experiment, not a part: `warm_start` before and `source: demonstrations` beside reinforcement (benchmarks/learning/plans/demonstrations.yaml)"),
-    ("Verifier-based vs verifier-free scaling (122)", "", "theory, with a diagnostic: where successes of one task differ, rewards beat cloning; `imitate solved` beside the others (benchmarks/learning/plans/offline.yaml)"),
+    ("Verifier-based vs verifier-free scaling (122)", "", "theory, with a diagnostic: where successes of one task differ, rewards beat cloning; imitation of what was solved beside the others (benchmarks/learning/plans/offline.yaml)"),
     ("SuperHF (178)", "", "filter `{name: ranked, keep: best}` and loss `[nll, {name: rapo, failure: 1, success: 1, weight: 0.23}]`: best of n, and KL(π₀ ‖ π) on samples of π in place of its own"),
     ("VerIPO (246)", "", "`phases` of grpo, dpo and grpo, as in the recipe tulu3; left out: pairs that a judge builds (ours are in order of returns) and dropping 80 % of the mastered tasks"),
     ("HERO", "2606.11559", "teacher `hindsight`, which is told the environment's next observation, with `distill` or the shape `step_opsd`; left out: the reflection that turns an observation into a diagnosis"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from turnwise.trainers.lab.exact import Paths, Process

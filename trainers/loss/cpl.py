@@ -80,23 +80,23 @@ def cpl(
 
 def segment_pairs(batch: WholeBatch, segment: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Of each group the pairs of segments that are compared, the better and the worse one, (P,), as b·J + j."""
-    ones_RT = torch.ones_like(batch.logp_RT).detach()
-    tokens_BK, given_BK = _by_segment(ones_RT, batch, 1), _by_segment(batch.advantage_RT, batch, 1)
+    one_RT = batch.mask_RT.to(batch.advantage_RT.dtype)
+    tokens_BK, given_BK = _by_segment(one_RT, batch, 1), _by_segment(batch.advantage_RT, batch, 1)
     regret_BJ = _joined(given_BK / tokens_BK.clamp(min=1), segment)
     turns_BJ = _joined((tokens_BK > 0).to(given_BK.dtype), segment)
     for member_M in group_members(batch):
         gap_MMJ = regret_BJ[member_M][:, None] - regret_BJ[member_M][None]
         turns_MJ = turns_BJ[member_M]
-        alike_MMJ = (turns_MJ[:, None] == turns_MJ[None]) & (turns_MJ > 0)[:, None]
+        alike_MMJ = turns_MJ[:, None] == turns_MJ[None]
         better, worse, place = ((gap_MMJ > 1e-9) & alike_MMJ).nonzero(as_tuple=True)
-        J = regret_BJ.shape[1]
+        J = regret_BJ.shape[-1]
         yield member_M[better] * J + place, member_M[worse] * J + place
 
 
 def _by_segment(x_RT: Tensor, batch: WholeBatch, segment: int) -> Tensor:
     """Sum of ``x`` over the sampled tokens of each segment of so many turns, (B, J)."""
     place_RT = batch.turn_RT.clamp(min=0) // segment
-    J = int(place_RT.max()) + 1 if place_RT.numel() else 1
+    J = max(place_RT.flatten().tolist(), default=0) + 1
     index_RT = batch.trajectory_R[:, None] * J + place_RT
     total_N = torch.zeros(len(batch.group_B) * J, dtype=x_RT.dtype)
     return total_N.index_add(0, index_RT.flatten(), (x_RT * batch.mask_RT).flatten()).view(-1, J)
@@ -104,5 +104,4 @@ def _by_segment(x_RT: Tensor, batch: WholeBatch, segment: int) -> Tensor:
 
 def _joined(x_BK: Tensor, segment: int) -> Tensor:
     """Sums over every so many turns, (B, J)."""
-    cut = [part.sum(1) for part in x_BK.split(segment, dim=1)]
-    return torch.stack(cut, 1)
+    return torch.stack([part_BK.sum(-1) for part_BK in x_BK.split(segment, -1)], -1)

@@ -54,7 +54,8 @@ class Relift:
         for group in see.played:
             counting = [episode for episode in group if episode.outcome.counts]
             if counting and not any(episode.success for episode in counting):
-                self.waiting.setdefault(counting[0].task.id, (counting[0].task, counting[0].seed))
+                first = counting[0]
+                self.waiting.setdefault(first.task.id, (first.task, first.seed))
         if len(self.waiting) < self.batch:
             return SourceDraw()
         due = [*self.waiting][: self.batch]

@@ -13,8 +13,8 @@ from turnwise.errors import TurnwiseError
 
 START = "start"
 """The name of the cell in which a setting's common warm start is made."""
-Way: TypeAlias = Literal["first", "last", "mean", "min", "max", "fall"]
-"""How a metric is told; ``fall`` is its greatest value less its last."""
+Way: TypeAlias = Literal["first", "last", "mean", "min", "max", "fall", "count"]
+"""How a metric is told; ``fall`` is its greatest value less its last, ``count`` the number of updates that have it."""
 
 
 class _Section(BaseModel):

@@ -105,6 +105,41 @@ def choices(plan: Plan, setting: str, cells: Path) -> list[Choice]:
     return found
 
 
+def so_far(plan: Plan, setting: str, cells: Path) -> tuple[int, int, str]:
+    """Of the screen of a setting: how many cells were run, of how many, and what they say, the base first."""
+    one = block(plan, setting, SCREEN, cells)
+    states = [state for every in one.states.values() for state in every]
+    said = [f"`{method}` {_shortly(one, method)}" for method in one.states]
+    waiting = [
+        f"`{method}`" for method, every in one.states.items() if all(state == NOT_RUN for state in every)
+    ]
+    if len(waiting) == len(one.states):
+        return 0, len(states), NOT_RUN
+    told = [line for line, method in zip(said, one.states, strict=True) if f"`{method}`" not in waiting]
+    return (
+        sum(state != NOT_RUN for state in states),
+        len(states),
+        "; ".join([*told, *([f"{', '.join(waiting)} {NOT_RUN}"] if waiting else [])]),
+    )
+
+
+def _shortly(one: Block, method: str) -> str:
+    """A method's success after training, sampled, and its difference from the base, or why there is none."""
+    failed = [state for state in one.states[method] if state]
+    if failed:
+        return failed[0]
+    if one.comparison is None:
+        return one.alone[method]
+    measure = one.comparison.measures[0]
+    standing = next(standing for standing in measure.standings if standing.label == method)
+    contrast = next((c for c in measure.contrasts if c.other == method), None)
+    if contrast is None:
+        return percent(standing.success.mean)
+    found = contrast.difference
+    verdict = "significant" if contrast.significant else "not significant"
+    return f"{points(found.difference)} points [{points_interval(found.interval)}], {verdict}"
+
+
 def write_report(plan: Plan, name: str, cells: Path, into: Path) -> str:
     """Write ``into``.md, .json and a picture for each setting that has one; returns the Markdown."""
     lines = [f"# {name}", "", plan.about.strip(), ""]

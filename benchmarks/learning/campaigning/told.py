@@ -18,6 +18,7 @@ WAYS: Mapping[Way, Callable[[Sequence[float]], float]] = {
     "min": min,
     "max": max,
     "fall": lambda xs: max(xs) - xs[-1],
+    "count": len,
 }
 """How the numbers of a metric, update by update, become one; ``fall`` is the greatest less the last: a collapse."""
 TURNS = (0, 1, 2, 4, 9, 19)

@@ -46,7 +46,8 @@ TEXTS: Mapping[str, PageText] = {
     "source": PageText(
         "An async function from a `SourceContext` and the number of the update to a `SourceDraw`: episodes that are shown (imitated), and groups that join what is played. A class if it remembers.",
         "source: [{name: mine, weight: 0.1}]   # loss: [nll] and correction: none unless given",
-        "Chance comes from the run's seed and the update alone. Log-probabilities that nobody knows are left empty.",
+        "Chance comes from the run's seed and the update alone. Log-probabilities that nobody knows are left empty. What was played for "
+        "the update is in `SourceContext.played`; a source that looks at it declares `reads=(PLAYED,)` (`turnwise.kinds`).",
     ),
     "teacher": PageText(
         "A subclass of `Teacher`, made with a `TeacherSetup`: a `model` (None: the policy itself), and the rows that it reads.",
