@@ -312,8 +312,8 @@ def wait_for(path: Path, process: subprocess.Popen[bytes], marks: str) -> None:
 @pytest.mark.timeout(600)
 def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     folder = plan_file.parent / "runs" / "tiny" / "grpo-0"
-    asking = {"metrics": {"kl_old": ["mean"], "dev_success": ["fall"]}}
-    asking["after"] = {"pass_at": 2, "tasks": 3, "demonstrations": 4, "demonstrator": "gold"}
+    after = {"pass_at": 2, "tasks": 3, "demonstrations": 4, "demonstrator": "gold"}
+    asking = {"metrics": {"kl_old": ["mean"], "dev_success": ["fall"]}, "after": after}
     plan_file.write_text(yaml.safe_dump(TINY | asking))
     first = subprocess.Popen(
         command(plan_file, "screen"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL

@@ -116,6 +116,14 @@ def test_a_correction_of_tokens_whose_probabilities_nobody_kept_is_refused(
 
     with pytest.raises(RecipeError, match="joins tokens whose log-probabilities nobody kept"):
         run("corrected", correction="tis")
+    other = (
+        tmp_path / "other.jsonl"
+    )  # sampled, and by a model with another tokeniser, which is known when it is read
+    with EpisodeLog(other, policy="toy") as kept:
+        for record in [*LogReader(example_log())][:2]:
+            kept.append(record.episode)
+    with pytest.raises(RecipeError, match="or another tokeniser"):
+        run("other", path=str(other), correction="tis")
     run("plain")
 
 

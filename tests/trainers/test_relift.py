@@ -47,7 +47,7 @@ def test_what_waits_is_shown_and_a_run_that_was_killed_forgets_none_of_it(
         ]
 
     rows = run(whole)
-    assert [SHOWN in row for row in rows] == [False, True, False], "2 fail, then 4 wait and 3 leave, then 3 do"
+    assert [SHOWN in row for row in rows] == [False, True, True], "2 wait, then 4, of which 3 leave, then 3"
     shutil.copytree(whole, killed, symlinks=True)
     for later in ("step-000002", "step-000003"):
         shutil.rmtree(killed / "checkpoints" / later)

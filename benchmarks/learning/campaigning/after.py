@@ -135,11 +135,11 @@ async def _nll(recipe: Any, models: Mapping[str, Path], after: After) -> dict[st
         Mixture(recipe.suites, recipe.seed), after.demonstrator, recipe.seed, after.demonstrations, 0,
         rollout.env_options, renderer, env_workers=rollout.env_workers, limits=limits_of(rollout),
     )  # fmt: skip
-    found: dict[str, float] = {}
+    found: dict[str, float] = {"episodes": after.demonstrations}
     for name, model in models.items():
         logp = [x for scored in _read(model, 1.0, shown) for x in scored.logps]
-        found[name] = round(-math.fsum(logp) / len(logp), 5)
-    return {**found, "tokens": len(logp), "episodes": after.demonstrations}
+        found |= {name: round(-math.fsum(logp) / len(logp), 5), "tokens": len(logp)}
+    return found
 
 
 class Scored(NamedTuple):
