@@ -15,7 +15,13 @@ from turnwise.errors import RecipeError, TurnwiseError
 from turnwise.registry import component, components
 from turnwise.trainers.recipe.docs import recipe_docs
 from turnwise.trainers.recipe.load import check_recipe, load_recipe, recipe_names
-from turnwise.trainers.recipe.no_effect import drops_everything, gives_nothing_alone, idle_options
+from turnwise.trainers.recipe.no_effect import (
+    drops_everything,
+    gives_nothing_alone,
+    idle_options,
+    is_blind_to_outcomes,
+    pays_the_outcome_alone,
+)
 from turnwise.trainers.recipe.part import LossPart, Part
 from turnwise.trainers.recipe.schema import Optimizer
 from turnwise.trainers.signal.choose import measurable
@@ -174,7 +180,7 @@ def test_signals_that_nobody_measures_are_refused() -> None:
     known = [c for c in components("credit") if not c.needs_with({}) - measurable()]
     assert {"gae", "rloo"} <= {c.name for c in known}
     for entry in known:
-        assert load_recipe("shop-quick", {"credit": entry.name}).credit.name == entry.name
+        assert load_recipe("shop-quick", {"credit": entry.name, "reward": "as_is"}).credit.name == entry.name
 
 
 def test_shapes_that_cannot_read_the_advantages_before_them_are_refused_at_once() -> None:
@@ -254,6 +260,18 @@ def test_every_part_can_be_tried_out() -> None:
     assert alone["rloo"]
     assert not alone["gae"]
     assert not alone["reinforce_pp"]
+    assert {e.name for e in components("credit") if is_blind_to_outcomes(Part(name=e.name))} == {"pure"}
+    outcomes = {e.name for e in components("reward") if pays_the_outcome_alone(Part(name=e.name))}
+    assert outcomes == {"success", "verified"}
+
+
+def test_a_rule_of_single_payments_is_refused_where_only_the_outcome_is_paid() -> None:
+    """It stands on what the rule does: in one that looks at the sum, too, (a high temperature) outcomes are seen."""
+    for reward in ("success", "verified"):
+        with pytest.raises(RecipeError, match="'pure' gives what solved a task and what failed it the same"):
+            load_recipe("shop-quick", {"credit": "pure", "reward": reward})
+    load_recipe("shop-quick", {"credit": "pure", "reward": "as_is"})
+    load_recipe("shop-quick", {"credit": {"name": "pure", "temperature": 5.0}})
 
 
 def test_the_page_of_all_keys_is_up_to_date() -> None:
