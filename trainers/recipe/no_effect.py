@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from turnwise.envs.core import EndReason
+from turnwise.envs.core import EndReason, RewardKind
+from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
@@ -122,7 +123,8 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 def _outcome(recipe: Recipe) -> Iterator[RecipeProblem]:
     """A rule that looks at single payments, where the only one is the outcome."""
-    if pays_the_outcome_alone(recipe.reward) and is_blind_to_outcomes(recipe.credit):
+    alone = pays_the_outcome_alone(recipe.reward, others=_may_pay_others(recipe))
+    if alone and is_blind_to_outcomes(recipe.credit):
         yield RecipeProblem(
             f"credit {recipe.credit.name!r} gives what solved a task and what failed it the same where only last turns are paid, "
             f"and reward {recipe.reward.name!r} pays no others.",
@@ -264,14 +266,27 @@ BLIND = 1e-3
 """Advantages this much smaller than the difference of returns are none."""
 
 
-def pays_the_outcome_alone(part: Part) -> bool:
-    """Whether a reward leaves a success's last turn alone something, whatever the turns before it earned.
+def _may_pay_others(recipe: Recipe) -> bool:
+    """Whether an environment pays, or with options may pay, more than the outcome; the preflight sees what it does."""
+    declared = [getattr(env_class(get_suite(name).env), "reward_components", None) for name in recipe.suites]
+    known = [one for one in declared if isinstance(one, Mapping)]
+    kinds = {kind for one in known for kind in one.values()}
+    return bool(recipe.rollout.env_options) or len(known) < len(declared) or kinds != {RewardKind.OUTCOME}
 
-    >>> [pays_the_outcome_alone(Part(name=name)) for name in ("success", "verified", "as_is")]
+
+def pays_the_outcome_alone(part: Part, *, others: bool) -> bool:
+    """Whether a reward leaves only last turns something, whatever those before earned; ``others``: beside the outcome, too.
+
+    >>> [pays_the_outcome_alone(Part(name=name), others=True) for name in ("success", "verified", "as_is")]
+    [False, True, False]
+    >>> [pays_the_outcome_alone(Part(name=name), others=False) for name in ("success", "verified", "as_is")]
     [True, True, False]
     """
     ends = [EndReason.SOLVED, EndReason.FAILED] * (len(SOLVED_OR_NOT) // 2)
-    group = [episode(earned, end=end) for earned, end in zip(SOLVED_OR_NOT, ends, strict=True)]
+    group = [
+        episode(earned, end=end, parts={"other": earned} if others else {})
+        for earned, end in zip(SOLVED_OR_NOT, ends, strict=True)
+    ]
     try:
         paid = [[turn.reward for turn in one.trajectory.turns] for one in part.build("reward")(group)]
     except RecipeError:  # it needs more than these episodes have
