@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
@@ -58,6 +59,39 @@ IN_THEIR_PLACE = {
 }
 """Names that mean something else elsewhere (a seat at a card table, a floor on a map), by where they are retired."""
 
+PROSE = {
+    r"back ends?": "backend",
+    r"mend(?:ed|s|ing)?": "fix, correct, repair",
+    r"clauses?": "requirement",
+    r"laws?": "requirement, test",
+    r"clerks?": "imperfect scripted policy",
+    r"spoken to": "prompted, addressed",
+    r"told nowhere": "not given",
+    r"looked at on": "validated on",
+    r"(?:an?|the|every) ledger": "reward components",
+    r"exams?": "benchmark of true advantages",
+    r"mindless|without a mind|floor agents?": "trivial baselines",
+    r"movers?": "current agent",
+    r"ow(?:e|es|ed) (?:it|him|them|a reward)": "pending reward",
+    r"[Oo]pen_studio|Studio|Cast|ShownPolicy|Pump|Stepper|Exam|DryPlayer": "the word of docs/glossary.md",
+}
+"""Words of the house that were given up in prose, as patterns, each with the field's own."""
+
+AT_HOME = {
+    r"clauses?": (
+        "envs/toolworld",
+        "envs/shop",
+        "envs/household",
+        "envs/functioncall",
+        "docs/toolworld.md",
+    ),  # of a sentence
+    r"clerks?": ("envs/shop/human", "envs/games/vocabulary.py"),  # somebody's work
+    r"movers?": ("envs/games",),  # whose move it is, as books on games say
+}
+"""Where such a word means what it means in English."""
+
+DIARIES = ("docs/lab-notes.md", "CHANGELOG.md")  # dated: they name things as they were called on that day
+
 RETIRED_FILES = (
     "envs/floors.py", "envs/clauses", "envs/check/laws.py", "envs/check/kept.py", "trainers/run/setup.py",
     "trainers/lab/exam.py", "trainers/lab/grade.py", "trainers/recipe/fit.py", "trainers/recipe/effects.py",
@@ -97,9 +131,13 @@ def twice(kind: type[ast.stmt] | tuple[type[ast.stmt], ...], paths: list[Path]) 
     return homes
 
 
-def test_no_public_class_name_has_two_meanings():
-    homes = twice(ast.ClassDef, list(modules()))
-    assert len(homes) > 500, "the packages were not found"
+def test_no_class_name_has_two_meanings():
+    homes: dict[str, set[Path]] = defaultdict(set)
+    for path in modules():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].add(path.relative_to(ROOT))
+    assert len(homes) > 900, "the packages were not found"
     assert {name: sorted(map(str, places)) for name, places in homes.items() if len(places) > 1} == {}
 
 
@@ -118,6 +156,50 @@ def test_retired_names_are_gone_where_they_were(place, names):
     paths = [here] if here.is_file() else sorted(here.rglob("*.py"))
     assert paths, f"{place} is empty"
     assert [line for path in paths for line in found(path, frozenset(names.split()))] == []
+
+
+def texts() -> Iterator[tuple[Path, int, str]]:
+    """What people read: pages, presets and templates line by line; docstrings and the words of modules."""
+    pages = [path for path in ROOT.glob("*.md")] + [
+        path for top in ("docs", "examples", "benchmarks", ".github") for path in (ROOT / top).rglob("*.md")
+    ]
+    data = [
+        path
+        for package in PACKAGES
+        for end in ("yaml", "j2")
+        for path in (ROOT / package).rglob(f"*.{end}")
+        if not path.is_relative_to(ROOT / "envs")
+    ]
+    for path in pages + data:
+        if str(path.relative_to(ROOT)) not in DIARIES:
+            yield from ((path, n, line) for n, line in enumerate(path.read_text("utf-8").splitlines(), 1))
+    for path in [
+        *modules(),
+        *sorted((ROOT / "examples").glob("*.py")),
+        *sorted((ROOT / "benchmarks").glob("*.py")),
+    ]:
+        for node in ast.walk(parsed(path)):
+            match node:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield path, node.lineno, text
+                case _:
+                    pass
+
+
+@cache
+def read() -> tuple[tuple[Path, int, str], ...]:
+    return tuple(texts())
+
+
+@pytest.mark.parametrize("pattern", PROSE)
+def test_pages_and_docstrings_use_the_words_of_the_field(pattern):
+    word = re.compile(rf"\b(?:{pattern})\b")
+    faults = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path, line, text in read()
+        if word.search(text) and not str(path.relative_to(ROOT)).startswith(AT_HOME.get(pattern, ()) or "/")
+    ]
+    assert faults == [], f"say {PROSE[pattern]}"
 
 
 def test_retired_files_are_gone():
