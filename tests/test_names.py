@@ -160,7 +160,7 @@ def test_retired_names_are_gone_where_they_were(place, names):
 
 def texts() -> Iterator[tuple[Path, int, str]]:
     """What people read: pages, presets and templates line by line; docstrings and the words of modules."""
-    pages = [path for path in ROOT.glob("*.md")] + [
+    pages = list(ROOT.glob("*.md")) + [
         path for top in ("docs", "examples", "benchmarks", ".github") for path in (ROOT / top).rglob("*.md")
     ]
     data = [
