@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from helped import FORGETS, Part, actions, obedient
 from plain import reference, refuses
 
-from turnwise.agents.core import NO_PARENT, Episode, Outcome
+from turnwise.agents.core import NO_PARENT, Episode, Outcome, Trajectory
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register, register_suite
@@ -61,7 +61,7 @@ class Riddle(AgentEnv[RiddleState]):
 
     @classmethod
     def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
-        known: list[str] = task.options["words"][: details["right"] + 1]
+        known: list[str] = task.options["words"][: details.get("right", 0) + 1]
         return "" if task.options["silent"] else "Hint: " + "\n".join(known)
 
 
@@ -74,7 +74,7 @@ def riddles() -> None:
 
 
 def again(guide: Part, suite: str, template: str, **options: Any) -> tuple[list[Group], list[Group]]:
-    """Four groups of two: nobody solved the first; then one that somebody solved, one that failed to be played, and one
+    """Four groups of two: nobody solved the first, one of whose episodes had no room for a turn; then one that somebody solved, one that failed to be played, and one
     of which one episode did.
     """
     riddles()
@@ -83,6 +83,13 @@ def again(guide: Part, suite: str, template: str, **options: Any) -> tuple[list[
 
     async def run() -> tuple[list[Group], list[Group]]:
         given = await chain(runner, plan_groups(suite, 4, 2))
+        cut = {"agent": Trajectory(())}
+        given[0] = [
+            given[0][0],
+            dataclasses.replace(
+                given[0][1], trajectories=cut, outcome=Outcome.LIMIT, end=EndReason.TOKEN_LIMIT
+            ),
+        ]
         given[1] = [dataclasses.replace(given[1][0], end=EndReason.SOLVED), given[1][1]]
         given[2] = [dataclasses.replace(one, outcome=Outcome.INFRA_ERROR) for one in given[2]]
         given[3] = [given[3][0], dataclasses.replace(given[3][1], outcome=Outcome.INFRA_ERROR)]
