@@ -15,7 +15,7 @@ GONE_S = 1.0
 _logger = logging.getLogger(__name__)
 
 
-class Change(NamedTuple):
+class RosterChange(NamedTuple):
     """The URLs that came into a list of engines, and those that went."""
 
     joined: list[str]
@@ -42,11 +42,11 @@ class Roster:
         """
         return self._note([parse_url(line) for line in self._lines() or ()]).joined
 
-    def look(self) -> Change:
+    def look(self) -> RosterChange:
         """What has changed since the last look. A file that cannot be read changes nothing, nor does a line that is no URL."""
         lines = self._lines()
         if lines is None:
-            return Change([], [])
+            return RosterChange([], [])
         urls: list[str] = []
         for line in lines:
             try:
@@ -57,14 +57,14 @@ class Roster:
                     _logger.warning("%s: %s", self._path, error)
         return self._note(urls)
 
-    def _note(self, urls: list[str]) -> Change:
+    def _note(self, urls: list[str]) -> RosterChange:
         now = time.monotonic()
         joined = [url for url in dict.fromkeys(urls) if url not in self._listed]
         self._listed |= dict.fromkeys(urls, now)
         left = [url for url, seen in self._listed.items() if now - seen > GONE_S]
         for url in left:
             del self._listed[url]
-        return Change(joined, left)
+        return RosterChange(joined, left)
 
     def _lines(self) -> list[str] | None:
         """The file's lines; None where it cannot be read, as while it is being replaced, or on a folder that is away."""
