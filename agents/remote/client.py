@@ -90,6 +90,11 @@ class RemoteServer:
         return len(self.readings)
 
     @property
+    def idle(self) -> bool:
+        """Whether it has nothing in hand for us."""
+        return not self.readings and not self.updating
+
+    @property
     def silence(self) -> float:
         """For how many seconds nothing has come of what was asked; 0 where nothing is."""
         return time.monotonic() - self.heard_at if self.readings and not self.updating else 0.0

@@ -97,6 +97,7 @@ class Router:
     def __init__(self, servers: Sequence[RemoteServer]) -> None:
         self.serving: dict[str, RemoteServer] = {}
         self.absent: dict[str, Absence] = {server.name: _newcomer(server) for server in servers}
+        self.leaving: dict[str, RemoteServer] = {}  # those that finish what they have in hand
         self.failures: dict[str, Counter[str]] = {server.name: Counter() for server in servers}
         self._answers: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
@@ -158,23 +159,22 @@ class Router:
     def join(self, server: RemoteServer) -> None:
         """One more engine, which is looked at before it serves."""
         if server.name not in self.failures:
+            server = self.leaving.pop(server.name, server)  # back before it had finished
             self.failures[server.name] = Counter()
             self.absent[server.name] = _newcomer(server)
 
     def leave(self, name: str) -> None:
         """An engine is given nothing more; what it has in hand it finishes."""
-        self.serving.pop(name, None)
-        self.absent.pop(name, None)
-        self.failures.pop(name, None)
+        if self.failures.pop(name, None) is None:
+            return
+        absence = self.absent.pop(name, None)
+        self.leaving[name] = absence.server if absence else self.serving.pop(name)
         self._prefixes.forget(name)
 
     def servers(self) -> list[RemoteServer]:
-        """All engines, those that are out too."""
-        return [*self.serving.values(), *(absence.server for absence in self.absent.values())]
-
-    def names(self) -> list[str]:
-        """All engines, those that are out too."""
-        return list(self.failures)
+        """All engines, those that are out too, and those that leave."""
+        absent = (absence.server for absence in self.absent.values())
+        return [*self.serving.values(), *absent, *self.leaving.values()]
 
     def health(self) -> list[EngineHealth]:
         """How each engine is."""
