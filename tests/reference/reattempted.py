@@ -40,9 +40,10 @@ class Riddle(AgentEnv[RiddleState]):
     blocking = False
 
     @classmethod
-    def generate(cls, rng: Random, split: Split, *, words: int = 1, silent: bool = False) -> Task:
-        drawn = [rng.choice(WORDS) for _ in range(words)]
-        return Task("test/Riddle-v0", f"Riddle {rng.random()}", {"words": drawn, "silent": silent})
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
+        drawn = [rng.choice(WORDS) for _ in range(knobs.get("words", 1))]
+        options = {"words": drawn, "silent": "silent" in knobs}
+        return Task("test/Riddle-v0", f"Riddle {rng.random()}", options)
 
     def initial(self, task: Task) -> tuple[RiddleState, str]:
         return RiddleState(), task.prompt

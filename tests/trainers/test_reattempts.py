@@ -36,7 +36,7 @@ class Luck(AgentEnv[Attempt]):
     blocking = False
 
     @classmethod
-    def generate(cls, rng: Random, split: Split) -> Task:
+    def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return Task("test/Luck-v0", f"Try {3 * rng.randrange(10**6) + list(Split).index(split)}.")
 
     def initial(self, task: Task) -> tuple[Attempt, str]:
