@@ -58,6 +58,22 @@ def test_no_network_is_said_with_a_remedy(checkout):
     assert not (checkout / ".venv" / "turnwise-install").exists()
 
 
+def test_the_quick_tests_install_nothing(tmp_path):
+    """Where nothing is installed they say what to do."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    done = subprocess.run(["make", "test-fast"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "run make install once" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "pytest").touch()
+    would = subprocess.run(
+        ["make", "-n", "test-fast"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert would.stdout.startswith(".venv/bin/pytest ")
+    assert "install" not in would.stdout
+
+
 def test_an_old_python_is_refused_with_a_remedy(install, monkeypatch, capsys):
     monkeypatch.setattr(install.sys, "version_info", (3, 9, 2))
     monkeypatch.setattr(install.shutil, "which", lambda _: None)
