@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -56,4 +57,7 @@ def test_wandb_keeps_a_run_in_its_folder_and_sends_nothing(tmp_path: Path) -> No
     folder.mkdir()
     play("wandb", folder, 1, 2)
     (kept,) = folder.glob("wandb/offline-run-*/*.wandb")
+    until = time.monotonic() + 60  # wandb's own process may still write when its `finish` has returned
+    while b"reward" not in kept.read_bytes() and time.monotonic() < until:
+        time.sleep(0.05)
     assert b"reward" in kept.read_bytes()
