@@ -61,7 +61,6 @@ def test_no_network_is_said_with_a_remedy(checkout):
     assert not (checkout / ".venv" / "turnwise-install").exists()
 
 
-<<<<<<< HEAD
 def test_the_quick_tests_install_nothing(tmp_path):
     """Where nothing is installed they say what to do."""
     shutil.copy(ROOT / "Makefile", tmp_path)
@@ -76,7 +75,8 @@ def test_the_quick_tests_install_nothing(tmp_path):
     )
     assert would.stdout.startswith(".venv/bin/pytest ")
     assert "install" not in would.stdout
-=======
+
+
 def test_what_make_installs_has_the_library_of_every_extra(checkout):
     """So that no test of one is skipped where `make test` runs: but for vllm, whose build is chosen by machine."""
     extras = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -88,7 +88,6 @@ def test_what_make_installs_has_the_library_of_every_extra(checkout):
     for extra in extras.keys() - {"vllm"}:
         packages = {re.split(r"[\[<>=; ]", text)[0] for text in extras[extra]}
         assert packages <= {re.split(r"[\[<>=; ]", text)[0] for text in asked} | FROM_DEV, extra
->>>>>>> main
 
 
 def test_an_old_python_is_refused_with_a_remedy(install, monkeypatch, capsys):
