@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.core import NO_PARENT, History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -104,7 +104,9 @@ class ProgramPlay:
         return await event.answer
 
     def stop(self, end: EndReason, fault: Fault | None = None) -> None:
-        """The program is gone; what it did before counts."""
+        """The program is gone; what it did before counts, unless the policy failed it."""
+        if fault is None and self.session.fault:
+            fault = Fault(Outcome.INFRA_ERROR, f"the policy failed: {self.session.fault}")
         self._events.put_nowait(_Ended(end, fault))
 
     async def next(self) -> Reply:

@@ -159,9 +159,10 @@ class ProgramPolicy:
             told = [message.to_json() for message in play.messages]
             prompt = json.dumps(told) if self.program.prompt == "messages" else play.instructions
             done = await run_program(self._launcher, self.program, prompt, url, key, door)
-            if play.session.fault:
-                raise Fault(Outcome.INFRA_ERROR, f"the policy failed: {play.session.fault}")
-            play.stop(await conclude(self.program, play, done, play.session.cut))
+            if play.session.fault:  # what it left behind is not what the policy made of the task
+                play.stop(EndReason.GAVE_UP)
+            else:
+                play.stop(await conclude(self.program, play, done, play.session.cut))
         except Fault as fault:
             play.stop(EndReason.GAVE_UP, fault)
         except Exception as error:  # noqa: BLE001 (whatever it is, the episode that waits must hear of it)
