@@ -79,6 +79,7 @@ class ProgramPlay:
         self._acts_are_turns = acts_are_turns
         self.messages = [*history.observation]
         self.instructions = "\n\n".join(message.content for message in history.observation)
+        self.pictures = tuple(image for message in history.observation for image in message.images)
         self.by_call = self.by_time = 0
         self._events: asyncio.Queue[Reply | _Action | _Ended] = asyncio.Queue()
         self._pending: _Pending | None = None
@@ -194,7 +195,8 @@ class ProgramPlay:
             return
         new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
         text = "\n".join(message.content for message in new)
-        action.answer.set_result(ActResult(text, bad, end))
+        images = tuple(image for message in new for image in message.images)
+        action.answer.set_result(ActResult(text, bad, end, images))
 
     def _bad_action(self, turn: int) -> bool | None:
         """Whether the environment refused the newest action of a turn; None: it was not played."""
@@ -208,4 +210,5 @@ class ProgramPlay:
 def _same_words(one: Message, other: Message) -> bool:
     """Whether two messages say the same; the ids of calls are each API's own."""
     calls = [[(call.name, call.arguments) for call in message.tool_calls] for message in (one, other)]
-    return (one.role, one.content.strip(), calls[0]) == (other.role, other.content.strip(), calls[1])
+    said = [(message.role, message.content.strip(), message.images) for message in (one, other)]
+    return said[0] == said[1] and calls[0] == calls[1]

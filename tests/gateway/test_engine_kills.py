@@ -38,7 +38,7 @@ from turnwise.envs.registry import get_suite
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-CONTEXT, TOKENS = 256, 40
+CONTEXT, TOKENS = 256, 16
 PATIENCE_S = 2.0
 PLAIN = AgentProgram(
     (sys.executable, "-S", "-E", str(ROOT / "examples" / "plain_agent.py")),
@@ -158,7 +158,13 @@ def test_clients_hear_of_a_killed_engine_in_their_own_form_and_other_sessions_go
             # The session that was not asking knows all that it knew, and goes on when there is an engine.
             again = await clients[3].chat.completions.create(model="m", messages=talk)
             assert again.choices == first.choices
-            assert sessions[3].play.session.counts._replace(resent=0) == (1, len(first_ids(sessions[3])), 0, 1, 0)
+            assert sessions[3].play.session.counts._replace(resent=0) == (
+                1,
+                len(first_ids(sessions[3])),
+                0,
+                1,
+                0,
+            )
             server.start()
             await asyncio.to_thread(kills.wait_for, lambda: kills.serving(model.engine) == 1)
             talk += [first.choices[0].message, {"role": "user", "content": "0.3"}]
@@ -203,5 +209,8 @@ def test_one_of_two_engines_is_killed_and_programs_get_the_tokens_that_they_woul
     killing.start()
     assert play(model) == alone
     killing.join()
-    assert model.sampled == sum(len(ids) for turns in alone for ids in turns)  # what was lost counts for nothing
-    assert sum(row.failures.get("dead", 0) for row in model.engine.health()) == 1
+    assert model.sampled == sum(
+        len(ids) for turns in alone for ids in turns
+    )  # what was lost counts for nothing
+    lost = {row.name: row.failures.get("dead", 0) for row in model.engine.health()}
+    assert (lost[servers[0].name] >= 1, lost[servers[1].name]) == (True, 0)
