@@ -24,6 +24,7 @@ LARGEST_REPLY = 1 << 22
 class TokenPolicy(Protocol):
     """A policy that samples tokens (:class:`turnwise.agents.policies.model.ModelPolicy`)."""
 
+    name: str
     engine: Engine
     renderer: Renderer
     sampling: Sampling
