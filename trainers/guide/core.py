@@ -76,10 +76,35 @@ class GuidePlayer:
         """The chance of a group, a function of (seed, update, group)."""
         return derive_rng("guide", *self._names, self._first + group, *names)
 
+    def requests(self, groups: Mapping[int, Group]) -> dict[int, list[Request]]:
+        """As many episodes of these groups' tasks as each group has, with seeds that no other episode has."""
+        return self._requests({n: [(episode.task, None) for episode in group] for n, group in groups.items()})
+
+    def _requests(
+        self, starts: Mapping[int, Sequence[tuple[Task, BranchPoint | None]]]
+    ) -> dict[int, list[Request]]:
+        self._asked += 1
+
+        def request(number: int, i: int, task: Task, start: BranchPoint | None) -> Request:
+            names = (*self._names, self._first + number, i, self._asked)
+            return Request(task, derive_rng("guided", *names).getrandbits(62), start, names)
+
+        return {
+            number: [request(number, i, *begun) for i, begun in enumerate(every)]
+            for number, every in starts.items()
+        }
+
+    async def play(
+        self, requests: Mapping[int, Sequence[Request]], policy: Policy
+    ) -> dict[int, list[Episode]]:
+        """Play these episodes by ``policy``."""
+        every = [request for asked in requests.values() for request in asked]
+        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(every))
+        return {number: [next(played).episode for _ in asked] for number, asked in requests.items()}
+
     async def __call__(self, groups: Mapping[int, Group], policy: Policy) -> dict[int, list[Episode]]:
         """Play as many episodes of these groups' tasks as each group has, by ``policy``, with seeds of their own."""
-        asked = {n: [(episode.task, None) for episode in group] for n, group in groups.items()}
-        return await self._play(asked, policy)
+        return await self.play(self.requests(groups), policy)
 
     async def moments(self, wanted: Sequence[Moment]) -> list[BranchPoint | None]:
         """The points before turns of episodes that were played, for :meth:`go_on`: their actions are made again, without a token.
@@ -96,30 +121,22 @@ class GuidePlayer:
 
         Its turns before the point are those that were played then, with their tokens, log-probabilities and contexts.
         """
-        asked = {n: [(point.task, point) for point in starts] for n, starts in points.items()}
-        return await self._play(asked, policy)
-
-    async def _play(
-        self, asked: Mapping[int, Sequence[tuple[Task, BranchPoint | None]]], policy: Policy
-    ) -> dict[int, list[Episode]]:
-        self._asked += 1
-        requests: list[Request] = []
-        for number, starts in asked.items():
-            for i, (task, start) in enumerate(starts):
-                names = (*self._names, self._first + number, i, self._asked)
-                requests.append(Request(task, derive_rng("guided", *names).getrandbits(62), start, names))
-        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(requests))
-        return {number: [next(played).episode for _ in starts] for number, starts in asked.items()}
+        starts = {n: [(point.task, point) for point in every] for n, every in points.items()}
+        return await self.play(self._requests(starts), policy)
 
 
 Guide: TypeAlias = Callable[[GuidePlayer, Sequence[Group]], Awaitable[list[Group]]]
 """Groups → as many groups of the same tasks, some of whose episodes were played again with help."""
 
 
+def is_solved(group: Group) -> bool:
+    """Whether an episode of a group that counts solved its task."""
+    return any(episode.success for episode in group if episode.outcome.counts)
+
+
 def is_unsolved(group: Group) -> bool:
     """Whether a group has episodes that count and none of them solved its task."""
-    counting = [episode for episode in group if episode.outcome.counts]
-    return bool(counting) and not any(episode.success for episode in counting)
+    return any(episode.outcome.counts for episode in group) and not is_solved(group)
 
 
 def only_read(episode: Episode) -> Episode:
