@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import exp, log
 
 import pytest
 
@@ -15,8 +16,8 @@ from turnwise.registry import Component, component, components
 from turnwise.trainers.check.signal import is_known_on_processes
 from turnwise.trainers.core import ExactProcess, Group, TurnBatch
 from turnwise.trainers.credit.rloo import rloo
-from turnwise.trainers.lab.exact import expected_update, paths
-from turnwise.trainers.lab.processes import CHAIN, GIVERS, lopsided, made_up, signals
+from turnwise.trainers.lab.exact import Process, expected_update, paths
+from turnwise.trainers.lab.processes import CHAIN, GIVERS, PROCESSES, lopsided, made_up, signals
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
 
@@ -36,6 +37,37 @@ def test_nothing_is_said_twice_or_forgotten() -> None:
     assert {*said} == signals(p).keys()
     assert {"value", "logp", "tokens", "entropy", "token_logp", "fork_value"} <= signals(p).keys() - made_up()
     assert {"implicit", "wrong", "edge", "past_mean"} <= made_up()
+
+
+@pytest.mark.parametrize("process", PROCESSES, ids=lambda process: process.name)
+def test_what_is_exact_is_so(process: Process) -> None:
+    """Each number worked out anew, turn by turn, from the logits and the branches alone."""
+    p = paths(process, lopsided(process))
+    given = {name: x.tolist() for name, x in signals(p).items()}
+
+    def chances(state: int) -> list[float]:
+        powers = [exp(x) for x in p.logits_SA[state].tolist()]
+        return [x / sum(powers) for x in powers]
+
+    def value(state: int, left: int) -> float:
+        return 0.0 if not left else sum(
+            chance * b.probability * (b.reward + (0.0 if b.state is None else value(b.state, left - 1)))
+            for action, chance in enumerate(chances(state))
+            for b in process.branches[state, action]
+        )  # fmt: skip
+
+    for n, row in enumerate(p.mask_NK.tolist()):
+        for k, here in enumerate(row):
+            state, action = int(p.state_NK[n, k]), int(p.action_NK[n, k])
+            q = chances(state)
+            wanted = {
+                **dict.fromkeys(("value", "token_value", "fork_value"), value(state, process.horizon - k)),
+                **dict.fromkeys(("logp", "token_logp"), log(q[action])),
+                **dict.fromkeys(("entropy", "token_entropy"), -sum(x * log(x) for x in q)),
+                "tokens": 1.0,
+            }
+            for name, x in wanted.items():
+                assert given[name][n][k] == pytest.approx(x if here else 0.0), (name, n, k)
 
 
 @pytest.fixture
