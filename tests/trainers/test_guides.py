@@ -21,8 +21,8 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import Split
-from turnwise.trainers.guide.hint import HintedPolicy
 from turnwise.trainers.guide.prefix import prefix
+from turnwise.trainers.guide.told import ToldPolicy
 from turnwise.trainers.guide.toy import played_with
 from turnwise.trainers.learn.collate import collate
 
@@ -60,7 +60,7 @@ def test_a_hinted_action_is_sampled_with_the_hint_and_learned_without_it(
     engine = Witness(TorchEngine(small_model, device="cpu", context_length=512, max_sequences=8))
     model = ModelPolicy(engine, Renderer(tokenizer, tools_format="none"), Sampling(max_tokens=6))
     (task,) = suite_tasks(get_suite("shop/quick"), Split.TRAIN, 1)
-    policy = HintedPolicy("guide/hint", model, {task.id: "buy nothing"})
+    policy = ToldPolicy("guide/hint", model, lambda history: "Hint: buy nothing")
     (episode,) = asyncio.run(rollout([Request(task, 3)], policy))
     turns = episode.trajectory.turns
     assert len(turns) > 1

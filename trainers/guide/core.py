@@ -75,27 +75,44 @@ class GuidePlayer:
         """The chance of a group, a function of (seed, update, group)."""
         return derive_rng("guide", *self._names, self._first + group, *names)
 
+    def requests(self, groups: Mapping[int, Group]) -> dict[int, list[Request]]:
+        """As many episodes of these groups' tasks as each group has, with seeds that no other episode has."""
+        self._asked += 1
+
+        def request(number: int, i: int, episode: Episode) -> Request:
+            names = (*self._names, self._first + number, i, self._asked)
+            return Request(episode.task, derive_rng("guided", *names).getrandbits(62), key=names)
+
+        return {
+            number: [request(number, i, episode) for i, episode in enumerate(group)]
+            for number, group in groups.items()
+        }
+
+    async def play(
+        self, requests: Mapping[int, Sequence[Request]], policy: Policy
+    ) -> dict[int, list[Episode]]:
+        """Play these episodes by ``policy``."""
+        every = [request for asked in requests.values() for request in asked]
+        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(every))
+        return {number: [next(played).episode for _ in asked] for number, asked in requests.items()}
+
     async def __call__(self, groups: Mapping[int, Group], policy: Policy) -> dict[int, list[Episode]]:
         """Play as many episodes of these groups' tasks as each group has, by ``policy``, with seeds of their own."""
-        self._asked += 1
-        requests: list[Request] = []
-        for number, group in groups.items():
-            for i, episode in enumerate(group):
-                names = (*self._names, self._first + number, i, self._asked)
-                rng, key = derive_rng("guided", *names), names
-                requests.append(Request(episode.task, rng.getrandbits(62), key=key))
-        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(requests))
-        return {number: [next(played).episode for _ in group] for number, group in groups.items()}
+        return await self.play(self.requests(groups), policy)
 
 
 Guide: TypeAlias = Callable[[GuidePlayer, Sequence[Group]], Awaitable[list[Group]]]
 """Groups → as many groups of the same tasks, some of whose episodes were played again with help."""
 
 
+def is_solved(group: Group) -> bool:
+    """Whether an episode of a group that counts solved its task."""
+    return any(episode.success for episode in group if episode.outcome.counts)
+
+
 def is_unsolved(group: Group) -> bool:
     """Whether a group has episodes that count and none of them solved its task."""
-    counting = [episode for episode in group if episode.outcome.counts]
-    return bool(counting) and not any(episode.success for episode in counting)
+    return any(episode.outcome.counts for episode in group) and not is_solved(group)
 
 
 def only_read(episode: Episode) -> Episode:
