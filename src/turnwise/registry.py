@@ -72,6 +72,8 @@ class Component:
     interactive: bool = False
     isolates: bool = False
     about: str = ""
+    exact: Callable[[Any], Mapping[str, Any]] | None = None
+    stand_in: Callable[[Any], Mapping[str, Any]] | None = None
     objective: str = ""
 
     @property
@@ -161,6 +163,8 @@ def component(
     costless: bool = False,
     interactive: bool = False,
     isolates: bool = False,
+    exact: Callable[[Any], Mapping[str, Any]] | None = None,
+    stand_in: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> Callable[[Target], Target]:
     """Register a function, a class or an object; it stays what it is.
 
@@ -173,7 +177,7 @@ def component(
         needs: signal, reward, credit, shape, loss: the signals that a run must measure for it.
         asks: reward, credit, shape: its options whose values are names of signals, needed too.
         gives: strategy, judge, teacher, signal: the signals that it measures.
-        reads: signal: what it looks at, of :data:`READS`; source: :data:`PLAYED`, if it looks at what was played.
+        reads: signal: what it looks at, of :data:`turnwise.kinds.READS`; source: :data:`turnwise.kinds.PLAYED`, if it looks at what was played.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.
         whole: loss: it is a function of the whole minibatch, a ``WholeBatch``.
@@ -190,6 +194,9 @@ def component(
         costless: policy: making one costs nothing, so that a spec is checked by doing so.
         interactive: policy: a person is asked.
         isolates: sandbox: what runs in it can do no harm; others are only used where they are asked for by name.
+        exact: signal, strategy, judge, teacher: from a process all of whose trajectories are known (an ``ExactProcess``) to the exact
+            values there of what it gives, by name, for the laboratory.
+        stand_in: the same where it means nothing on a process: numbers that are made up, so that formulas can be tried on them.
 
     Returns:
         A decorator.
@@ -217,7 +224,7 @@ def component(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
                 slope, only_measures, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
-                interactive, isolates, about, objective or AIMS.get(slope, ""),
+                interactive, isolates, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip
         return target

@@ -155,7 +155,8 @@ class Trainer:
             self._together(),
             EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log,
         ):
-            async with self.events.ticking([session.policy, session.greedy]):
+            health = getattr(session.engine, "health", tuple)  # engines elsewhere tell how each is
+            async with self.events.ticking([session.policy, session.greedy], health):
                 while self.progress.update < self.recipe.updates and not self.stop.asked:
                     await self._phase(episode_log)
         if self.saved != self.progress.update:
@@ -278,7 +279,7 @@ class Trainer:
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         learned = time.monotonic()
         await self._finish()
-        result, nothing, source_seconds = lesson
+        result, nothing, of_sources = lesson
         metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
         log_groups(episode_log, update, played, result)
         self._count(update, metrics, played, lesson)
@@ -290,8 +291,8 @@ class Trainer:
             metrics["drift"] = float(self.lessons.now.steps - 1)
         metrics |= {
             "rollout_seconds": rolled_out - began,
-            "source_seconds": source_seconds,
-            "learn_seconds": learned - rolled_out - source_seconds,
+            "learn_seconds": learned - rolled_out - of_sources["source_seconds"],
+            **of_sources,
             **self.lessons.schedules.values,
         }
         done = _Done(metrics, began, nothing)
