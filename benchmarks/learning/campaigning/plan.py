@@ -154,6 +154,13 @@ def overrides_of(plan: Plan, cell: Cell, runs: Path) -> Mapping[str, Any]:
         for key, value in asked["changes"].items()
         if not (begun and key.partition(".")[0] in ("model", "warm_start"))
     }
-    # What demonstrations are worth to the policy before reinforcement is read from its first checkpoint.
-    kept = {"checkpoint.keep": 1_000_000} if plan.after.demonstrations else {}
-    return {**own, **begun, **kept, "seed": cell.seed}
+    changes = {**own, **begun, "seed": cell.seed}
+    return {**changes, **({"checkpoint.keep": _all_of(asked)} if plan.after.demonstrations else {})}
+
+
+def _all_of(asked: Mapping[str, Any]) -> int:
+    """How many checkpoints a run writes at most: what its first one finds likely is asked when it is done."""
+    from turnwise.trainers.recipe.load import load_recipe
+
+    recipe = load_recipe(asked["recipe"], asked["changes"])
+    return 2 + recipe.updates // recipe.checkpoint.every + recipe.updates // recipe.evaluate.every
