@@ -11,7 +11,7 @@ import yaml
 import turnwise
 from turnwise.errors import RecipeError
 from turnwise.trainers.recipe.algorithms import ALGORITHMS, departures
-from turnwise.trainers.recipe.levels import level_of_loss
+from turnwise.trainers.recipe.levels import ignores_advantages, level_of_loss
 from turnwise.trainers.recipe.load import check_recipe, load_recipe
 
 BARE = {"suite": "shop/quick", "model": {"path": "some/model"}}
@@ -93,8 +93,11 @@ def test_an_algorithm_is_what_its_paper_says(name: str) -> None:
     correction, *others = _untouched()
     ratio = level_of_loss(recipe.loss[0].make, whole=recipe.loss[0].whole)
     assert [recipe.judge, recipe.reward] == others
-    assert recipe.correction.name == correction.name
-    assert recipe.correction.options.get("level", "token") == (ratio or "token")  # as coarse as the loss
+    if all(ignores_advantages(part.make, whole=part.whole) for part in recipe.loss):
+        assert recipe.correction.name == "none"
+    else:
+        assert recipe.correction.name == correction.name
+        assert recipe.correction.options.get("level", "token") == (ratio or "token")  # as coarse as the loss
     assert not list(departures(recipe))
     assert check_recipe(yaml.safe_load(recipe.to_yaml())) == recipe
 
