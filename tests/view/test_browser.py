@@ -65,13 +65,13 @@ def test_all_pages_pass_axe(chromium, site, tmp_path):
     both = f"source={first[3:]}&source={second[3:]}"
     site.until(f"/compare?{both}", "significant")
     exported = tmp_path / "exported.html"
-    exported.write_text(site.get(f"{run}/export"), "utf-8")
+    exported.write_text(site.get(f"{run}/export?update=1&group=0"), "utf-8")
     paths = [
         "/", run, first, odd, f"{run}/episodes", f"{run}/episodes?ended=solved&sort=turns", f"{run}/e/1?rules=1",
         f"{run}/e/1/what-if?turn=1", answered(site, first), f"/side?{both}", f"/compare?{both}", "/help", "/what-ifs",
         "/nothing", site.place("shop-short.json"), f"{odd}/e/1",
     ]  # fmt: skip
-    for address in [*(site.address + path for path in paths), exported.as_uri()]:
+    for address in [exported.as_uri(), *(site.address + path for path in paths)]:
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         page.emulate_media(color_scheme="light")
