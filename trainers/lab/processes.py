@@ -127,6 +127,7 @@ def signals(p: Paths) -> dict[str, Tensor]:
         "token_implicit": 0.1 * mixed_NK,
         "token_planning": mask_NK * (p.state_NK == 0),
         "token_logp": p.logp_NK.detach(),
+        "token_mean_logp": logp_SA.mean(-1)[p.state_NK] * mask_NK,
         "token_teacher_logp": p.logp_NK.detach() + 0.3 * mixed_NK,
     }
 
