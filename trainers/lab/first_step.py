@@ -30,10 +30,12 @@ from turnwise.trainers.core import (
     WholeBatch,
 )
 from turnwise.trainers.kit.token_credit import on_tokens, tokens_of
-from turnwise.trainers.lab.exact import Paths, chances, of_batches
+from turnwise.trainers.lab.exact import Paths, batch_of, chances, of_batches
 from turnwise.trainers.learn.objective import LossTerm, WholeTerm, policy_loss, whole_slopes
 from turnwise.trainers.learn.passes import Scores
 
+AT_ONCE = 8192
+"""So many batches are evaluated at once, for the sake of memory."""
 SOLVED = 1 - 1e-9
 """The return from which a trajectory has solved its task."""
 
@@ -150,6 +152,34 @@ def expected_step(
     Raises:
         RecipeError: a part asks for something that is not known here.
     """
+    asked = {name: x for name, x in signals.items() if name in parts.all_needs}
+    pieces = index_CB.split(AT_ONCE)
+    return torch.stack([_step_of(parts, p, piece, n, asked, how) for piece in pieces]).sum(0)
+
+
+def groups_stand_alone(parts: Composition, p: Paths, signals: Mapping[str, Tensor]) -> bool:
+    """Whether no part looks beyond its group: what it makes of pairs side by side is what it makes of each."""
+    if any(loss.whole for loss in parts.losses):
+        return False
+    pair_C2 = torch.combinations(torch.arange(len(p.reward_NK)), 2, with_replacement=True)
+
+    def learned(index_C2: Tensor) -> Tensor:
+        group_B = torch.arange(len(index_C2)).repeat_interleave(2)
+        return _learned_from(parts, batch_of(p, index_C2.flatten(), group_B, signals), 0)
+
+    alone = torch.cat([learned(pair_2[None]) for pair_2 in pair_C2])
+    return torch.allclose(learned(pair_C2), alone, atol=1e-12)
+
+
+def _step_of(
+    parts: Composition,
+    p: Paths,
+    index_CB: Tensor,
+    n: int,
+    signals: Mapping[str, Tensor],
+    how: Circumstances,
+) -> Tensor:
+    """:func:`expected_step` of so many batches as fit into memory."""
     rows, chance_C = _rows(parts, p, index_CB, n, signals, how), chances(p, index_CB, n)
     kept_CB = (rows.weight > 0) & rows.mask.any(-1)
     correction = torch.ones_like(rows.advantage)

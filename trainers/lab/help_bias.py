@@ -164,18 +164,25 @@ def helps() -> list[Help]:
         Help("source/stored", "join, correction: tis", "J", functools.partial(joined, theirs=capped)),
         Help("source/stored", f"join, correction: {ratio}", "J", functools.partial(joined, theirs=whole)),
         Help("teacher + distill", "beta: 0", "−E Σ KL(q ‖ π), the states held fixed", _distill_alone),
-        Help(
-            "teacher + distill",
-            "beta: 0.5",
-            "−E Σ JS(q, π), the states held fixed",
-            functools.partial(_distill_alone, beta=0.5),
+        *(
+            Help(
+                "teacher + distill",
+                f"beta: {beta}{', filter: any' * every}",
+                f"−E Σ {'JS(q, π)' if beta else 'KL(q ‖ π)'}, the states held fixed",
+                functools.partial(_distill_alone, beta=beta, every=every),
+            )
+            for beta in (0, 0.5)
+            for every in (False, True)
         ),
     ]
 
 
-def _distill_alone(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> HelpedStep:
-    """No other loss beside it."""
-    return distilled(parts._replace(losses=[_loss("distill", {"beta": beta})]), p, n, beta=beta)
+def _distill_alone(
+    parts: Composition, p: Paths, n: int, *, beta: float = 0.0, every: bool = False
+) -> HelpedStep:
+    """No other loss beside it, on ``every`` group that was played or on those that the filter keeps."""
+    alone = parts._replace(losses=[_loss("distill", {"beta": beta})])
+    return distilled(alone._replace(filter=_everything) if every else alone, p, n, beta=beta)
 
 
 def step_of(part: str, options: Mapping[str, Any], theirs: Foreign) -> Step | None:
@@ -287,8 +294,8 @@ def joined(parts: Composition, p: Paths, n: int, *, theirs: Foreign) -> HelpedSt
 def distilled(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> HelpedStep:
     """A teacher with the loss ``distill``, beside the recipe's others.
 
-    Declared of ``distill`` alone: −E Σ_k D(q ‖ π)(s_k), states sampled by π and held fixed. The teacher finds the best action
-    of each state as likely as a hinted policy does.
+    Declared of ``distill`` alone: −E Σ_k D(q ‖ π)(s_k), states sampled by π and held fixed; groups that a filter drops are not
+    taught. The teacher finds the best action of each state as likely as a hinted policy does.
     """
     logits_SA = p.logits_SA.detach().clone()
     for state, action in {s: a for (s, _), a in best_actions(p.process).items()}.items():

@@ -7,9 +7,11 @@ and the clipping of its norm, with engine and trainer in agreement, on each smal
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -20,11 +22,13 @@ from turnwise.errors import RecipeError
 from turnwise.tasks.core import Json
 from turnwise.trainers.kit.toy_batches import token_batch, whole_batch
 from turnwise.trainers.lab.exact import Bias, Paths, compare, paths
-from turnwise.trainers.lab.first_step import Composition, MeasuredLoss, expected_step
+from turnwise.trainers.lab.first_step import Composition, MeasuredLoss, expected_step, groups_stand_alone
 from turnwise.trainers.lab.processes import MADE_UP, PROCESSES, PUZZLE, lopsided, signals
 
 BATCHES = 2000
 """Of so many batches at most an expectation is formed; groups are made smaller until it fits."""
+MORE_BATCHES = 100_000
+"""The same where batches can be evaluated side by side, since no part looks beyond its group."""
 TWO_TASKS = "two tasks"
 OFF = 0.3
 """By how much learned signals are wrong where they are perturbed, in units of the return."""
@@ -96,9 +100,10 @@ def recipe_bias(
     """
     names = [*(process.name for process in PROCESSES), TWO_TASKS]
     hidden = (*_unknown(parts.needs), *parts.not_measurable)
-    lost = [loss for loss in parts.losses if _unknown(loss.needs)]
-    rest = parts._replace(losses=[loss for loss in parts.losses if loss not in lost])
-    reasons = (*(f"loss {loss.name} needs {', '.join(_unknown(loss.needs))}" for loss in lost), *parts.beside)
+    why = {loss.name: _unseen(loss) for loss in parts.losses}
+    lost = [loss for loss in parts.losses if why[loss.name]]
+    rest = parts._replace(losses=[loss for loss in parts.losses if not why[loss.name]])
+    reasons = (*(f"loss {loss.name} {why[loss.name]}" for loss in lost), *parts.beside)
     own = tuple(loss.name for loss in parts.losses if pulls_alone(loss))
     blank = ProcessBias(None, None, group_size, (), None, (*hidden, *reasons), parts.left_out, own)
     if hidden or not rest.losses:
@@ -125,9 +130,22 @@ def unknown(bias: ProcessBias, reason: str, without: str) -> ProcessBias:
     )
 
 
-def _unknown(needs: frozenset[str]) -> list[str]:
+def _unknown(needs: AbstractSet[str]) -> list[str]:
     """Those signals that have no exact value on the processes."""
-    return sorted(needs & MADE_UP | needs - signals(_paths()[0]).keys() - KNOWN)
+    return sorted(needs & MADE_UP | needs - _known())
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    """What has a value there, exact or made up."""
+    return KNOWN | signals(_paths()[0]).keys()
+
+
+def _unseen(loss: MeasuredLoss) -> str:
+    """Why a loss cannot be measured on the processes; empty if it can."""
+    if missing := _unknown(loss.needs):
+        return f"needs {', '.join(missing)}"
+    return "looks within turns, and here each has one token" if looks_within_turns(loss) else ""
 
 
 def _without(parts: Composition, own: tuple[str, ...]) -> Changes:
@@ -156,7 +174,7 @@ def _measured(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
     """The bias of parts of which all signals are known."""
     found: dict[str, ProcessBias] = {}
     for p in _paths():
-        n = fitting(len(p.reward_NK), group_size, 1)
+        n = fitting(len(p.reward_NK), group_size, 1, _most(parts, p))
         found[p.process.name] = _compared(
             parts, n, lambda given, p=p, n=n: step_of_groups(parts, p, n, given), p, p.policy_gradient()
         )
@@ -166,6 +184,14 @@ def _measured(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
         name: replace(b, scale=b.scale / base if base and b.scale is not None else b.scale)
         for name, b in found.items()
     }
+
+
+def _most(parts: Composition, p: Paths) -> int:
+    """Of how many batches an expectation is formed."""
+    try:
+        return MORE_BATCHES if groups_stand_alone(parts, p, signals(p)) else BATCHES
+    except RecipeError:
+        return BATCHES
 
 
 def step_of_groups(parts: Composition, p: Paths, n: int, given: Signals) -> Tensor:
@@ -209,10 +235,10 @@ def _paths() -> list[Paths]:
     return [paths(process, lopsided(process)) for process in PROCESSES]
 
 
-def fitting(trajectories: int, group_size: int, groups: int) -> int:
+def fitting(trajectories: int, group_size: int, groups: int, most: int = BATCHES) -> int:
     """The largest group size up to the recipe's of which all batches can be listed."""
     n = group_size
-    while n > 1 and math.comb(trajectories + n - 1, n) ** groups > BATCHES:
+    while n > 1 and math.comb(trajectories + n - 1, n) ** groups > most:
         n -= 1
     return n
 
@@ -248,20 +274,51 @@ def degrees(bias: Bias) -> float:
 
 def pulls_alone(loss: MeasuredLoss) -> bool:
     """Whether a loss pulls at the policy where no advantage does: what it ascends then is not the return."""
+    try:
+        return any(bool(slope.abs().max() > 1e-9) for slope in _slopes(loss, 0.0, tokens=2))
+    except (
+        RecipeError,
+        RuntimeError,
+        KeyError,
+        TypeError,
+    ):  # it looks at something beside the return, such as a teacher
+        return True
+
+
+def looks_within_turns(loss: MeasuredLoss) -> bool:
+    """Whether the slope of a loss depends on which tokens are of one turn; on the processes each token is a turn."""
+    try:
+        alone, together = (_slopes(loss, 1.0, tokens=tokens) for tokens in (1, 2))
+    except (RecipeError, RuntimeError, KeyError, TypeError):
+        return False
+    return any(bool((a - b).abs().max() > 1e-9) for a, b in zip(alone, together, strict=True))
+
+
+def _slopes(loss: MeasuredLoss, advantage: float, *, tokens: int) -> tuple[Tensor, Tensor]:
+    """The slopes of a loss in log-probabilities and entropies, on a success and a failure with so many tokens to a turn."""
+    width = 4
     rows: dict[str, Any] = {
-        "logp": [[-1.0, -2.0], [-0.5]],
-        "reference_logp": [[-1.5, -1.0], [-0.7]],
-        "entropy": [[1.0, 0.5], [0.3]],
+        "logp": [[-1.0, -2.0, -0.7, -1.4], [-0.5, -0.9, -1.6, -0.3]],
+        "reference_logp": [[-1.5, -1.0, -0.8, -1.1], [-0.7, -0.4, -1.2, -0.6]],
+        "entropy": [[1.0, 0.5, 0.9, 0.7], [0.3, 0.8, 0.4, 0.6]],
+        "advantage": [[advantage] * width, [-advantage] * width],
+        "turn": [[t // tokens for t in range(width)]] * 2,
     }
     batch = whole_batch(**rows, success=[1, 0]) if loss.whole else token_batch(**rows)
-    try:
-        found = loss.make()(batch)[0]
-    except (RecipeError, KeyError):  # it looks at something beside the return, such as a teacher
-        return True
+    of_tokens = torch.tensor([[-2.0, -3.0, -2.5, -3.5]] * 2, dtype=torch.float64)
+    of_turns = torch.full((2, 1), 0.5, dtype=torch.float64)
+    given = {
+        name: of_tokens if name.startswith("token_") else of_turns
+        for name in loss.needs
+        if not _unknown({name})
+    }
+    batch = replace(batch, signals=given)
+    found = loss.make()(batch)[0]
     if not found.requires_grad:
-        return False
-    slopes = torch.autograd.grad(found.sum(), [batch.logp_RT, batch.entropy_RT], allow_unused=True)
-    return any(slope is not None and bool(slope.abs().max() > 1e-9) for slope in slopes)
+        return torch.zeros_like(batch.logp_RT), torch.zeros_like(batch.entropy_RT)
+    leaves = [batch.logp_RT, batch.entropy_RT]
+    first, second = torch.autograd.grad(found.sum(), leaves, allow_unused=True, materialize_grads=True)
+    return first, second
 
 
 def joined(first: Paths, second: Paths) -> Paths:
