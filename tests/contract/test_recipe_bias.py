@@ -247,6 +247,7 @@ def test_losses_of_the_whole_have_the_slope_of_their_value_over_all_ordered_batc
     assert torch.allclose(step_SA, slope_SA, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_what_the_audit_found_is_told_now() -> None:
     """Of these, each by itself, 0 degrees were claimed on every process, and DPO had the angle of GRPO."""
     for loss in ("disco", "dpo", "luspo", "one_token", "high_entropy"):
