@@ -142,6 +142,9 @@ discount of `household-medium` is chosen too: it gives up exactness for less noi
 def _shipped(row: Mapping[str, Any]) -> str:
     processes: Mapping[str, Mapping[str, Any]] = row["processes"]
     name, bias = max(processes.items(), key=lambda item: item[1]["degrees"] or 0.0)
+    unknown = {why for one in processes.values() for why in one["not_measurable"]}
+    if unknown:
+        return f"| `{row['recipe']}` | {row['phase']} | n.m. | | | {', '.join(sorted(unknown))} |"
     said = [f"{angle:.1f} {what}" for what, angle in bias["instead"].items()]
     if bias["degrees"] > 0 and not said:
         said = [f"the objective of {', '.join(f'`{loss}`' for loss in bias['objectives'])} itself"]

@@ -13,12 +13,12 @@ import torch
 
 from turnwise.cli.recipe_bias import bias_file, bias_of, changes, composition
 from turnwise.errors import RecipeError
-from turnwise.registry import Component, component, components
+from turnwise.registry import Component, components
 from turnwise.trainers.check.losses import batch_for, made
 from turnwise.trainers.core import TokenBatch, TokenLoss, WholeBatch, WholeLoss
 from turnwise.trainers.kit.toy_batches import whole_batch
 from turnwise.trainers.lab.exact import compare, paths, step_gradient
-from turnwise.trainers.lab.first_step import Composition, expected_step
+from turnwise.trainers.lab.first_step import Composition, MeasuredLoss, expected_step
 from turnwise.trainers.lab.processes import CHAIN, PROCESSES, lopsided, signals
 from turnwise.trainers.lab.recipe_bias import (
     ProcessBias,
@@ -299,7 +299,7 @@ def test_options_that_cost_exactness_are_named() -> None:
     assert all(not bias.instead for bias in found(2, reduce={"name": "fixed_length", "length": 9}).values())
 
 
-def test_losses_of_another_package_are_measured_without_being_named() -> None:
+def test_losses_that_nobody_knows_are_measured() -> None:
     def doubtful(batch: TokenBatch) -> TokenLoss:
         """The slope of unlikely tokens alone."""
         return TokenLoss(-batch.advantage_RT * batch.logp_RT * (batch.old_logp_RT < -0.7), {})
@@ -314,17 +314,15 @@ def test_losses_of_another_package_are_measured_without_being_named() -> None:
         first_RT = batch.turn_RT != torch.roll(batch.turn_RT, 1, 1)
         return TokenLoss(-batch.advantage_RT * batch.logp_RT * first_RT, {})
 
-    component("loss", "test_begins", slope="own")(begins)
-    why = {bias.not_measurable for bias in found(2, loss=["test_begins"], correction="none").values()}
-    assert why == {("loss test_begins looks within turns, and here each has one token",)}
-    component("loss", "test_doubtful", slope="own")(doubtful)
-    component("loss", "test_best", slope="own", whole=True)(best_of_group)
-    early = found(2, loss=["test_doubtful"], correction="none")
-    assert (early["chain"].degrees or 0) > 1
-    assert not early["chain"].objectives
-    best = found(2, loss=["test_best"], correction="none")
-    assert (best["chain"].degrees or 0) > 1
-    assert best["chain"].objectives == ("test_best",)
+    def of(loss: Any, whole: bool = False) -> ProcessBias:
+        stranger = MeasuredLoss("theirs", lambda: loss, whole=whole)
+        return recipe_bias(parts(correction="none")._replace(losses=[stranger]), 2)["chain"]
+
+    assert of(begins).not_measurable == ("loss theirs looks within turns, and here each has one token",)
+    assert (of(doubtful).degrees or 0) > 1
+    assert not of(doubtful).objectives
+    assert (of(best_of_group, whole=True).degrees or 0) > 1
+    assert of(best_of_group, whole=True).objectives == ("theirs",)
 
 
 def test_which_losses_pull_alone_is_found_by_trying_them() -> None:
