@@ -33,9 +33,9 @@ on the first test tasks of a suite and says what falls short, beyond chance (95 
 
 | column | who plays | what is asked |
 |---|---|---|
-| floor | nobody: what the environment declares as `max_trivial_score` | |
-| silence, one word | an agent that says nothing; agents that say one word at every turn, the best of which is shown | at most the floor |
-| keyword | an agent that says words of the task without understanding any | at most the floor |
+| limit | nobody: what the environment declares as `max_trivial_score` | |
+| silence, one word | an agent that says nothing; agents that say one word at every turn, the best of which is shown | at most the limit |
+| keyword | an agent that says words of the task without understanding any | at most the limit |
 | scan | comparing words, or trying everything, without a model | at most 0.2 of suites called standard or hard |
 | ladder | scripts from weak to strong, and gold | none gets less than a weaker one; gold solves everything |
 | in other words | gold, in words that others wrote | at least 0.95 of gold |

@@ -2,7 +2,7 @@
 
 With the true repair, the whole suite runs beside each task's twins, and the task is judged once, as the bug is. A twin beside
 which another test fails says nothing; a task decides if a failing test has a twin that is left, the repair counts and the bug
-does not. The same command goes on where it stopped (``--seconds`` stops it). ``--mend`` takes such twins, and tasks that do not
+does not. The same command goes on where it stopped (``--seconds`` stops it). ``--correct`` takes such twins, and tasks that do not
 decide, out of the files; status 1 if there are any, 2 while tasks are left.
 """
 
@@ -75,7 +75,7 @@ def summary(rows: Sequence[Mapping[str, Any]], of: int) -> dict[str, Any]:
     }
 
 
-def mend(suite: str, rows: Sequence[Mapping[str, Any]]) -> int:
+def correct(suite: str, rows: Sequence[Mapping[str, Any]]) -> int:
     """Write a suite's file without what says nothing; how many tasks are left."""
     told, kept = {row["key"]: row for row in rows}, list[Instance]()
     for task in load_instances(place_of(suite)):
@@ -96,7 +96,7 @@ def main() -> int:
     parser.add_argument("--rows", type=Path, required=True, help="a line for each task that was checked")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no task later than this")
     parser.add_argument(
-        "--mend", action="store_true", help="take out what says nothing, where all was checked"
+        "--correct", action="store_true", help="take out what says nothing, where all was checked"
     )
     parser.add_argument("--json", action="store_true", help="what it prints anyway (for benchmarks' tools)")
     asked = parser.parse_args()
@@ -108,8 +108,8 @@ def main() -> int:
     print(json.dumps({"name": "swe twins", "machine": describe(), "figures": figures}, indent=2))
     if swept.left:
         return 2
-    for suite, rows in swept.rows.items() if asked.mend else ():
-        print(f"{suite}: {mend(suite, rows)} of {counts[suite]} tasks are left.", file=sys.stderr)
+    for suite, rows in swept.rows.items() if asked.correct else ():
+        print(f"{suite}: {correct(suite, rows)} of {counts[suite]} tasks are left.", file=sys.stderr)
     return int(any(one["loud_twins"] or one["decide"] < one["tasks"] for one in figures.values()))
 
 

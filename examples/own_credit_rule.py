@@ -1,4 +1,4 @@
-"""A credit rule of your own: rewards → an advantage for each turn, looked at on episodes and used in a recipe.
+"""A credit rule of your own: rewards → an advantage for each turn, tried on episodes and used in a recipe.
 
 Run it: ``python examples/own_credit_rule.py`` (training itself needs torch)
 """

@@ -1,4 +1,4 @@
-"""An agent in thirty lines that knows nothing of who runs it: a chat API, and a world that is spoken to in plain words.
+"""An agent in thirty lines that knows nothing of who runs it: a chat API, and an environment that takes plain text.
 
 turnwise train shop-quick --set 'agent.command=[python3,-S,examples/plain_agent.py]' --set agent.prompt=messages
 """

@@ -23,6 +23,7 @@ COMMANDS = (
     "tests/trainers/recipe_mistakes.py",
     "benchmarks/objectives.py --page",
     "benchmarks/recipe_bias.py --page",
+    "scripts/import_graph.py",
     "scripts/docs_figures.py",
 )
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw who imports whom: ``scripts/import_graph.py --before COMMIT`` writes docs/graphs/.
+"""Draw who imports whom: ``scripts/import_graph.py`` writes docs/graphs/, beside the commit that counts.json names.
 
 A room is a file or a folder directly under trainers/, agents/ or envs/. An arrow leads from a room to one that it
 imports anywhere in its code, for types only and inside functions too. A floor is one above the highest room that is
@@ -22,6 +22,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("tasks", "tools", "envs", "agents", "trainers")  # linked to from src/turnwise
 DRAWN = ("trainers", "agents", "envs")
+OUT = ROOT / "docs" / "graphs"
 
 Arrows = dict[str, set[str]]
 
@@ -29,7 +30,6 @@ Arrows = dict[str, set[str]]
 class Counts(NamedTuple):
     """What a folder's graph comes to."""
 
-    modules: int
     rooms: int
     room_arrows: int
     floors: int
@@ -109,7 +109,6 @@ def counts(arrows: Arrows, folder: str) -> Counts:
     inside = {name: others for name, others in arrows.items() if name.split(".")[0] == folder}
     floors = floors_of(rooms)
     return Counts(
-        modules=len(inside),
         rooms=len(rooms),
         room_arrows=sum(map(len, rooms.values())),
         floors=1 + max(floors.values()),
@@ -178,7 +177,7 @@ def draw(graphs: Mapping[str, Arrows], folder: str, out: Path) -> None:
                 )
         for room, (x, y) in where.items():
             axis.text(x, y, room, ha="center", va="center", bbox={"boxstyle": "round,pad=0.25", "fc": "#eef3fb", "ec": "#44608f", "lw": 0.6})  # fmt: skip
-        axis.set_title(f"{title}: {found.rooms} rooms, {found.room_arrows} arrows, {found.room_cycles} cycles", fontsize=10)  # fmt: skip
+        axis.set_title(title_of(title, found), fontsize=10)
         axis.set_xlim(-0.06, 1.06)
         axis.set_ylim(-0.6, max(y for _, y in where.values()) + 0.6)
         axis.axis("off")
@@ -211,11 +210,17 @@ def _tree_of(commit: str, folder: Path) -> Path:
     return folder / "tree"
 
 
+def title_of(when: str, found: Counts) -> str:
+    """What stands over a picture."""
+    return f"{when}: {found.rooms} rooms, {found.room_arrows} arrows, {found.room_cycles} cycles"
+
+
 def main() -> None:
     """Write a picture for each folder, and the counts."""
+    written = json.loads((OUT / "counts.json").read_text("utf-8"))
     parser = argparse.ArgumentParser(description="Draw who imports whom.")
-    parser.add_argument("--before", required=True, help="the commit to compare with")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "graphs")
+    parser.add_argument("--before", default=written["before_commit"], help="the commit to compare with")
+    parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import io
 import re
 import subprocess
+import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import turnwise
 
 ROOT = Path(__file__).parents[1]
 TRACKED = subprocess.run(
@@ -20,6 +24,7 @@ TRACKED = subprocess.run(
 PAGES = sorted(name for name in TRACKED if name.endswith(".md") and (ROOT / name).is_file())
 DIARIES = ("docs/lab-notes.md", "CHANGELOG.md")  # dated: they name files as they were called on that day
 SOURCES = sorted(name for name in TRACKED if name.endswith(".py") and (ROOT / name).is_file())
+PACKAGES = ("agents", "envs", "trainers", "tools", "tasks", "src")
 FOLDERS = "agents|envs|trainers|tools|tasks|tests|scripts|benchmarks|docs|src"
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
@@ -29,6 +34,7 @@ _DOCUMENT = re.compile(
 )
 _PATH = re.compile(rf"`((?:{FOLDERS})/[\w/.-]*)`")
 _MODULE = re.compile(r"\bpython3? -m (turnwise[\w.]+)|`(turnwise\.[a-z_]+(?:\.[a-z_]+)+)`")
+_ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):`~?\.?([\w.]+)(?:\(\))?`")
 _NUMBERED = re.compile(r"§\s?\d")
 _PAPER = re.compile(r"arXiv|\d{4}\.\d{4,5}|\b(?:19|20)\d\d\b")
 
@@ -57,10 +63,15 @@ def broken(target: str, folder: Path) -> str:
     return ""
 
 
-def prose(source: str) -> Iterator[tuple[int, str]]:
+@functools.cache
+def prose(source: str) -> tuple[tuple[int, str], ...]:
     """The comments of a Python file, and its docstrings (also those below an attribute), with their lines."""
     if not re.search(r"§|\.(?:md|json|svg|png)\b", source):
-        return  # most files name no document, and parsing them all takes seconds
+        return ()  # most files name no document, and parsing them all takes seconds
+    return tuple(_prose(source))
+
+
+def _prose(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -116,10 +127,60 @@ def test_comments_and_docstrings_refer_by_name_and_not_by_number() -> None:
     assert not faults
 
 
+def test_names_that_docstrings_refer_to_exist() -> None:
+    seen, faults = 0, []
+    for source in SOURCES:
+        text = (ROOT / source).read_text("utf-8")
+        roles = _ROLE.findall(text) if source.split("/")[0] in PACKAGES else []
+        known = _identifiers(text) if roles else frozenset[str]()
+        seen += len(roles)
+        faults += [f"{source}: {role}" for role in roles if not _resolves(role, known)]
+    assert seen > 200
+    assert not faults, "name it in full (turnwise.module.name), or as it is called in this module"
+
+
 def test_a_stale_link_and_a_stale_anchor_are_found() -> None:
     assert broken("docs/architecture.md#folders", ROOT) == ""
     assert "no such file" in broken("docs/architektur.md", ROOT)
     assert "no such heading" in broken("docs/architecture.md#8-decisions", ROOT)
+    assert _resolves("turnwise.agents.gateway.core.ChatRequest.follows", frozenset())
+    assert not _resolves("turnwise.agents.gateway.core.ChatRequest.leads", frozenset())
+    assert not _resolves("turnwise.agents.gate.ChatRequest", frozenset())
+
+
+def _identifiers(source: str) -> frozenset[str]:
+    """What a module defines, imports or reads, by its last name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name.split(".")[0])
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _resolves(role: str, known: frozenset[str]) -> bool:
+    """Whether a role's target is one of these names, one of Python's, or a name that a module of ours has."""
+    words = role.split(".")
+    if words[0] in sys.stdlib_module_names or hasattr(builtins, words[0]) or known.issuperset(words):
+        return True
+    if words[0] != "turnwise":
+        return False
+    if words[1] in turnwise.__all__:
+        return True
+    place = ROOT / "src"
+    while words and (place / words[0]).is_dir():
+        place /= words.pop(0)
+    if words and (place / f"{words[0]}.py").exists():
+        place /= f"{words.pop(0)}.py"
+    else:
+        place /= "__init__.py"
+    return place.exists() and _identifiers(place.read_text("utf-8")).issuperset(words)
 
 
 def _importable(name: str) -> bool:

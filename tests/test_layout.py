@@ -79,6 +79,16 @@ def test_no_module_imports_itself_by_way_of_others():
     assert graphs.cycles(arrows()) == []
 
 
+@pytest.mark.parametrize("folder", graphs.DRAWN)
+def test_the_counted_and_the_drawn_graph_is_that_of_the_code(folder):
+    found = graphs.counts(arrows(), folder)
+    remedy = "the rooms or their arrows have changed: scripts/import_graph.py, then scripts/docs_figures.py"
+    assert json.loads((graphs.OUT / "counts.json").read_text("utf-8"))["now"][folder] == found._asdict(), (
+        remedy
+    )
+    assert graphs.title_of("now", found) in (graphs.OUT / f"{folder}.svg").read_text("utf-8"), remedy
+
+
 def test_only_recipe_and_run_see_a_recipe():
     recipe = re.compile(r"\bRecipe\b")
     for path in sorted((ROOT / "trainers").rglob("*.py")):

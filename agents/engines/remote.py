@@ -10,6 +10,7 @@ from turnwise.agents.remote.client import Address, RemoteServer, parse_url
 from turnwise.agents.remote.engine import RemoteFleet, RemoteOptions
 from turnwise.agents.remote.guard import read_token
 from turnwise.agents.remote.lease import LeaseHolder
+from turnwise.agents.remote.roster import Roster
 from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component
 
@@ -26,7 +27,7 @@ class RemoteEngine(RemoteFleet):
         context_length: longest prompt plus answer, in tokens.
         max_sequences: is theirs to choose.
         urls: of the engines, such as ``http://127.0.0.1:8700``.
-        urls_file: a file with more of them, one a line, which may change while a run goes on.
+        urls_file: a file with more of them, one a line. While a run goes on, engines join and leave by it.
         token_file: holds the token that the engines were started with.
         publish_host: this machine's address as engines on other machines reach it.
         silence_s: an engine that has work and says nothing for so long is taken out.
@@ -57,14 +58,16 @@ class RemoteEngine(RemoteFleet):
         self.model = str(model)
 
     @staticmethod
-    def check(run: str, *, urls: list[str] | None = None, token_file: str = "", **_: Any) -> None:
+    def check(
+        run: str, *, urls: list[str] | None = None, urls_file: str = "", token_file: str = "", **_: Any
+    ) -> None:
         """See that no other run has these engines, before anything is spent on a run of this name.
 
         Raises:
             EngineError: another run has one of them.
         """
         holder = LeaseHolder(f"{socket.gethostname()}:{run}", run)
-        for url in urls or []:
+        for url in dict.fromkeys([*(urls or list[str]()), *Roster(urls_file).first()]):
             server = RemoteServer(Address(parse_url(url), read_token(token_file)))
             try:
                 server.look()

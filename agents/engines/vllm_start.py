@@ -83,7 +83,7 @@ def _hushed() -> Iterator[None]:
 
 
 def _remedy(said: str) -> str:
-    """What to change, by what vLLM says."""
+    """The remedy for an error of vLLM's, chosen by its message."""
     if "KV cache" in said or "cache blocks" in said:
         return "Raise gpu_memory_utilization (on a CPU kv_cache_gib), or lower context_length."
     if "memory" in said.lower():  # a trainer on the same GPU has its part already

@@ -175,7 +175,7 @@ async def run_program(
 
 
 async def conclude(program: AgentProgram, world: World, done: Exited, cut: EndReason | None) -> EndReason:
-    """How an episode ends whose program ended; what it leaves behind is said to the environment first.
+    """How an episode ends whose program ended; what it leaves behind is sent to the environment first.
 
     Raises:
         Fault: the program never ran.

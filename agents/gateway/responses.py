@@ -54,7 +54,8 @@ _REPEATED = ("instructions", "metadata", "tools", "user", "previous_response_id"
 
 
 def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
-    """Read a request; what a previous response said stands before ``input`` later (:attr:`ChatRequest.follows`).
+    """Read a request; what a previous response said stands before ``input`` later, as
+    :attr:`turnwise.agents.gateway.core.ChatRequest.follows` says.
 
     Raises:
         RefusedError: it is none, or asks for what cannot be done.

@@ -64,7 +64,7 @@ def build_small_model(
         heads: attention heads.
         context: the longest sequence, in tokens.
         tie_embeddings: share the input and output embeddings.
-        init: of the weights: ``induction`` can copy from context from the start (:mod:`.induction`).
+        init: of the weights: ``induction`` can copy from context from the start (:mod:`turnwise.agents.models.induction`).
         seed: of the weights.
 
     Raises:

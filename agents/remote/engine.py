@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from turnwise.agents.core import Completion, Kv, Sampling
@@ -23,6 +22,7 @@ from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
 from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
 from turnwise.agents.remote.protocol import EngineFacts, version_of
+from turnwise.agents.remote.roster import Roster
 from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
 from turnwise.agents.remote.transfer import Offer, Publisher, locality
 from turnwise.errors import EngineError, TurnwiseError
@@ -45,7 +45,7 @@ class RemoteOptions(NamedTuple):
 
     Attributes:
         token: that the engines ask for.
-        urls_file: a file with the URLs of more engines, one a line. It is read again when it changes.
+        urls_file: a file with the URLs of more engines, one a line. It is read again all the time: engines join and leave.
         publish_host: the address of this machine as engines on other machines reach it, to fetch weights.
         silence_s: an engine that has work and says nothing for so long is taken to be wedged.
         patience_s: how long an answer waits for an engine while none serves.
@@ -85,7 +85,9 @@ class RemoteFleet:
     ) -> None:
         self.options = options or RemoteOptions()
         self.version = 0
-        servers = [self._server(url) for url in dict.fromkeys([*urls, *self._listed()])]
+        self.dtype, self.context_length = "", 0  # until engines have agreed on them
+        self._roster, self._staying = Roster(self.options.urls_file), {parse_url(url) for url in urls}
+        servers = [self._server(url) for url in dict.fromkeys([*urls, *self._roster.first()])]
         self._router = Router(servers)
         self._publisher: Publisher | None = None
         self._published: _Published | None = None
@@ -230,21 +232,11 @@ class RemoteFleet:
         self._on_loop(_soon(lambda: self._router.join(self._server(url))))
 
     def leave(self, name: str) -> None:
-        """Give nothing more to the engine of this name (``host:port``); it finishes what it has in hand."""
+        """Give nothing more to the engine of this name (``host:port``); it finishes what it has in hand, and is free then."""
         self._on_loop(_soon(lambda: self._router.leave(name)))
 
     def _server(self, url: str) -> RemoteServer:
         return RemoteServer(Address(parse_url(url), self.options.token))
-
-    def _listed(self) -> list[str]:
-        """The URLs in the file of engines; those of a file that is being replaced are found at the next look."""
-        if not self.options.urls_file:
-            return []
-        try:
-            lines = Path(self.options.urls_file).read_text("utf-8").splitlines()
-        except OSError:
-            return []
-        return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
     def _agreed(self, context_length: int) -> tuple[str, int]:
         """The type of weights and the context of all engines.
@@ -268,6 +260,14 @@ class RemoteFleet:
                 f"Start them with --context-length {context_length}, or set engine.context_length to {least}.",
             )
         return facts[0].dtype, context_length or least
+
+    def _unfit(self, facts: EngineFacts) -> str:
+        """Why an engine that comes later cannot be one of these; empty where it can."""
+        if self.dtype and facts.dtype != self.dtype:
+            return f"it computes in {facts.dtype}, the others in {self.dtype}: start it with --dtype {self.dtype}"
+        if facts.context_length < self.context_length:
+            return f"it holds {facts.context_length} tokens where {self.context_length} are asked for"
+        return ""
 
     def _causes(self) -> str:
         said = [f"{name} ({absence.detail})" for name, absence in self._router.absent.items()]
@@ -354,7 +354,7 @@ class RemoteFleet:
         """Send no more to an engine, and let others go on with what it was sampling."""
         if cause == "taken out":  # this was told when it was
             return
-        if self._router.take_out(server, cause, detail):
+        if self._router.take_out(server, cause, detail) or server is self._router.leaving.get(server.name):
             _logger.warning("the engine %s is out (%s): %s", server.name, cause, detail)
             for task in self._running.pop(server, set()):
                 task.cancel()
@@ -363,24 +363,50 @@ class RemoteFleet:
         """Find engines that have fallen silent, and look at those that are out, which may take each its time."""
         looks: dict[str, asyncio.Task[None]] = {}
         beats: dict[str, asyncio.Task[None]] = {}
+        goodbyes: dict[str, asyncio.Task[None]] = {}
         while True:
             for server in [s for s in self._router.servers() if s.run and s.name not in beats]:
                 beats[server.name] = asyncio.create_task(self._beat(server))
             for name in [name for name, beat in beats.items() if beat.done()]:
                 beats.pop(name).result()
-            for server in list(self._router.serving.values()):
+            for server in [*self._router.serving.values(), *self._router.leaving.values()]:
                 if server.silence > self.options.silence_s:
                     said = f"nothing for {server.silence:.0f} s while {server.in_flight} requests wait"
                     self._take_out(server, "wedged", said)
-            for url in self._listed():
-                if (server := self._server(url)).name not in self._router.names():
-                    self._router.join(server)
+            self._follow_roster()
             for name in [name for name, look in looks.items() if look.done()]:
                 looks.pop(name).result()
+            for name in [name for name, goodbye in goodbyes.items() if goodbye.done()]:
+                goodbyes.pop(name).result()
+            for server in self._router.leaving.values():
+                if server.idle and server.name not in looks and server.name not in goodbyes:
+                    goodbyes[server.name] = asyncio.create_task(self._let_go(server))
             for server in self._router.due():
-                if server.name not in looks:
+                if server.name not in looks and server.name not in goodbyes:
                     looks[server.name] = asyncio.create_task(self._look_at(server))
             await asyncio.sleep(LOOK_S)
+
+    def _follow_roster(self) -> None:
+        """Take in the engines that have come into the file of engines, and let those go that are no longer in it."""
+        joined, left = self._roster.look()
+        for url in joined:
+            self._router.join(self._server(url))
+        for url in left:
+            if url not in self._staying:
+                server = self._server(url)
+                _logger.info("the engine %s leaves", server.name)
+                self._router.leave(server.name)
+
+    async def _let_go(self, server: RemoteServer) -> None:
+        """Give back the lease of an engine that has left and has nothing in hand."""
+
+        def give_back() -> None:
+            with self._publishing, contextlib.suppress(TurnwiseError):  # one that is gone needs none
+                if server.run:
+                    self._lease.give_back(server)
+
+        await self._loop.run_in_executor(None, give_back)
+        self._router.leaving.pop(server.name, None)
 
     async def _beat(self, server: RemoteServer) -> None:
         """Keep an engine's lease; one that another run has taken meanwhile, for this one was silent, is out."""
@@ -395,6 +421,9 @@ class RemoteFleet:
             facts = await self._loop.run_in_executor(self._pool, server.look)
         except TurnwiseError as error:
             self._router.stays_out(server, "absent", error.cause)
+            return
+        if unfit := self._unfit(facts):
+            self._router.stays_out(server, "unfit", unfit)
             return
         if self._published is None and not _untouched(facts):
             said = f"the engine at {server.name} has weights {facts.weights.version} of another run"

@@ -37,7 +37,20 @@ class Absence(NamedTuple):
 
 
 class EngineHealth(NamedTuple):
-    """How an engine is, for records and displays."""
+    """How an engine is, for records and displays.
+
+    Attributes:
+        name: ``host:port``.
+        serving: whether it is given prompts.
+        version: of its weights.
+        in_flight: answers that it has in hand, those that wait in its queue among them.
+        answers: that it gave.
+        tokens: of these answers.
+        failures: how often it was taken out, by cause.
+        cause: why it does not serve.
+        stall_s: how long it sampled nothing for the newest weights, in seconds.
+        tokens_heard: that came from it, those of answers that were lost as well.
+    """
 
     name: str
     serving: bool
@@ -47,7 +60,8 @@ class EngineHealth(NamedTuple):
     tokens: int
     failures: dict[str, int]
     cause: str = ""
-    stall_s: float = 0.0  # how long it sampled nothing for the newest weights
+    stall_s: float = 0.0
+    tokens_heard: int = 0
 
 
 class Prefixes:
@@ -97,6 +111,7 @@ class Router:
     def __init__(self, servers: Sequence[RemoteServer]) -> None:
         self.serving: dict[str, RemoteServer] = {}
         self.absent: dict[str, Absence] = {server.name: _newcomer(server) for server in servers}
+        self.leaving: dict[str, RemoteServer] = {}  # those that finish what they have in hand
         self.failures: dict[str, Counter[str]] = {server.name: Counter() for server in servers}
         self._answers: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
@@ -158,23 +173,22 @@ class Router:
     def join(self, server: RemoteServer) -> None:
         """One more engine, which is looked at before it serves."""
         if server.name not in self.failures:
+            server = self.leaving.pop(server.name, server)  # back before it had finished
             self.failures[server.name] = Counter()
             self.absent[server.name] = _newcomer(server)
 
     def leave(self, name: str) -> None:
         """An engine is given nothing more; what it has in hand it finishes."""
-        self.serving.pop(name, None)
-        self.absent.pop(name, None)
-        self.failures.pop(name, None)
+        if self.failures.pop(name, None) is None:
+            return
+        absence = self.absent.pop(name, None)
+        self.leaving[name] = absence.server if absence else self.serving.pop(name)
         self._prefixes.forget(name)
 
     def servers(self) -> list[RemoteServer]:
-        """All engines, those that are out too."""
-        return [*self.serving.values(), *(absence.server for absence in self.absent.values())]
-
-    def names(self) -> list[str]:
-        """All engines, those that are out too."""
-        return list(self.failures)
+        """All engines, those that are out too, and those that leave."""
+        absent = (absence.server for absence in self.absent.values())
+        return [*self.serving.values(), *absent, *self.leaving.values()]
 
     def health(self) -> list[EngineHealth]:
         """How each engine is."""
@@ -184,11 +198,9 @@ class Router:
             server = absence.server if absence else self.serving[name]
             counts = self._answers[name], self._tokens[name], dict(failures)
             cause = f"{absence.cause}: {absence.detail}" if absence else ""
-            rows.append(
-                EngineHealth(
-                    name, absence is None, server.version, server.in_flight, *counts, cause, server.stall_s
-                )
-            )
+            now = server.version, server.in_flight
+            last = cause, server.stall_s, server.tokens_heard
+            rows.append(EngineHealth(name, absence is None, *now, *counts, *last))
         return rows
 
 

@@ -41,7 +41,7 @@ class RequirementResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The result of checking an environment, clause by clause."""
+    """The result of checking an environment, requirement by requirement."""
 
     env: str
     requirements: Mapping[str, RequirementResult]

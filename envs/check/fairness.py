@@ -79,7 +79,7 @@ class Fairness(NamedTuple):
         for name, got in {**trivial, "the keyword agent": self.keyword}.items():
             if self._least(got) > self.most_trivial:
                 found.append(
-                    f"{name} solves {got.success:.2f}, more than the floor of {self.most_trivial:.2f}"
+                    f"{name} solves {got.success:.2f}, more than the limit of {self.most_trivial:.2f}"
                 )
         if self.is_demanding and self._least(self.scan) > SCAN_MOST:
             found.append(
@@ -178,7 +178,7 @@ def table_row(row: Fairness) -> dict[str, str]:
     other = row.reworded
     return {
         "suite": row.suite,
-        "floor": f"{row.most_trivial:.2f}",
+        "limit": f"{row.most_trivial:.2f}",
         "silence": _shown(row.silence),
         "one word": f"{_shown(row.words[best])} {best!r}",
         "keyword": _shown(row.keyword),

@@ -1,4 +1,4 @@
-"""Tests of the clauses E6–E9: gold policy and baselines, bad actions, observations, registration."""
+"""Tests of the requirements E6–E9: gold policy and baselines, bad actions, observations, registration."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class SocialPlay(Play[SocialState]):
         )
 
     def _act(self, position: SocialState, words: Sequence[str]) -> SocialState:
-        """What the mover's words change."""
+        """What the current agent's words change."""
         seat = position.seat
         if has(words, RUDE):
             return position._replace(relation=position.relation - 2)
@@ -167,7 +167,7 @@ class SocialPlay(Play[SocialState]):
         return position._replace(agreed=position.agreed | agreed, relation=warm, proposal=None)
 
     def _proposed(self, position: SocialState, favours: Sequence[str], words: Sequence[str]) -> SocialState:
-        """A trade names the mover's own wish and what it would do; a mere request names the wish only."""
+        """A trade names the current agent's own wish and what it would do; a mere request names the wish only."""
         seat = position.seat
         wish = self.wishes[seat]
         if wish not in favours:

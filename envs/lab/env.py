@@ -61,7 +61,7 @@ class LabEnv(CommandEnv[LabState]):
         return render.SYSTEM["full" if state.lab.full else "compact"], render.opening(state)
 
     def transition(self, state: LabState, action: Message) -> Transition[LabState]:
-        """A command carried out, with the score of 100 in ``details``, and in the ledger if it is weighed."""
+        """A command carried out, with the score of 100 in ``details``, and as a reward component if it is weighed."""
         made = super().transition(state, action)
         failed = made.end is EndReason.FAILED
         now = 0 if failed else score(made.state)

@@ -72,7 +72,7 @@ def chain(draft: QuestionDraft) -> SearchQuestion | None:
 
 
 def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
-    """A chain whose last fact is told nowhere, or which begins at something that does not exist."""
+    """A chain whose last fact no text gives, or which begins at something that does not exist."""
     graph, rng = draft.graph, draft.rng
     steps = _walk(draft, draft.hops - 1, on=True) if draft.hops > 1 else ()
     if steps is None:

@@ -63,7 +63,7 @@ class Village:
         self.position = {person: at for at, (person, old) in enumerate(pages) if not old}
 
     def draw(self, rng: Random, hops: int, unanswerable: float) -> SearchQuestion | None:
-        """A question of so many facts; the last one is told nowhere with a probability of ``unanswerable``."""
+        """A question of so many facts; no text gives the last one with a probability of ``unanswerable``."""
         at = rng.randrange(len(self.names))
         path, relations = [at], []
         for left in range(hops, 0, -1):

@@ -80,11 +80,11 @@ def build_releases(
     out: Path,
     *,
     budget: Budget = _NO_LIMIT,
-    say: Callable[[PairReport], None] = lambda report: None,
+    on_report: Callable[[PairReport], None] = lambda report: None,
 ) -> list[PairReport]:
     """Write the tasks of pairs of releases to ``out``; what became of each pair, of earlier commands as well.
 
-    Pairs that were done before (noted in ``OUT.pairs``) are not done again. ``say`` hears of each pair that is done.
+    Pairs that were done before (noted in ``OUT.pairs``) are not done again. ``on_report`` hears of each pair that is done.
 
     Raises:
         InfraError: the package index cannot be asked.
@@ -101,7 +101,7 @@ def build_releases(
                 if key not in done and _may_go_on(budget, list(done.values()), name, deadline):
                     done[key] = _pair(backend, name, older, newer, out, budget)
                     note(notes, done[key])
-                    say(done[key])
+                    on_report(done[key])
                 if key in done:
                     reports.append(done[key])
             return reports

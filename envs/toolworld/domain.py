@@ -158,7 +158,7 @@ class Domain:
 
     @functools.cached_property
     def lexicon(self) -> Lexicon:
-        """The words by which the users of the domain are spoken to."""
+        """The words by which the users of the domain are addressed."""
         known = {
             made.name: self.senses.get(made.name) or concept_of(made.name)
             for made in self.acts

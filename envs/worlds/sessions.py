@@ -30,7 +30,7 @@ class SpokenMessage(NamedTuple):
 
 
 class PlayOutcome(NamedTuple, Generic[Position]):
-    """What a message did: the next position, what the next mover is told, what the two have earned."""
+    """What a message did: the next position, what the next agent is told, what the two have earned."""
 
     position: Position
     text: str
@@ -43,7 +43,7 @@ class PlayOutcome(NamedTuple, Generic[Position]):
 class Play(Generic[Position]):
     """One task. Seat 0 is the agent's, seat 1 the other side's; all methods speak of the one who moves."""
 
-    competitive: ClassVar[bool] = False  # whether stalling could spare the mover a loss
+    competitive: ClassVar[bool] = False  # whether stalling could spare the current agent a loss
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -63,7 +63,7 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def opening(self, position: Position) -> str:
-        """What the mover is told before its first move."""
+        """What the current agent is told before its first move."""
         raise NotImplementedError
 
     def seat(self, position: Position) -> int:
@@ -71,7 +71,7 @@ class Play(Generic[Position]):
         return 0
 
     def move(self, position: Position, said: SpokenMessage) -> PlayOutcome[Position]:
-        """What the mover's message does, and what a script answers to it.
+        """What the current agent's message does, and what a script answers to it.
 
         Raises:
             ToolError: it means nothing here.
@@ -87,11 +87,11 @@ class Play(Generic[Position]):
         raise NotImplementedError
 
     def is_new(self, position: Position) -> bool:
-        """Whether the mover of two agents has not moved yet: it is told the opening, too."""
+        """Whether the current one of two agents has not moved yet: it is told the opening, too."""
         return self.moves(position) == 1
 
     def forfeit(self, position: Position) -> PlayOutcome[Position]:
-        """The mover of a competitive match between two agents loses it."""
+        """The current agent of a competitive match between two agents loses it."""
         raise NotImplementedError
 
     def gold(self, position: Position) -> str:
@@ -217,6 +217,6 @@ class SessionEnv(CommandEnv[PlaySession]):
         return state.play.admissible(state.position)
 
     def state_key(self, state: PlaySession) -> str:
-        """Of what the mover knows: the same where it cannot tell two states apart."""
+        """Of what the current agent knows: the same where it cannot tell two states apart."""
         what = repr((type(state.play).__name__, state.play.known(state.position)))
         return hashlib.blake2b(what.encode(), digest_size=8).hexdigest()

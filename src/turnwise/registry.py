@@ -171,7 +171,7 @@ def component(
         needs: signal, reward, credit, shape, loss: the signals that a run must measure for it.
         asks: reward, credit, shape: its options whose values are names of signals, needed too.
         gives: strategy, judge, teacher, signal: the signals that it measures.
-        reads: signal: what it looks at, of :data:`READS`.
+        reads: signal: what it looks at, of :data:`turnwise.kinds.READS`.
         learns: signal: it has weights that are trained in the run, so that it is never exact.
         critic: credit: what a learned value is fitted to: ``advantages``, A + V (a λ-return), or ``returns``.
         whole: loss: it is a function of the whole minibatch, a ``WholeBatch``.

@@ -282,7 +282,7 @@ def fill(log: EpisodeLog, episodes: list[Episode]) -> int:
 
 
 @pytest.mark.parametrize("name", ["e.jsonl", "e.jsonl.zst"])
-def test_a_full_disk_leaves_earlier_lines_intact_and_can_be_mended(tmp_path, episodes, name):
+def test_a_full_disk_leaves_earlier_lines_intact_and_can_be_repaired(tmp_path, episodes, name):
     path = tmp_path / name
     with EpisodeLog(path, flush_every=1) as log:
         log.append(episodes[0])

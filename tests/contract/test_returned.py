@@ -63,7 +63,7 @@ def test_a_lone_surrogate_of_the_world_is_shown_as_such_and_told():
     assert step.observation[0].content == "fetched \ufffd from a server"
 
 
-def test_messages_are_mended_too(monkeypatch):
+def test_messages_are_corrected_too(monkeypatch):
     monkeypatch.setattr(Echo, "says", Messages((Message("user", "fine"), Message("user", "b\udfffd"))))
     with pytest.warns(UnicodeWarning):
         step = started().step("go")
@@ -77,7 +77,7 @@ def test_what_an_agent_said_and_hears_again_is_nobodys_mistake():
     assert step.observation[0].content == "say \ufffd"
 
 
-def test_a_refusal_is_mended():
+def test_a_refusal_is_corrected():
     with pytest.warns(UnicodeWarning, match=r"Echo.refused"):
         assert started().step("refuse").observation[0].content == "no \ufffd"
 

@@ -1,6 +1,7 @@
 """What the user of tool worlds understands: courtesy is free, a yes is to what was said, a no is a no."""
 
 import functools
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,18 @@ def test_courtesy_ends_nothing_skips_nothing_and_costs_nothing(domain, courtesy)
         for _ in range(6):
             assert env.step(courtesy).info["end"] is None
         assert env.state.user == before
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_thousand_openings_end_nothing_skip_nothing_and_cost_nothing(domain):
+    """Each of 41 ways to begin or to ask for a moment, in nine talks of three domains: 1,107."""
+    openings = (Path(__file__).parent / "toolworld_sentences" / "openings.txt").read_text().splitlines()
+    for index in range(9):
+        env = begun(domain, index)
+        for opening in openings:
+            other = env.fork()
+            assert other.step(opening).info["end"] is None, opening
+            assert other.state.user == env.state.user, opening
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

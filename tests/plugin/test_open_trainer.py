@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -41,6 +43,11 @@ evaluate: {every: 3, dev: 4, test: 4}
 checkpoint: {every: 1, keep: 6}
 """
 CLOCK = ("seconds", "tokens_per_second")
+PARTS = {
+    "signal": "promise", "shape": "halved", "sampler": "counting", "guide": "again", "source": "fading",
+    "teacher": "slow", "loss": "margin", "schedule": "shrinking",
+}  # fmt: skip
+"""By kind, the name of each of the package's parts."""
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +69,41 @@ def test_it_does_what_is_required(home: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_it_is_listed_and_explained(home: Path) -> None:
-    listed = turnwise(home, "list", "teacher", "--json")
-    rows = {row["name"]: row["package"] for row in json.loads(listed.stdout)}
-    assert rows["slow"] == "turnwise-open"
+def test_the_command_line_checks_every_part(home: Path) -> None:
+    done = turnwise(home, "check", "site/turnwise_open/__init__.py", "--json")
+    assert done.returncode == 0, done.stderr
+    checked = json.loads(done.stdout)["components"]
+    assert {one["kind"]: one["name"] for one in checked} == PARTS
+    for one in checked:
+        assert one["ok"], one
+        assert one["package"] == "turnwise-open"
+        assert len(one["requirements"]) >= 5
+
+
+@pytest.mark.parametrize(("kind", "name"), PARTS.items())
+def test_it_is_listed_with_ours(home: Path, kind: str, name: str) -> None:
+    """With all that is said of ours, and the package that it comes with."""
+    rows = {row["name"]: row for row in json.loads(turnwise(home, "list", kind, "--json").stdout)}
+    assert rows[name]["package"] == "turnwise-open"
+    ours = [row for row in rows.values() if row["package"] == "turnwise"]
+    assert ours
+    assert all(row.keys() == rows[name].keys() for row in ours)
+
+
+def told(text: str) -> set[str]:
+    """The lines in which an explanation names the package's parts, as it names ours, with their options."""
+    lines = {line.strip().partition("(")[0] for line in text.splitlines()}
+    return {f"{kind}: {name}" for kind, name in PARTS.items() if f"{kind}: {name}" in lines}
+
+
+def test_it_is_explained(home: Path) -> None:
     explained = turnwise(home, "explain", "open.yaml").stdout
+    assert told(explained) == {f"{kind}: {name}" for kind, name in PARTS.items() if kind != "schedule"}
     for said in (
         "A running mean of the policy's weights.",
         "Σ_s w_s·[ℓ_nll(s)]",
-        "loss.margin.weight: 0.05 at first",
+        "loss.margin.weight: 0.05 at first, then by shrinking(by=0.9)",
+        "changes the objective: failures count half",
     ):
         assert said in explained
 
@@ -79,6 +112,15 @@ def figures(run: Path) -> list[dict[str, Any]]:
     """What each update measured, clocks aside."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return [{key: value for key, value in row.items() if not key.endswith(CLOCK)} for row in rows]
+
+
+def _check_the_report(run: Path) -> None:
+    """It names every part, with its options and what it does, and draws what those that measure have measured."""
+    shown = html.unescape(re.sub("<[^>]+>", "\n", (run / "report.html").read_text()))
+    assert told(shown) == {f"{kind}: {name}" for kind, name in PARTS.items() if kind != "schedule"}
+    assert "by shrinking(by=0.9)" in shown
+    for figure in ("promise error", "promise seen", "source/fading/nll", "margin"):
+        assert figure in shown.splitlines()
 
 
 @pytest.mark.slow
@@ -98,6 +140,7 @@ def test_killed_and_resumed_it_ends_where_it_would_have_ended(home: Path) -> Non
     program.close()
     resumed = turnwise(home, "train", "open.yaml", "--out", "killed", "--no-preflight", "--resume")
     assert resumed.returncode == 0, resumed.stderr
+    _check_the_report(home / "whole")
     assert "resumed after update" in resumed.stderr
     assert figures(killed) == figures(home / "whole")
     last = [

@@ -120,7 +120,7 @@ def test_what_a_release_repaired_becomes_tasks(cache):
         )
     heard = []
     history, out = [ReleaseRange("mint", folder=cache)], cache / "tasks.jsonl"
-    (report,) = build_releases(isolated_backend(), history, out, say=heard.append)
+    (report,) = build_releases(isolated_backend(), history, out, on_report=heard.append)
     assert heard == [report]
     assert report.fates == {
         "tests": 4,
@@ -138,7 +138,7 @@ def test_what_a_release_repaired_becomes_tasks(cache):
         assert task.fail_to_pass == (f"tests/test_mint.py::test_{task.where}",)
         assert f"tests/test_mint.py::test_{other}" in task.pass_to_pass
         assert grade(isolated_backend(), task, task.fixed()).resolved
-    assert build_releases(isolated_backend(), history, out, say=heard.append) == [report]
+    assert build_releases(isolated_backend(), history, out, on_report=heard.append) == [report]
     assert heard == [report]  # the second time nothing was left to do
 
 
@@ -337,7 +337,7 @@ def test_tasks_that_were_read_are_there_and_what_was_unfair_is_not():
     known = {key_of(task): task for task in load_instances(place_of("history"))}
     assert len(rows) >= 20
     for row in rows:
-        assert row["judgement"] in ("fair", "mended", "unfair")
+        assert row["judgement"] in ("fair", "corrected", "unfair")
         assert (row["key"] in known) == (row["judgement"] != "unfair"), row
     autocurry = next(task for task in known.values() if task.where == "autocurry.autocurried")
     assert "```python\n@autocurry\n" in autocurry.issue

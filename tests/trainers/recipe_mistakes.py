@@ -103,6 +103,7 @@ MISTAKES = [
     Mistake("suite: shop/quick\nmodel: {path: x, scratch: {}}\n", ("loaded or made",), ("exactly one",)),
     Mistake("suite: shop/quick\nmodel: {lora: {rank: 8}}\n", ("loaded or made",), ("exactly one",)),
     Mistake(more("credit: gae\nrollout: {strategy: vine}"), ("can have no effect",), ("credit:",)),
+    Mistake(more("credit: pure\nreward: success"), ("'pure'", "solved", "'success' pays no others"), ("as_is", "from_signal")),
     Mistake(more("rollout: {group_size: 1}"), ("nothing to a group of one",), ("group_size above 1",)),
     Mistake(more("evaluate: {every: 1000}"), ("no checkpoints to choose from",), ("evaluate.every",)),
     Mistake(more("source: [thought_dropout]"), ("'thought_dropout' has no path",), ("episodes.jsonl.zst",)),

@@ -134,6 +134,28 @@ def test_a_turn_limit_below_gold(look: Any, monkeypatch: pytest.MonkeyPatch) -> 
         look()
 
 
+def test_a_rule_that_gives_nothing_for_what_the_environment_pays(
+    look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether turns are paid is the environment's: seen where scripts play it, if the recipe's reward leaves it as it is."""
+    from letters import Letters
+
+    from turnwise import EndReason
+
+    look(credit="pure")
+    played = Letters.transition
+
+    def at_the_end(self: Any, state: Any, action: Any) -> Any:
+        step = played(self, state, action)
+        done = float(step.end is EndReason.SOLVED)
+        return step._replace(rewards={"outcome": done})
+
+    monkeypatch.setattr(Letters, "transition", at_the_end)
+    look()
+    with pytest.raises(RecipeError, match=r"credit 'pure' gives \(nearly\) nothing .* from 0 to 1"):
+        look(credit="pure")
+
+
 def test_rewards_that_do_not_differ(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from letters import Letters, State
 

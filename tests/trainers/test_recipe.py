@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
+from torch import Tensor
+
+from turnwise import registry
 from turnwise.errors import RecipeError, TurnwiseError
 from turnwise.registry import component, components
+from turnwise.trainers.core import TurnBatch
+from turnwise.trainers.kit.groups import group_std
+from turnwise.trainers.kit.toy_batches import turn_batch
 from turnwise.trainers.recipe.docs import recipe_docs
 from turnwise.trainers.recipe.load import check_recipe, load_recipe, recipe_names
-from turnwise.trainers.recipe.no_effect import drops_everything, gives_nothing_alone, idle_options
+from turnwise.trainers.recipe.no_effect import (
+    drops_everything,
+    gives_nothing_alone,
+    idle_options,
+    is_blind_to_outcomes,
+    pays_the_outcome_alone,
+)
 from turnwise.trainers.recipe.part import LossPart, Part
 from turnwise.trainers.recipe.schema import Optimizer
 from turnwise.trainers.signal.choose import measurable
@@ -174,7 +187,7 @@ def test_signals_that_nobody_measures_are_refused() -> None:
     known = [c for c in components("credit") if not c.needs_with({}) - measurable()]
     assert {"gae", "rloo"} <= {c.name for c in known}
     for entry in known:
-        assert load_recipe("shop-quick", {"credit": entry.name}).credit.name == entry.name
+        assert load_recipe("shop-quick", {"credit": entry.name, "reward": "as_is"}).credit.name == entry.name
 
 
 def test_shapes_that_cannot_read_the_advantages_before_them_are_refused_at_once() -> None:
@@ -254,6 +267,65 @@ def test_every_part_can_be_tried_out() -> None:
     assert alone["rloo"]
     assert not alone["gae"]
     assert not alone["reinforce_pp"]
+    assert {e.name for e in components("credit") if is_blind_to_outcomes(Part(name=e.name))} == {"pure"}
+    rewards = [Part(name=entry.name) for entry in components("reward")]
+    outcomes = [{r.name for r in rewards if pays_the_outcome_alone(r, others=x)} for x in (False, True)]
+    assert outcomes == [{"success", "verified"}, {"verified"}]
+
+
+def test_a_rule_of_single_payments_is_refused_where_only_the_outcome_is_paid() -> None:
+    """It stands on what the rule does: in one that looks at the sum, too, (a high temperature) outcomes are seen."""
+    for reward in ("success", "verified"):
+        with pytest.raises(RecipeError, match="'pure' gives what solved a task and what failed it the same"):
+            load_recipe("shop-quick", {"credit": "pure", "reward": reward})
+    load_recipe("shop-quick", {"credit": "pure", "reward": "as_is"})
+    load_recipe(
+        "shop-quick", {"credit": "pure", "rollout.env_options": {"shaping": 0.1}}
+    )  # each turn is paid for its progress
+    load_recipe("shop-quick", {"credit": {"name": "pure", "temperature": 5.0}})
+
+
+def by_returns(batch: TurnBatch, credit: Any) -> Tensor:
+    """DAPO's dynamic sampling as published (2503.14476, eq. 11): groups of equal returns are dropped, whatever credit says."""
+    return (group_std(batch.return_B, batch.group_B) > 1e-9).double()
+
+
+@pytest.fixture
+def dapo_filter() -> Iterator[str]:
+    component("filter", "by_returns")(by_returns)
+    yield "by_returns"
+    del registry._components["filter", "by_returns"]
+
+
+def test_rules_that_learn_from_equal_groups_are_refused_with_a_filter_that_drops_them(
+    dapo_filter: str,
+) -> None:
+    """By what rule and filter do on a small batch: a filter from elsewhere is seen through, and none of ours drops them."""
+    for credit in ("ngrpo", "psr_nsr", "gae"):
+        cause = refused({"credit": credit, "filter": dapo_filter}).cause
+        assert f"credit {credit!r} learns from groups whose episodes all earned the same, and filter" in cause
+    for credit in (
+        "return_to_go",
+        "rloo",
+        "lite_ppo",
+    ):  # what they take from equal groups is in their statistics
+        load_recipe("shop-quick", {"credit": credit, "filter": dapo_filter})
+    load_recipe("shop-quick", {"credit": "grpo", "filter": dapo_filter, "shape": ["a_grae"]})
+    for ours in ("informative", "any", "ranked"):
+        load_recipe("shop-quick", {"credit": "ngrpo", "filter": ours})
+
+
+def test_statistics_of_a_batch_know_of_groups_that_a_filter_drops() -> None:
+    """Advantages of `lite_ppo` and of the shape `a_grae` are made before any filter, from all that was played."""
+    batch = turn_batch([[1], [0], [0], [0], [0], [0]], [0, 0, 1, 1, 2, 2])
+    kept = turn_batch([[1], [0]], [0, 0])
+    for name, shape in (("lite_ppo", None), ("grpo", "a_grae")):
+        found = [Part(name=name).build("credit")(one) for one in (batch, kept)]
+        if shape:
+            found = [
+                Part(name=shape).build("shape")(x, one) for x, one in zip(found, (batch, kept), strict=True)
+            ]
+        assert not torch.allclose(found[0][:2], found[1])
 
 
 def test_the_page_of_all_keys_is_up_to_date() -> None:

@@ -283,7 +283,7 @@ def test_updates_that_teach_nothing_stop_the_run(runs: Runs, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_mended(
+def test_a_run_stops_when_too_much_fails_and_goes_on_when_it_is_fixed(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from letters import Letters

@@ -146,7 +146,7 @@ def compare(
 
     Args:
         sources: each a run's folder, ``RUN@best``, ``RUN@UPDATE``, a checkpoint's folder, an evaluation's folder or JSON
-            file, an :class:`Evaluation`, a pattern of paths, or a sequence of these, which stands as a group.
+            file, an :class:`turnwise.Evaluation`, a pattern of paths, or a sequence of these, which stands as a group.
         baseline: with what the others are compared; the first source if not given.
         allow_unlike: compare also what was played otherwise, and say so in ``notes``.
 

@@ -19,7 +19,9 @@ def mt_grpo(batch: TurnBatch, *, weight: float = 1.0) -> Tensor:
     A_{i,k} = z(O)_i + λ·z(r_{·,k})_i, where O is the reward of a trajectory's last turn, the second term is
     left out at last turns, and z divides by the sample standard deviation + 1e-4. Zeng et al. 2025.
 
-    Ours: the paper has two turns, of which the first has a reward; here every turn but the last has one.
+    Ours: the paper has two turns, of which the first has a reward; here every turn but the last has one. Where no
+    tool answered, the released code gives z(O + r of the turn) alone; here a trajectory of one turn has z(O), with whatever that
+    turn earned in O and no second term, and one that went on without a tool is treated as all others are.
     What an action earns in later turns before the last is never credited to it.
 
     Worked by hand: first-turn rewards [0.2, 0, 0.2, 0.1], outcomes [1, 0, 0, 1].

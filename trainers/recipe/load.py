@@ -18,6 +18,7 @@ from turnwise.errors import NotFoundError, RecipeError
 from turnwise.trainers.recipe.algorithms import Algorithm, expand, get_algorithm, settle
 from turnwise.trainers.recipe.compatible import misfits, missing
 from turnwise.trainers.recipe.dotted import changed
+from turnwise.trainers.recipe.equal_groups import losing_equal_groups
 from turnwise.trainers.recipe.errors import explain_invalid, where, without
 from turnwise.trainers.recipe.no_effect import useless
 from turnwise.trainers.recipe.phases import completed, wrong_contents, wrong_phases
@@ -116,7 +117,7 @@ def _unfit(recipe: Recipe) -> list[RecipeProblem]:
 
 def _misfitting(recipe: Recipe) -> list[RecipeProblem]:
     whole = completed(recipe)
-    return [*misfits(whole), *useless(whole)]
+    return [*misfits(whole), *losing_equal_groups(whole), *useless(whole)]
 
 
 def recipe_names() -> list[str]:

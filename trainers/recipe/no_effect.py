@@ -13,11 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from turnwise.envs.core import EndReason, RewardKind
+from turnwise.envs.registry import env_class, get_suite
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
-from turnwise.trainers.kit.toy_batches import token_batch, turn_batch, whole_batch
+from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
 from turnwise.trainers.recipe.part import LossPart, Part
 from turnwise.trainers.recipe.problems import RecipeProblem
@@ -29,6 +31,7 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
     yield from _losses(recipe)
     yield from _correction(recipe)
     yield from _groups(recipe)
+    yield from _outcome(recipe)
     yield from _schedule(recipe)
     learned = [chosen.entry.name for chosen in recipe.sources if chosen.entry.learns]
     for key in ("value_weight", "value_learning_rate"):
@@ -115,6 +118,17 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"optimizer.minibatches {recipe.optimizer.minibatches} is more than the {groups} groups of an update, which "
             "stay whole.",
             f"Set it to at most {groups}, or raise rollout.groups.",
+        )
+
+
+def _outcome(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """A rule that looks at single payments, where the only one is the outcome."""
+    alone = pays_the_outcome_alone(recipe.reward, others=_may_pay_others(recipe))
+    if alone and is_blind_to_outcomes(recipe.credit):
+        yield RecipeProblem(
+            f"credit {recipe.credit.name!r} gives what solved a task and what failed it the same where only last turns are paid, "
+            f"and reward {recipe.reward.name!r} pays no others.",
+            "Let turns be paid (reward: as_is where the environment does, or from_signal), or choose another credit rule.",
         )
 
 
@@ -237,6 +251,68 @@ def gives_nothing_alone(part: Part) -> bool:
     except (RecipeError, RuntimeError):  # it needs more than this batch has
         return False
     return not bool(advantage_BK.abs().max() > 1e-9)
+
+
+SOLVED_OR_NOT = (
+    (0.2, 0.3, 0.5),
+    (0.1, 0.1, -0.2),
+    (0.4, 0.6),
+    (0.3, 0.1, -0.4),
+    (0.1, 0.2, 0.3, 0.4),
+    (0.2, -0.2),
+)
+"""What turns of episodes earn that succeed and fail by turns: three to a group, returns of 1 and 0."""
+BLIND = 1e-3
+"""Advantages this much smaller than the difference of returns are none."""
+
+
+def _may_pay_others(recipe: Recipe) -> bool:
+    """Whether an environment pays, or with options may pay, more than the outcome; the preflight sees what it does."""
+    declared = [getattr(env_class(get_suite(name).env), "reward_components", None) for name in recipe.suites]
+    known = [one for one in declared if isinstance(one, Mapping)]
+    kinds = {kind for one in known for kind in one.values()}
+    return bool(recipe.rollout.env_options) or len(known) < len(declared) or kinds != {RewardKind.OUTCOME}
+
+
+def pays_the_outcome_alone(part: Part, *, others: bool) -> bool:
+    """Whether a reward leaves only last turns something, whatever those before earned; ``others``: beside the outcome, too.
+
+    >>> [pays_the_outcome_alone(Part(name=name), others=True) for name in ("success", "verified", "as_is")]
+    [False, True, False]
+    >>> [pays_the_outcome_alone(Part(name=name), others=False) for name in ("success", "verified", "as_is")]
+    [True, True, False]
+    """
+    ends = [EndReason.SOLVED, EndReason.FAILED] * (len(SOLVED_OR_NOT) // 2)
+    group = [
+        episode(earned, end=end, parts={"other": earned} if others else {})
+        for earned, end in zip(SOLVED_OR_NOT, ends, strict=True)
+    ]
+    try:
+        paid = [[turn.reward for turn in one.trajectory.turns] for one in part.build("reward")(group)]
+    except RecipeError:  # it needs more than these episodes have
+        return False
+    return not any(any(row[:-1]) for row in paid) and len({row[-1] for row in paid}) > 1
+
+
+def is_blind_to_outcomes(part: Part) -> bool:
+    """Whether a credit rule gives success and failure (nearly) the same where last turns alone are paid, and not where all are.
+
+    >>> [is_blind_to_outcomes(Part(name=name)) for name in ("pure", "rloo", "arena")]
+    [True, False, False]
+    """
+    ends = [[0.0] * (len(row) - 1) + [round(sum(row), 6)] for row in SOLVED_OR_NOT]
+    return 0 <= _moved(part, ends) < BLIND < _moved(part, SOLVED_OR_NOT)
+
+
+def _moved(part: Part, rewards: Sequence[Sequence[float]]) -> float:
+    """By how much these rewards move any advantage; below 0 where that cannot be tried."""
+    needs, rule = part.needs("credit"), part.build("credit")
+    paid, unpaid = (toy_turns(needs, drawn=drawn) for drawn in (rewards, [[0.0] * len(x) for x in rewards]))
+    try:
+        moved_BK = on_turns(rule(paid), paid) - on_turns(rule(unpaid), unpaid)
+    except (RecipeError, RuntimeError):  # it needs more than this batch has
+        return -1.0
+    return float(moved_BK.abs().nan_to_num().max())
 
 
 def _met_alone(recipe: Recipe) -> Iterator[tuple[str, LossPart]]:

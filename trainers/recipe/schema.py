@@ -50,13 +50,13 @@ class Scratch(Section):
     """A small model made from nothing; its tokeniser is trained on the suite's own text."""
 
     layers: Count = 3
-    """The number of transformer blocks."""
+    """The model has this many transformer blocks."""
     width: Count = 128
-    """The width of the residual stream (the hidden size)."""
+    """The residual stream is this wide (the hidden size)."""
     heads: Count = 4
     """The number of attention heads; `width / heads` must be 32, 64, 80, 96, 112, 128, 192 or 256."""
     vocab_size: Annotated[Whole, Field(ge=300)] = 512
-    """The number of tokens: 256 single bytes, the control tokens, and merges learned from the suite's
+    """The vocabulary has this many tokens: 256 single bytes, the control tokens, and merges learned from the suite's
     text."""
     context: Count = 512
     """The longest sequence that the model can read, in tokens."""
@@ -71,7 +71,7 @@ class Lora(Section):
     """Low-rank adapters are trained instead of all weights (LoRA, Hu et al. 2021, 2106.09685)."""
 
     rank: Count = 16
-    """The rank of each adapter."""
+    """Each adapter has this rank."""
     alpha: Count = 32
     """The adapter's output is scaled by `alpha / rank`."""
     targets: list[str] | Literal["all-linear"] = "all-linear"
@@ -85,9 +85,9 @@ class Model(Section):
     path: str | None = None
     """The Hugging Face id of the model, or a folder that holds it."""
     scratch: Scratch | None = None
-    """Makes a small model from nothing instead of loading one."""
+    """A small model is made from nothing instead of loading one."""
     lora: Lora | None = None
-    """Trains low-rank adapters; the model's own weights stay frozen."""
+    """Low-rank adapters are trained; the model's own weights stay frozen."""
     gradient_checkpointing: bool = False
     """Whether to keep only the input of each layer and to compute the layer again in the backward pass. A
     step takes about a third longer and needs activation memory for one layer at a time; meant for models of
@@ -106,7 +106,7 @@ class EngineOptions(Section):
     """The engine (`turnwise list engine`): `vllm` is the fast one; `torch` samples with plain PyTorch, for machines without vLLM and
     for tests."""
     max_sequences: Count = 128
-    """The most sequences that the engine decodes at a time."""
+    """The engine decodes at most this many sequences at a time."""
     context_length: Annotated[Whole, Field(ge=0)] = 0
     """The longest prompt plus answer, in tokens; 0 stands for the model's own limit."""
     options: dict[str, Any] = {}
@@ -127,7 +127,7 @@ class SamplingOptions(Section):
     dialect, `turnwise list dialect`) writes them into the system message, `none` does not show them, and `auto` uses the template
     where it can show tools and text otherwise."""
     instruction: str = ""
-    """A text below the first message of every episode, such as `Think before you act.`; `turnwise eval` uses the same unless told
+    """This text stands below the first message of every episode, such as `Think before you act.`; `turnwise eval` uses the same unless told
     otherwise."""
 
 
@@ -141,9 +141,9 @@ class WarmStart(Section):
     """The number of demonstration episodes; each is seen once, and the number is rounded down to whole
     batches."""
     batch_size: Count = 16
-    """The number of episodes in one optimizer step."""
+    """One optimizer step takes this many episodes."""
     learning_rate: Rate = 1e-3
-    """The peak learning rate; it rises linearly over 30 steps, then falls along a cosine to a tenth."""
+    """The learning rate has this peak; it rises linearly over 30 steps, then falls along a cosine to a tenth."""
     observation_weight: Share = 0.1
     """The weight of the environment's tokens in the loss; the agent's own tokens have weight 1."""
     checkpoint_every: Count = 50
@@ -165,7 +165,7 @@ class Rollout(Section):
     """How the episodes of one update are played."""
 
     groups: Annotated[Whole, Field(ge=0)] = 16
-    """The number of tasks in one update, or with `refill` in one round of it; the episodes of one task form a
+    """One update plays this many tasks, or with `refill` one round of it; the episodes of one task form a
     group. 0 plays nothing, and learns from the recipe's `source` alone."""
     group_size: Count = 8
     """The number of episodes that are played of each task, unless the sampler says otherwise; they serve as one
@@ -184,11 +184,11 @@ class Rollout(Section):
     """The most tokens that the policy may sample in one episode before it is truncated; none means no
     limit."""
     generate_s: Rate = 300.0
-    """The deadline for one answer of the engine, in seconds."""
+    """One answer of the engine may take this many seconds."""
     step_s: Rate = 60.0
-    """The deadline for one step of a blocking environment, in seconds."""
+    """One step of a blocking environment may take this many seconds."""
     reset_s: Rate = 60.0
-    """The deadline for starting an episode in a blocking environment, in seconds."""
+    """The start of an episode in a blocking environment may take this many seconds."""
     env_options: dict[str, Any] = {}
     """The keyword arguments with which environments are constructed."""
     env_workers: Annotated[Whole, Field(ge=0)] = 0
@@ -210,9 +210,9 @@ class AgentSandbox(Section):
     """The sandbox in which an agent's program runs, a new one for each episode: it reaches its session and nothing else."""
 
     backend: str = ""
-    """The sandbox (`turnwise list sandbox`); the first that isolates and works on this machine unless given."""
+    """The program runs in this sandbox (`turnwise list sandbox`); the first that isolates and works on this machine unless given."""
     files: list[str] = []
-    """The files and folders of `agent.workdir` that the program finds in its working folder."""
+    """These files and folders of `agent.workdir` are what the program finds in its working folder."""
     apt: list[str] = []
     """Packages of Debian that it has beside Python."""
     pip: list[str] = []
@@ -220,7 +220,7 @@ class AgentSandbox(Section):
     image: str = ""
     """A Docker image to run in instead, which must have `python3`."""
     memory: Count = 512
-    """The memory of its processes, in MiB."""
+    """Its processes may use this much memory, in MiB."""
     processes: Annotated[Whole, Field(ge=2)] = 64
     """The most processes and threads that it may have."""
 
@@ -234,7 +234,7 @@ class Agent(Section):
     workdir: str = "."
     """The folder in which the program runs."""
     env: dict[str, str] = {}
-    """Environment variables for the program, beside those through which it finds the model and the tools."""
+    """The program gets these environment variables, beside those through which it finds the model and the tools."""
     timeout: Rate = 600.0
     """The deadline of an episode, in seconds; then the program is ended, and the episode was cut by a limit."""
     calls: Count = 200
@@ -256,11 +256,11 @@ class Optimizer(Section):
     """The optimizer is AdamW with a linear warm-up and a constant learning rate after it."""
 
     learning_rate: Rate = 1e-6
-    """The learning rate of the policy."""
+    """The policy learns at this rate."""
     warmup: Annotated[Whole, Field(ge=0)] = 0
-    """The number of optimizer steps over which the learning rate rises to its full value."""
+    """Over this many optimizer steps the learning rate rises to its full value."""
     betas: tuple[Number, Number] = (0.9, 0.95)
-    """AdamW's decay rates for its running means of the gradient and of its square."""
+    """AdamW decays with these rates its running means of the gradient and of its square."""
     weight_decay: Annotated[Number, Field(ge=0)] = 0.0
     """The weight decay of matrices; norms and biases are not decayed."""
     max_grad_norm: Rate = 1.0
@@ -282,7 +282,7 @@ class Optimizer(Section):
     """The weight in the loss of the squared errors of heads on the policy's hidden states, where a signal learns
     with one."""
     value_learning_rate: Rate = 1e-3
-    """The learning rate of these heads."""
+    """These heads learn at this rate."""
 
 
 class Evaluate(Section):
@@ -293,7 +293,7 @@ class Evaluate(Section):
     """The number of updates between two evaluations on the dev split; the policy is also evaluated after the
     last update."""
     dev: Count = 100
-    """The number of tasks of the dev split (of each suite) in each evaluation."""
+    """Each evaluation plays this many tasks of the dev split (of each suite)."""
     test: Count = 300
     """The number of tasks of the test split (of each suite) on which the policy is evaluated before and after training, both
     sampled and greedily."""
@@ -305,7 +305,7 @@ class Checkpoint(Section):
     """When the run is saved so that it can be resumed."""
 
     every: Count = 10
-    """The number of updates between two checkpoints."""
+    """A checkpoint is written after every so many updates."""
     keep: Count = 2
     """The number of newest checkpoints that are kept; older ones are deleted when one is written, but for the one that was
     best on the dev split."""
@@ -315,7 +315,7 @@ class Logs(Section):
     """What the run writes down of what was played, and what of that it deletes: nothing, unless told."""
 
     keep: Count | Literal["all"] = "all"
-    """The number of newest updates whose episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) are kept; `all`
+    """This is the number of newest updates whose episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) are kept; `all`
     deletes nothing. With a number, what is older is deleted with each checkpoint that is written. Resuming needs none of
     it; `turnwise relearn` does and refuses such a run, and `turnwise view`, the report and `episodes.parquet` have the kept
     updates alone. Figures (`metrics.jsonl`, `evaluations.jsonl`) are always kept."""
@@ -333,7 +333,7 @@ class ScaleOptions(Section):
     """The number of updates whose episodes are played before the learner needs them, while it learns. No token is
     trained on that was sampled by weights more than this number of updates old. 0 plays and learns in turns."""
     kv: Literal["recompute", "keep"] = "recompute"
-    """What becomes of the keys and values of answers in the making when the weights change under them. `recompute`
+    """This says what becomes of the keys and values of answers in the making when the weights change under them. `recompute`
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
     learners: Annotated[Whole, Field(ge=1, le=64)] = 1
     """The number of processes on this machine that take every optimizer step together: each reads its share of the rows,
@@ -348,7 +348,7 @@ class Phase(Section):
     name: Annotated[str, Field(pattern=r"^[\w.+-]{1,40}$")]
     """What the phase is called in messages and reports: letters, digits, `_`, `.`, `+` and `-`."""
     updates: Count
-    """The number of updates."""
+    """The phase has this many updates."""
     set: dict[str, Any] = {}
     """The keys of the recipe that are otherwise in this phase, by their dotted names as after `--set`; `algorithm` stands for
     several of them here too. What a run has once (its model, engine, suites, evaluations) cannot change."""
@@ -374,13 +374,13 @@ class Recipe(Section):
     sampling: SamplingOptions = SamplingOptions()
     """How the policy's tokens are sampled."""
     warm_start: WarmStart | None = None
-    """Supervised learning before reinforcement learning; none leaves it out."""
+    """The policy learns from demonstrations before reinforcement learning begins; none leaves it out."""
     rollout: Rollout = Rollout()
     """How the episodes of one update are played."""
     agent: Agent | None = None
     """The program that plays the episodes; with none the model plays them itself."""
     algorithm: str | None = None
-    """The training algorithm by its name in the field, such as `dapo` (`turnwise list algorithms`). It stands for
+    """This names the training algorithm as the field does, such as `dapo` (`turnwise list algorithms`). It stands for
     several of the keys of this page; those that the recipe gives beside it win."""
     guide: list[GuidePart] = []
     """Who plays groups again with help, one after the other (`turnwise list guide`). `loss` and `correction` are those of
@@ -392,7 +392,7 @@ class Recipe(Section):
     """Who says how likely it finds the sampled tokens (`turnwise list teacher`), for losses and credit rules that ask for
     it; `top` is the number of tokens that it would rather have seen, for losses that ask for these."""
     judge: Part = Part(name="none")
-    """Who assesses single turns, for credit rules that ask for such process labels (`turnwise list
+    """The judge assesses single turns, for credit rules that ask for such process labels (`turnwise list
     judge`)."""
     signals: list[Part] = []
     """The signals that have options, or that are chosen where several give what a part asks for (`turnwise list
@@ -400,7 +400,7 @@ class Recipe(Section):
     reward: Part = Part(name="as_is")
     """The transformation of the environment's rewards before credit is assigned (`turnwise list reward`)."""
     credit: Part = Part(name="return_to_go")
-    """The credit rule (advantage estimator), which turns rewards into one advantage per turn or per token
+    """The credit rule (advantage estimator) turns rewards into one advantage per turn or per token
     (`turnwise list credit`)."""
     filter: Part = Part(name="informative")
     """The rule that weighs what is trained on by the credit rule's advantages (`turnwise list filter`). Unless given
@@ -408,7 +408,7 @@ class Recipe(Section):
     shape: list[Part] = []
     """Changes of the advantages, one after the other, over all that was played (`turnwise list shape`)."""
     correction: Part = Part(name="tis")
-    """The off-policy correction for the gap between the engine's and the trainer's probabilities (`turnwise
+    """The off-policy correction weighs tokens for the gap between the engine's and the trainer's probabilities (`turnwise
     list correction`)."""
     loss: list[LossPart] = [LossPart(name="clip")]
     """The losses, of tokens or of whole minibatches, which are summed; each has a `weight`, which is 1 unless given
@@ -416,7 +416,7 @@ class Recipe(Section):
     reduce: Part = Part(name="fixed_length")
     """How the losses of tokens are averaged: the denominator of the sum (`turnwise list reduce`)."""
     schedule: dict[str, Part] = {}
-    """Numbers that change from update to update, by their dotted keys, such as `loss.clip.high: {name: linear, to: 0.1}`
+    """These numbers change from update to update; each is named by its dotted key, such as `loss.clip.high: {name: linear, to: 0.1}`
     (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
     phases: list[Phase] = []
     """Parts of the run with objectives of their own, one after the other, such as `{name: dpo, updates: 20, set: {loss: [dpo]}}`.

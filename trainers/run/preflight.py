@@ -19,7 +19,12 @@ from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool, workers_for
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.registry import env_class, suite_tasks
+from turnwise.errors import RecipeError
 from turnwise.tasks.core import Split, derive_rng
+from turnwise.trainers.core import Group
+from turnwise.trainers.kit.token_credit import on_turns
+from turnwise.trainers.learn.collate import collate_turns
+from turnwise.trainers.recipe.no_effect import BLIND
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.reward.as_is import as_is
@@ -79,6 +84,7 @@ async def preflight(recipe: Recipe, tokenizer: Any, context: int) -> str:
         *_too_long(recipe, [side for sides in lengths for side in sides], context),
         *_turn_limit(shown),
         *_nothing_to_learn(recipe, played),
+        *_nothing_credited(recipe, played),
     ]
     refuse(problems, "This run")
     return _summary([side for sides in lengths for side in sides], context, played)
@@ -202,16 +208,8 @@ def _turn_limit(shown: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
 
 def _nothing_to_learn(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
     """Where good play and trivial play earn the same in every task, nothing can be learned from rewards."""
-    pays_signals = bool(
-        recipe.reward.needs("reward")
-    )  # which a script does not have: the environment's own, then
-    reward = as_is if pays_signals else recipe.reward.build("reward")
-    shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
-    groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
-    groups = [group for group in groups if len(group) > 1]
-    paid = [
-        [side.total_reward for e in reward(group) for side in e.trajectories.values()] for group in groups
-    ]
+    groups = _rewarded(recipe, played)
+    paid = [[side.total_reward for e in group for side in e.trajectories.values()] for group in groups]
     if paid and all(max(returns) - min(returns) <= SAME for returns in paid):
         yield RecipeProblem(
             f"There is nothing to learn from: scripts that know the task and trivial ones earned the same in each "
@@ -219,6 +217,36 @@ def _nothing_to_learn(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Ite
             f"Fix the environment's rewards (`turnwise check {groups[0][0].task.env}`), its options "
             f"(rollout.env_options), or the recipe's reward ({recipe.reward.name}).",
         )
+
+
+def _nothing_credited(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> Iterator[RecipeProblem]:
+    """Where good play and trivial play earn otherwise, and the credit rule gives neither an advantage."""
+    groups = _rewarded(recipe, played)
+    if not groups or recipe.credit.needs("credit") or recipe.reward.needs("reward"):
+        return  # signals are measured of the policy's own episodes
+    returns = [episode.trajectory.total_reward for group in groups for episode in group]
+    turns = collate_turns(groups)
+    try:
+        given_BK = on_turns(recipe.credit.build("credit")(turns), turns)
+    except (RecipeError, RuntimeError):  # it needs more than scripts leave
+        return
+    if 0 <= float(given_BK.abs().max()) < BLIND * (max(returns) - min(returns)):
+        yield RecipeProblem(
+            f"credit {recipe.credit.name!r} gives (nearly) nothing for what scripts that know the task and trivial ones earned, "
+            f"though their returns go from {min(returns):g} to {max(returns):g}.",
+            "Choose another credit rule, or let the turns be paid that it looks at (reward, rollout.env_options).",
+        )
+
+
+def _rewarded(recipe: Recipe, played: Sequence[ScriptedEpisodes]) -> list[Group]:
+    """By task what was played by anyone, where a script knows the task, with the recipe's rewards."""
+    pays_signals = bool(
+        recipe.reward.needs("reward")
+    )  # which a script does not have: the environment's own, then
+    reward = as_is if pays_signals else recipe.reward.build("reward")
+    shown = {task for one in played if one.script not in TRIVIAL_BASELINES for task in map(_task, one.whole)}
+    groups = [[e for one in played for e in one.whole if _task(e) == task] for task in shown]
+    return [reward(group) for group in groups if len(group) > 1]
 
 
 def _task(episode: Episode) -> str:

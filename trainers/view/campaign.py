@@ -55,7 +55,7 @@ class _Standing(_Read):
     turns: float
 
 
-class _Difference(_Read):
+class _DifferenceRead(_Read):
     difference: float
     interval: _Band
 
@@ -63,7 +63,7 @@ class _Difference(_Read):
 class _Contrast(_Read):
     base: str
     other: str
-    difference: _Difference
+    difference: _DifferenceRead
     adjusted_p: float
 
 

@@ -56,6 +56,10 @@ def _pay(draft: StoryDraft) -> Stage | None:
     say = draft.words(
         f"Pay all pending payment requests of my {group} contacts. How much is that in total?",
         f"Settle what people of my group {group} ask me for in the payments app, and tell me the sum.",
+        f"Everything that my {group} contacts still want from me in the payments app: pay it, and say what it came to.",
+        f"I do not want to owe anybody in {group} anything. Clear all their open requests and tell me how much went out altogether.",
+        f"Go through the open payment requests. Those from my {group} people you may pay; what was the overall amount?",
+        f"What my {group} contacts have billed me and is still open shall be paid today. How much money is that, all in all?",
     )
     return Stage(
         say, (*look, *pay, tell(f"Done, the total is {dollars(total)}.")), (Fact("money", str(total)),)
@@ -71,7 +75,14 @@ def _decline(draft: StoryDraft) -> Stage | None:
     draft.used.add(f"decline {topic}")
     steps = pages(draft, "payments.pending_requests", len(waiting))
     steps += each(draft, "payments.decline_request", "request", [r.request_id for r in asked])
-    say = f"Decline every pending payment request whose note says {topic}. How many are there?"
+    say = draft.words(
+        f"Decline every pending payment request whose note says {topic}. How many are there?",
+        f"I will not pay for {topic}. Turn down all open requests with that note, and tell me how many there were.",
+        f"Say no to each request for money that is noted as {topic} and not settled yet. What is their number?",
+        f"No more {topic} at my cost: reject whatever is still asked of me with that note. How many did you reject?",
+        f"Whoever wants money from me for {topic} gets none; refuse those of the requests that are open. How many requests is that?",
+        f"Please get rid of the open requests about {topic} by declining them. How many were there to decline?",
+    )
     return Stage(say, (*steps, tell(f"Done, there are {len(asked)}.")), (Fact("count", str(len(asked))),))
 
 
@@ -85,6 +96,10 @@ def _send(draft: StoryDraft) -> Stage | None:
     say = draft.words(
         f'Send {dollars(cents)} to {person.name} with the note "{topic}".',
         f'I owe {person.name} {dollars(cents)}. Pay it, the note shall be "{topic}".',
+        f'{person.name} is to get {dollars(cents)} from me; write "{topic}" on it.',
+        f'Transfer money to {person.name}, please: {dollars(cents)}, for "{topic}".',
+        f'A payment of {dollars(cents)} has to go out to {person.name}. As a note put "{topic}".',
+        f'Let {person.name} have {dollars(cents)}, and say with the payment that it is for "{topic}".',
     )
     return Stage(say, (*steps, tell("Done, the money is sent.")))
 
@@ -102,7 +117,14 @@ def _invite_group(draft: StoryDraft) -> Stage | None:
     steps = pages(draft, "contacts.search_contacts", count_matches(draft, "contacts", group), text=group)
     for member in members:
         steps += use(draft, "mail.send_mail", recipient=member.email, subject=subject, body=body)
-    say = f'Send a mail of its own to each of my {group} contacts, subject "{subject}", text "{body}"'
+    say = draft.words(
+        f'Send a mail of its own to each of my {group} contacts, subject "{subject}", text "{body}"',
+        f'Write to everybody in my group {group}, one by one, with the subject "{subject}": "{body}"',
+        f'Each of my {group} people shall get a separate mail called "{subject}" that says "{body}"',
+        f'Let my {group} contacts know by single mails, headed "{subject}": "{body}"',
+        f'One mail a person, please, to all whom I keep under {group}. Its subject is "{subject}" and its text "{body}"',
+        f'Inform all contacts of the group {group}, every one in a mail to that person alone. Title: "{subject}". Text: "{body}"',
+    )
     return Stage(say, (*steps, tell("Done, the mails are sent.")))
 
 
@@ -119,16 +141,31 @@ def _file_mails(draft: StoryDraft) -> Stage | None:
     what = draft.rng.choice(("star", "archive", "read"))
     if what == "star":
         steps += each(draft, "mail.star", "mail", keys)
-        say = f"Give a star to every mail in my inbox that {person.name} sent."
+        say = draft.words(
+            f"Give a star to every mail in my inbox that {person.name} sent.",
+            f"Star all that {person.name} wrote to me, as far as it lies in the inbox.",
+            f"What came from {person.name} and is in my inbox is important: mark it with stars.",
+            f"Put a star on each mail of {person.name} in the inbox.",
+        )
     elif what == "archive":
         steps += each(draft, "mail.move_mail", "mail", keys, folder="archive")
-        say = f"Move all mails of {person.name} from the inbox to the archive."
+        say = draft.words(
+            f"Move all mails of {person.name} from the inbox to the archive.",
+            f"Archive whatever {person.name} sent me that is still in the inbox.",
+            f"My inbox is full. All of {person.name} in it can go to the archive.",
+            f"Put the inbox's mails from {person.name} away into the archive.",
+        )
     else:
         keys = [mail.mail_id for mail in mails if not mail.read]
         if not keys:
             return None
         steps += each(draft, "mail.mark_read", "mail", keys)
-        say = f"Mark the mails in the inbox from {person.name} that are unread as read."
+        say = draft.words(
+            f"Mark the mails in the inbox from {person.name} that are unread as read.",
+            f"I know what {person.name} wrote. Set those mails in the inbox to read that are not yet.",
+            f"Whatever of {person.name} is shown as unread in the inbox shall be shown as read.",
+            f"No unread mail of {person.name} should be left in my inbox; only mark them.",
+        )
     return Stage(say, (*steps, tell("Done.")))
 
 
@@ -151,7 +188,12 @@ def _new_number(draft: StoryDraft) -> Stage | None:
         text=f"{person.email} number",
     )
     steps += use(draft, "contacts.set_phone", contact=person.contact_id, phone=phone)
-    say = f"{person.name} wrote me a mail with a new phone number. Update the contact; if there are several, the newest counts."
+    say = draft.words(
+        f"{person.name} wrote me a mail with a new phone number. Update the contact; if there are several, the newest counts.",
+        f"{person.name} has another phone now, the number came by mail. Enter it, the latest one where there are more.",
+        f"Take over the new phone number that {person.name} mailed me into the contacts. Older mails about it are outdated.",
+        f"In the contacts {person.name} still has the old phone. The number that was sent last, by mail, is the right one.",
+    )
     return Stage(say, (*steps, tell("Done, the number is updated.")))
 
 
@@ -167,12 +209,22 @@ def _reschedule(draft: StoryDraft) -> Stage | None:
     steps = pages(draft, "calendar.search_events", count_matches(draft, "events", date), text=date)
     if draft.rng.random() < 0.5:
         steps += each(draft, "calendar.move_event", "event", [e.event_id for e in events], date=new)
-        say = f"I am ill on {date}. Move all my events of that day to {new}."
+        say = draft.words(
+            f"I am ill on {date}. Move all my events of that day to {new}.",
+            f"What is in my calendar on {date} has to wait until {new}; put it all there.",
+            f"Everything of {date} shall take place on {new} instead, at the same times.",
+            f"Postpone the whole of {date} to {new}, event by event.",
+        )
     else:
         steps += each(
             draft, "calendar.answer_invitation", "event", [e.event_id for e in events], answer="declined"
         )
-        say = f"I am not there on {date}. Decline all events of that day."
+        say = draft.words(
+            f"I am not there on {date}. Decline all events of that day.",
+            f"Turn down whatever the calendar has for {date}, I am away.",
+            f"Let them know in the calendar that I come to nothing on {date}: decline each event.",
+            f"On {date} I am travelling. Every event of that date gets a no from me.",
+        )
     return Stage(say, (*steps, tell("Done.")))
 
 
@@ -188,7 +240,12 @@ def _clean_up(draft: StoryDraft) -> Stage | None:
         return None
     steps = pages(draft, "files.search_files", count_matches(draft, "files", folder), text=folder)
     steps += each(draft, "files.delete_file", "key", [f.file_id for f in files])
-    say = f"Delete the files in the folder {folder} that were last modified before {month}-01. How many do you delete?"
+    say = draft.words(
+        f"Delete the files in the folder {folder} that were last modified before {month}-01. How many do you delete?",
+        f"Clean up {folder}: what nobody has changed since {month}-01 goes. How many files is that?",
+        f"In {folder} only files that were modified on {month}-01 or later shall stay. How many are gone then?",
+        f"Throw away what is older than {month}-01 in {folder}, by the date of its last change, and tell me the number of files.",
+    )
     return Stage(say, (*steps, tell(f"Done, there are {len(files)}.")), (Fact("count", str(len(files))),))
 
 
@@ -203,7 +260,12 @@ def _share(draft: StoryDraft) -> Stage | None:
     steps = find_person(draft, person)
     steps += pages(draft, "files.search_files", count_matches(draft, "files", folder), text=folder)
     steps += each(draft, "files.share_file", "file", [f.file_id for f in files], guest=person.email)
-    say = f"Share all {kind} files of my folder {folder} with {person.name}."
+    say = draft.words(
+        f"Share all {kind} files of my folder {folder} with {person.name}.",
+        f"{person.name} should have access to each {kind} file in {folder}.",
+        f"Let {person.name} see the {kind} files that lie in {folder}, all of them.",
+        f"Give {person.name} a share in every file of {folder} whose name ends in {kind}.",
+    )
     return Stage(say, (*steps, tell("Done, they are shared.")))
 
 
@@ -216,7 +278,12 @@ def _likes(draft: StoryDraft) -> Stage | None:
         return None
     steps = pages(draft, "music.search_songs", count_matches(draft, "songs", artist), text=artist)
     steps += each(draft, "music.like", "song", [s.song_id for s in fit])
-    say = f"Like every song by {artist} that is longer than {limit} seconds and that I do not like yet."
+    say = draft.words(
+        f"Like every song by {artist} that is longer than {limit} seconds and that I do not like yet.",
+        f"The long songs of {artist}, over {limit} seconds, are my favourites: like those that I have not liked so far.",
+        f"Whatever {artist} plays for more than {limit} seconds shall have a like of mine, unless it has one.",
+        f"Of {artist} I like what lasts more than {limit} seconds. Add the likes that are missing.",
+    )
     return Stage(say, (*steps, tell("Done.")))
 
 
@@ -230,7 +297,12 @@ def _playlist(draft: StoryDraft) -> Stage | None:
     steps += use(draft, "music.search_playlists", text=playlist.name)
     for song in fit:
         steps += use(draft, "music.add_to_playlist", playlist=playlist.playlist_id, song=song.song_id)
-    say = f"Put all {genre} songs that I like into my playlist {playlist.name}."
+    say = draft.words(
+        f"Put all {genre} songs that I like into my playlist {playlist.name}.",
+        f"My playlist {playlist.name} shall have each {genre} song that has a like of mine.",
+        f"Add what I like of {genre} to the playlist {playlist.name}.",
+        f"Into {playlist.name}, a playlist of mine, goes every liked song that is {genre}.",
+    )
     return Stage(say, (*steps, tell("Done.")))
 
 
@@ -244,7 +316,12 @@ def _pin(draft: StoryDraft) -> Stage | None:
     steps = use(draft, "notes.search_notes", text=note.title) + use(
         draft, "notes.pin_note", note=note.note_id
     )
-    say = f'Pin the note "{note.title}". Which amount does it mention?'
+    say = draft.words(
+        f'Pin the note "{note.title}". Which amount does it mention?',
+        f'The note called "{note.title}" shall be pinned. How much money stands in it?',
+        f'Keep the note "{note.title}" at the top, and read the sum in it to me.',
+        f'Make "{note.title}" a pinned note. And what is the amount that it speaks of?',
+    )
     return Stage(say, (*steps, tell(f"Done, it is {dollars(int(owed))}.")), (Fact("money", str(int(owed))),))
 
 
@@ -259,7 +336,12 @@ def _spent(draft: StoryDraft) -> Stage | None:
     if not total:
         return None
     steps = pages(draft, "payments.search_transfers", count_matches(draft, "transfers", topic), text=topic)
-    say = f"How much did I spend on {topic} in the month {month}, all my transfers with that note taken together?"
+    say = draft.words(
+        f"How much did I spend on {topic} in the month {month}, all my transfers with that note taken together?",
+        f"Add up my transfers of {month} whose note is {topic}. What do they come to?",
+        f"What did {topic} cost me in {month}, by the notes of my transfers?",
+        f"The sum of all transfers noted as {topic} that I made in {month}, please.",
+    )
     return Stage(say, (*steps, tell(f"The total is {dollars(total)}.")), (Fact("money", str(total)),))
 
 

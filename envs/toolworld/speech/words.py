@@ -26,7 +26,7 @@ _CONTRACTIONS = (
     ("disturb", r"\bdo not[ -]disturb\b|\bdo-not-disturb\b", "silent mode"), ("pre-paid", r"\bpre-paid\b", "prepaid"), ("re-", r"\bre-(\w)", r"re\1"), ("o", r"\bok\b|\bo\.k\.", "okay"), ("pl", r"\bpls\b|\bplz\b", "please"),
     ("dont", r"\bdont\b", "do not"), ("cant", r"\bcant\b", "can not"), ("nt", r"\b(did|does|is|was|are|were|has|have|had|would|could|should)nt\b", r"\1 not"), ("wont", r"\bwont\b", "will not"),
     ("im", r"\bim\b", "i am"), ("ive", r"\bive\b", "i have"), ("ill", _ILL, "i will"), ("youre", r"\byoure\b", "you are"), ("emme", r"\blemme\b", "let me"), ("imme", r"\bgimme\b", "give me"),
-    ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
+    ("right place", r"\b(?:to|in|at) the right place\b", "here"), ("it from here", r"\btake (?:it|this|things) from here\b", "do the rest"), ("gonna", r"\bgonna\b", "going to"), ("wanna", r"\bwanna\b", "want to"), ("u", r"\bu\b", "you"), ("ur", r"\bur\b", "your"),
 )  # fmt: skip
 """What stands in a text where the rule has something to do (most texts have none of it), the rule, and what it writes."""
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}

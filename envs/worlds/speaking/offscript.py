@@ -91,11 +91,11 @@ def examine(message: Message, role: Role) -> Examined:
     if message.malformed:
         return fault(message, "malformed")
     text, repairs = _repaired(message.content)
-    mended = Message(message.role, text, message.tool_calls)
+    repaired = Message(message.role, text, message.tool_calls)
     if message.tool_calls and not text:
-        return Examined(mended, repairs)
+        return Examined(repaired, repairs)
     found = _fault_of(text, role)
-    return fault(mended, found, repairs) if found else Examined(mended, repairs)
+    return fault(repaired, found, repairs) if found else Examined(repaired, repairs)
 
 
 def fault(message: Message, name: str, repairs: tuple[str, ...] = ()) -> Examined:

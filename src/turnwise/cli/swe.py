@@ -140,10 +140,10 @@ def _releases(backend: Backend, ranges: Sequence[ReleaseRange], out: Path, budge
 
     from turnwise.envs.swe.history import build_releases
 
-    def say(report: object) -> None:
+    def print_report(report: object) -> None:
         print(f"✓ {report}", file=sys.stderr, flush=True)
 
-    reports = build_releases(backend, ranges, out, budget=budget, say=say)
+    reports = build_releases(backend, ranges, out, budget=budget, on_report=print_report)
     made = sum(report.tasks for report in reports)
     packages = len({report.package for report in reports if report.tasks})
     rows: list[Any] = [

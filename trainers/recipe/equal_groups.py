@@ -1,0 +1,55 @@
+"""Groups whose episodes all earned the same: rules that learn from them, and filters that drop them.
+
+A rule that compares the episodes of a group gives such a group nothing. One that compares with something else (an imagined
+success, a threshold, a learned value) learns from it, and would learn something else where a filter takes it away: tried out,
+as in :mod:`turnwise.trainers.recipe.no_effect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from turnwise.errors import RecipeError
+from turnwise.trainers.kit.token_credit import on_turns
+from turnwise.trainers.kit.toy_batches import turn_batch
+from turnwise.trainers.recipe.no_effect import toy_turns
+from turnwise.trainers.recipe.part import Part
+from turnwise.trainers.recipe.problems import RecipeProblem
+from turnwise.trainers.recipe.schema import Recipe
+
+
+def losing_equal_groups(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """A rule that learns from groups which the filter drops."""
+    if drops_equal_groups(recipe.filter) and learns_from_equal_groups(recipe.credit):
+        yield RecipeProblem(
+            f"credit {recipe.credit.name!r} learns from groups whose episodes all earned the same, and filter "
+            f"{recipe.filter.name!r} drops them.",
+            "Set filter: any, or informative (which drops what the rule itself gives nothing), or choose another rule.",
+        )
+
+
+def drops_equal_groups(part: Part) -> bool:
+    """Whether a filter drops groups in which all failed or all succeeded, though the credit rule gives them something.
+
+    >>> [drops_equal_groups(Part(name=name)) for name in ("informative", "ranked", "any")]
+    [False, False, False]
+    """
+    batch = turn_batch([[0], [0], [1], [1], [1], [0]], [0, 0, 1, 1, 2, 2])
+    weight_B = part.build("filter")(batch, torch.ones(6, 1, dtype=torch.float64))
+    return bool((weight_B[4:] > 0).any()) and not bool((weight_B[:2] > 0).any() and (weight_B[2:4] > 0).any())
+
+
+def learns_from_equal_groups(part: Part) -> bool:
+    """Whether a credit rule gives something to a group in which all failed, or to one in which all succeeded.
+
+    >>> [learns_from_equal_groups(Part(name=name)) for name in ("ngrpo", "psr_nsr", "gae", "rloo", "lite_ppo")]
+    [True, True, True, False, False]
+    """
+    batch = toy_turns(part.needs("credit"), drawn=[[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
+    try:
+        given_BK = on_turns(part.build("credit")(batch), batch)
+    except (RecipeError, RuntimeError):  # it needs more than this batch has
+        return False
+    return bool((given_BK.abs() > 1e-6).any())
