@@ -192,6 +192,31 @@ def test_a_step_of_plain_policy_gradients_is_the_sum_of_advantages_times_scores(
         assert torch.allclose(expected_step(rule, p, index_Cn, 3, signals(p)), plain, atol=1e-12)
 
 
+def test_filters_weigh_advantages_and_no_other_pull() -> None:
+    def weighing(batch: Any, credit: Any) -> torch.Tensor:
+        return 0.5 + 1.5 * (batch.return_B > 0.5)
+
+    same: dict[str, Any] = {
+        "credit": "grpo",
+        "filter": "any",
+        "reduce": {"name": "fixed_length", "length": 1},
+    }
+    rule, entropy = (parts(loss=[loss], correction="none", **same) for loss in ("nll", "entropy"))
+    p = paths(CHAIN, lopsided(CHAIN))
+    index_Cn = torch.tensor([*itertools.combinations_with_replacement(range(len(p.reward_NK)), 3)])
+
+    def step(of: Composition) -> torch.Tensor:
+        return expected_step(of, p, index_Cn, 3, signals(p))
+
+    def weighed(batch: Any) -> Any:
+        return rule.credit(batch) * weighing(batch, None)[:, None]  # pyright: ignore[reportOperatorIssue]
+
+    by_rule = step_gradient(weighed, p, index_Cn, 3, signals(p)).mean_SA
+    assert torch.allclose(step(rule._replace(filter=weighing)), by_rule, atol=1e-12)
+    assert not torch.allclose(step(rule), by_rule, atol=1e-3)
+    assert torch.allclose(step(entropy._replace(filter=weighing)), step(entropy), atol=1e-12)
+
+
 def by_hand(loss: str, filter: str) -> tuple[torch.Tensor, torch.Tensor]:
     """The expected first step on `chain` in groups of 2, and the slope of the loss's value over ordered pairs, by differences.
 
@@ -396,6 +421,7 @@ def test_shipped_recipes_are_exact_or_it_is_said_why() -> None:
             {
                 "loss": ["clip", {"name": "distill", "weight": 0.1}],
                 "teacher": {"name": "model", "path": "/m", "top": 8},
+                "filter": "any",
             },
             "loss/distill",
             True,

@@ -163,7 +163,6 @@ def helps() -> list[Help]:
         Help("source/stored", "join, correction: none", "J", functools.partial(joined, theirs=none)),
         Help("source/stored", "join, correction: tis", "J", functools.partial(joined, theirs=capped)),
         Help("source/stored", f"join, correction: {ratio}", "J", functools.partial(joined, theirs=whole)),
-        Help("teacher + distill", "beta: 0", "−E Σ KL(q ‖ π), the states held fixed", _distill_alone),
         *(
             Help(
                 "teacher + distill",
