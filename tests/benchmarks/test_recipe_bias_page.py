@@ -70,9 +70,7 @@ def test_figures_of_losses_are_what_is_measured_now(loss: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("recipe", "phase"), [("household-medium", ""), ("kuhn-self", ""), ("tulu3", "rlvr")]
-)
+@pytest.mark.parametrize(("recipe", "phase"), [("household-medium", "")])
 def test_figures_of_recipes_that_come_along_are_what_is_measured_now(recipe: str, phase: str) -> None:
     rows = kept(SHIPPED_FIGURES, recipe=recipe, phase=phase)
     for name, bias in shipped_bias(recipe, phase).items():

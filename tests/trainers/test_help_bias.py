@@ -29,7 +29,7 @@ from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.lab.exact import paths
 from turnwise.trainers.lab.first_step import Composition, MeasuredLoss
 from turnwise.trainers.lab.help_bias import (
-    Foreign,
+    LearnedHelp,
     best_actions,
     demonstrated,
     help_bias,
@@ -109,9 +109,9 @@ def test_a_teacher_says_nothing_of_groups_that_the_filter_drops() -> None:
 def test_what_a_source_shows_and_what_joins_is_learned_by_its_own_losses_and_weights() -> None:
     rule, none = parts("rloo"), get_component("correction", "none").build({})
     p = paths(PUZZLE, lopsided(PUZZLE))
-    without = demonstrated(rule, p, SIZE, theirs=Foreign(none, [loss("nll")], 0.0)).mean_SA
+    without = demonstrated(rule, p, SIZE, theirs=LearnedHelp(none, [loss("nll")], 0.0)).mean_SA
     one, half, sure = (
-        demonstrated(rule, p, SIZE, theirs=Foreign(none, losses, weight)).mean_SA - without
+        demonstrated(rule, p, SIZE, theirs=LearnedHelp(none, losses, weight)).mean_SA - without
         for losses, weight in ((None, 1.0), ([loss("nll")], 0.5), ([loss("one_token", miss=0.0)], 1.0))
     )
     assert torch.allclose(half, one / 2)
@@ -119,15 +119,15 @@ def test_what_a_source_shows_and_what_joins_is_learned_by_its_own_losses_and_wei
     for state, action in {(s, a) for (s, _), a in best_actions(PUZZLE).items() if one[s].any()}:
         assert sure[state, action] / one[state, action] == pytest.approx(p_SA[state, action].item())
     entropy = rule._replace(losses=[loss("clip"), loss("entropy")._replace(weight=0.1)])
-    for theirs in (Foreign(none), Foreign(none, [loss("clip")])):
+    for theirs in (LearnedHelp(none), LearnedHelp(none, [loss("clip")])):
         told = joined(entropy, p, SIZE, theirs=theirs).mean_SA
         assert not torch.allclose(told, joined(rule, p, SIZE, theirs=theirs).mean_SA)
     assert not torch.allclose(
-        joined(entropy, p, SIZE, theirs=Foreign(none)).mean_SA,
-        joined(entropy, p, SIZE, theirs=Foreign(none, [loss("clip")])).mean_SA,
+        joined(entropy, p, SIZE, theirs=LearnedHelp(none)).mean_SA,
+        joined(entropy, p, SIZE, theirs=LearnedHelp(none, [loss("clip")])).mean_SA,
     )
     with pytest.raises(RecipeError, match="groups of two policies"):
-        joined(rule._replace(losses=[loss("dpo")]), p, SIZE, theirs=Foreign(none))
+        joined(rule._replace(losses=[loss("dpo")]), p, SIZE, theirs=LearnedHelp(none))
 
 
 def test_prefixes_and_hints_pass_the_recipes_losses() -> None:

@@ -106,7 +106,7 @@ class Circumstances(NamedTuple):
 PLAYED = Circumstances()
 
 
-class _Rows(NamedTuple):
+class _LabRows(NamedTuple):
     """All trajectories of all batches as rows of tokens, (C, B, …).
 
     Attributes:
@@ -208,7 +208,7 @@ def _rows(
     n: int,
     signals: Mapping[str, Tensor],
     how: Circumstances,
-) -> _Rows:
+) -> _LabRows:
     """What the losses see of every batch."""
     found = of_batches(lambda batch: _learned_from(parts, batch, how.first_turn), p, index_CB, n, signals)
     advantage, reduce, weight = found.unbind(-1)
@@ -225,7 +225,7 @@ def _rows(
         token["token_teacher_logp"] = how.teacher_SA[p.state_NK, p.action_NK] * mask_NK
         ids = torch.arange(logp_SA.shape[1]).expand(*mask_NK.shape, -1)
         top = TeacherTop(*(x[index_CB] for x in (ids, how.teacher_SA[p.state_NK], logp_SA[p.state_NK])))
-    return _Rows(
+    return _LabRows(
         Scores(*((x_NK * learned_NK)[index_CB] for x_NK in (logp_NK, entropy_NK))),
         advantage,
         reduce / index_CB.shape[1],
@@ -253,7 +253,7 @@ def _learned_from(parts: Composition, batch: TurnBatch, first_turn: int) -> Tens
     return torch.stack([given_RT, reduce_RT * len(batch.group_B), weight_B[:, None].expand_as(given_RT)], -1)
 
 
-def _token_batch(rows: _Rows, where: tuple[Tensor, ...], n: int, parts: Composition) -> TokenBatch:
+def _token_batch(rows: _LabRows, where: tuple[Tensor, ...], n: int, parts: Composition) -> TokenBatch:
     """The rows of all batches, one beside the other: a loss of tokens sees each by itself."""
     batch_R, place_R = where
     groups = rows.weight.shape[1] // n
@@ -277,7 +277,7 @@ def _token_batch(rows: _Rows, where: tuple[Tensor, ...], n: int, parts: Composit
 def _of_the_whole(
     parts: Composition,
     p: Paths,
-    rows: _Rows,
+    rows: _LabRows,
     index_CB: Tensor,
     n: int,
     signals: Mapping[str, Tensor],
@@ -300,7 +300,7 @@ def _of_the_whole(
 def _whole_batch(
     parts: Composition,
     p: Paths,
-    rows: _Rows,
+    rows: _LabRows,
     index_B: Tensor,
     c: int,
     kept_M: Tensor,

@@ -50,7 +50,7 @@ class HelpedStep(NamedTuple):
     alone_SA: Tensor | None = None
 
 
-class Foreign(NamedTuple):
+class LearnedHelp(NamedTuple):
     """How what others had a hand in is learned.
 
     Attributes:
@@ -136,7 +136,7 @@ def help_bias(parts: Composition, step: Step, group_size: int) -> dict[str, Help
 def helps() -> list[Help]:
     """Every kind of help that comes with us, with options that change its bias."""
     none, capped, whole = (
-        Foreign(get_component("correction", name).build(options))
+        LearnedHelp(get_component("correction", name).build(options))
         for name, options in (("none", {}), ("tis", {}), ("tis", {"level": "trajectory", "cap": 1e9}))
     )
     ratio = "{name: tis, level: trajectory, cap: 1e9}"
@@ -184,7 +184,7 @@ def _distill_alone(
     return distilled(alone._replace(filter=_everything) if every else alone, p, n, beta=beta)
 
 
-def step_of(part: str, options: Mapping[str, Any], theirs: Foreign) -> Step | None:
+def step_of(part: str, options: Mapping[str, Any], theirs: LearnedHelp) -> Step | None:
     """The expected first step with a part, KIND/NAME, as a recipe has it; None where it cannot be listed here.
 
     Args:
@@ -234,7 +234,7 @@ def prefixed(
     return HelpedStep(stayed_SA + share * chance * guided_SA, declared_SA)
 
 
-def hinted(parts: Composition, p: Paths, n: int, *, theirs: Foreign) -> HelpedStep:
+def hinted(parts: Composition, p: Paths, n: int, *, theirs: LearnedHelp) -> HelpedStep:
     """``hint``: unsolved groups are played again by a hinted policy and learned as the policy's own, if somebody solved them.
 
     Declared: the direction of J, where the correction is the whole ratio of a trajectory and unsolved groups say nothing.
@@ -254,7 +254,7 @@ def hinted(parts: Composition, p: Paths, n: int, *, theirs: Foreign) -> HelpedSt
 # --- sources and teachers ---------------------------------------------------------------------------------------
 
 
-def demonstrated(parts: Composition, p: Paths, n: int, *, theirs: Foreign) -> HelpedStep:
+def demonstrated(parts: Composition, p: Paths, n: int, *, theirs: LearnedHelp) -> HelpedStep:
     """``demonstrations``: the demonstrator's actions with the advantage 1. Declared: J + weight·E Σ_k log π(a_k | s_k).
 
     Losses of the whole see one demonstration at a time.
@@ -269,7 +269,7 @@ def demonstrated(parts: Composition, p: Paths, n: int, *, theirs: Foreign) -> He
     return HelpedStep(own_SA + shown_SA, p.policy_gradient() + theirs.weight * p.gradient(objective))
 
 
-def joined(parts: Composition, p: Paths, n: int, *, theirs: Foreign) -> HelpedStep:
+def joined(parts: Composition, p: Paths, n: int, *, theirs: LearnedHelp) -> HelpedStep:
     """``stored`` with ``join``: as many groups of an older policy as are played. Declared: the direction of J.
 
     Raises:

@@ -16,7 +16,7 @@ from turnwise.cli.explained import code_state, keep
 from turnwise.errors import RecipeError
 from turnwise.registry import components
 from turnwise.trainers.lab.first_step import Composition, MeasuredLoss
-from turnwise.trainers.lab.help_bias import Foreign, HelpBias, Step, help_bias, step_of
+from turnwise.trainers.lab.help_bias import HelpBias, LearnedHelp, Step, help_bias, step_of
 from turnwise.trainers.lab.recipe_bias import Changes, ProcessBias, recipe_bias, unknown
 from turnwise.trainers.recipe.part import LossPart, Part, SourcePart, departing
 from turnwise.trainers.recipe.schema import Recipe, plain
@@ -132,14 +132,14 @@ def help_steps(recipe: Recipe) -> dict[str, Step]:
     for kind, parts in (("guide", recipe.guide), ("source", recipe.source)):
         for part in parts:
             default = Part(name="none") if isinstance(part, SourcePart) else recipe.correction
-            theirs = Foreign(
+            theirs = LearnedHelp(
                 (part.correction or default).build("correction"),
                 measured_losses(part.loss) if part.loss else None,
                 part.weight if isinstance(part, SourcePart) else 1.0,
             )
             found[f"{kind}/{part.name}"] = step_of(f"{kind}/{part.name}", part.options, theirs)
     if recipe.teacher is not None:
-        own = Foreign(recipe.correction.build("correction"))
+        own = LearnedHelp(recipe.correction.build("correction"))
         for loss in recipe.loss:
             found[f"loss/{loss.name}"] = step_of(f"loss/{loss.name}", loss.options, own)
     return {part: step for part, step in found.items() if step is not None}
