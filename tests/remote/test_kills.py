@@ -5,9 +5,7 @@ The kills are those of benchmarks/engine_kills.py.
 
 from __future__ import annotations
 
-import importlib
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,29 +26,6 @@ from turnwise.trainers.run.loop import train
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def kills(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark's module."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("engine_kills")
-
-
-@pytest.fixture
-def started(kills: Any) -> Iterator[Callable[..., list[Any]]]:
-    """``started(2, model, "torch", …)``: servers that answer."""
-    servers: list[Any] = []
-
-    def start(count: int, *given: Any, **options: Any) -> list[Any]:
-        servers.extend(kills.Server(*given, **options) for _ in range(count))
-        kills.wait_for(lambda: all(server.answers for server in servers))
-        return servers
-
-    yield start
-    for server in servers:
-        if server.running:
-            server.end()
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(100, marks=[pytest.mark.full, pytest.mark.timeout(3600)])])

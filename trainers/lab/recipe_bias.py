@@ -7,7 +7,6 @@ and the clipping of its norm, with engine and trainer in agreement, on each smal
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -23,7 +22,7 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.kit.toy_batches import token_batch, whole_batch
 from turnwise.trainers.lab.exact import Bias, Paths, compare, paths
 from turnwise.trainers.lab.first_step import Composition, MeasuredLoss, expected_step, groups_stand_alone
-from turnwise.trainers.lab.processes import MADE_UP, PROCESSES, PUZZLE, lopsided, signals
+from turnwise.trainers.lab.processes import PROCESSES, PUZZLE, lopsided, made_up, signals
 
 BATCHES = 2000
 """Of so many batches at most an expectation is formed; groups are made smaller until it fits."""
@@ -132,13 +131,7 @@ def unknown(bias: ProcessBias, reason: str, without: str) -> ProcessBias:
 
 def _unknown(needs: AbstractSet[str]) -> list[str]:
     """Those signals that have no exact value on the processes."""
-    return sorted(needs & MADE_UP | needs - _known())
-
-
-@functools.cache
-def _known() -> frozenset[str]:
-    """What has a value there, exact or made up."""
-    return KNOWN | signals(_paths()[0]).keys()
+    return sorted(needs - (KNOWN | signals(_paths()[0]).keys()) | needs & made_up()) if needs else []
 
 
 def _unseen(loss: MeasuredLoss) -> str:
