@@ -19,6 +19,15 @@ class Image:
     data: bytes
     media_type: str = "image/png"
 
+    @property
+    def data_uri(self) -> str:
+        """An address that holds it.
+
+        >>> Image(b"ab").data_uri
+        'data:image/png;base64,YWI='
+        """
+        return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -159,8 +159,8 @@ def draw(graphs: Mapping[str, Arrows], folder: str, out: Path) -> None:
         found = counts(arrows, folder)
         where = _places(floors_of(rooms))
         knotted = {room: n for n, cycle in enumerate(cycles(rooms)) for room in cycle}
-        for room, others in rooms.items():
-            for other in others:
+        for room, others in sorted(rooms.items()):
+            for other in sorted(others):
                 bad = room in knotted and knotted.get(other) == knotted[room]
                 axis.annotate(
                     "",
@@ -175,7 +175,7 @@ def draw(graphs: Mapping[str, Arrows], folder: str, out: Path) -> None:
                         "shrinkB": 5,
                     },
                 )
-        for room, (x, y) in where.items():
+        for room, (x, y) in sorted(where.items()):
             axis.text(x, y, room, ha="center", va="center", bbox={"boxstyle": "round,pad=0.25", "fc": "#eef3fb", "ec": "#44608f", "lw": 0.6})  # fmt: skip
         axis.set_title(title_of(title, found), fontsize=10)
         axis.set_xlim(-0.06, 1.06)

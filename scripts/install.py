@@ -207,7 +207,7 @@ def install_rest(requirements: list[str]) -> None:
     """Everything else, and Turnwise itself, in one resolution; compiled, since imports start every command."""
     listed = VENV / "requirements.txt"
     listed.write_text("\n".join(requirements))
-    wanted = ["-r", str(listed), "-e", f"{ROOT}[train,web,docker,scale,wandb,bench,docs,dev]"]
+    wanted = ["-r", str(listed), "-e", f"{ROOT}[train,web,docker,scale,wandb,mlflow,bench,docs,dev]"]
     step("libraries and turnwise", [*UV, "--compile-bytecode", *wanted], [*PIP, *wanted])
 
 

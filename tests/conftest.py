@@ -238,3 +238,26 @@ def vllm_engine(vllm: None, tied_checkpoint: Path) -> Iterator[VllmEngine]:
     engine = VllmEngine(tied_checkpoint, context_length=CONTEXT, kv_cache_gib=0.25)
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of benchmarks/engine_kills.py, whose servers are processes of their own."""
+    monkeypatch.syspath_prepend(str(FOLDERS.parent / "benchmarks"))
+    return importlib.import_module("engine_kills")
+
+
+@pytest.fixture
+def started(kills: Any) -> Iterator[Callable[..., list[Any]]]:
+    """``started(2, model, "torch", …)``: servers that answer."""
+    servers: list[Any] = []
+
+    def start(count: int, *given: Any, **options: Any) -> list[Any]:
+        servers.extend(kills.Server(*given, **options) for _ in range(count))
+        kills.wait_for(lambda: all(server.answers for server in servers))
+        return servers
+
+    yield start
+    for server in servers:
+        if server.running:
+            server.end()

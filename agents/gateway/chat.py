@@ -27,6 +27,7 @@ from turnwise.agents.gateway.core import (
     read_text,
     unsupported,
 )
+from turnwise.agents.gateway.pictures import read_image_url
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall
@@ -74,7 +75,7 @@ _ROLES = {
     "assistant": "assistant",
     "tool": "tool",
 }
-_TEXTS, _IMAGES = ("text", "refusal"), ("image_url", "input_audio", "file")
+_TEXTS, _PICTURES = ("text", "refusal"), {"image_url": read_image_url}
 
 
 def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
@@ -174,11 +175,13 @@ def _message(value: Any, where: str) -> Message:
     role = _ROLES.get(read_text(given.get("role"), f"{where}.role"))
     if role is None:
         raise bad(f"{where}.role is {given['role']!r:.40}; it is one of {', '.join(_ROLES)}.", where)
-    content = read_parts(given.get("content"), f"{where}.content", _TEXTS, _IMAGES)
+    pictures = _PICTURES if role in ("user", "tool") else {}
+    content, images = read_parts(given.get("content"), f"{where}.content", _TEXTS, pictures)
     if role == "tool":
-        return Message("tool", content, tool_call_id=read_text(given.get("tool_call_id"), where))
+        answers = read_text(given.get("tool_call_id"), where)
+        return Message("tool", content, tool_call_id=answers, images=images)
     if role != "assistant":
-        return Message("system" if role == "system" else "user", content)
+        return Message("system" if role == "system" else "user", content, images=images)
     if given.get("function_call") is not None:
         raise unsupported(f"{where}.function_call", given["function_call"], "write tool_calls instead.")
     calls = [

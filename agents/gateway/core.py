@@ -10,9 +10,10 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Image, Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall, ToolSpec
 
@@ -20,6 +21,9 @@ PIECE = 48
 """Characters of one event of a stream."""
 DEEPEST = 100
 """Levels of lists and objects in what clients send. Whoever writes it again, compares or checks it calls itself for each."""
+
+Pictures: TypeAlias = Mapping[str, Callable[[dict[str, Any], str], Image]]
+"""The kinds of parts that are pictures, each with what reads one that stands at a place of the request."""
 
 
 class RefusedError(Exception):
@@ -212,26 +216,42 @@ def read_text(value: Any, param: str) -> str:
     return value
 
 
-def read_parts(value: Any, param: str, kinds: Sequence[str], images: Sequence[str] = ()) -> str:
-    """The text of a message's content: a text, or a list of parts of these kinds, joined by line ends.
+class Content(NamedTuple):
+    """What a message says, joined by line ends, and the pictures in it."""
+
+    text: str = ""
+    images: tuple[Image, ...] = ()
+
+
+def read_parts(
+    value: Any, param: str, kinds: Sequence[str], pictures: Pictures = MappingProxyType({})
+) -> Content:
+    """A message's content: a text, or a list of parts of these kinds.
+
+    Args:
+        value: as the client sent it.
+        param: where it stands.
+        kinds: of parts that are text.
+        pictures: how parts of other kinds are read as pictures; none may stand where there is no such kind.
 
     Raises:
-        RefusedError: there is another part among them, such as an image.
+        RefusedError: there is another part among them.
     """
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    texts: list[str] = []
+    if value is None or isinstance(value, str):
+        return Content(value or "")
+    texts, images = list[str](), list[Image]()
     for n, part in enumerate(read_list(value, param)):
-        one = read_object(part, f"{param}[{n}]")
+        where = f"{param}[{n}]"
+        one = read_object(part, where)
         kind = one.get("type")
-        if kind in images:
-            raise unsupported(f"{param}[{n}].type", kind, "this policy reads text and cannot see images.")
-        if kind not in kinds:
-            raise unsupported(f"{param}[{n}].type", kind, f"only {' and '.join(kinds)} can be read here.")
-        texts.append(read_text(one.get("text", one.get("refusal")), f"{param}[{n}].text"))
-    return "\n".join(texts)
+        if isinstance(kind, str) and kind in pictures:
+            images.append(pictures[kind](one, where))
+        elif kind in kinds:
+            texts.append(read_text(one.get("text", one.get("refusal")), f"{where}.text"))
+        else:
+            known = " and ".join((*kinds, *pictures))
+            raise unsupported(f"{where}.type", kind, f"only {known} can be read here.")
+    return Content("\n".join(texts), tuple(images))
 
 
 def read_arguments(value: Any, param: str) -> dict[str, Json]:

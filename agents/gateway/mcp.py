@@ -7,6 +7,7 @@ protocol leaves to servers.
 
 from __future__ import annotations
 
+import base64
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -76,7 +77,11 @@ class McpSession:
             return _error(key, _PARAMS, "Give the tool's name, and arguments as an object.")
         call_id = f"call_{next(self._calls)}"
         done = await carry_out(self._world, self._tools, name, arguments, call_id)
-        return _result(key, {"content": [{"type": "text", "text": said(done)}], "isError": done.bad_action})
+        content: list[Json] = [{"type": "text", "text": said(done)}]
+        for image in done.images:
+            data = base64.b64encode(image.data).decode()
+            content.append({"type": "image", "data": data, "mimeType": image.media_type})
+        return _result(key, {"content": content, "isError": done.bad_action})
 
 
 def said(done: ActResult) -> str:

@@ -28,7 +28,8 @@ from turnwise.agents.gateway.core import (
     read_text,
     unsupported,
 )
-from turnwise.envs.messages import Message
+from turnwise.agents.gateway.pictures import read_source
+from turnwise.envs.messages import Image, Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall
 
@@ -48,7 +49,7 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
     "mcp_servers": ([],),
     "context_management": (),
 }
-_IMAGES = ("image", "document")
+_PICTURES = {"image": read_source}
 
 
 def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
@@ -62,7 +63,7 @@ def parse(body: Mapping[str, Any], sampled: FixedSampling) -> ChatRequest:
     given = read_list(body.get("messages"), "messages")
     if not given:
         raise bad("messages must not be empty.", "messages")
-    system = read_parts(body.get("system"), "system", ("text",))
+    system = read_parts(body.get("system"), "system", ("text",)).text
     said = [Message("system", system)] if system else []
     for n, one in enumerate(given):
         said.extend(_read(one, f"messages[{n}]"))
@@ -151,16 +152,20 @@ def _read(value: Any, where: str) -> Iterator[Message]:
     if role == "assistant":
         yield _assistant(blocks, where)
         return
-    texts: list[str] = []
+    pictures = _PICTURES if role == "user" else {}
+    texts, images = list[str](), list[Image]()
     for n, block in enumerate(blocks):
         place = f"{where}.content[{n}]"
         if block.get("type") == "tool_result":
-            said = read_parts(block.get("content"), f"{place}.content", ("text",), _IMAGES)
-            yield Message("tool", said, tool_call_id=read_text(block.get("tool_use_id"), place))
+            said, seen = read_parts(block.get("content"), f"{place}.content", ("text",), pictures)
+            answers = read_text(block.get("tool_use_id"), place)
+            yield Message("tool", said, tool_call_id=answers, images=seen)
         else:
-            texts.append(read_parts([block], place, ("text",), _IMAGES))
-    if texts:
-        yield Message(role, "\n".join(texts))
+            said, seen = read_parts([block], place, ("text",), pictures)
+            texts += [] if seen else [said]
+            images += seen
+    if texts or images:
+        yield Message(role, "\n".join(texts), images=tuple(images))
 
 
 def _assistant(blocks: list[dict[str, Any]], where: str) -> Message:
@@ -172,7 +177,7 @@ def _assistant(blocks: list[dict[str, Any]], where: str) -> Message:
             name, told = read_text(block.get("name"), place), read_object(block.get("input"), place)
             calls.append(ToolCall(name, told, read_text(block.get("id"), place)))
         else:
-            texts.append(read_parts([block], place, ("text",), _IMAGES))
+            texts.append(read_parts([block], place, ("text",)).text)
     return Message("assistant", "\n".join(texts), tuple(calls))
 
 

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.core import NO_PARENT, History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -79,6 +79,7 @@ class ProgramPlay:
         self._acts_are_turns = acts_are_turns
         self.messages = [*history.observation]
         self.instructions = "\n\n".join(message.content for message in history.observation)
+        self.pictures = tuple(image for message in history.observation for image in message.images)
         self.by_call = self.by_time = 0
         self._events: asyncio.Queue[Reply | _Action | _Ended] = asyncio.Queue()
         self._pending: _Pending | None = None
@@ -104,7 +105,9 @@ class ProgramPlay:
         return await event.answer
 
     def stop(self, end: EndReason, fault: Fault | None = None) -> None:
-        """The program is gone; what it did before counts."""
+        """The program is gone; what it did before counts, unless the policy failed it."""
+        if fault is None and self.session.fault:
+            fault = Fault(Outcome.INFRA_ERROR, f"the policy failed: {self.session.fault}")
         self._events.put_nowait(_Ended(end, fault))
 
     async def next(self) -> Reply:
@@ -192,7 +195,8 @@ class ProgramPlay:
             return
         new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
         text = "\n".join(message.content for message in new)
-        action.answer.set_result(ActResult(text, bad, end))
+        images = tuple(image for message in new for image in message.images)
+        action.answer.set_result(ActResult(text, bad, end, images))
 
     def _bad_action(self, turn: int) -> bool | None:
         """Whether the environment refused the newest action of a turn; None: it was not played."""
@@ -206,4 +210,5 @@ class ProgramPlay:
 def _same_words(one: Message, other: Message) -> bool:
     """Whether two messages say the same; the ids of calls are each API's own."""
     calls = [[(call.name, call.arguments) for call in message.tool_calls] for message in (one, other)]
-    return (one.role, one.content.strip(), calls[0]) == (other.role, other.content.strip(), calls[1])
+    said = [(message.role, message.content.strip(), message.images) for message in (one, other)]
+    return said[0] == said[1] and calls[0] == calls[1]

@@ -23,6 +23,7 @@ from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.contained import ProgramSandbox, SessionDoor, run_contained
 from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
+from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
@@ -47,6 +48,10 @@ class AgentProgram:
         env: variables beside those of the module's description.
         timeout: seconds of an episode.
         calls: replies that it may get in an episode.
+        tokens: that may be sampled for it in an episode; None: any number.
+        at_once: replies that it may wait for at a time; it is told to come again (429) beyond.
+        reply_s: seconds after which a reply is given up: it is told (504), and the episode is an ``infra_error`` unless it asks
+            again and is answered.
         answer: what it leaves behind for the environment: nothing, or its standard output, which is said at its end.
         prompt: how it is told its task: as text, or as JSON, a list of chat messages.
         plain_words: whether it is offered the tools ``say`` and ``task`` beside those of the environment; where that has none,
@@ -63,6 +68,9 @@ class AgentProgram:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float = 600.0
     calls: int = 200
+    tokens: int | None = None
+    at_once: int = 64
+    reply_s: float = 300.0
     answer: Literal["none", "stdout"] = "none"
     prompt: Literal["text", "messages"] = "text"
     plain_words: bool = False
@@ -77,10 +85,10 @@ class AgentProgram:
         """
         if not self.command:
             raise TurnwiseError("The agent has no command.", "Give the program and its arguments.")
-        if not (self.timeout > 0 and self.calls > 0):
-            raise TurnwiseError(
-                f"The agent has {self.timeout:g} s and {self.calls} calls.", "Give more than 0 of both."
-            )
+        for name in ("timeout", "calls", "tokens", "at_once", "reply_s"):
+            most = getattr(self, name)
+            if most is not None and not most > 0:
+                raise TurnwiseError(f"The agent's {name} is {most:g}.", "Give more than 0.")
         if self.preload and script_of(self.command) is None:
             raise TurnwiseError(
                 f"preload is for scripts of Python, and the agent's command is {' '.join(self.command)[:80]!r}.",
@@ -106,6 +114,12 @@ class AgentProgram:
                     f"The agent's program {self.command[0]!r} is not found.",
                     "Give its path, or install it where PATH leads to.",
                 )
+
+    @property
+    def limits(self) -> SessionLimits:
+        """What its session may use."""
+        tokens = float("inf") if self.tokens is None else self.tokens
+        return SessionLimits(self.calls, tokens, self.timeout, at_once=self.at_once, reply_s=self.reply_s)
 
     @property
     def folder(self) -> Path:

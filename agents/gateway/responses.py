@@ -28,6 +28,7 @@ from turnwise.agents.gateway.core import (
     read_text,
     unsupported,
 )
+from turnwise.agents.gateway.pictures import read_image_url
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall
@@ -48,7 +49,7 @@ _KEYS: dict[str, tuple[Any, ...] | None] = {
     "conversation": (),
     "prompt": (),
 }
-_TEXTS, _IMAGES = ("input_text", "output_text", "refusal"), ("input_image", "input_file", "input_audio")
+_TEXTS, _PICTURES = ("input_text", "output_text", "refusal"), {"input_image": read_image_url}
 _ROLES = ("system", "developer", "user", "assistant")
 _REPEATED = ("instructions", "metadata", "tools", "user", "previous_response_id")
 
@@ -161,8 +162,9 @@ def _read(items: list[Any]) -> list[Message]:
                 call = ToolCall(name, arguments, read_text(item.get("call_id"), f"{where}.call_id"))
                 one = Message("assistant", "", (call,))
             case "function_call_output":
-                text = read_parts(item.get("output"), f"{where}.output", _TEXTS, _IMAGES)
-                one = Message("tool", text, tool_call_id=read_text(item.get("call_id"), where))
+                text, images = read_parts(item.get("output"), f"{where}.output", _TEXTS, _PICTURES)
+                answers = read_text(item.get("call_id"), where)
+                one = Message("tool", text, tool_call_id=answers, images=images)
             case kind:
                 raise unsupported(f"{where}.type", kind, "this policy never wrote such an item.")
         if one.role == "assistant" and one.tool_calls and said and said[-1].role == "assistant":
@@ -176,8 +178,9 @@ def _message(item: Mapping[str, Any], where: str) -> Message:
     role = item.get("role")
     if role not in _ROLES:
         raise bad(f"{where}.role is {role!r:.40}; it is one of {', '.join(_ROLES)}.", where)
-    content = read_parts(item.get("content"), f"{where}.content", _TEXTS, _IMAGES)
-    return Message("system" if role == "developer" else role, content)
+    pictures = _PICTURES if role == "user" else {}
+    content, images = read_parts(item.get("content"), f"{where}.content", _TEXTS, pictures)
+    return Message("system" if role == "developer" else role, content, images=images)
 
 
 def _output(answered: Answered) -> list[Any]:

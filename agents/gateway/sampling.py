@@ -15,6 +15,8 @@ from turnwise.tools.core import Tool
 
 SHORT = 1 << 16
 """Letters that are tokenised without asking whether they could fit."""
+PICTURE = 1000
+"""Tokens that a picture is told to be, where nobody here knows."""
 LARGEST_REPLY = 1 << 22
 """Letters of a reply."""
 
@@ -22,6 +24,7 @@ LARGEST_REPLY = 1 << 22
 class TokenPolicy(Protocol):
     """A policy that samples tokens (:class:`turnwise.agents.policies.model.ModelPolicy`)."""
 
+    name: str
     engine: Engine
     renderer: Renderer
     sampling: Sampling
@@ -109,12 +112,16 @@ async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode
     return Drawn(reply._replace(prompt_ids=new, parent=None if extends else NO_PARENT), len(prompt), extends)
 
 
-def check_room(policy: Policy, asked: ChatRequest) -> None:
-    """Refuse a conversation that cannot fit the context, whatever it says, before time is spent on its tokens.
+def check_readable(policy: Policy, asked: ChatRequest) -> None:
+    """Refuse a conversation that the policy cannot read, before time is spent on its tokens.
 
     Raises:
-        RefusedError: it has more letters than the context has room for, were they all in the longest tokens.
+        RefusedError: it has pictures, and the policy samples from tokens of text; or it has more letters than the context has
+            room for, were they all in the longest tokens.
     """
+    if samples_tokens(policy) and any(message.images for message in asked.messages):
+        why = f"{policy.name} reads tokens of text and cannot see pictures. A model that does is served by openai:MODEL@URL."
+        raise RefusedError(400, "unsupported_parameter", why, param="messages")
     letters = sum(map(letters_of, asked.messages))
     letters += sum(len(tool.spec.description) + len(str(tool.spec.parameters)) for tool in asked.tools)
     if letters <= SHORT or not samples_tokens(policy):
@@ -125,19 +132,21 @@ def check_room(policy: Policy, asked: ChatRequest) -> None:
 
 
 def letters_of(message: Message) -> int:
-    """Letters of a message and of its calls' arguments."""
-    return len(message.content) + sum(len(str(call.arguments)) for call in message.tool_calls)
+    """Letters of a message and of its calls' arguments; a picture's bytes count as letters."""
+    calls = sum(len(str(call.arguments)) for call in message.tool_calls)
+    return len(message.content) + calls + sum(len(image.data) for image in message.images)
 
 
 def count(policy: Policy, asked: ChatRequest) -> int:
-    """The tokens of a prompt; of a policy without tokens, four characters count as one.
+    """The tokens of a prompt; of a policy without tokens, four characters count as one, and a picture as :data:`PICTURE`.
 
     Raises:
-        RefusedError: as :func:`check_room` does.
+        RefusedError: as :func:`check_readable` does.
     """
-    check_room(policy, asked)
+    check_readable(policy, asked)
     if not samples_tokens(policy):
-        return sum(len(str(message)) for message in asked.messages) // 4 + 1
+        pictures = sum(len(message.images) for message in asked.messages)
+        return sum(len(str(message)) for message in asked.messages) // 4 + 1 + pictures * PICTURE
     return len(_prompt(policy.renderer, asked, None)[0])
 
 

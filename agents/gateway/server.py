@@ -206,7 +206,10 @@ class GatewayServer:
                     raise bad('Give {"name": TOOL, "arguments": {…}} or {"text": WORDS}.')
                 done = await carry_out(world, seat.tools(), name, arguments, str(call.get("id") or "call_0"))
             end = None if done.end is None else done.end.value
-            return web.json_response({"text": said(done), "bad_action": done.bad_action, "end": end})
+            answer = {"text": said(done), "bad_action": done.bad_action, "end": end}
+            return web.json_response(
+                answer | ({"images": [image.data_uri for image in done.images]} if done.images else {})
+            )
         except RefusedError as refused:
             return refusal(refused, {"error": refused.message})
 

@@ -29,7 +29,7 @@ from turnwise.agents.gateway.sampling import (
     Call,
     Drawn,
     SampledNode,
-    check_room,
+    check_readable,
     context_full,
     draw,
     letters_of,
@@ -245,7 +245,7 @@ class AgentSession:
         if asked.messages[-1].role == "assistant":
             said = "The last message is the assistant's: replies cannot be begun by the client."
             raise RefusedError(400, "invalid_messages", said, param="messages")
-        check_room(self.policy, asked)
+        check_readable(self.policy, asked)
         chain = [*fingerprints(asked.messages, asked.tools)]
         number, base = next(
             (self._nodes[one] for one in reversed(chain) if one in self._nodes), (_NO_PARENT, None)
@@ -363,8 +363,13 @@ def _link(before: bytes, message: Message) -> bytes:
     content = message.content.strip() if message.role == "assistant" else message.content
     written = json.dumps(calls, sort_keys=True) if calls else ""
     link = hashlib.blake2b(before, digest_size=16)
-    for part in (message.role, content, written, message.tool_call_id):
-        data = part.encode("utf-8", "surrogatepass")
+    parts = [
+        part.encode("utf-8", "surrogatepass")
+        for part in (message.role, content, written, message.tool_call_id)
+    ]
+    for image in message.images:
+        parts += (image.media_type.encode(), image.data)
+    for data in parts:
         link.update(b"%d:" % len(data))
         link.update(data)
     return link.digest()

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Image, Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall, ToolError, ToolSpec, find_tool, tool
 
 
 class ActResult(NamedTuple):
-    """What the environment answered, whether it refused the action, and how the episode ended if it did."""
+    """What the environment answered, whether it refused the action, how the episode ended if it did, and pictures."""
 
     text: str
     bad_action: bool = False
     end: EndReason | None = None
+    images: tuple[Image, ...] = ()
 
 
 class World(Protocol):
@@ -25,6 +26,11 @@ class World(Protocol):
     @property
     def instructions(self) -> str:
         """What is to be done, as it was told at the beginning."""
+        ...
+
+    @property
+    def pictures(self) -> tuple[Image, ...]:
+        """Those that were shown with it."""
         ...
 
     def specs(self) -> Sequence[ToolSpec]: ...
@@ -78,6 +84,8 @@ async def carry_out(
     """What a call of one of the offered tools comes to; what the environment refuses is a bad action, too."""
     try:
         action = action_of(own, ToolCall(name, arguments, call_id))
-        return ActResult(world.instructions) if action is None else await world.act(action)
+        if action is None:
+            return ActResult(world.instructions, images=world.pictures)
+        return await world.act(action)
     except ToolError as error:
         return ActResult(str(error), bad_action=True)

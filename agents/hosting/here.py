@@ -73,6 +73,20 @@ class Gateway:
             if opened.episode is None:
                 opened.end()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold all requests back while the ``with`` block lasts, as whoever changes the policy's weights must.
+
+        Those in hand are answered first. Others wait for up to 30 s; then their clients are told to come again (429 with
+        Retry-After), which SDKs do. `turnwise train` needs none of this: its engines wait by themselves.
+        """
+        holding = self._host.gate.held()
+        self._wait(holding.__aenter__())
+        try:
+            yield
+        finally:
+            self._wait(holding.__aexit__(None, None, None))
+
     def evaluate(
         self, agent: Callable[[OpenSession], object], *, episodes: int = 40, at_once: int = 8
     ) -> Evaluation:

@@ -12,6 +12,7 @@ from turnwise.agents.gateway.bodies import Bodies
 from turnwise.agents.gateway.core import RefusedError, bad
 from turnwise.agents.gateway.server import refusal
 from turnwise.agents.hosting.host import Host, Hosted
+from turnwise.agents.policies.served.written import conversation
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
 from turnwise.tasks.core import Json
@@ -89,7 +90,7 @@ def described(host: Host, hosted: Hosted) -> Json:
         "base_url": f"{url}/v1",
         "mcp_url": None if hosted.seat.world is None else f"{url}/mcp",
         "prompt": hosted.play.instructions,
-        "messages": [message.to_json() for message in hosted.play.messages],
+        "messages": conversation(hosted.play.messages),
         **hosted.play.session.counts._asdict(),
     }
 

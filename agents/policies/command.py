@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import shlex
 from collections.abc import Sequence
@@ -22,13 +23,15 @@ from turnwise.agents.gateway.launching import Launcher
 from turnwise.agents.gateway.play import ProgramPlay
 from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_program
 from turnwise.agents.gateway.server import GatewayServer, Seat
-from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.policies.options import PolicyOptions
+from turnwise.agents.policies.served.written import conversation
 from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.registry import component
 from turnwise.tools.owner import make_folder, remove_folder
+
+_logger = logging.getLogger(__name__)
 
 
 class _SharedServer:
@@ -133,8 +136,7 @@ class ProgramPolicy:
                 Outcome.INFRA_ERROR,
                 "a program plays one agent, and this environment has several: name its opponents",
             )
-        limits = SessionLimits(calls=self.program.calls, seconds=self.program.timeout)
-        play = ProgramPlay(self.model, history, limits, plain_words=self.program.plain_words)
+        play = ProgramPlay(self.model, history, self.program.limits, plain_words=self.program.plain_words)
         door = None
         if self.program.sandbox is None:
             server = await self._server_here().enter()
@@ -156,12 +158,17 @@ class ProgramPolicy:
     async def _run(self, play: ProgramPlay, url: str, key: str, door: SessionDoor | None) -> None:
         """Run the program to its end, and say how it ended."""
         try:
-            told = [message.to_json() for message in play.messages]
-            prompt = json.dumps(told) if self.program.prompt == "messages" else play.instructions
+            told = self.program.prompt == "messages"
+            prompt = json.dumps(conversation(play.messages)) if told else play.instructions
+            if play.pictures and not told:
+                _logger.warning(
+                    "the task has pictures, of which `prompt: text` tells nothing; `prompt: messages` does"
+                )
             done = await run_program(self._launcher, self.program, prompt, url, key, door)
-            if play.session.fault:
-                raise Fault(Outcome.INFRA_ERROR, f"the policy failed: {play.session.fault}")
-            play.stop(await conclude(self.program, play, done, play.session.cut))
+            if play.session.fault:  # what it left behind is not what the policy made of the task
+                play.stop(EndReason.GAVE_UP)
+            else:
+                play.stop(await conclude(self.program, play, done, play.session.cut))
         except Fault as fault:
             play.stop(EndReason.GAVE_UP, fault)
         except Exception as error:  # noqa: BLE001 (whatever it is, the episode that waits must hear of it)

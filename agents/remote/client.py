@@ -79,6 +79,7 @@ class RemoteServer:
         self.heard_at = time.monotonic()  # when it last gave a sign of life while it had something to do
         self.updating = False
         self.stall_s = 0.0  # how long it sampled nothing for the newest weights
+        self.tokens_heard = 0  # those of answers that were lost as well
         self._publishing = threading.Lock()
 
     @property
@@ -296,6 +297,7 @@ class RemoteServer:
         if not piece.choices:
             raise reading.lost("dead", f"{self.name}: {_message(line)}")
         for choice in piece.choices:
+            self.tokens_heard += len(choice.token_ids or ())
             reading.take(choice)
 
 

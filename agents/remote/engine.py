@@ -141,8 +141,8 @@ class RemoteFleet:
         them before it serves again.
 
         Raises:
-            EngineError: requests are in flight and ``kv`` does not say what becomes of them, no engine took the weights, or
-                another run uses one of them.
+            EngineError: requests are in flight and ``kv`` does not say what becomes of them, there is no room to pack the
+                weights, no engine took them, or another run uses one of them.
         """
         self._publish(lambda publisher: publisher.offer(weights, self.dtype), version, kv)
 

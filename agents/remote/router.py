@@ -37,7 +37,20 @@ class Absence(NamedTuple):
 
 
 class EngineHealth(NamedTuple):
-    """How an engine is, for records and displays."""
+    """How an engine is, for records and displays.
+
+    Attributes:
+        name: ``host:port``.
+        serving: whether it is given prompts.
+        version: of its weights.
+        in_flight: answers that it has in hand, those that wait in its queue among them.
+        answers: that it gave.
+        tokens: of these answers.
+        failures: how often it was taken out, by cause.
+        cause: why it does not serve.
+        stall_s: how long it sampled nothing for the newest weights, in seconds.
+        tokens_heard: that came from it, those of answers that were lost as well.
+    """
 
     name: str
     serving: bool
@@ -47,7 +60,8 @@ class EngineHealth(NamedTuple):
     tokens: int
     failures: dict[str, int]
     cause: str = ""
-    stall_s: float = 0.0  # how long it sampled nothing for the newest weights
+    stall_s: float = 0.0
+    tokens_heard: int = 0
 
 
 class Prefixes:
@@ -184,11 +198,9 @@ class Router:
             server = absence.server if absence else self.serving[name]
             counts = self._answers[name], self._tokens[name], dict(failures)
             cause = f"{absence.cause}: {absence.detail}" if absence else ""
-            rows.append(
-                EngineHealth(
-                    name, absence is None, server.version, server.in_flight, *counts, cause, server.stall_s
-                )
-            )
+            now = server.version, server.in_flight
+            last = cause, server.stall_s, server.tokens_heard
+            rows.append(EngineHealth(name, absence is None, *now, *counts, *last))
         return rows
 
 

@@ -119,6 +119,16 @@ def _damaged(why: str) -> EngineError:
     return EngineError(f"The weights that came are not used: {why}.", "Publish them again.")
 
 
+def _no_room(folder: Path, error: OSError) -> EngineError:
+    free = shutil.disk_usage(folder).free / 1e6
+    return EngineError(
+        f"New weights cannot be packed in {folder.parent}: {error.strerror or error} ({free:.1f} MB are free). Engines keep "
+        "those that they have.",
+        "An update takes the room of the weights twice, in the engines' type: give the memory more (as root `mount -o "
+        "remount,size=8G /dev/shm`, a container `--shm-size 8g`), or remove what others left there; then --resume.",
+    )
+
+
 # --- the trainer's side --------------------------------------------------------------------------------
 
 
@@ -190,13 +200,20 @@ class Publisher:
         self._lock = threading.Lock()
 
     def offer(self, weights: Iterable[tuple[str, Tensor]], dtype: str) -> Offer:
-        """Pack whole weights, floating-point tensors as ``dtype``, to be handed out from now on."""
+        """Pack whole weights, floating-point tensors as ``dtype``, to be handed out from now on.
+
+        Raises:
+            EngineError: there is no room for them; what was handed out before still is.
+        """
         return self._newest(Offer(self._write(_cast(weights, dtype))))
 
     def offer_adapters(self, weights: AdaptedWeights, dtype: str) -> Offer:
         """Pack adapters, to be handed out from now on, and their base where it is not the one that is handed out already.
 
         Weights that have adapters stay in their own type, so that nothing is rounded before the two are added.
+
+        Raises:
+            EngineError: there is no room for them; what was handed out before still is.
         """
         before = self._offered
         if before is not None and before.base and before.stamp and before.stamp.holds(weights):
@@ -239,7 +256,11 @@ class Publisher:
 
     def _write(self, tensors: Iterable[tuple[str, Tensor]]) -> Pack:
         path = self._folder / f"{PREFIX}{next(self._numbers)}.pack"
-        checksum, key = write_pack(path, tensors), secrets.token_hex(_KEY_BYTES // 2)
+        try:
+            checksum, key = write_pack(path, tensors), secrets.token_hex(_KEY_BYTES // 2)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise _no_room(path.parent, error) from error
         pack = self._packs[key] = Pack(path, checksum, key, path.stat().st_size)
         self.written += pack.size
         return pack

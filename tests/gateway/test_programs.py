@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -215,3 +216,61 @@ def test_mistakes_are_told_before_anything_runs(tmp_path):
             turnwise.make_policy(f"command:{path}", model="scripted:gold")
     with pytest.raises(TurnwiseError, match="--model"):
         turnwise.make_policy("command:python3 x.py")
+
+
+ASKS_TWICE = """
+talk = [{"role": "user", "content": sys.stdin.read()}]
+talk += [chat(*talk), {"role": "user", "content": "go on"}]
+chat(*talk)
+"""
+
+
+def test_a_program_s_tokens_are_bounded(model):
+    (free,) = played(model, program(ASKS_TWICE))
+    (bounded,) = played(model, program(ASKS_TWICE, tokens=1))
+    assert (free.end, len(free.trajectory.turns)) == (EndReason.GAVE_UP, 2)
+    assert (bounded.outcome, bounded.end) == (Outcome.LIMIT, EndReason.TOKEN_LIMIT)
+    assert len(bounded.trajectory.turns) == 1
+
+
+def test_a_program_s_requests_at_a_time_are_bounded(model):
+    text = """
+from concurrent.futures import ThreadPoolExecutor
+from urllib.error import HTTPError
+def ask(n):
+    try: chat({"role": "user", "content": str(n)})
+    except HTTPError as error: return (error.code, error.headers["Retry-After"])
+with ThreadPoolExecutor(4) as pool: refused = [*filter(None, pool.map(ask, range(4)))]
+print(refused)
+act(str(len(refused)))
+"""
+    engine = model.engine
+
+    async def slowly(*given, **more):
+        await asyncio.sleep(0.5)
+        return await sample(*given, **more)
+
+    sample, engine.generate = engine.generate, slowly
+    (free,) = played(model, program(text))
+    (bounded,) = played(model, program(text, at_once=2))
+    assert [len(one.trajectory.turns) for one in (free, bounded)] == [4, 2]
+    said = [
+        act.message.content for one in (free, bounded) for turn in one.trajectory.turns for act in turn.acts
+    ]
+    assert said == ["0", "2"]
+
+
+def test_a_reply_that_takes_too_long_is_given_up_and_is_nobody_s_score(model):
+    async def never(*given, **more):
+        await asyncio.Event().wait()
+
+    model.engine.generate = never
+    (episode,) = played(model, program(ASKS_TWICE, reply_s=0.2))
+    assert episode.outcome is Outcome.INFRA_ERROR
+    assert "a reply took more than 0.2 s" in episode.error
+
+
+@pytest.mark.parametrize("name", ["tokens", "at_once", "reply_s", "calls", "timeout"])
+def test_a_bound_of_nothing_is_refused(name):
+    with pytest.raises(TurnwiseError, match=f"{name} is 0"):
+        program(**{name: 0}).check()

@@ -12,10 +12,12 @@ import aiohttp
 import pytest
 
 import turnwise
+from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.hosting.environments import ID, NoModel, add_mcp
 from turnwise.agents.hosting.host import Host, HostOptions
 from turnwise.agents.hosting.routes import add_routes
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
+from turnwise.cli.app import run
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_task
@@ -171,3 +173,16 @@ def test_a_server_that_is_stopped_has_statistics_of_those_who_left_and_of_those_
         assert (found["policy"], found["episodes"], found["success"]) == ("mine", 2, 0.5)
         assert found["ends"] == {"solved": 1, "gave_up": 1}
     assert len([*LogReader(tmp_path / "episodes.jsonl.zst")]) == 2
+
+
+def test_the_command_line_bounds_sessions(monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        "turnwise.cli.gateway._serve", lambda player, options, place: given.append(options) or []
+    )
+    words = "gateway --policy scripted:gold --calls 5 --tokens 700 --per-minute 30 --at-once 2 --reply-s 9 --seconds 60"
+    assert run([*words.split(), "--json"]) == 0
+    assert run(["gateway", "--policy", "scripted:gold", "--json"]) == 0
+    bounded, free = (options.limits for options in given)
+    assert bounded == SessionLimits(5, 700, 60.0, 30, 2, 9.0)
+    assert free == SessionLimits(seconds=3600.0)

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file
 
 import turnwise
+from turnwise.agents.core import NO_PARENT, Outcome
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn
@@ -69,3 +70,46 @@ def test_a_program_that_knows_nothing_of_us_trains_the_weights_that_the_policy_a
 
     assert turnwise.replay(tmp_path / "program" / "episodes.jsonl.zst").ok
     assert relearn(tmp_path / "program", out=tmp_path / "again").equal == (0, 1, 2)
+
+
+BRANCHING = AGENT | {
+    "command": [*AGENT["command"][:-1], str(ROOT / "tests" / "gateway" / "branching_agent.py")]
+}
+TREE = [None, NO_PARENT, NO_PARENT, 0, NO_PARENT, 0, NO_PARENT, NO_PARENT, NO_PARENT]
+"""Parents of its nine replies: three times a reply, a sub-agent's and a second sample; the third time its history is another."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_a_tree_of_conversations_is_trained_replayed_and_learned_again(
+    staleness: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With staleness 1 the weights change while programs play; their requests wait in the engine meanwhile."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    from letters import RECIPE, register_letters
+
+    register_letters()
+    recipe = tmp_path / "letters.yaml"
+    small = {
+        "updates": 3,
+        "checkpoint": {"every": 1, "keep": 9},
+        "evaluate": {"every": 3, "dev": 1, "test": 2},
+        "scale": {"staleness": staleness},
+    }
+    recipe.write_text(yaml.safe_dump(yaml.safe_load(RECIPE) | small))
+    train(recipe, out=tmp_path / "run", preflight=False, agent=BRANCHING)
+
+    log = tmp_path / "run" / "episodes.jsonl.zst"
+    episodes = [record.episode for record in LogReader(log)]
+    assert {one.outcome for one in episodes} == {Outcome.OK}
+    mixed = 0
+    for episode in episodes:
+        turns = episode.trajectory.turns
+        assert [turn.reply.parent for turn in turns] == TREE[: len(turns)]  # what was sent again is nothing
+        versions = {span.version for turn in turns for span in turn.reply.versions}
+        assert max(versions) - min(versions) <= staleness
+        mixed += len(versions) > 1
+    assert any(len(one.trajectory.turns) == len(TREE) for one in episodes)
+    assert bool(mixed) == bool(staleness)
+    assert turnwise.replay(log).ok
+    assert relearn(tmp_path / "run", out=tmp_path / "again").equal == (0, 1, 2, 3)

@@ -13,7 +13,8 @@ from chat_server import Endless, body, holding, refused, said, serve
 from turnwise.agents.core import Outcome, Sampling
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.policies.served.answers import read_message
-from turnwise.agents.policies.served.policy import OpenAIPolicy, conversation
+from turnwise.agents.policies.served.policy import OpenAIPolicy
+from turnwise.agents.policies.served.written import conversation
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.grid.env import GridEnv

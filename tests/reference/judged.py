@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,8 +20,6 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.registry import make as make_env
 from turnwise.trainers.core import Group
 from turnwise.trainers.strategy.runner import plan_groups
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "policies"))
 
 
 def judged_groups() -> list[Group]:
@@ -177,7 +173,7 @@ def asked(
     judge: Part, groups: Sequence[Group], answer: Callable[[str, int], str], **options: Any
 ) -> tuple[list[Group], list[str]]:
     """What a judge makes of a policy's answers to (question, how often it was asked before), and the questions."""
-    from chat_server import said, serve  # pyright: ignore[reportMissingImports]
+    from chat_server import said, serve
 
     questions: list[str] = []
 

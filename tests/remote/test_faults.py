@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import shutil
 import socket
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 
 torch = pytest.importorskip("torch")
 
@@ -19,10 +22,14 @@ from answers import LONG, PROMPTS, assert_same, sample, wait_for
 
 from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.models.small import build_small_model
 from turnwise.agents.remote.answer import AnswerStream, Job, Lost, SampledTokens
+from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.agents.remote.protocol import Choice, Logprobs, SpanBody, TokenLogprob
 from turnwise.agents.remote.server import EngineServer
-from turnwise.errors import EngineError
+from turnwise.errors import EngineError, RunError
+from turnwise.trainers.run.loop import train
 
 Fleet = Callable[..., Any]
 
@@ -211,6 +218,105 @@ def test_a_pack_that_breaks_off_or_is_damaged_changes_nothing(
         remote.load_weights(weights.items(), 1)
     wait_for(lambda: all(row.serving for row in remote.health()))
     assert_same(sample(remote), sample(alone))
+
+
+class Disk:
+    """A file system of its own, which can be filled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def fill(self, but: int) -> None:
+        """Leave so many bytes free."""
+        (self.path / "filler").write_bytes(bytes(shutil.disk_usage(self.path).free - but))
+
+    def free(self) -> None:
+        (self.path / "filler").unlink()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    path = tmp_path / "disk"
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(path)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs needs root")
+    yield Disk(path)
+    subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.mark.parametrize("packs", [0.0, 0.5])
+def test_full_shared_memory_is_one_error_and_engines_keep_their_weights(
+    served: Any, fleet: Fleet, alone: TorchEngine, disk: Disk, monkeypatch: pytest.MonkeyPatch, packs: float
+):
+    monkeypatch.setattr("turnwise.agents.remote.transfer.shared_memory", lambda: str(disk.path))
+    servers = served(), served()
+    remote = fleet(*(server.url for server in servers))
+    weights = {name: tensor + 0.02 for name, tensor in alone.tensors()}
+    remote.load_weights(weights.items(), 1)
+    alone.load_weights(weights.items(), 1)
+    newer = {name: tensor + 0.02 for name, tensor in weights.items()}
+    disk.fill(int(remote.bytes_published * packs))
+    before = set(disk.path.rglob("*"))
+    with pytest.raises(EngineError, match=r"cannot be packed in .*No space left on device") as full:
+        remote.load_weights(newer.items(), 2)
+    assert "--shm-size" in full.value.remedy
+    assert set(disk.path.rglob("*")) == before, "half a pack is left"
+    assert {server.engine.version for server in servers} == {remote.version} == {1}
+    servers[0].close()
+    assert_same(sample(remote), sample(alone))
+    again = served(port=servers[0].port)
+    wait_for(lambda: all(row.serving for row in remote.health()))
+    assert again.engine.version == 1, "who is back gets the weights that were published"
+    disk.free()
+    remote.load_weights(newer.items(), 2)
+    alone.load_weights(newer.items(), 2)
+    assert_same(sample(remote), sample(alone))
+
+
+def test_a_run_whose_disk_is_full_when_it_has_published_ends_with_one_error_and_goes_on_as_if_nothing_were(
+    served: Any, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    from letters import RECIPE, register_letters
+
+    register_letters()
+    recipe = yaml.safe_load(RECIPE) | {"updates": 2, "evaluate": {"every": 2, "dev": 2, "test": 2}}
+    recipe |= {"checkpoint": {"every": 1, "keep": 9}, "warm_start": None}
+
+    def run(out: Path, server: Any, **given: Any) -> list[Any]:
+        options = {"urls": [server.url]}
+        train(
+            recipe | {"model": str(model), "engine": {"kind": "remote", "options": options}},
+            out=out,
+            preflight=False,
+            log=lambda said: None,
+            **given,
+        )
+        return [
+            (record.update, turn.reply.action_ids, turn.reply.versions)
+            for record in LogReader(out / "episodes.jsonl.zst")
+            for turn in record.episode.trajectory.turns
+        ]
+
+    model = build_small_model(tmp_path / "model", ["one and two " * 30], context=256)
+    expected = run(tmp_path / "whole", served(model=model))
+    server, publish = served(model=model), RemoteFleet.load_weights
+
+    def full_when_published(remote: Any, weights: Any, version: int, **given: Any) -> None:
+        publish(remote, weights, version, **given)
+        if version == 1:
+            disk.fill(0)
+
+    out = disk.path / "run"
+    with monkeypatch.context() as patched:
+        patched.setattr(RemoteFleet, "load_weights", full_when_published)
+        with pytest.raises(RunError, match="No space left on device") as full:
+            run(out, server)
+    assert "Make room and go on with --resume" in full.value.remedy
+    assert server.engine.version == 1
+    disk.free()
+    assert run(out, server, resume=True) == expected
 
 
 # --- readings without a network ----------------------------------------------------------------------

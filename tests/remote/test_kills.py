@@ -5,9 +5,7 @@ The kills are those of benchmarks/engine_kills.py.
 
 from __future__ import annotations
 
-import importlib
 import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +21,11 @@ from turnwise.agents.core import Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.trainers.learn.sync import checkpoint_tensors, push_weights
+from turnwise.trainers.report.events import live_run
 from turnwise.trainers.run.loop import train
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def kills(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark's module."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("engine_kills")
-
-
-@pytest.fixture
-def started(kills: Any) -> Iterator[Callable[..., list[Any]]]:
-    """``started(2, model, "torch", …)``: servers that answer."""
-    servers: list[Any] = []
-
-    def start(count: int, *given: Any, **options: Any) -> list[Any]:
-        servers.extend(kills.Server(*given, **options) for _ in range(count))
-        kills.wait_for(lambda: all(server.answers for server in servers))
-        return servers
-
-    yield start
-    for server in servers:
-        if server.running:
-            server.end()
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(100, marks=[pytest.mark.full, pytest.mark.timeout(3600)])])
@@ -89,6 +65,10 @@ def test_a_recipe_learns_with_engines_elsewhere_what_it_learns_with_its_own(
     urls = [server.url for server in started(2, model, "torch", context=128)]
     assert run("there", engine={"kind": "remote", "options": {"urls": urls}}) == here
     assert {span.version for _, spans in here for span in spans} == {0, 1}
+    engines = live_run(tmp_path / "there").engines
+    assert {engine.name for engine in engines} == {url.removeprefix("http://") for url in urls}
+    assert {(engine.serving, engine.version, engine.lag) for engine in engines} == {(True, 2, 0)}
+    assert live_run(tmp_path / "here").engines == []
     step = "checkpoints/step-000002/model/model.safetensors"
     own, theirs = load_file(tmp_path / "here" / step), load_file(tmp_path / "there" / step)
     assert max((own[name] - theirs[name]).abs().max().item() for name in own) < 1e-5

@@ -1,13 +1,9 @@
 """Judges say what they are made to say: gold on real episodes, models over real HTTP."""
 
 import asyncio
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "policies"))
-from chat_server import said, serve  # pyright: ignore[reportMissingImports]
+from chat_server import said, serve
 
 from turnwise.agents.policies.mixture import mixture
 from turnwise.agents.rollout import run_episodes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -29,6 +32,22 @@ def test_mlflow_has_every_update_of_a_resumed_run_in_one_run(tmp_path: Path) -> 
     history = client.get_metric_history(run.info.run_id, "reward")
     assert [(point.step, point.value) for point in history] == [(1, 0.1), (2, 0.2), (3, 0.3)]
     assert set(run.data.metrics) == {"reward"}
+
+
+@pytest.mark.slow
+def test_mlflow_tells_its_makers_nothing(tmp_path: Path) -> None:
+    """In a process that is not seen to be a test, where MLflow would be silent anyway."""
+    pytest.importorskip("mlflow")
+    program = (
+        "import sys, pathlib\nfrom turnwise.registry import get_component\n"
+        "get_component('sink', 'mlflow').build({})(pathlib.Path(sys.argv[1]), 0).close()\n"
+        "from mlflow.telemetry.utils import is_telemetry_disabled\nprint(is_telemetry_disabled())"
+    )
+    quiet = {"PYTEST_CURRENT_TEST", "CI", "GITHUB_ACTIONS"}
+    env = {name: value for name, value in os.environ.items() if name not in quiet}
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "True", done.stdout + done.stderr
 
 
 @pytest.mark.slow

@@ -34,7 +34,6 @@ from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload
 from turnwise.trainers.learn.collate import collate_rows
 from turnwise.trainers.learn.model import load_model, load_tokenizer
 from turnwise.trainers.learn.options import OptimizerOptions
-from turnwise.trainers.recipe.load import load_recipe
 from turnwise.trainers.run.learning import learning_setup
 
 if TYPE_CHECKING:
@@ -189,14 +188,13 @@ def trl_updates(name: str, model: Path, out: Path, tasks: Sequence[Task], load: 
     """
     torch.set_num_threads(load.threads)
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
-    recipe = load_recipe(name, {})
+    setup = learning_setup(name, {})
     tokenizer = load_tokenizer(model)
-    drawn = Sampling(recipe.sampling.temperature, 1.0, recipe.sampling.max_tokens)
-    play = Rollouts(tasks, Renderer(tokenizer, tools_format=recipe.sampling.tools), drawn)
-    options = learning_setup(name, {}).optimizer
+    drawn = Sampling(setup.temperature, 1.0, setup.max_tokens)
+    play = Rollouts(tasks, Renderer(tokenizer, tools_format=setup.tools), drawn)
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():  # its last line is a dictionary
         warnings.simplefilter("ignore")
-        trainer, ends = _trainer(model, tokenizer, options, out, play, load)
+        trainer, ends = _trainer(model, tokenizer, setup.optimizer, out, play, load)
         trainer.train()
     steps = trainer.state.global_step // len(play.counts)
     laps = [

@@ -239,6 +239,13 @@ class Agent(Section):
     """The deadline of an episode, in seconds; then the program is ended, and the episode was cut by a limit."""
     calls: Count = 200
     """The most replies that the program may ask for in one episode."""
+    tokens: Count | None = None
+    """The most tokens that are sampled for the program in one episode; any number unless given. What passes it is refused, and the
+    episode was cut by a limit."""
+    at_once: Count = 64
+    """The most replies that the program may wait for at a time; beyond, it is told to come again."""
+    reply_s: Rate = 300.0
+    """The deadline of a reply, in seconds; then it is given up, and the episode is an `infra_error` unless a later one is answered."""
     answer: Literal["none", "stdout"] = "none"
     """What the program leaves behind for the environment: `stdout` says its standard output as a last message."""
     prompt: Literal["text", "messages"] = "text"

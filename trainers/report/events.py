@@ -12,7 +12,10 @@ A line is one JSON object with ``time`` (seconds since 1970) and ``kind``:
 ``evaluated``  ``dev_success`` after ``update``
 ``state``      about once a second: ``doing`` (what the learner does), ``playing`` ({update: [episodes done, of]}),
                ``in_flight`` (answers being sampled), ``tokens`` (sampled so far) and ``tokens_per_second``,
-               ``failures`` ({cause: episodes so far})
+               ``failures`` ({cause: episodes so far}); with engines elsewhere ``engines``: {name: {``serving``,
+               ``version`` of its weights, ``in_flight`` (answers that it has in hand or in its queue), ``answers``,
+               ``tokens_per_second``, ``stall`` (s) of its last weights, ``failures`` ({cause: times}), ``cause`` (why it
+               does not serve)}}
 ``end``        the process leaves; ``why``
 =============  ====================================================================================================
 
@@ -25,13 +28,28 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.records import json_lines
 
 EVENTS = "events.jsonl"
 RECENT = 8
+
+
+class EngineNow(NamedTuple):
+    """An engine elsewhere, as the newest state of a run tells it; ``lag``: by how many versions its weights are older than
+    those that were published last. ``stall`` is in seconds."""
+
+    name: str
+    serving: bool
+    version: int
+    lag: int
+    in_flight: int
+    tokens_per_second: float
+    stall: float
+    failures: tuple[tuple[str, int], ...]
+    cause: str
 
 
 @dataclass
@@ -57,6 +75,29 @@ class LiveRun:
     updates: deque[Mapping[str, Any]] = field(default_factory=lambda: deque[Mapping[str, Any]](maxlen=RECENT))
     ended: str = ""
     time: float = 0.0
+
+    @property
+    def engines(self) -> list[EngineNow]:
+        """The engines elsewhere; none where the engine is in the run's process.
+
+        Raises:
+            AttributeError, KeyError, TypeError, ValueError: the events are not what a run writes.
+        """
+        newest = int(self.published.get("version", 0))
+        return [
+            EngineNow(
+                str(name),
+                bool(row["serving"]),
+                int(row["version"]),
+                max(0, newest - int(row["version"])),
+                int(row["in_flight"]),
+                float(row["tokens_per_second"]),
+                float(row["stall"]),
+                tuple((str(cause), int(count)) for cause, count in row["failures"].items()),
+                str(row["cause"]),
+            )
+            for name, row in dict(self.state.get("engines", {})).items()
+        ]
 
     def see(self, event: Mapping[str, Any]) -> None:
         """Take up one event."""

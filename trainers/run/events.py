@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from turnwise.agents.core import Episode
 from turnwise.agents.evaluation.failures import causes
@@ -18,6 +18,9 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.report.events import EVENTS
 from turnwise.trainers.report.records import json_lines
 from turnwise.trainers.run.disk import disk_error, write_text
+
+if TYPE_CHECKING:
+    from turnwise.agents.remote.router import EngineHealth
 
 STATE_S = 1.0
 """How long a state stands before the next is written."""
@@ -44,6 +47,7 @@ class Events:
         self._playing: dict[int, list[int]] = {}
         self._failures: Counter[str] = Counter()
         self._sampled, self._at = 0, time.monotonic()
+        self._heard: dict[str, int] = {}
 
     def tell(self, kind: str, **values: Json) -> None:
         """Write one event.
@@ -93,12 +97,17 @@ class Events:
             write_text(self._path, "".join(json.dumps(row) + "\n" for row in left))
 
     @contextlib.asynccontextmanager
-    async def ticking(self, policies: Sequence[Sampled]) -> AsyncIterator[None]:
-        """Write the state about once a second, while the event loop turns; at the end that of the end."""
+    async def ticking(
+        self, policies: Sequence[Sampled], health: Callable[[], Sequence[EngineHealth]] = tuple
+    ) -> AsyncIterator[None]:
+        """Write the state about once a second, while the event loop turns; at the end that of the end.
+
+        ``health`` tells how each engine is, where engines tell it.
+        """
 
         async def tick() -> None:
             while True:
-                self._tell_state(policies)
+                self._tell_state(policies, health())
                 await asyncio.sleep(STATE_S)
 
         task = asyncio.get_running_loop().create_task(tick())
@@ -111,13 +120,16 @@ class Events:
             raise
         finally:
             task.cancel()
-            self._tell_state(policies)
+            self._tell_state(policies, health())
             self.tell("end", why=why)
 
-    def _tell_state(self, policies: Sequence[Sampled]) -> None:
+    def _tell_state(self, policies: Sequence[Sampled], engines: Sequence[EngineHealth]) -> None:
         now, sampled = time.monotonic(), sum(policy.sampled for policy in policies)
-        rate = (sampled - self._sampled) / max(1e-6, now - self._at)
+        passed = max(1e-6, now - self._at)
+        rate = (sampled - self._sampled) / passed
         self._sampled, self._at = sampled, now
+        rows = {engine.name: self._row(engine, passed) for engine in engines}
+        self._heard = {engine.name: engine.tokens_heard for engine in engines}
         self.tell(
             "state",
             doing=self.doing,
@@ -126,4 +138,19 @@ class Events:
             tokens=sampled,
             tokens_per_second=round(rate, 1),
             failures=dict(self._failures),
+            **({"engines": rows} if rows else {}),
         )
+
+    def _row(self, engine: EngineHealth, passed: float) -> dict[str, Json]:
+        """What is told of one engine, ``passed`` seconds after the last time."""
+        new = engine.tokens_heard - self._heard.get(engine.name, 0)
+        return {
+            "serving": engine.serving,
+            "version": engine.version,
+            "in_flight": engine.in_flight,
+            "answers": engine.answers,
+            "tokens_per_second": round(max(0, new) / passed, 1),  # one that came anew counts from 0
+            "stall": round(engine.stall_s, 4),
+            "failures": dict(engine.failures),
+            "cause": engine.cause,
+        }

@@ -24,6 +24,7 @@ class LearningSetup(NamedTuple):
         optimizer: the learner's options.
         objective: what it descends.
         temperature: at which an engine would sample.
+        max_tokens: of one action.
         tools: how tools are shown.
         device: the recipe's.
     """
@@ -34,6 +35,7 @@ class LearningSetup(NamedTuple):
     optimizer: OptimizerOptions
     objective: Objective
     temperature: float
+    max_tokens: int
     tools: ToolsFormat
     device: str
 
@@ -54,6 +56,7 @@ def learning_setup(name: str, overrides: Mapping[str, Any]) -> LearningSetup:
         optimizer=descent(recipe.optimizer),
         objective=build_parts(recipe).objective,
         temperature=recipe.sampling.temperature,
+        max_tokens=recipe.sampling.max_tokens,
         tools=recipe.sampling.tools,
         device=recipe.device,
     )

@@ -155,7 +155,8 @@ class Trainer:
             self._together(),
             EpisodeLog(self.run.episodes, policy=str(self.run.path), env_options=options) as episode_log,
         ):
-            async with self.events.ticking([session.policy, session.greedy]):
+            health = getattr(session.engine, "health", tuple)  # engines elsewhere tell how each is
+            async with self.events.ticking([session.policy, session.greedy], health):
                 while self.progress.update < self.recipe.updates and not self.stop.asked:
                     await self._phase(episode_log)
         if self.saved != self.progress.update:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ _FOLDER = "turnwise.folder"
 class MLflow:
     """MLflow: a database in the run's folder, ``mlflow.db``, or the server that ``uri`` names.
 
-    A run that is resumed goes on as the same run of MLflow.
+    A run that is resumed goes on as the same run of MLflow. What MLflow would tell its makers of its use is not sent, unless
+    ``MLFLOW_DISABLE_TELEMETRY=false`` stands in the environment.
 
     Args:
         folder: the run's.
@@ -28,6 +30,7 @@ class MLflow:
     """
 
     def __init__(self, folder: Path, update: int, *, experiment: str = "turnwise", uri: str = "") -> None:
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         with needing("the sink mlflow"):
             mlflow: Any = importlib.import_module("mlflow")  # a name that this file has too
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.agents.core import Episode
 from turnwise.errors import TurnwiseError
+from turnwise.extras import needing
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,6 +36,7 @@ class GroupGiven(NamedTuple):
     others: tuple[RuleGiven, ...]
 
 
+@needing("what other credit rules would give", extra="train")
 def credit_of(group: Sequence[Episode], member: int) -> GroupGiven:
     """Apply every credit rule to a group as it was logged: with the environment's rewards, and the signals in its turns.
 
@@ -44,6 +46,9 @@ def credit_of(group: Sequence[Episode], member: int) -> GroupGiven:
     Args:
         group: the siblings, this episode among them.
         member: which of them is asked about.
+
+    Raises:
+        MissingDependencyError: torch is not installed.
     """
     counting = [index for index, episode in enumerate(group) if episode.outcome.counts]
     if member not in counting:

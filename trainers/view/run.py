@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
-from turnwise.trainers.report.events import live_run
+from turnwise.trainers.report.events import EngineNow, live_run
 from turnwise.trainers.report.panels import PANELS, Panel, is_constant
 from turnwise.trainers.report.records import EvaluationRow, Metrics, read_evaluations, read_metrics
 from turnwise.trainers.view.drawing import Curve, chart, short
@@ -160,6 +160,7 @@ class NowShown(NamedTuple):
     facts: tuple[tuple[str, str], ...]
     playing: tuple[tuple[str, int, int], ...]  # update, episodes done, of how many
     failures: tuple[tuple[str, int], ...]
+    engines: tuple[EngineNow, ...] = ()  # those elsewhere
 
 
 def now_shown(folder: Path) -> NowShown | None:
@@ -182,8 +183,9 @@ def now_shown(folder: Path) -> NowShown | None:
             (str(update), int(done), int(of)) for update, (done, of) in state.get("playing", {}).items()
         ]
         failures = [(visible(str(cause)), int(n)) for cause, n in state.get("failures", {}).items()]
-    except (TurnwiseError, TypeError, ValueError, KeyError):
+        engines = tuple(run.engines)
+    except (TurnwiseError, AttributeError, TypeError, ValueError, KeyError):
         return None
     return NowShown(
-        tuple((name, visible(said)) for name, said in facts if said), tuple(playing), tuple(failures)
+        tuple((name, visible(said)) for name, said in facts if said), tuple(playing), tuple(failures), engines
     )

@@ -19,6 +19,7 @@ from aiohttp.typedefs import Handler
 
 from turnwise.doors import Door
 from turnwise.errors import TurnwiseError
+from turnwise.extras import needing
 from turnwise.trainers.view.campaign import campaign_shown
 from turnwise.trainers.view.comparing import Comparisons
 from turnwise.trainers.view.episodes import episode_shown, episodes_shown
@@ -319,7 +320,8 @@ async def _script(request: web.Request) -> web.Response:
 async def _as_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
     """What goes wrong as a page that says so."""
     try:
-        return await handler(request)
+        with needing():
+            return await handler(request)
     except TurnwiseError as error:
         status, cause, remedy = 400, error.cause, error.remedy
     except pydantic.ValidationError as error:

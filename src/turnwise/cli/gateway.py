@@ -69,14 +69,48 @@ class ServedAt:
 _ANYWHERE = ServedAt()
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What each session may use.
+
+    Attributes:
+        calls: Replies that a session may get.
+        tokens: Tokens that may be sampled for a session; 0 is any number.
+        per_minute: Requests that a session may send in a minute.
+        at_once: Requests of a session that may wait for a reply at a time.
+        reply_s: Seconds after which a reply is given up.
+    """
+
+    calls: int = 1000
+    tokens: int = 0
+    per_minute: float = float("inf")
+    at_once: int = 64
+    reply_s: float = 300.0
+
+    def limits(self) -> SessionLimits:
+        """The same, as sessions read it."""
+        from turnwise.agents.gateway.sessions import SessionLimits
+
+        return SessionLimits(
+            calls=self.calls,
+            tokens=self.tokens or float("inf"),
+            per_minute=self.per_minute,
+            at_once=self.at_once,
+            reply_s=self.reply_s,
+        )
+
+
+_BOUNDS = Bounds()
+
+
 def gateway(
     *,
     policy: str,
     suite: str = "",
     temperature: float = 1.0,
     max_tokens: int = 0,
-    calls: int = 1000,
-    per_minute: float = float("inf"),
+    bounds: Bounds = _BOUNDS,
     place: ServedAt = _ANYWHERE,
 ) -> VerbResult:
     """Serve a policy to agents of any kind, by the APIs of OpenAI and Anthropic, until Ctrl-C; then the statistics.
@@ -88,13 +122,10 @@ def gateway(
         suite: Whose tasks sessions are opened on; without it their worlds are the agents' own.
         temperature: Of sampling; 0 is greedy.
         max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
-        calls: Replies that a session may get.
-        per_minute: Requests that a session may send in a minute.
     """
-    from turnwise.agents.gateway.sessions import SessionLimits
     from turnwise.agents.policies.registry import make_policy
 
-    options = place.options(suite, SessionLimits(calls=calls, per_minute=per_minute))
+    options = place.options(suite, bounds.limits())
     player = make_policy(policy, temperature=temperature, max_tokens=max_tokens, seed=place.seed)
     try:
         return _result(_serve(player, options, place), player.name, options, place.out)

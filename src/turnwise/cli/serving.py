@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -21,7 +19,7 @@ def serve_engine(
     model: str,
     /,
     *,
-    kind: Literal["torch", "vllm"] = "torch",
+    kind: str = "torch",
     host: str = "127.0.0.1",
     port: int = 8700,
     token_file: Path | None = None,
@@ -40,7 +38,7 @@ def serve_engine(
 
     Args:
         model: A model's folder, a run's folder or a Hugging Face id.
-        kind: The engine: vllm is the fast one, torch needs no vLLM.
+        kind: The engine (`turnwise list engine`): vllm is the fast one, torch needs no vLLM.
         host: The address to listen on. Any but this machine's own needs a token.
         port: The port; 0 is a free one.
         token_file: A file with the token that callers must have.
@@ -51,6 +49,7 @@ def serve_engine(
         option: Further options of the engine, such as --option kv_cache_gib=4.
         with_parent: End when the process that started this one ends.
     """
+    from turnwise.agents.engines.served import check_servable, serve_registered
     from turnwise.agents.models.hub import reach
     from turnwise.agents.policies.registry import find_model
     from turnwise.agents.remote.guard import read_token
@@ -60,55 +59,14 @@ def serve_engine(
 
     if with_parent:
         end_with_parent()
+    check_servable(kind)
     token = read_token(token_file or "")
     folder = reach(find_model(model))
-    options = _Options(context_length, max_sequences, device, dtype, overrides(option or [], "--option"))
+    sizes = {"context_length": context_length, "max_sequences": max_sequences}
+    options = {**sizes, "device": device, "dtype": dtype, **overrides(option or [], "--option")}
     with listen(host, port, token) as door:
-        serve = _serve_vllm if kind == "vllm" else _serve_torch
-        code = serve(folder, door, str(token_file or ""), options)
+        code = serve_registered(kind, folder, door, str(token_file or ""), _ready, options)
     return VerbResult({"ended": code}, _ended, code=code)
-
-
-class _Options(NamedTuple):
-    """What an engine is to be; ``own`` are those that only its kind has."""
-
-    context_length: int
-    max_sequences: int
-    device: str
-    dtype: str
-    own: dict[str, object]
-
-
-def _serve_torch(model: str, door: socket.socket, token_file: str, options: _Options) -> int:
-    from turnwise.agents.engines.registry import open_engine
-    from turnwise.agents.remote.guard import read_token
-    from turnwise.agents.remote.serve import serve
-    from turnwise.agents.remote.server import EngineServer
-
-    engine = open_engine("torch", model, **{**_common(options), **options.own})
-    server = EngineServer(engine, kind="torch", model=model, token=read_token(token_file))
-    asyncio.run(serve(server, door, _ready))
-    return 0
-
-
-def _serve_vllm(model: str, door: socket.socket, token_file: str, options: _Options) -> int:
-    from turnwise.agents.engines.vllm_start import use_cuda
-    from turnwise.agents.remote.serve import url_of
-    from turnwise.agents.remote.vllm_server import start
-
-    cuda = use_cuda(options.device)
-    dtype = options.dtype if options.dtype != "auto" else "bfloat16" if cuda else "float32"
-    url = url_of(door)
-    door.close()  # vLLM listens itself
-    given: dict[str, Any] = {**_common(options), **options.own, "dtype": dtype, "cuda": cuda}
-    del given["device"]
-    return start(model, url, token_file, _ready, **given)
-
-
-def _common(options: _Options) -> dict[str, object]:
-    common = options._asdict()
-    del common["own"]
-    return common
 
 
 def _ready(url: str) -> None:

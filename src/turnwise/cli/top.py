@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from turnwise.console import SafeConsole
-    from turnwise.trainers.report.events import LiveRun
+    from turnwise.trainers.report.events import EngineNow, LiveRun
 
 SILENT_S = 10.0
 """After so many seconds without an event a run is taken to be gone."""
@@ -132,6 +132,12 @@ def _frame(run: Path, live: LiveRun) -> Group:
         f"{state.get('in_flight', 0)} answers in flight  {state.get('tokens_per_second', 0):.0f} tok/s"
         f"  weights {live.published.get('version', start.get('update', 0))}",
     )
+    for engine in live.engines:
+        add(f"  {engine.name}", _engine_said(engine))
+    if live.engines:
+        waiting = int(state.get("in_flight", 0)) - sum(engine.in_flight for engine in live.engines)
+        if waiting > 0:
+            add("", f"{waiting} answers wait for an engine")
     for update, (done, of) in dict(state.get("playing", {})).items():
         filled = round(BAR * min(1.0, done / max(1, of)))
         add(f"update {update}", f"{'█' * filled}{'·' * (BAR - filled)} {done}/{of} episodes")
@@ -151,6 +157,17 @@ def _frame(run: Path, live: LiveRun) -> Group:
     for cause, count in dict(state.get("failures", {})).items():
         add("failed", f"{count} × {cause}")
     return Group(Text(visible(head), style="bold"), rows)
+
+
+def _engine_said(engine: EngineNow) -> str:
+    """One engine, in a line."""
+    lag = f" ({engine.lag} behind)" if engine.lag else ""
+    said = f"{engine.in_flight} in hand  {engine.tokens_per_second:.0f} tok/s  weights {engine.version}{lag}"
+    if engine.stall:
+        said += f"  stall {1000 * engine.stall:.0f} ms"
+    if engine.failures:
+        said += "  failed " + ", ".join(f"{count} × {cause}" for cause, count in engine.failures)
+    return said if engine.serving else f"out: {engine.cause}  {said}"
 
 
 VERBS: dict[str, Callable[..., VerbResult]] = {"top": top, "relearn": relearn}

@@ -107,8 +107,8 @@ def scaffold_part(kind: str, name: str, where: Path) -> tuple[PartNames, list[Pa
 def part_source(kind: str, name: str) -> str:
     """A component of a kind, as it is scaffolded: the example of its page in docs/extending.
 
-    >>> print(part_source("filter", "mine").splitlines()[0])
-    \"\"\"A filter.\"\"\"
+    >>> print(part_source("schedule", "mine").splitlines()[0])
+    from turnwise import component
     """
     return _render(f"parts/{kind}.py.j2", part_names(name)._asdict())
 

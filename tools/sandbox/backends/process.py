@@ -46,6 +46,7 @@ _LACKS: Mapping[str, str] = MappingProxyType(
              "canary_search", "host_identity", "fresh"),
             _OPEN,
         ),
+        "restore_exact": "the working folder itself begins closed to others and is open after a restore; all in it is exact",
         **dict.fromkeys(("no_privileges", "real_user", "no_setuid", "file_unreadable"), _USER),
         **dict.fromkeys(
             ("memory_bomb", "memory_bomb_children", "fork_bomb", "process_limit", "thread_limit", "cpu_share"),
