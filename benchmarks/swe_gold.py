@@ -70,6 +70,7 @@ def _about(task: Instance) -> dict[str, Any]:
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """What a suite's rows come to."""
     figures: dict[str, Any] = {"tasks": len(rows), "solved": sum(row["solved"] for row in rows)}
+    figures["without_probes"] = sum(not row["probes"] for row in rows)
     figures["median_seconds"] = round(median(row["seconds"] for row in rows), 1) if rows else 0
     if costs := [row for row in rows if "cpu" in row]:
         figures["cost"] = {

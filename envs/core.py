@@ -97,6 +97,16 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """A stable hash of what matters for deciding in ``state`` (E5)."""
         return hashlib.blake2b(repr(state).encode(), digest_size=8).hexdigest()
 
+    @classmethod
+    def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
+        """What is told before ``task`` is attempted again, of an attempt that failed; empty where there is nothing to tell.
+
+        Args:
+            task: that was attempted.
+            details: of the attempt's last turn.
+        """
+        return ""
+
     # --- several agents, who take turns (all methods above speak of the one who moves) ------------
 
     def current_agent(self, state: State) -> str:

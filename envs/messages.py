@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 from turnwise.tools.core import Json, ToolCall
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+GUIDANCE_MARKS = ("<guidance>", "</guidance>")
+"""Between them stands help that a policy reads and that nothing is learned under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +93,24 @@ class Messages(tuple[Message, ...]):
     @staticmethod
     def from_json(data: Sequence[Mapping[str, Json]]) -> Messages:
         return Messages(Message.from_json(message) for message in data)
+
+
+def guidance(text: str) -> str:
+    """Help between its marks; nothing, if there is none."""
+    return f"{GUIDANCE_MARKS[0]}\n{text}\n{GUIDANCE_MARKS[1]}" if text else ""
+
+
+def without_guidance(text: str) -> str:
+    """A text as it would be without help.
+
+    >>> without_guidance(f"Mend it.\\n\\n{guidance('Look at add.')}")
+    'Mend it.'
+    """
+    kept: list[str] = []
+    place = 0
+    while (begin := text.find(GUIDANCE_MARKS[0], place)) >= 0:
+        if (end := text.find(GUIDANCE_MARKS[1], begin)) < 0:
+            break
+        kept.append(text[place:begin].rstrip())
+        place = end + len(GUIDANCE_MARKS[1])
+    return "".join([*kept, text[place:]])

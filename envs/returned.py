@@ -224,6 +224,14 @@ def check_key(env: object, key: Any) -> str:
     return key
 
 
+def check_report(cls: type, text: Any) -> str:
+    """What ``failure_report`` of an environment's class returned, if it is text; lone surrogates become U+FFFD."""
+    if not isinstance(text, str):
+        what = f"returned {_said(text)}."
+        _wrong(cls, "failure_report", what, "Return text; the empty text where there is nothing to tell.")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def check_class(cls: Any, base: Any) -> None:
     """Refuse a class whose declarations cannot be right, before anything is played."""
     for method in ("initial", "transition"):

@@ -6,6 +6,7 @@ another, a bound or a mask left out. It is run in this process, in place of the 
 its docstring, its formula (tests/reference), and what is required of its kind. What survives is explained in
 tests/reference/survivors.yaml, or is a gap in the tests. ``--write`` puts the report into benchmarks/mutants.json and
 docs/references.md, part by part, so that a run that was interrupted goes on with ``--resume``; ``--jobs 2`` takes two processes.
+``--stale`` says of which parts the report is no longer, in seconds.
 """
 
 from __future__ import annotations
@@ -248,6 +249,7 @@ the tests, and so does an option that is not varied.
 A mutant is a part with one thing changed: a sign, a term, a comparison, a constant, an option, a bound. Of {total["mutants"]}
 mutants the example, the formula and the requirements of the kind notice {total["killed"]}; {total["explained"]} are explained in
 `tests/reference/survivors.yaml` (of most of them no batch could tell), and {sum(len(row["unexplained"]) for row in parts.values())} are not.
+A row is of the part, its formula and the tools as they were when it was measured: `scripts/mutants.py --stale` says which have changed since.
 
 | part | kind | options varied | mutants | noticed | explained | unexplained |
 |---|---|---|---|---|---|---|
@@ -292,6 +294,9 @@ def main() -> None:
         action="store_true",
         help="leave out parts that are in the report and have not changed since",
     )
+    parser.add_argument(
+        "--stale", action="store_true", help="say which rows of the report are of other files, and end"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
     from test_references import PARTS  # pyright: ignore[reportMissingImports]
@@ -303,9 +308,15 @@ def main() -> None:
     ]
     order, kept = ["/".join(part) for part in PARTS], written()["parts"]
     kept = {part: row for part, row in kept.items() if part in order}
-    if given.resume:
+    if given.resume or given.stale:
         known = {part: row.get("digest") for part, row in kept.items()}
-        chosen = [part for part in chosen if known.get("/".join(part)) != digest(*part)]
+        every, chosen = len(chosen), [part for part in chosen if known.get("/".join(part)) != digest(*part)]
+        if given.stale:
+            print("\n".join("/".join(part) for part in chosen))
+            print(
+                f"{len(chosen)} of {every} rows are of other files, or missing: --write --resume measures them anew."
+            )
+            return
     rows: dict[str, Any] = {}
     for part, row in rows_of(chosen, given.jobs):
         rows[part] = row

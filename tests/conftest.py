@@ -121,6 +121,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         "load_after": [round(load, 2) for load in psutil.getloadavg()],
         "name": f"pytest -m '{config.option.markexpr}' -n {config.option.numprocesses}",
         "machine": describe(),
+        "failed_tests": sorted(
+            report.nodeid for name in ("failed", "error") for report in reporter.stats.get(name, ())
+        ),
         "figures": {
             **counts,
             "seconds": round(time.monotonic() - STARTED[0]),

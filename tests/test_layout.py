@@ -192,6 +192,7 @@ def _recipes(path: Path) -> list[int]:
     return found
 
 
+@functools.cache
 def _imports(folder: Path) -> list[tuple[Path, str]]:
     found: list[tuple[Path, str]] = []
     for path in sorted(folder.rglob("*.py")):

@@ -264,6 +264,45 @@ class ScheduleMoment(NamedTuple):
     fresh: frozenset[str] = frozenset()
 
 
+class ExactProcess(Protocol):
+    """All trajectories of a small decision process under one policy, in float64, with what is known of them; a turn is one token.
+
+    Axes: N trajectories, K turn, S state, A action. What gives signals says what these are here (``exact``, ``stand_in`` of
+    :func:`turnwise.component`): per turn (N, K), 0 off the mask, or per trajectory (N,), without gradient.
+
+    Attributes:
+        logits_SA: the policy is their softmax.
+        logp_NK: log π(a_k | s_k), 0 where there is no turn.
+        mask_NK: True where there is a turn.
+        reward_NK, state_NK, action_NK: of each turn.
+        value_NK: the exact value of the state before each turn.
+        last_value_N: of the state in which the horizon cut the trajectory.
+        probability_N: how likely each trajectory is.
+        return_N: the sum of its rewards.
+    """
+
+    @property
+    def logits_SA(self) -> Tensor: ...
+    @property
+    def logp_NK(self) -> Tensor: ...
+    @property
+    def mask_NK(self) -> Tensor: ...
+    @property
+    def reward_NK(self) -> Tensor: ...
+    @property
+    def state_NK(self) -> Tensor: ...
+    @property
+    def action_NK(self) -> Tensor: ...
+    @property
+    def value_NK(self) -> Tensor: ...
+    @property
+    def last_value_N(self) -> Tensor: ...
+    @property
+    def probability_N(self) -> Tensor: ...
+    @property
+    def return_N(self) -> Tensor: ...
+
+
 Schedule: TypeAlias = Callable[[ScheduleMoment], float]
 """A number of the recipe as a function of the update, or of the metrics of the one before. One that remembers is a class, made
 once for each number, and is Stateful."""

@@ -98,6 +98,15 @@ class CodeEnv(LiveEnv[CodeState]):
         """The share of visible tests that the draft passes."""
         return state.passed / max(len(self._problem().visible), 1)
 
+    @classmethod
+    def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
+        """How many hidden tests an earlier program passed."""
+        if "hidden" not in details:
+            return "an earlier attempt submitted nothing ."
+        passed, hidden = details["hidden_passed"], details["hidden"]
+        slow = " but was too slow" if passed == hidden else ""
+        return f"an earlier program passed {passed} of {hidden} hidden tests{slow} ."
+
     def admissible(self, state: CodeState) -> Sequence[str]:
         """Programs that do too little, for trivial baselines: what an agent without understanding may try."""
         return possible(self._problem())

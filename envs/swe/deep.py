@@ -6,7 +6,7 @@ expression turned round (those are :mod:`turnwise.envs.swe.operators`). :func:`d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from random import Random
 from types import MappingProxyType
@@ -58,12 +58,17 @@ KINDS: Mapping[str, Callable[[WholePackage], Iterator[tuple[str, list[Spot]]]]] 
 
 
 def deep_bugs(
-    texts: Mapping[str, str], lines: Lines, rng: Random, *, used: frozenset[str] = frozenset()
+    texts: Mapping[str, str],
+    lines: Lines,
+    rng: Random,
+    *,
+    used: frozenset[str] = frozenset(),
+    kinds: Collection[str] = (*KINDS, _JOINED),
 ) -> Iterator[Bug]:
     """Bugs of all kinds, a kind at random each time; ``several`` joins two in different files that one test runs.
 
     ``texts``: the package's files; ``lines``: file → line → tests that run it. What no test runs is left out. ``used``:
-    names whose interface stays as it is, since tests use them.
+    names whose interface stays as it is, since tests use them. ``kinds``: of which only those are drawn.
     """
     package = TestedPackage(WholePackage(texts, used=used), lines)
     of: dict[str, list[DeepChange]] = {}
@@ -71,7 +76,8 @@ def deep_bugs(
         listed = (DeepChange(where, tuple(spots)) for where, spots in islice(make(package.whole), _MOST))
         if found := [one for one in listed if package.tests_of(one)]:
             of[kind] = rng.sample(found, len(found))
-    parts = {kind: list(of[kind]) for kind in _PARTS if kind in of}
+    parts = {kind: list(of[kind]) for kind in _PARTS if kind in of and _JOINED in kinds}
+    of = {kind: listed for kind, listed in of.items() if kind in kinds}
     while of:
         kind = rng.choice(sorted([*of, _JOINED] if parts else of))
         bug = (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import NamedTuple
@@ -59,7 +60,7 @@ class Drawing:
     ``known`` are tasks that exist. Where it was interrupted, another stream of bugs begins. ``hard``: bugs of several places,
     of missing cases, order and state (:mod:`turnwise.envs.swe.deep`) that no scripted localiser
     (:mod:`turnwise.envs.swe.localise`) finds in five looks, neither by the issue nor by a traceback; half of the issues show
-    a failing test, the others symptoms only. ``files``: in how many a bug is, at least.
+    a failing test, the others symptoms only. ``files``: in how many a bug is, at least. ``kinds``: of hard bugs, if not all.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Drawing:
         known: Sequence[Instance] = (),
         hard: bool = False,
         files: int = 1,
+        kinds: Collection[str] = (),
     ) -> None:
         self._backend, self._package, self._hard, self._files = backend, package, hard, files
         self._taken = [one.where for one in known]
@@ -80,7 +82,8 @@ class Drawing:
         self.base = baseline_of(backend, package)
         self.tally = Tally(cpu=self.base.spent)
         self._rng = derive_rng("swe", package.name, package.version, seed, len(known))
-        make = _deep_candidates if hard else _candidates
+        only = {"kinds": kinds} if kinds else {}
+        make = functools.partial(_deep_candidates, **only) if hard else _candidates
         self._bugs = make(package, self.base, self._rng)
 
     def draw(self, count: int, deadline: float = float("inf")) -> Iterator[Instance]:
@@ -248,7 +251,9 @@ def _is_found(task: Instance, failures: Mapping[str, TestResult]) -> bool:
     )
 
 
-def _deep_candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:
+def _deep_candidates(
+    package: Package, base: Baseline, rng: Random, **kinds: Collection[str]
+) -> Iterator[Bug]:
     """Bugs of several places; no test's own names change their meaning."""
     files = repository(package)
     texts = {
@@ -258,7 +263,7 @@ def _deep_candidates(package: Package, base: Baseline, rng: Random) -> Iterator[
     }
     tests = " ".join(data.decode("utf-8", "replace") for path, data in files.items() if package.is_test(path))
     lines = {path: rows for path, rows in base.lines.items() if path in texts}
-    yield from deep_bugs(texts, lines, rng, used=frozenset(re.findall(r"[A-Za-z_]\w+", tests)))
+    yield from deep_bugs(texts, lines, rng, used=frozenset(re.findall(r"[A-Za-z_]\w+", tests)), **kinds)
 
 
 def _candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:

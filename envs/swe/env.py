@@ -13,7 +13,7 @@ from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.swe import actions, solver
 from turnwise.envs.swe.desk import DeskEnv
-from turnwise.envs.swe.guidance import feedback, plan
+from turnwise.envs.swe.guidance import feedback, plan, report
 from turnwise.envs.swe.instance import Instance, instance_of
 from turnwise.envs.swe.place import image_of, is_changed, repair_places
 from turnwise.envs.swe.reward import RepairVerdict, accepted, grade
@@ -88,6 +88,11 @@ class SweEnv(DeskEnv[SweState]):
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         """A task of a file; the knobs are those of :func:`draw_task`."""
         return draw_task(rng, split, **knobs)
+
+    @classmethod
+    def failure_report(cls, task: Task, details: Mapping[str, Json]) -> str:
+        """What failed, by name, and a plan (Da et al. 2025, Agent-RLVR)."""
+        return report(instance_of(task), details)
 
     # --- the contract ----------------------------------------------------------------------------
 

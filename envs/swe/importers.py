@@ -78,13 +78,21 @@ def read_instances(path: Path) -> Iterator[Foreign]:
 
 def _instance(row: Mapping[str, Any]) -> Foreign:
     smith = "image_name" in row and not row.get("test_patch")
-    name = str(row.get("instance_id", ""))
-    # Published images: https://hub.docker.com/u/swebench; a "__" may not be in a name there.
-    default = f"swebench/sweb.eval.x86_64.{name.replace('__', '_1776_').lower()}:latest"
-    image = row.get("image_name") or row.get("docker_image") or default
+    image = row.get("image_name") or row.get("docker_image") or _published_image(row)
     installed = row.get("install_config") or {}
     command = row.get("test_cmd") or (installed.get("test_cmd", "") if isinstance(installed, dict) else "")
     return Foreign.model_validate({**row, "image": image, "reverse": smith, "test_command": command})
+
+
+def _published_image(row: Mapping[str, Any]) -> str:
+    """The image of a row that names none. Rows of SWE-Gym have lists where those of SWE-bench have JSON texts.
+
+    https://hub.docker.com/u/swebench and https://hub.docker.com/u/xingyaoww; a "__" may not be in a name there.
+    """
+    is_gym = isinstance(row.get("FAIL_TO_PASS"), list)
+    namespace, stands_for = ("xingyaoww", "_s_") if is_gym else ("swebench", "_1776_")
+    name = str(row.get("instance_id", "")).replace("__", stands_for).lower()
+    return f"{namespace}/sweb.eval.x86_64.{name}:latest"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ easy for anybody; suites are compared with ``python -m turnwise.envs.swe.localis
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 from collections import Counter
@@ -20,6 +21,7 @@ from turnwise.envs.swe.hunks import functions_in
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.place import changed_places, functions_of, repair_places
 from turnwise.envs.swe.tasks import load_instances, place_of
+from turnwise.machine import describe
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
 LOOKS = 5
@@ -174,12 +176,14 @@ def _fits(name: str, where: str) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("python -m turnwise.envs.swe.localise", description="Compare suites.")
-    parser.add_argument("tasks", nargs="+", help="small, sample, built, releases, history, or a path")
+    parser.add_argument("tasks", nargs="+", help="small, history, hard, sample, built, releases, or a path")
+    parser.add_argument("--json", action="store_true", help="what it prints anyway (for benchmarks' tools)")
     asked = parser.parse_args(arguments)
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     for row in compared({name: load_instances(place_of(name)) for name in asked.tasks}):
-        print(
-            f"| {row.suite} | {row.localiser} | {row.tasks} | {row.first:.2f} | {row.five:.2f} | {row.median_look:g} |"
-        )
+        measured = {"tasks": row.tasks, "first": row.first, "five": row.five, "median_look": row.median_look}
+        figures.setdefault(row.suite, {})[row.localiser] = measured
+    print(json.dumps({"name": "swe localise", "machine": describe(), "figures": figures}, indent=2))
     return 0
 
 

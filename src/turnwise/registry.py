@@ -72,6 +72,8 @@ class Component:
     interactive: bool = False
     isolates: bool = False
     about: str = ""
+    exact: Callable[[Any], Mapping[str, Any]] | None = None
+    stand_in: Callable[[Any], Mapping[str, Any]] | None = None
 
     @property
     def summary(self) -> str:
@@ -159,6 +161,8 @@ def component(
     costless: bool = False,
     interactive: bool = False,
     isolates: bool = False,
+    exact: Callable[[Any], Mapping[str, Any]] | None = None,
+    stand_in: Callable[[Any], Mapping[str, Any]] | None = None,
 ) -> Callable[[Target], Target]:
     """Register a function, a class or an object; it stays what it is.
 
@@ -187,6 +191,9 @@ def component(
         costless: policy: making one costs nothing, so that a spec is checked by doing so.
         interactive: policy: a person is asked.
         isolates: sandbox: what runs in it can do no harm; others are only used where they are asked for by name.
+        exact: signal, strategy, judge, teacher: from a process all of whose trajectories are known (an ``ExactProcess``) to the exact
+            values there of what it gives, by name, for the laboratory.
+        stand_in: the same where it means nothing on a process: numbers that are made up, so that formulas can be tried on them.
 
     Returns:
         A decorator.
@@ -214,7 +221,7 @@ def component(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
                 slope, only_measures, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
-                interactive, isolates, about,
+                interactive, isolates, about, exact, stand_in,
             )
         )  # fmt: skip
         return target

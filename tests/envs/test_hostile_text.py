@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from turnwise.envs.code import actions as code_acts
 from turnwise.envs.lab.tasks import _SIGNS
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Message, without_guidance
 from turnwise.envs.search import actions as search_acts
 from turnwise.envs.small.actions import _LINE, read_action
-from turnwise.envs.swe.guidance import without_guidance
 from turnwise.tools.calculator import calculate
 from turnwise.tools.core import ToolError, tool
 

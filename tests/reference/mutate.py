@@ -64,8 +64,18 @@ def mutants_of(source: str, function: str) -> Iterator[Mutant]:
 
 
 def _other_parts(tree: ast.Module, function: str) -> Iterator[ast.stmt]:
-    """The parts of a module that are registered beside this one, and have mutants of their own."""
+    """The parts of a module that are registered beside this one, and have mutants of their own; and what a part is on the
+    laboratory's processes, which tests/contract/test_exact_signals.py compares with formulas of its own."""
+    hooks = {
+        keyword.value.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "component"
+        for keyword in node.keywords
+        if keyword.arg in ("exact", "stand_in") and isinstance(keyword.value, ast.Name)
+    }
     for node in tree.body:
+        if isinstance(node, FUNCTIONS) and node.name in hooks:
+            yield node
         if (
             isinstance(node, (*FUNCTIONS, ast.ClassDef))
             and node.name != function

@@ -88,3 +88,21 @@ def test_a_part_has_none_of_the_mutants_of_the_part_beside_it(tool: ModuleType) 
     assert [m.said for m in tool.mutants_of(both, "planted")] == [
         m.said for m in tool.mutants_of(PLANTED, "planted")
     ]
+
+
+def test_what_a_signal_is_on_a_process_is_no_part_of_its_mutants(tool: ModuleType) -> None:
+    """It is the laboratory's, and compared with formulas of its own."""
+    source = '''
+def _exact(p):
+    return {"x": p.x + 7}
+
+def helper(x):
+    return x + 5
+
+@component("signal", "x", gives=("x",), exact=_exact)
+def x(see, batch, groups):
+    return helper(3)
+'''
+    said = " ".join(mutant.said for mutant in tool.mutants_of(source, "x"))
+    assert "5" in said
+    assert "7" not in said

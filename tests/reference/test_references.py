@@ -22,6 +22,7 @@ import pairs  # noqa: F401
 import played  # noqa: F401
 import pytest
 import ratios  # noqa: F401
+import reattempted  # noqa: F401
 import schedules  # noqa: F401
 import scored  # noqa: F401
 import shapes  # noqa: F401

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.agents.log.episode_log import read_episodes
+from turnwise.cli.app import run as run_verb
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.images.judge import judge, statuses
@@ -146,6 +148,51 @@ def test_rows_are_played_in_their_image_without_its_history(docker, tmp_path):
         reward, details = env.step("submit[]")[1], env.now
         assert reward == 0, details
         env.close()
+
+
+def test_a_row_of_swe_gym_is_played_in_the_image_that_is_published_under_its_name(docker, testbed, tmp_path):
+    image = "xingyaoww/sweb.eval.x86_64.someone_s_mint-1"
+    testbed.tag(image, "latest")
+    gym = {name: value for name, value in ROW.items() if name != "image_name"} | {
+        "hints_text": "", "created_at": "2024-01-01", "version": "1.0",
+        "FAIL_TO_PASS": ["tests/test_mint.py::test_two"], "PASS_TO_PASS": ["tests/test_mint.py::test_none"],
+    }  # fmt: skip
+    file = tmp_path / "gym.jsonl"
+    file.write_text(json.dumps(gym))
+    try:
+        (task,) = tasks_of(f"swebench:{file}")
+        env = make(task.env)
+        assert walk(env, task, "gold").success
+        env.close()
+        untouched = judge(docker, start_of(docker, image_task_of(task)), image_task_of(task))
+        assert untouched.reward == 0
+    finally:
+        docker.client().images.remove(f"{image}:latest")
+
+
+@pytest.mark.parametrize(("policy", "solved"), [("gold", 1.0), ("null", 0.0)])
+def test_folders_are_evaluated_by_the_command(docker, policy, solved, tmp_path):
+    suite = f"harbor:{FOLDERS / 'harbor'}"
+    arguments = [
+        "eval",
+        suite,
+        "--policy",
+        f"scripted:{policy}",
+        "--episodes",
+        "3",
+        "--out",
+        str(tmp_path / "eval"),
+    ]
+    assert run_verb(arguments) == 0
+    told = json.loads((tmp_path / "eval" / "evaluation.json").read_text("utf-8"))
+    assert told["success"] == solved, told
+    episodes = list(read_episodes(tmp_path / "eval" / "episodes.jsonl.zst"))
+    assert {Path(one.task.options["context"]).parent.name for one in episodes} == {
+        "greeting",
+        "report",
+        "rotate",
+    }
+    assert {one.success for one in episodes} == {solved == 1.0}
 
 
 def test_what_is_not_there_is_named(docker, tmp_path):

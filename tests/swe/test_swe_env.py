@@ -12,11 +12,10 @@ import pytest
 import turnwise.envs.swe
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
-from turnwise.envs.messages import Message
+from turnwise.envs.messages import Message, without_guidance
 from turnwise.envs.swe.actions import shortened
 from turnwise.envs.swe.build import build
 from turnwise.envs.swe.env import SweEnv, judged
-from turnwise.envs.swe.guidance import reattempted, unguided, without_guidance
 from turnwise.envs.swe.packages import cache_folder, fetch, get_package, packages, tasks_file
 from turnwise.envs.swe.reward import grade
 from turnwise.envs.swe.suite import run_suite
@@ -200,26 +199,6 @@ def test_feedback_gives_one_more_attempt(playing):
     assert "<guidance>" in said.observation[-1].content
     assert without_guidance(said.observation[-1].content) == ""
     assert env.step(call("submit")).info["end"] == "failed"
-
-
-def test_a_failed_attempt_is_followed_by_one_with_a_report_that_can_be_taken_out(playing):
-    env, heard = playing(), []
-
-    def play(task):
-        heard.append(str(env.reset(seed=0, options={"task": task})[0]))
-        if "<guidance>" in heard[-1]:
-            repair(env)
-        return env.step(call("submit")).info["details"]
-
-    task = TASK.task()
-    first, second = reattempted(play, task, attempts=3)
-    assert (first.is_solved, second.is_solved) == (False, True)
-    assert "nothing was changed" in heard[1]
-    assert TASK.fail_to_pass[0] in heard[1]
-    assert TASK.edit.old not in heard[1]
-    assert second.task.id != task.id
-    assert unguided(second.task).id == task.id
-    assert [one.is_solved for one in reattempted(lambda _: {}, task)] == [False, False]
 
 
 def test_a_plan_says_where_not_what():

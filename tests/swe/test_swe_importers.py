@@ -25,6 +25,15 @@ def test_swe_bench(tmp_path):
     assert not one.reverse
 
 
+def test_swe_gym_has_lists_and_images_of_its_own(tmp_path):
+    lists = {"FAIL_TO_PASS": ["tests/test_b.py::test_dots"], "PASS_TO_PASS": []}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({**ROW, **lists, "instance_id": "Project-MONAI__MONAI-3715"}))
+    (one,) = read_instances(path)
+    assert one.image == "xingyaoww/sweb.eval.x86_64.project-monai_s_monai-3715:latest"
+    assert (one.fail_to_pass, one.reverse) == (("tests/test_b.py::test_dots",), False)
+
+
 def test_swe_smith_patches_make_the_bug(tmp_path):
     row = {
         **ROW,

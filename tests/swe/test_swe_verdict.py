@@ -159,20 +159,18 @@ def test_a_task_without_twins_is_refused():
         Instance.from_json(row)
 
 
-@pytest.mark.usefixtures("sandboxed")
-def test_a_repair_with_all_suspicious_words_at_once_counts():
+def test_a_repair_with_all_suspicious_words_at_once_counts(backend):
     for task in (TASK, next(one for one in SMALL if one.package == "shelf")):
-        verdict = grade(isolated_backend(), task, with_words(task, WORDS))
+        verdict = grade(backend, task, with_words(task, WORDS))
         assert verdict.resolved, verdict
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.parametrize("number", range(100))
-def test_a_repair_with_a_suspicious_word_counts(number):
+def test_a_repair_with_a_suspicious_word_counts(backend, number):
     task, word = SMALL[number % len(SMALL)], WORDS[number % len(WORDS)]
     needs = [line for line in WORDS if line.startswith(("import", "class")) and line != word]
-    verdict = grade(isolated_backend(), task, with_words(task, [*needs, word]))
+    verdict = grade(backend, task, with_words(task, [*needs, word]))
     assert verdict.resolved, verdict
 
 
@@ -203,18 +201,19 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.parametrize(
-    "form",
+    ("backend", "form"),
     [
-        pytest.param(name, marks=() if number % 4 == 0 else pytest.mark.full)
+        pytest.param(backend, name, marks=() if number % each == 0 else pytest.mark.full)
+        for backend, each in (("bubblewrap", 4), ("docker", len(FORMS)))
         for number, name in enumerate(FORMS)
     ],
+    indirect=["backend"],
 )
-def test_a_repair_of_a_suspicious_form_counts(form):
+def test_a_repair_of_a_suspicious_form_counts(backend, form):
     text = TASK.fixed()[TASK.edit.path].decode()
     own = f"{text[: text.index('def add(')]}{FORMS[form]}\n"
-    verdict = grade(isolated_backend(), TASK, {**TASK.fixed(), TASK.edit.path: own.encode()})
+    verdict = grade(backend, TASK, {**TASK.fixed(), TASK.edit.path: own.encode()})
     assert verdict.resolved, verdict
 
 

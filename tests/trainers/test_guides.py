@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +14,30 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from turnwise import registry
 from turnwise.agents.core import NO_PARENT, Completion, Sampling
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.policies.model import ModelPolicy
-from turnwise.agents.rollout import Request, rollout
+from turnwise.agents.rollout import BranchPoint, Request, rollout
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RecipeError
+from turnwise.registry import component
 from turnwise.tasks.core import Split
-from turnwise.trainers.guide.hint import HintedPolicy
+from turnwise.trainers.core import Group
+from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.guide.prefix import prefix
-from turnwise.trainers.guide.toy import played_with
+from turnwise.trainers.guide.told import ToldPolicy
+from turnwise.trainers.guide.toy import played_with, untrained_policy
 from turnwise.trainers.learn.collate import collate
+from turnwise.trainers.reward.as_is import as_is
+from turnwise.trainers.run.loop import train
+from turnwise.trainers.run.relearn import relearn
+from turnwise.trainers.run.schedules import CLOCK
+from turnwise.trainers.strategy.chain import chain
+from turnwise.trainers.strategy.runner import Cost, Moment, RolloutRunner, plan_groups
 
 FORGETS = """\
 {%- for message in messages %}
@@ -48,6 +61,19 @@ class Witness:
         self.engine.close()
 
 
+def figures(run: Path) -> list[dict[str, Any]]:
+    """What each update measured, clocks aside."""
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if not k.endswith(CLOCK)} for row in rows if row["phase"] == "rl"]
+
+
+@pytest.fixture
+def guide_of_moments() -> Iterator[str]:
+    component("guide", "from_the_middle")(from_the_middle)
+    yield "from_the_middle"
+    del registry._components["guide", "from_the_middle"]
+
+
 @pytest.mark.parametrize("template", [None, FORGETS], ids=["extends", "rewrites"])
 def test_a_hinted_action_is_sampled_with_the_hint_and_learned_without_it(
     small_model: Path, template: str | None
@@ -60,7 +86,7 @@ def test_a_hinted_action_is_sampled_with_the_hint_and_learned_without_it(
     engine = Witness(TorchEngine(small_model, device="cpu", context_length=512, max_sequences=8))
     model = ModelPolicy(engine, Renderer(tokenizer, tools_format="none"), Sampling(max_tokens=6))
     (task,) = suite_tasks(get_suite("shop/quick"), Split.TRAIN, 1)
-    policy = HintedPolicy("guide/hint", model, {task.id: "buy nothing"})
+    policy = ToldPolicy("guide/hint", model, lambda history: "Hint: buy nothing")
     (episode,) = asyncio.run(rollout([Request(task, 3)], policy))
     turns = episode.trajectory.turns
     assert len(turns) > 1
@@ -109,8 +135,6 @@ def test_the_demonstrators_turns_are_read_and_the_policys_are_learned(length: An
 
 
 def test_groups_that_somebody_solved_stay() -> None:
-    import dataclasses
-
     from turnwise.envs.core import EndReason
 
     async def after_a_success(player: Any, groups: Any, **options: Any) -> Any:
@@ -123,6 +147,111 @@ def test_groups_that_somebody_solved_stay() -> None:
     assert helped != plain[1]
     _, (again, _, _) = played_with(after_a_success, "shop/quick", groups=2, size=2, where="all")
     assert again != kept
+
+
+async def from_the_middle(player: GuidePlayer, groups: Sequence[Group], *, turn: int = 1) -> list[Group]:
+    """Every episode is played again from before one of its turns, where it has as many; its beginning is read."""
+    wanted = [
+        (n, Moment(e, turn))
+        for n, group in enumerate(groups)
+        for e in group
+        if len(e.trajectory.turns) > turn
+    ]
+    found = await player.moments([moment for _, moment in wanted])
+    starts: dict[int, list[BranchPoint]] = {}
+    for (number, _), point in zip(wanted, found, strict=True):
+        assert point is not None
+        starts.setdefault(number, []).append(point)
+    played = await player.go_on(starts, player.policy)
+    return [
+        [*played.get(n, ()), *(e for e in group if len(e.trajectory.turns) <= turn)]
+        for n, group in enumerate(groups)
+    ]
+
+
+def test_a_guide_plays_on_from_a_moment_of_an_episode() -> None:
+    """What came before it is that episode's, to the token; what comes after has chance of its own; rows say all of it."""
+    policy = untrained_policy()
+    runner = RolloutRunner(policy, as_is)
+    player = GuidePlayer(runner, policy, {}, 0, 0)
+
+    async def run() -> tuple[list[Group], list[Group], Cost, Cost]:
+        plain = await chain(runner, plan_groups("shop/quick", 2, 3))
+        before = dataclasses.replace(runner.cost)
+        return plain, await from_the_middle(player, plain, turn=2), before, runner.cost
+
+    plain, guided, before, after = asyncio.run(run())
+    pairs = [pair for old, new in zip(plain, guided, strict=True) for pair in zip(old, new, strict=True)]
+    rests: list[int] = []
+    for old, new in pairs:
+        turns = new.trajectory.turns
+        assert turns[:2] == old.trajectory.turns[:2]
+        assert turns[2].observation == old.trajectory.turns[2].observation
+        assert turns[2].state_key == old.trajectory.turns[2].state_key
+        rests.append(sum(len(t.reply.prompt_ids) + len(t.reply.action_ids) for t in turns[2:]))
+    assert any(old.trajectory.turns[2].reply != new.trajectory.turns[2].reply for old, new in pairs)
+    assert after.tokens - before.tokens == after.fork_tokens == sum(rests), (
+        "what came before was neither read nor sampled again"
+    )
+    assert after.steps - before.steps == after.fork_steps + 2 * len(pairs), "its actions were made once more"
+    old, new = collate(plain).rows, collate(guided).rows
+    for b, (turns_of, _) in enumerate(pairs):
+        n = sum(len(t.reply.prompt_ids) + len(t.reply.action_ids) for t in turns_of.trajectory.turns[:2])
+        for mine, theirs in (
+            (old.token_RT, new.token_RT),
+            (old.mask_RT, new.mask_RT),
+            (old.behaviour_logp_RT, new.behaviour_logp_RT),
+        ):
+            assert torch.equal(mine[b, :n], theirs[b, :n])
+
+
+def test_a_moment_that_does_not_come_again_is_none() -> None:
+    policy = untrained_policy()
+    runner = RolloutRunner(policy, as_is)
+
+    async def run() -> list[BranchPoint | None]:
+        ((episode,),) = await chain(runner, plan_groups("shop/quick", 1, 1))
+        turns = list(episode.trajectory.turns)
+        turns[1] = dataclasses.replace(turns[1], state_key="another")
+        changed = dataclasses.replace(episode.trajectory, turns=tuple(turns))
+        other = dataclasses.replace(episode, trajectories={changed.agent: changed})
+        return await runner.moments(
+            [Moment(episode, 1), Moment(other, 1), Moment(episode, len(turns)), Moment(episode, 0)]
+        )
+
+    reached, changed, beyond, first = asyncio.run(run())
+    assert reached is not None
+    assert first is not None
+    assert [len(reached.turns), len(first.turns)] == [1, 0]
+    assert changed is None
+    assert beyond is None
+
+
+@pytest.mark.slow
+def test_a_run_whose_guide_plays_on_from_moments_is_resumed_and_learned_again(
+    letters: dict[str, Any], tmp_path: Path, guide_of_moments: str
+) -> None:
+    """The weights of a run that was never stopped, to the bit, and those that its log gives."""
+    recipe = {
+        **letters,
+        "warm_start": None,
+        "guide": [guide_of_moments],
+        "updates": 3,
+        "checkpoint": {"every": 1},
+    }
+    train(recipe, out=tmp_path / "whole", preflight=False, log=lambda line: None)
+
+    def stop(line: str) -> None:
+        if "2/3" in line:
+            raise KeyError(line)
+
+    with pytest.raises(KeyError):
+        train(recipe, out=tmp_path / "run", preflight=False, log=stop)
+    train(recipe, out=tmp_path / "run", preflight=False, resume=True, log=lambda line: None)
+    one, other = (figures(tmp_path / name) for name in ("whole", "run"))
+    assert one == other
+    assert all(row["guide_tokens"] > 0 for row in one)
+    assert relearn(tmp_path / "run").equal[-1] == 3
 
 
 def test_a_share_of_the_groups_is_helped() -> None:

@@ -9,6 +9,8 @@ from turnwise.registry import Component
 from turnwise.requirements import NotTested, Requirements, require
 from turnwise.trainers.check.options import EVERY_PART
 from turnwise.trainers.check.small_policy import played_batch, signal_context, signal_setup
+from turnwise.trainers.lab.exact import paths
+from turnwise.trainers.lab.processes import PROCESSES, lopsided
 from turnwise.trainers.signal.choose import ChosenSignal
 from turnwise.trainers.signal.measure import Signals
 
@@ -77,11 +79,28 @@ def _measured(entry: Component):  # noqa: ANN202
     return found, signals
 
 
+def is_known_on_processes(entry: Component) -> str:
+    """On small processes, where it says what it is there: finite figures of turns or trajectories under names that it gives."""
+    known = [hook for hook in (entry.exact, entry.stand_in) if hook]
+    if not known:
+        raise NotTested("It has no value on a process, so that no bias is measured of what needs it.")
+    for process in PROCESSES:
+        p = paths(process, lopsided(process))
+        for name, x in ((name, x) for hook in known for name, x in hook(p).items()):
+            require(name in entry.gives, f"It says what {name!r} is on a process, which it does not give.")
+            shapes = (tuple(p.mask_NK.shape), tuple(p.return_N.shape))
+            require(tuple(x.shape) in shapes, f"On {process.name} {name} has the shape {tuple(x.shape)}.")
+            require(bool(torch.isfinite(x).all()), f"On {process.name} {name} is not finite.")
+            require(not x.requires_grad, f"On {process.name} {name} carries a gradient.")
+    return "exact" if entry.exact else "made up"
+
+
 REQUIREMENTS: dict[str, Requirements] = {
     "signal": {
         **EVERY_PART,
         "says what it reads": says_what_it_reads,
         "measures what it gives": measures_what_it_gives,
         "goes on where it was": goes_on_where_it_was,
+        "is known on processes": is_known_on_processes,
     }
 }

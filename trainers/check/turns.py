@@ -14,7 +14,7 @@ from turnwise.trainers.check.options import EVERY_PART, SEEDS, variants
 from turnwise.trainers.core import Shape, TokenCredit, TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns, over_tokens
 from turnwise.trainers.lab.exact import compare, expected_update, paths
-from turnwise.trainers.lab.processes import MADE_UP, PROCESSES, lopsided, signals
+from turnwise.trainers.lab.processes import PROCESSES, lopsided, made_up, signals
 
 
 def given(batch: TurnBatch, seed: int) -> Tensor:
@@ -128,7 +128,7 @@ def _crooked(entry: Component, n: int, groups: int, per_turn: int) -> bool:
 
 def shape_points_uphill(entry: Component) -> None:
     """Whatever its bias, over an unbiased rule the expected return still improves on the process without a trick."""
-    if entry.needs_with({}) & MADE_UP:
+    if entry.needs_with({}) & made_up():
         raise NotTested("It needs a signal that means nothing on a process.")
     process = next(process for process in PROCESSES if process.name == "puzzle")
     p, rloo, shape = (

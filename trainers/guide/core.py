@@ -1,6 +1,7 @@
 """What guides work with: groups that were played, and a player that plays more of them with help.
 
-A guide gives every group back, some of their episodes replaced. The turns that help chose carry guide/NAME
+A guide gives every group back, some of their episodes replaced: whole tasks played anew, or on from a moment of an episode
+that was played (:meth:`GuidePlayer.moments`, :meth:`GuidePlayer.go_on`). The turns that help chose carry guide/NAME
 (``Reply.source``), and those that were sampled under another prompt than they are learned under carry both
 (``Reply.scored_ids``). A recipe may give the tokens of a guide losses and a correction of their own.
 """
@@ -14,12 +15,12 @@ from typing import Any, TypeAlias
 from turnwise.agents.core import Episode, Policy, Trajectory, Turn
 from turnwise.agents.multi_agent import policy_map
 from turnwise.agents.policies.model import ModelPolicy
-from turnwise.agents.rollout import Request
+from turnwise.agents.rollout import BranchPoint, Request
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import RecipeError
-from turnwise.tasks.core import derive_rng
+from turnwise.tasks.core import Task, derive_rng
 from turnwise.trainers.core import Group
-from turnwise.trainers.strategy.runner import RolloutRunner
+from turnwise.trainers.strategy.runner import Moment, RolloutRunner
 
 
 class GuidePlayer:
@@ -75,27 +76,67 @@ class GuidePlayer:
         """The chance of a group, a function of (seed, update, group)."""
         return derive_rng("guide", *self._names, self._first + group, *names)
 
+    def requests(self, groups: Mapping[int, Group]) -> dict[int, list[Request]]:
+        """As many episodes of these groups' tasks as each group has, with seeds that no other episode has."""
+        return self._requests({n: [(episode.task, None) for episode in group] for n, group in groups.items()})
+
+    def _requests(
+        self, starts: Mapping[int, Sequence[tuple[Task, BranchPoint | None]]]
+    ) -> dict[int, list[Request]]:
+        self._asked += 1
+
+        def request(number: int, i: int, task: Task, start: BranchPoint | None) -> Request:
+            names = (*self._names, self._first + number, i, self._asked)
+            return Request(task, derive_rng("guided", *names).getrandbits(62), start, names)
+
+        return {
+            number: [request(number, i, *begun) for i, begun in enumerate(every)]
+            for number, every in starts.items()
+        }
+
+    async def play(
+        self, requests: Mapping[int, Sequence[Request]], policy: Policy
+    ) -> dict[int, list[Episode]]:
+        """Play these episodes by ``policy``."""
+        every = [request for asked in requests.values() for request in asked]
+        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(every))
+        return {number: [next(played).episode for _ in asked] for number, asked in requests.items()}
+
     async def __call__(self, groups: Mapping[int, Group], policy: Policy) -> dict[int, list[Episode]]:
         """Play as many episodes of these groups' tasks as each group has, by ``policy``, with seeds of their own."""
+        return await self.play(self.requests(groups), policy)
+
+    async def moments(self, wanted: Sequence[Moment]) -> list[BranchPoint | None]:
+        """The points before turns of episodes that were played, for :meth:`go_on`: their actions are made again, without a token.
+
+        None where the environment fails, has several agents, or comes to another state than it did.
+        """
         self._asked += 1
-        requests: list[Request] = []
-        for number, group in groups.items():
-            for i, episode in enumerate(group):
-                names = (*self._names, self._first + number, i, self._asked)
-                rng, key = derive_rng("guided", *names), names
-                requests.append(Request(episode.task, rng.getrandbits(62), key=key))
-        played = iter(await self._runner.playing(policy_map(policy, self._opponents))(requests))
-        return {number: [next(played).episode for _ in group] for number, group in groups.items()}
+        return await self._runner.moments(wanted, *self._names, self._first, self._asked)
+
+    async def go_on(
+        self, points: Mapping[int, Sequence[BranchPoint]], policy: Policy
+    ) -> dict[int, list[Episode]]:
+        """Play an episode from each of these points, by number of the group, by ``policy``, with seeds of their own.
+
+        Its turns before the point are those that were played then, with their tokens, log-probabilities and contexts.
+        """
+        starts = {n: [(point.task, point) for point in every] for n, every in points.items()}
+        return await self.play(self._requests(starts), policy)
 
 
 Guide: TypeAlias = Callable[[GuidePlayer, Sequence[Group]], Awaitable[list[Group]]]
 """Groups → as many groups of the same tasks, some of whose episodes were played again with help."""
 
 
+def is_solved(group: Group) -> bool:
+    """Whether an episode of a group that counts solved its task."""
+    return any(episode.success for episode in group if episode.outcome.counts)
+
+
 def is_unsolved(group: Group) -> bool:
     """Whether a group has episodes that count and none of them solved its task."""
-    counting = [episode for episode in group if episode.outcome.counts]
-    return bool(counting) and not any(episode.success for episode in counting)
+    return any(episode.outcome.counts for episode in group) and not is_solved(group)
 
 
 def only_read(episode: Episode) -> Episode:

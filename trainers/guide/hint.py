@@ -2,60 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from turnwise.agents.core import NO_PARENT, History, Reply
-from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy, prompt_ids
+from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.scripted import scripted
-from turnwise.agents.tokens.telling import told_below
 from turnwise.registry import component
 from turnwise.trainers.core import Group
-from turnwise.trainers.guide.core import GuidePlayer, is_unsolved
-
-
-@dataclass
-class HintedPolicy:
-    """A model that reads a hint at the end of the first message; its replies say under which prompt they are learned.
-
-    ``hints`` by the id of the task. ``History.token_ids`` stay those without the hint.
-    """
-
-    name: str
-    model: ModelPolicy
-    hints: Mapping[str, str]
-
-    @property
-    def version(self) -> int:
-        return self.model.version
-
-    async def act(self, history: History) -> Reply:
-        renderer = self.model.renderer
-        new, is_whole = prompt_ids(history, renderer)
-        opening = ()
-        if is_whole:
-            told = told_below(history.messages(), f"Hint: {self.hints[history.task.id]}")
-            opening = renderer.start(told, history.tools)
-        context = self._context(history, opening, new)
-        reply = await self.model.reply(history, context, new if is_whole else (*history.token_ids, *new))
-        parent = NO_PARENT if is_whole and history.turns else None
-        return reply._replace(
-            prompt_ids=opening or new, scored_ids=new if is_whole else None, parent=parent, source=self.name
-        )
-
-    def _context(self, history: History, opening: Sequence[int], new: Sequence[int]) -> list[int]:
-        """What the model reads: as it was told, from the last prompt that stands alone."""
-        if opening:
-            return [*opening]
-        context: list[int] = []
-        for turn in history.turns:
-            if turn.reply.parent == NO_PARENT:
-                context = []
-            context += (*turn.reply.prompt_ids, *turn.reply.action_ids)
-        return [*context, *new]
-
-    def close(self) -> None:
-        """Whoever made the model closes it."""
+from turnwise.trainers.guide.core import GuidePlayer, is_solved, is_unsolved
+from turnwise.trainers.guide.told import ToldPolicy
 
 
 @component("guide", "hint")
@@ -84,8 +38,9 @@ async def hint(
         if episode.success
     }
     again = {number: group for number, group in unsolved.items() if group[0].task.id in hints}
-    told = await player(again, HintedPolicy("guide/hint", player.model, hints))
+    reads = ToldPolicy("guide/hint", player.model, lambda history: f"Hint: {hints[history.task.id]}")
+    told = await player(again, reads)
     return [
-        told[number] if number in told and not is_unsolved(told[number]) else [*group]
+        told[number] if number in told and is_solved(told[number]) else [*group]
         for number, group in enumerate(groups)
     ]

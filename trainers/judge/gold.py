@@ -4,18 +4,30 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Tensor
+
 from turnwise.agents.core import Episode
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.registry import make
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.kit.bracket import standings
 from turnwise.trainers.kit.reward_edits import with_signals
+from turnwise.trainers.kit.stand_in import turns_of, wave
 
 FAR = 60  # steps of gold that are looked at
 
 
-@component("judge", "gold", gives=("wrong", "principle", "standing"))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    mask_NK, wave_NK = turns_of(p), wave(p)
+    return {
+        "wrong": mask_NK * (wave_NK < -0.3),
+        "principle": (0.5 + 0.5 * wave_NK) * mask_NK,
+        "standing": p.return_N.sigmoid()[:, None] * mask_NK,
+    }
+
+
+@component("judge", "gold", gives=("wrong", "principle", "standing"), stand_in=_stand_in)
 async def gold(groups: Sequence[Group]) -> list[Group]:
     """Each episode is replayed, and after every turn the environment's gold counts the steps that are left.
 

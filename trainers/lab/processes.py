@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.trainers.lab.exact import Branch, Paths, Process
+from turnwise.registry import components
+from turnwise.trainers.lab.exact import Branch, Paths, Process, paths
 
 
 def _sure(reward: float, state: int | None = None) -> tuple[Branch, ...]:
@@ -90,55 +91,24 @@ def lopsided(process: Process) -> Tensor:
     return torch.sin(2.5 * index_SA + 1.0)
 
 
+GIVERS = ("signal", "strategy", "judge", "teacher")
+"""The kinds of components that give signals, and say what these are on a process."""
+
+
 def signals(p: Paths) -> dict[str, Tensor]:
-    """Everything a rule may need, on every trajectory; a turn is one token, and values are exact.
-
-    A rule that needs another signal cannot be tested before that signal is added here. What an implicit
-    reward, a judge or the run's memory would have said is made up, but not constant (``MADE_UP``).
-    """
-    mask_NK = p.mask_NK.to(p.value_NK.dtype)
-    logp_SA = p.logits_SA.detach().log_softmax(-1)
-    entropy_S = -(logp_SA.exp() * logp_SA).sum(-1)
-    mixed_NK = torch.cos(3.0 * p.state_NK + 2.0 * p.action_NK) * mask_NK
-    return {
-        "value": p.value_NK,
-        "last_value": p.last_value_N,
-        "fork_value": p.value_NK,
-        "edge": torch.zeros_like(p.value_NK),  # trajectories are drawn apart: no turn is shared
-        "leaf_weight": mask_NK,
-        "logp": p.logp_NK.detach(),
-        "tokens": mask_NK,
-        "entropy": entropy_S[p.state_NK] * mask_NK,
-        "information": 0.5 * mixed_NK,
-        "implicit": 0.1 * mixed_NK,
-        "progress": 0.5 * p.reward_NK + 0.1 * mixed_NK,
-        "valid": mask_NK * (mixed_NK > -0.9),
-        "wrong": mask_NK * (mixed_NK < -0.3),
-        "principle": (0.5 + 0.5 * mixed_NK) * mask_NK,
-        "standing": p.return_N.sigmoid()[:, None] * mask_NK,
-        "matched": (0.5 + 0.5 * mixed_NK[:, :1]) * mask_NK,
-        "past_visits": torch.full_like(p.return_N, 3.0),
-        "past_mean": torch.full_like(p.return_N, 0.4),
-        "past_std": torch.full_like(p.return_N, 0.45),
-        "rank_drive": 0.3 * mixed_NK,
-        "token_disagreement": (0.5 + 0.5 * mixed_NK) * mask_NK,
-        "token_value": p.value_NK,
-        "token_entropy": entropy_S[p.state_NK] * mask_NK,
-        "token_implicit": 0.1 * mixed_NK,
-        "token_planning": mask_NK * (p.state_NK == 0),
-        "token_logp": p.logp_NK.detach(),
-        "token_teacher_logp": p.logp_NK.detach() + 0.3 * mixed_NK,
-    }
+    """Everything a rule may need, on every trajectory, as what gives it says: exact, or made up where it means nothing here."""
+    found: dict[str, Tensor] = {}
+    for entry in (entry for kind in GIVERS for entry in components(kind)):
+        for known in filter(None, (entry.stand_in, entry.exact)):
+            found |= known(p)
+    return found
 
 
-MADE_UP = frozenset(
-    (
-        *("information", "implicit", "progress", "valid", "wrong", "principle", "standing", "matched"),
-        *("past_visits", "past_mean", "past_std", "token_implicit", "token_planning", "edge", "leaf_weight"),
-        *("token_teacher_logp", "token_disagreement", "rank_drive"),
-    )
-)
-"""Signals that mean nothing on a process: no figure may be reported of rules that need them."""
+def made_up() -> frozenset[str]:
+    """Signals that mean nothing on a process: no figure may be reported of rules that need them."""
+    p = paths(CHAIN, lopsided(CHAIN))
+    entries = [entry for kind in GIVERS for entry in components(kind)]
+    return frozenset(name for entry in entries if entry.stand_in for name in entry.stand_in(p))
 
 
 class ProcessObjective(NamedTuple):

@@ -22,7 +22,7 @@ from turnwise.trainers.core import Credit, Filter, Loss, Reduce, RowMask, Shape,
 from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.lab.exact import Bias, Paths, Update, compare, expected_update, paths, step_gradient
-from turnwise.trainers.lab.processes import MADE_UP, PROCESSES, PUZZLE, lopsided, signals
+from turnwise.trainers.lab.processes import PROCESSES, PUZZLE, lopsided, made_up, signals
 
 BATCHES = 2000
 """Of so many batches at most an expectation is formed; groups are made smaller until it fits."""
@@ -108,7 +108,7 @@ class ProcessBias:
 def recipe_bias(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
     """The bias on each process and on two tasks, by name."""
     unknown = sorted(parts.needs - signals(_paths()[0]).keys())
-    hidden = (*sorted(parts.needs & MADE_UP), *unknown, *parts.not_measurable)
+    hidden = (*sorted(parts.needs & made_up()), *unknown, *parts.not_measurable)
     names = [*(process.name for process in PROCESSES), TWO_TASKS]
     if hidden:
         return {name: ProcessBias(None, None, group_size, (), None, hidden, parts.left_out) for name in names}

@@ -17,7 +17,7 @@ from torch import Tensor
 from turnwise.registry import Component, components, get_component
 from turnwise.trainers.core import Correction, TokenBatch
 from turnwise.trainers.lab.exact import Bias, Paths, Process, all_groups, compare, group_advantages, paths
-from turnwise.trainers.lab.processes import MADE_UP, PROCESSES, lopsided, signals
+from turnwise.trainers.lab.processes import PROCESSES, lopsided, made_up, signals
 
 GROUP = 3
 MOST = 4
@@ -147,7 +147,7 @@ def degrees_off(bias: Bias) -> float:
 
 def rules() -> list[Component]:
     """The credit rules of which figures mean something here: those that need no made-up signal."""
-    return [entry for entry in components("credit") if not entry.needs_with({}) & MADE_UP]
+    return [entry for entry in components("credit") if not entry.needs_with({}) & made_up()]
 
 
 def _row(cells: Iterable[object]) -> str:

@@ -21,7 +21,7 @@ from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.judge.gold import gold
 from turnwise.trainers.kit.groups import reverse_cumsum
 from turnwise.trainers.lab.exact import Paths, Process, batch_of, paths, value_of_state
-from turnwise.trainers.lab.processes import MADE_UP, PROCESSES, lopsided, signals
+from turnwise.trainers.lab.processes import PROCESSES, lopsided, made_up, signals
 from turnwise.trainers.lab.text_value import text_values
 from turnwise.trainers.learn.collate import collate, collate_turns
 from turnwise.trainers.reward.as_is import as_is
@@ -99,7 +99,7 @@ def _process_batch(
     batch = batch_of(p, index_B, group_B, signals(p))
     forked_BK, fork_steps = _process_forks(p, batch, vine_forks, generator)
     batch = dataclasses.replace(batch, signals={**batch.signals, "fork_value": forked_BK})
-    batch = without(batch, MADE_UP)
+    batch = without(batch, made_up())
     truth_BK = true_advantages(p)[index_B]
     cost = Cost(steps=int(batch.mask_BK.sum()))
     return TrueAdvantageBatch(

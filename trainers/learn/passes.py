@@ -31,10 +31,14 @@ class Reader:
         device: of the models.
         temperature: log-probabilities are of the distribution at this temperature.
         precision: of matrix products; ``auto`` is bfloat16 on CUDA.
+
+    Attributes:
+        tokens_read: how many tokens its forward passes have read so far, padding aside.
     """
 
     def __init__(self, device: torch.device, temperature: float, precision: Precision) -> None:
         self.device, self.temperature = device, temperature
+        self.tokens_read = 0
         self.half = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
 
     def precision(self) -> AbstractContextManager[Any]:
@@ -48,6 +52,7 @@ class Reader:
 
     def hidden(self, model: nn.Module, part: TokenRows) -> Tensor:
         """Last hidden states, (R, T, D)."""
+        self.tokens_read += int(part.length_R.sum())
         return hidden_states(model, part.token_RT.to(self.device))
 
     def tokens(self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor) -> Scores:

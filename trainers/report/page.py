@@ -228,7 +228,8 @@ def _unguided(row: Metrics) -> float:
 def _figures(rows: Sequence[Metrics]) -> tuple[list[ReportFigure], list[ConstantFigure]]:
     """A small curve for each metric that changed, known ones first, and those that were measured and never did."""
     measured = {name: None for row in rows for name in row.values if name not in _IN_THE_CURVE}
-    names = [name for name in PANELS if name in measured] + [name for name in measured if name not in PANELS]
+    others = sorted((name for name in measured if name not in PANELS), key=_is_cost)
+    names = [name for name in PANELS if name in measured] + others
     figures: list[ReportFigure] = []
     constants: list[ConstantFigure] = []
     for name in names:
@@ -242,6 +243,11 @@ def _figures(rows: Sequence[Metrics]) -> tuple[list[ReportFigure], list[Constant
             svg = small_curve(series, name=f"{rows[0].phase}-{name}", share=panel.share)
             figures.append(ReportFigure(panel.title, latest, svg))
     return figures, constants
+
+
+def _is_cost(name: str) -> bool:
+    """What a part took, which is shown after what was measured of the policy."""
+    return name.endswith(("_seconds", "_tokens"))
 
 
 def _short(value: float, *, share: bool = False) -> str:

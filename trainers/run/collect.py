@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,6 +17,7 @@ from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group
 from turnwise.trainers.guide.core import GuidePlayer
+from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.recipe.schema import Rollout
 from turnwise.trainers.run.parts import Parts
 from turnwise.trainers.run.update import TokenNumbers, UpdateResult
@@ -53,7 +53,7 @@ class CollectedGroups(NamedTuple):
         requests: what each group was asked for as.
         weights: of each group's trajectories in the update.
         rounds: in which they were played; 1 without refill.
-        figures: metrics of what was played before guides had a hand in it, and of the time that parts took.
+        figures: metrics of what was played before guides had a hand in it, and of what parts took.
     """
 
     played: Sequence[Group]
@@ -147,7 +147,11 @@ async def collect(
     played: list[Group] = []
     rounds: list[int] = []
     alone: list[bool] = []
-    figures = {"guide_seconds": 0.0, "judge_seconds": 0.0}
+    meter = PartMeter()
+
+    def tokens() -> int:
+        return runner.cost.tokens
+
     most = sampler.setup.most
     while not rounds or (len(requests) < most and not _has_enough(options, parts, played)):
         asked = sampler.plan(update, len(requests), min(options.groups, most - len(requests)))
@@ -155,19 +159,19 @@ async def collect(
             plan_group(request.task, request.episodes, seed, update, g)
             for g, request in enumerate(asked, start=len(requests))
         ]
-        groups = await parts.strategy(runner, plan)
-        rolled_out = time.monotonic()
+        with meter.of("strategy", tokens):
+            groups = await parts.strategy(runner, plan)
         alone += [episode.success for group in groups for episode in group if episode.outcome.counts]
         player = GuidePlayer(runner, policy, opponents or {}, seed, update, first=len(requests))
-        for guide in parts.guides:
-            groups = await guide(player, groups)
-        guided = time.monotonic()
-        played += await _judged(parts, groups)
-        figures["guide_seconds"] += guided - rolled_out
-        figures["judge_seconds"] += time.monotonic() - guided
+        with meter.of("guide", tokens):
+            for guide in parts.guides:
+                groups = await guide(player, groups)
+        with meter.of("judge"):
+            played += await _judged(parts, groups)
         requests += asked
         rounds.append(len(asked))
         _refuse_failures(played, options.max_failed, update)
+    figures = meter.metrics
     if parts.guides:
         figures["success_unguided"] = mean(alone) if alone else 0.0
     return assembled(options, parts, played, runner.cost, requests, rounds)._replace(figures=figures)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import NamedTuple, TypeVar
 
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
+from turnwise.trainers.kit.meter import PartMeter, tokens_of
 from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
@@ -25,6 +25,7 @@ from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.update import UpdateResult, update_policy
 from turnwise.trainers.run.vacuous import Vacuous, vacuous
 from turnwise.trainers.sampler.mixture import Mixture
+from turnwise.trainers.source.core import SourceDraw
 
 T = TypeVar("T")
 RESETS = "schedule/optimizer.resets"
@@ -32,11 +33,11 @@ RESETS = "schedule/optimizer.resets"
 
 
 class LearnedUpdate(NamedTuple):
-    """What an update came to; why it taught nothing, if so; and how long the sources took."""
+    """What an update came to; why it taught nothing, if so; and what the sources took, as metrics."""
 
     result: UpdateResult
     nothing: Vacuous | None
-    source_seconds: float
+    sources: Mapping[str, float]
 
 
 class Lessons:
@@ -109,10 +110,11 @@ class Lessons:
         workers: WorkerPool | None = None,
     ) -> LearnedUpdate:
         """Learn from what was played, and from what the sources give beside it."""
-        began, recipe = time.monotonic(), self.now
+        recipe, meter, drawn = self.now, PartMeter(), list[SourceDraw]()
         see = session.source_context(self.mixture, workers)
-        drawn = [await source.draw(see, update) for source in self.parts.sources]
-        source_seconds = time.monotonic() - began
+        with meter.of("source", lambda: sum(map(_brought, drawn))):
+            for source in self.parts.sources:
+                drawn.append(await source.draw(see, update))
         work = functools.partial(
             update_policy,
             session.signal_context(),
@@ -131,11 +133,15 @@ class Lessons:
         nothing = None
         if not any(draw.shown or draw.joined for draw in drawn):
             nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
-        return LearnedUpdate(result, nothing, source_seconds)
+        return LearnedUpdate(result, nothing, meter.metrics)
 
     def seen(self, metrics: Mapping[str, object]) -> None:
         """Told the metrics of an update, by which schedules may go."""
         self.schedules.seen(metrics)
+
+
+def _brought(draw: SourceDraw) -> int:
+    return tokens_of([*draw.shown, *(one for group in draw.joined for one in group)])
 
 
 async def apart(beside: Executor | None, work: Callable[[], T]) -> T:

@@ -279,7 +279,7 @@ class Trainer:
         lesson = await self.lessons.learn(self.session, update, played, self.workers)
         learned = time.monotonic()
         await self._finish()
-        result, nothing, source_seconds = lesson
+        result, nothing, of_sources = lesson
         metrics: dict[str, Any] = {**describe(played, result), **result.metrics}
         log_groups(episode_log, update, played, result)
         self._count(update, metrics, played, lesson)
@@ -291,8 +291,8 @@ class Trainer:
             metrics["drift"] = float(self.lessons.now.steps - 1)
         metrics |= {
             "rollout_seconds": rolled_out - began,
-            "source_seconds": source_seconds,
-            "learn_seconds": learned - rolled_out - source_seconds,
+            "learn_seconds": learned - rolled_out - of_sources["source_seconds"],
+            **of_sources,
             **self.lessons.schedules.values,
         }
         done = _Done(metrics, began, nothing)

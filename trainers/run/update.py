@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -15,6 +14,7 @@ from turnwise.agents.core import Episode
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group, TurnBatch
+from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.kit.reward_edits import with_signals
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate, collate_turns
@@ -84,30 +84,31 @@ def update_policy(
         for source, draw in zip(parts.sources, drawn, strict=True)
         for group in draw.joined
     ]
-    beside = _shown(see, parts, drawn, teaching)
+    meter = PartMeter()
+    beside = _shown(see, parts, drawn, teaching, meter)
     if not groups and not joined and not beside:
         return UpdateResult()
     together = [*groups, *joined]
-    batch, paid, metrics = _paid(see, signals, parts, together, teaching)
+    batch, paid, metrics = _paid(see, signals, parts, together, teaching, meter)
     batch, measured = signals.measure(see, batch, paid)
     metrics |= measured
-    turns, began = batch.turns, time.perf_counter()
-    credit = parts.credit(turns)
-    weight_B = parts.filter(turns, credit)
-    if weights:
-        each = torch.tensor([*weights, *[1.0] * len(joined)], dtype=weight_B.dtype)
-        weight_B = weight_B * each[turns.group_B]
-    shaped = credit
-    for shape in parts.shapes:
-        shaped = shape(shaped, turns)
-    metrics["credit_seconds"] = time.perf_counter() - began
+    turns = batch.turns
+    with meter.of("credit"):
+        credit = parts.credit(turns)
+        weight_B = parts.filter(turns, credit)
+        if weights:
+            each = torch.tensor([*weights, *[1.0] * len(joined)], dtype=weight_B.dtype)
+            weight_B = weight_B * each[turns.group_B]
+        shaped = credit
+        for shape in parts.shapes:
+            shaped = shape(shaped, turns)
     order = list(range(len(together)))
     derive_rng("minibatches", seed, update).shuffle(order)
-    began = time.perf_counter()
-    metrics |= see.learner.update(
-        batch, shaped, parts.objective, weight_B=weight_B, aims=credit, order=order, beside=beside
-    )
-    metrics["descent_seconds"] = time.perf_counter() - began
+    with meter.of("descent", lambda: see.learner.reader.tokens_read):
+        metrics |= see.learner.update(
+            batch, shaped, parts.objective, weight_B=weight_B, aims=credit, order=order, beside=beside
+        )
+    metrics |= meter.metrics
     if teaching is not None:
         teaching.teacher.learned(see.learner.model)
     n = sum(map(len, groups))
@@ -141,40 +142,47 @@ def _is_known(episode: Episode) -> bool:
 
 
 def _shown(
-    see: SignalContext, parts: Parts, drawn: Sequence[SourceDraw], teaching: Teaching | None
+    see: SignalContext, parts: Parts, drawn: Sequence[SourceDraw], teaching: Teaching | None, meter: PartMeter
 ) -> list[Stream]:
     """What sources show, each as a batch whose turns have the advantage 1."""
     found: list[Stream] = []
     for source, draw in zip(parts.sources, drawn, strict=True):
         if draw.shown:
-            batch = _taught(see, [[episode] for episode in draw.shown], teaching)
+            batch = _taught(see, [[episode] for episode in draw.shown], teaching, meter)
             ones_BK = batch.turns.mask_BK.double()
             found.append(Stream(batch, ones_BK, source.objective, name=f"source/{source.name}"))
     return found
 
 
-def _taught(see: SignalContext, groups: Sequence[Group], teaching: Teaching | None) -> TrainingBatch:
+def _taught(
+    see: SignalContext, groups: Sequence[Group], teaching: Teaching | None, meter: PartMeter
+) -> TrainingBatch:
     """The batch of some groups, read by the teacher if there is one."""
     batch = collate(groups)
-    return batch if teaching is None else taught(teaching.teacher, see, batch, groups, teaching.top)
+    if teaching is None:
+        return batch
+    with meter.of("teacher", lambda: see.learner.reader.tokens_read):
+        return taught(teaching.teacher, see, batch, groups, teaching.top)
 
 
 def _paid(
-    see: SignalContext, signals: Signals, parts: Parts, groups: Sequence[Group], teaching: Teaching | None
+    see: SignalContext,
+    signals: Signals,
+    parts: Parts,
+    groups: Sequence[Group],
+    teaching: Teaching | None,
+    meter: PartMeter,
 ) -> tuple[TrainingBatch, list[Group], dict[str, float]]:
     """The batch and the groups with the recipe's rewards, which may pay for signals."""
-    began, metrics = time.perf_counter(), dict[str, float]()
-    batch = _taught(see, groups, teaching)
-    if teaching is not None:
-        metrics["teacher_seconds"] = time.perf_counter() - began
+    metrics: dict[str, float] = {}
+    batch = _taught(see, groups, teaching, meter)
     asked = parts.paid_signals - batch.turns.measured
     if asked:
         batch, measured = signals.measure(see, batch, groups, only=asked)
         metrics |= measured
         groups = _told(groups, {name: batch.turns.signals[name] for name in sorted(asked)})
-    began = time.perf_counter()
-    paid = [parts.reward(group) for group in groups]
-    metrics["reward_seconds"] = time.perf_counter() - began
+    with meter.of("reward"):
+        paid = [parts.reward(group) for group in groups]
     reward_BK = collate_turns(paid).reward_BK
     return batch._replace(turns=dataclasses.replace(batch.turns, reward_BK=reward_BK)), paid, metrics
 

@@ -10,14 +10,24 @@ from torch import Tensor
 
 from turnwise.errors import RecipeError
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of, wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.passes import PassPart
 from turnwise.trainers.signal.core import Measured, Reading, SignalContext
 
 
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"token_disagreement": (0.5 + 0.5 * wave(p)) * turns_of(p)}
+
+
 @component(
-    "signal", "disagreement", paper="2505.24718", gives=("token_disagreement",), reads=("forward pass",)
+    "signal",
+    "disagreement",
+    paper="2505.24718",
+    gives=("token_disagreement",),
+    reads=("forward pass",),
+    stand_in=_stand_in,
 )
 def disagreement(
     see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], *, turns: int = 1, most: int = 32

@@ -10,14 +10,24 @@ from torch import Tensor
 
 from turnwise.errors import RecipeError
 from turnwise.registry import component
-from turnwise.trainers.core import Group, PartState
+from turnwise.trainers.core import ExactProcess, Group, PartState
+from turnwise.trainers.kit.stand_in import wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.passes import PassPart, before_tokens
 from turnwise.trainers.signal.core import Measured, Reading, Signal, SignalContext, SignalSetup
 
 
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"rank_drive": 0.3 * wave(p)}
+
+
 @component(
-    "signal", "effective_rank", paper="2509.23808", gives=("rank_drive",), reads=("forward pass", "memory")
+    "signal",
+    "effective_rank",
+    paper="2509.23808",
+    gives=("rank_drive",),
+    reads=("forward pass", "memory"),
+    stand_in=_stand_in,
 )
 class EffectiveRank(Signal):
     """w·tanh(ER) + (1 − w)·tanh(ERV), each against what is usual: for the shape `verl`, the same at each turn.

@@ -8,13 +8,20 @@ import torch
 from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.passes import PassPart
 from turnwise.trainers.signal.core import Measured, Reading, SignalContext
 
 
-@component("signal", "entropy", gives=("entropy", "token_entropy"), reads=("forward pass",))
+def _exact(p: ExactProcess) -> dict[str, Tensor]:
+    logp_SA = p.logits_SA.detach().log_softmax(-1)
+    entropy_S = -(logp_SA.exp() * logp_SA).sum(-1)
+    return dict.fromkeys(("entropy", "token_entropy"), entropy_S[p.state_NK] * turns_of(p))
+
+
+@component("signal", "entropy", gives=("entropy", "token_entropy"), reads=("forward pass",), exact=_exact)
 def entropy(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
     """H(π(·|text so far)) at each sampled token, in nats; ``entropy`` is its mean over the tokens of a turn.
 

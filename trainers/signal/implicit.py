@@ -9,6 +9,7 @@ import torch
 
 from turnwise.registry import component
 from turnwise.trainers.core import Group, PartState
+from turnwise.trainers.kit.stand_in import wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, Signal, SignalContext, SignalSetup
 from turnwise.trainers.signal.reward_model import ImplicitKind, ImplicitReward
@@ -39,7 +40,7 @@ class _Implicit(Signal):
 
 @component(
     "signal", "implicit_tokens", paper="2502.01456", gives=("token_implicit",), needs=("reference",),
-    reads=("copy of the policy", "outcomes"), learns=True,
+    reads=("copy of the policy", "outcomes"), learns=True, stand_in=lambda p: {"token_implicit": 0.1 * wave(p)},
 )  # fmt: skip
 class ImplicitTokens(_Implicit):
     """β·log φ/π_ref of each token, where σ of a trajectory's sum is its chance of success (PRIME, eq. 3).
@@ -62,7 +63,7 @@ class ImplicitTokens(_Implicit):
 
 @component(
     "signal", "implicit_turns", paper="2509.19199", gives=("implicit",), reads=("copy of the policy", "outcomes"),
-    learns=True,
+    learns=True, stand_in=lambda p: {"implicit": 0.1 * wave(p)},
 )  # fmt: skip
 class ImplicitTurns(_Implicit):
     """β·log φ/π_old of each turn, where a success of a group has a higher mean over turns than a failure (iStar, eq. 4).

@@ -9,14 +9,26 @@ from torch import Tensor
 
 from turnwise.agents.core import Episode
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import wave
 from turnwise.trainers.learn.collate import TrainingBatch, plain_rows
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.signal.answers import answer_ids, solutions
 from turnwise.trainers.signal.core import Measured, SignalContext
 
 
-@component("signal", "information", paper="2510.14967", gives=("information",), reads=("gold", "context"))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"information": 0.5 * wave(p)}
+
+
+@component(
+    "signal",
+    "information",
+    paper="2510.14967",
+    gives=("information",),
+    reads=("gold", "context"),
+    stand_in=_stand_in,
+)
 def information(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
     """The rise of the right answer's log-probability over each turn, in nats per token of it (IGPO, Wang et al. 2025).
 

@@ -6,17 +6,30 @@ import re
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from turnwise.agents.core import Episode
 from turnwise.envs.messages import Message
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of, wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.answers import solutions
 from turnwise.trainers.signal.core import Measured, SignalContext
 
 
-@component("signal", "matched", paper="2510.24694", gives=("matched",), reads=("gold", "outcomes"))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"matched": (0.5 + 0.5 * wave(p)[:, :1]) * turns_of(p)}
+
+
+@component(
+    "signal",
+    "matched",
+    paper="2510.24694",
+    gives=("matched",),
+    reads=("gold", "outcomes"),
+    stand_in=_stand_in,
+)
 def matched(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
     """The share of the gold solution's entities that each episode's agent names, on each of its turns (E-GRPO).
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from turnwise.registry import Component
 from turnwise.trainers.core import Group, Stateful, TurnBatch
+from turnwise.trainers.kit.meter import PartMeter
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.heads import Head
 from turnwise.trainers.signal.choose import ChosenSignal
@@ -36,7 +36,7 @@ class Signals:
     """The signals of a run: measures them, and keeps the state of those that learn or remember."""
 
     def __init__(self, chosen: Sequence[ChosenSignal], setup: SignalSetup) -> None:
-        self.chosen = chosen
+        self.chosen, self._reader = chosen, setup.reader
         self._running: list[RunningSignal] = []
         for entry, options in chosen:
             built = entry.build(options)
@@ -55,7 +55,7 @@ class Signals:
         groups: Sequence[Group],
         only: Collection[str] | None = None,
     ) -> tuple[TrainingBatch, dict[str, float]]:
-        """The batch with the signals that are needed, and metrics of what was learned and how long it took.
+        """The batch with the signals that are needed, and metrics of what was learned and what it took.
 
         A signal that the batch has already is not measured again.
 
@@ -68,20 +68,21 @@ class Signals:
         wanted = see.needs - batch.turns.measured if only is None else frozenset(only)
         found: list[Measured] = []
         readings: list[Reading] = []
-        seconds: dict[str, float] = {}
+        meter = PartMeter()
+
+        def tokens() -> int:
+            return see.learner.reader.tokens_read + self._reader.tokens_read
+
         for one in self._running:
             if wanted & {*one.entry.gives}:
-                began = time.perf_counter()
-                result = one.measure(see, batch, groups)
+                with meter.of(f"signal_{one.entry.name}", tokens):
+                    result = one.measure(see, batch, groups)
                 (readings if isinstance(result, Reading) else found).append(result)  # pyright: ignore[reportArgumentType]
-                if not isinstance(result, Reading):
-                    seconds[f"signal_{one.entry.name}_seconds"] = time.perf_counter() - began
         if readings:
-            began = time.perf_counter()
-            see.learner.read(batch.rows, [reading.read for reading in readings])
-            found.extend(reading.done() for reading in readings)
-            seconds["signal_forward_pass_seconds"] = time.perf_counter() - began
-        return _with(batch, found), {**_metrics(found), **seconds}
+            with meter.of("signal_forward_pass", tokens):
+                see.learner.read(batch.rows, [reading.read for reading in readings])
+                found.extend(reading.done() for reading in readings)
+        return _with(batch, found), {**_metrics(found), **meter.metrics}
 
     @property
     def stateful(self) -> dict[str, Stateful]:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
 
@@ -24,7 +25,11 @@ STRATEGIC = re.compile(
 """Ours, in place of phrases mined from a corpus (HICRA clusters n-grams of solutions)."""
 
 
-@component("signal", "planning", gives=("token_planning",), reads=("tokens",))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"token_planning": turns_of(p) * (p.state_NK == 0)}
+
+
+@component("signal", "planning", gives=("token_planning",), reads=("tokens",), stand_in=_stand_in)
 def planning(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
     """1 at sampled tokens that touch a thought or a strategic phrase of their turn (HICRA, 2509.03646).
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group, TokenCredit
+from turnwise.trainers.core import ExactProcess, Group, TokenCredit
+from turnwise.trainers.kit.stand_in import wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.heads import Gap
 from turnwise.trainers.learn.model import ValueHead
@@ -17,7 +18,18 @@ from turnwise.trainers.learn.passes import PassPart, states, turn_ends
 from turnwise.trainers.signal.core import Measured, Reading, Signal, SignalContext, SignalSetup
 
 
-@component("signal", "progress", gives=("progress",), reads=("forward pass", "rewards"), learns=True)
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"progress": 0.5 * p.reward_NK + 0.1 * wave(p)}
+
+
+@component(
+    "signal",
+    "progress",
+    gives=("progress",),
+    reads=("forward pass", "rewards"),
+    learns=True,
+    stand_in=_stand_in,
+)
 class Progress(Signal):
     """ĉ_k by a head on the policy's hidden states after each turn, so that they sum to the return (SPA, 2505.20732).
 

@@ -8,12 +8,17 @@ from torch import Tensor
 
 from turnwise.errors import RunError
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
 
 
-@component("signal", "sampled", gives=("logp", "tokens"), reads=("tokens",))
+def _exact(p: ExactProcess) -> dict[str, Tensor]:
+    return {"logp": p.logp_NK.detach(), "tokens": turns_of(p)}
+
+
+@component("signal", "sampled", gives=("logp", "tokens"), reads=("tokens",), exact=_exact)
 def sampled(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
     """Per turn the sum of its tokens' log-probabilities, in nats, and their number.
 

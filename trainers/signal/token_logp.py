@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.passes import PassPart
 from turnwise.trainers.signal.core import Measured, Reading, SignalContext
 
 
-@component("signal", "token_logp", gives=("token_logp",), reads=("forward pass",))
+def _exact(p: ExactProcess) -> dict[str, Tensor]:
+    return {"token_logp": p.logp_NK.detach()}
+
+
+@component("signal", "token_logp", gives=("token_logp",), reads=("forward pass",), exact=_exact)
 def token_logp(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
     """log π of each sampled token before the update, in nats.
 

@@ -8,12 +8,17 @@ import torch
 from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of, wave
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.signal.core import Measured, SignalContext
 
 
-@component("signal", "validity", gives=("valid",), reads=("outcomes",))
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    return {"valid": turns_of(p) * (wave(p) > -0.9)}
+
+
+@component("signal", "validity", gives=("valid",), reads=("outcomes",), stand_in=_stand_in)
 def validity(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Measured:
     """1 where the environment accepted the action, 0 where it refused it.
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from turnwise.agents.core import Episode
 from turnwise.envs.registry import env_class
 from turnwise.registry import component
-from turnwise.trainers.core import Group, TokenCredit
+from turnwise.trainers.core import ExactProcess, Group, TokenCredit
 from turnwise.trainers.kit.groups import returns_to_go
 from turnwise.trainers.kit.token_credit import on_tokens, on_turns, over_tokens
 from turnwise.trainers.learn.collate import TrainingBatch, plain_rows
@@ -22,8 +22,17 @@ from turnwise.trainers.learn.passes import PassPart, before_tokens, states
 from turnwise.trainers.signal.core import Measured, Reading, Signal, SignalContext, SignalSetup
 
 
+def _exact(p: ExactProcess) -> dict[str, Tensor]:
+    return {"value": p.value_NK, "last_value": p.last_value_N, "token_value": p.value_NK}
+
+
 @component(
-    "signal", "value", gives=("value", "last_value", "token_value"), reads=("forward pass",), learns=True
+    "signal",
+    "value",
+    gives=("value", "last_value", "token_value"),
+    reads=("forward pass",),
+    learns=True,
+    exact=_exact,
 )
 class ValueSignal(Signal):
     """V(s) by a head on the policy's hidden states: of states, of the state where a limit cut, of each token.

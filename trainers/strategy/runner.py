@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.agents.core import Episode, Outcome, Trajectory, Turn
+from turnwise.agents.core import NO_PARENT, Episode, History, Outcome, Reply, Trajectory, Turn
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.multi_agent import PolicyMap
 from turnwise.agents.rollout import BranchPoint, Limits, Request, rollout
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.trainers.core import Group, Reward
@@ -31,6 +32,56 @@ class RunnerResult(NamedTuple):
     def branch_point(self, turn: int) -> BranchPoint | None:
         """The branch point before a turn, if it is known."""
         return next((m for m in self.branch_points if len(m.turns) == turn), None)
+
+
+class Moment(NamedTuple):
+    """A moment of an episode that was played: before its turn of this number, counted from 0."""
+
+    episode: Episode
+    turn: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Whose moment it is: the task and the seed, which with the actions make an episode."""
+        return self.episode.task.id, self.episode.seed
+
+    def at(self, point: BranchPoint | None) -> BranchPoint | None:
+        """The point that was reached again, with what was played before it; None if it is another state."""
+        turns = self.episode.trajectory.turns
+        if point is None or self.turn >= len(turns) or point.state_key != turns[self.turn].state_key:
+            return None
+        return point._replace(turns=turns[: self.turn], token_ids=_branch_of(turns[: self.turn]))
+
+
+def _branch_of(turns: Sequence[Turn]) -> tuple[int, ...]:
+    """The tokens that the next turn would extend: those of the last turn and of what it extends, as they are learned."""
+    ends: list[tuple[int, ...]] = []
+    for turn in turns:
+        reply = turn.reply
+        parent = len(ends) - 1 if reply.parent is None else reply.parent
+        before = ends[parent] if parent != NO_PARENT else ()
+        told = reply.prompt_ids if reply.scored_ids is None else reply.scored_ids
+        ends.append((*before, *told, *reply.action_ids))
+    return ends[-1] if ends else ()
+
+
+class RecordedMoments:
+    """Makes the actions of episodes that were played, by task and seed, up to a moment of each."""
+
+    name, version = "recorded", 0
+
+    def __init__(self, moments: Mapping[tuple[str, int], Moment]) -> None:
+        self._moments = moments
+
+    async def act(self, history: History) -> Reply:
+        """The reply that was given then; at the moment the end."""
+        moment, turn = self._moments[history.task.id, history.seed], len(history.turns)
+        if turn >= min(moment.turn, len(moment.episode.trajectory.turns)):
+            return Reply(Message("assistant", ""), end=EndReason.TURN_LIMIT)
+        return moment.episode.trajectory.turns[turn].reply
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
 
 @dataclass
@@ -102,6 +153,24 @@ class RolloutRunner:
             for trajectory in episode.trajectories.values():
                 self.cost.add(trajectory.turns[request.played :], forked=request.start is not None)
         return [RunnerResult(e, tuple(found.values())) for e, found in zip(episodes, kept, strict=True)]
+
+    async def moments(self, wanted: Sequence[Moment], *names: int) -> list[BranchPoint | None]:
+        """The points before these turns, from which others can go on: their actions are made again, and no token is sampled.
+
+        None where the environment fails, has several agents, or comes to another state than it did (E3). What is played from
+        a point begins with the turns and tokens of the episode; the steps are counted. ``names`` begin the keys of the requests.
+        """
+        last: dict[tuple[str, int], Moment] = {}
+        for moment in wanted:
+            known = last.setdefault(moment.place, moment)
+            last[moment.place] = max(known, moment, key=lambda one: one.turn)
+        again = self.playing(RecordedMoments(last))
+        again.cost, again._options = Cost(), {**self._options, "on_episode": None}
+        asked = [one.episode for one in last.values()]
+        requests = [Request(e.task, e.seed, key=(*names, i)) for i, e in enumerate(asked)]
+        found = dict(zip(last, await again(requests, branch_points=True), strict=True))
+        self.cost.steps += again.cost.steps
+        return [moment.at(found[moment.place].branch_point(moment.turn)) for moment in wanted]
 
     def playing(self, policy: PolicyMap) -> RolloutRunner:
         """The same with another policy; what it plays is counted here."""

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from torch import Tensor
+
 from turnwise.agents.core import Episode, Turn
 from turnwise.agents.rollout import fork
 from turnwise.errors import RecipeError
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
+from turnwise.trainers.kit.stand_in import turns_of
 from turnwise.trainers.strategy.runner import Plan, RolloutRunner, RunnerResult
 from turnwise.trainers.strategy.vine import fork_values, value_of
 
@@ -32,6 +35,11 @@ class Leaf:
         return self.played.episode.trajectory.turns
 
 
+def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
+    """Trajectories are drawn apart: no turn is shared."""
+    return {"edge": 0.0 * turns_of(p), "leaf_weight": turns_of(p)}
+
+
 @component(
     "strategy",
     "tree",
@@ -39,6 +47,7 @@ class Leaf:
     gives=("edge", "leaf_weight"),
     whole_groups=True,
     shared_turns=True,
+    stand_in=_stand_in,
 )
 async def tree(
     runner: RolloutRunner,

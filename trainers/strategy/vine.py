@@ -8,14 +8,27 @@ from itertools import chain as concatenate
 from statistics import fmean, stdev
 from typing import NamedTuple, TypeAlias
 
+from torch import Tensor
+
 from turnwise.agents.core import Episode, Outcome
 from turnwise.agents.rollout import BranchPoint, fork
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.strategy.runner import Plan, RolloutRunner, RunnerResult
 
 
-@component("strategy", "vine", paper="2410.01679", gives=("fork_value", "fork_error"), only_measures=True)
+def _exact(p: ExactProcess) -> dict[str, Tensor]:
+    return {"fork_value": p.value_NK}
+
+
+@component(
+    "strategy",
+    "vine",
+    paper="2410.01679",
+    gives=("fork_value", "fork_error"),
+    only_measures=True,
+    exact=_exact,
+)
 async def vine(runner: RolloutRunner, plan: Plan, *, forks: int = 4) -> list[Group]:
     """Chains, and ``forks`` fresh rollouts from the state before each of their turns.
 

@@ -1,0 +1,70 @@
+"""A policy that is told something under which it does not learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from turnwise.agents.core import NO_PARENT, History, Reply
+from turnwise.agents.policies.model import ModelPolicy, prompt_ids
+from turnwise.agents.tokens.telling import told_below
+from turnwise.envs.messages import Messages, without_guidance
+
+
+@dataclass
+class ToldPolicy:
+    """A model that reads more at the end of the first message; its replies say under which prompt they are learned.
+
+    That is the prompt without what it was told, and without what the environment put between the marks of help
+    (:func:`turnwise.envs.messages.guidance`). ``told`` says what an episode's policy is told; the empty text is nothing.
+    ``History.token_ids`` stay those without help.
+    """
+
+    name: str
+    model: ModelPolicy
+    told: Callable[[History], str]
+
+    @property
+    def version(self) -> int:
+        return self.model.version
+
+    async def act(self, history: History) -> Reply:
+        renderer, plain = self.model.renderer, _without_help(history)
+        (scored, alone), (read, rewritten) = prompt_ids(plain, renderer), prompt_ids(history, renderer)
+        is_whole = alone or rewritten
+        if is_whole:
+            scored = renderer.start(plain.messages(), history.tools)
+            read = renderer.start(told_below(history.messages(), self.told(history)), history.tools)
+        context = [*read] if is_whole else [*_read_so_far(history), *read]
+        reply = await self.model.reply(
+            history, context, scored if is_whole else (*history.token_ids, *scored)
+        )
+        return reply._replace(
+            prompt_ids=read,
+            scored_ids=scored if scored != read else None,
+            parent=NO_PARENT if is_whole and history.turns else None,
+            source=self.name,
+        )
+
+    def close(self) -> None:
+        """Whoever made the model closes it."""
+
+
+def _read_so_far(history: History) -> Sequence[int]:
+    """What the model read and said, as it was told, from the last prompt that stands alone."""
+    context: list[int] = []
+    for turn in history.turns:
+        if turn.reply.parent == NO_PARENT:
+            context = []
+        context += (*turn.reply.prompt_ids, *turn.reply.action_ids)
+    return context
+
+
+def _without_help(history: History) -> History:
+    """The episode as it would have been read without the marks of help and what stands between them."""
+    turns = [replace(turn, observation=_stripped(turn.observation)) for turn in history.turns]
+    return replace(history, observation=_stripped(history.observation), turns=turns)
+
+
+def _stripped(messages: Messages) -> Messages:
+    return Messages(replace(one, content=without_guidance(one.content)) for one in messages)
