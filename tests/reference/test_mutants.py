@@ -92,7 +92,7 @@ def test_a_part_has_none_of_the_mutants_of_the_part_beside_it(tool: ModuleType) 
 
 def test_what_a_signal_is_on_a_process_is_no_part_of_its_mutants(tool: ModuleType) -> None:
     """It is the laboratory's, and compared with formulas of its own."""
-    source = '''
+    source = """
 def _exact(p):
     return {"x": p.x + 7}
 
@@ -102,7 +102,7 @@ def helper(x):
 @component("signal", "x", gives=("x",), exact=_exact)
 def x(see, batch, groups):
     return helper(3)
-'''
+"""
     said = " ".join(mutant.said for mutant in tool.mutants_of(source, "x"))
     assert "5" in said
     assert "7" not in said
