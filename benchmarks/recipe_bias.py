@@ -1,8 +1,9 @@
-"""The bias of every credit rule and shape under every filter and strategy that a recipe accepts with it, and of help.
+"""The bias of every credit rule and shape under every filter and strategy that a recipe accepts with it, of losses and of help.
 
-``python benchmarks/recipe_bias.py`` computes it (some minutes), writes ``recipe-bias.json`` and ``help-bias.json`` in
-benchmarks/ and from them docs/recipe-bias.md; ``--help-only`` computes guides, sources and teachers only (a minute), and
-``--page`` writes the page from the figures that are there.
+``python benchmarks/recipe_bias.py`` computes it (some minutes), writes ``recipe-bias.json``, ``loss-bias.json``,
+``shipped-bias.json`` and ``help-bias.json`` in benchmarks/ and from them docs/recipe-bias.md; ``--help-only`` computes guides, sources
+and teachers only (a minute), ``--losses-only`` losses and the recipes that come along, and ``--page`` writes the page from the
+figures that are there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from loss_bias import LOSS_FIGURES, SHIPPED_FIGURES, loss_rows, loss_section, shipped_rows, shipped_section
 
 from turnwise.cli.recipe_bias import composition
 from turnwise.errors import RecipeError
@@ -110,7 +113,7 @@ def page(rows: Sequence[tuple[Combination, Found]]) -> str:
 This page is written by `python benchmarks/recipe_bias.py` from `benchmarks/recipe-bias.json`.
 
 The angle in degrees between a recipe's expected first step and the exact policy gradient, the worst of five small
-processes and of two tasks at once (`turnwise explain RECIPE --bias` shows each): groups of {GROUP}, the denominator
+processes and of two tasks at once (`turnwise explain RECIPE --bias` shows each): groups of {GROUP}, the loss `clip`, the denominator
 `fixed_length`, no reward transformation, signals with their exact values, and in brackets with learned ones that are wrong.
 *n.m.*: not measurable there, because a signal is made of text, or the strategy's forks cannot be enumerated. –: the recipe
 refuses the combination. Of {len(accepted)} that are accepted {exact} are at 0°, {len(accepted) - exact - told} are not, and {told} are not
@@ -120,6 +123,8 @@ measurable. What a rule declares is in [credit-bias.md](credit-bias.md); a shape
 |---|{"---|" * len(columns)}
 {chr(10).join(lines)}
 
+{loss_section(json.loads(LOSS_FIGURES.read_text("utf-8")))}
+{shipped_section(json.loads(SHIPPED_FIGURES.read_text("utf-8")))}
 {help_section(json.loads(HELP_FIGURES.read_text("utf-8")))}"""
 
 
@@ -162,7 +167,8 @@ Help changes which episodes an update learns from. On the same five processes it
 the demonstrator takes the best action of each state, a hinted policy is the policy with the logit of that action raised by
 {HINTED:g}, an older policy has other logits, a task is solved by a return of 1 or more. Three angles in degrees for each credit
 rule: to the exact policy gradient of J (the worst process); to the gradient of what is declared (the worst process); and the
-latter on **puzzle**, where the outcome is the only reward. Groups of {GROUP}, filter `informative`, denominator `fixed_length`.
+latter on **puzzle**, where the outcome is the only reward. Groups of {GROUP}, loss `clip` (of a teacher `distill` alone), filter `informative`
+unless said, denominator `fixed_length`.
 
 | help | options | declared | {" | ".join(f"`{name}`" for name in HELPED)} |
 |---|---|---|{"---|" * len(HELPED)}
@@ -172,7 +178,8 @@ A prefix for every group is training from other first states, and nothing else, 
 Groups that are replaced *because* nobody solved them are another matter: what they would have taught is lost, and only where
 the outcome is the only reward was that nothing. The same holds for hints, whose groups must moreover be solved to be kept: the
 whole ratio of a trajectory makes them exact on outcomes alone. A capped or missing ratio leaves some degrees, in hints and in
-stored groups alike; the whole ratio has no bias there, but its noise grows with the length of episodes.
+stored groups alike; the whole ratio has no bias there, but its noise grows with the length of episodes. A teacher says nothing of
+groups that the filter drops: with `informative` the states of solved and of hopeless tasks are not distilled, with `any` all are.
 """
 
 
@@ -201,23 +208,33 @@ def read(file: Path = FIGURES) -> list[tuple[Combination, Found]]:
     ]
 
 
+def write(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write figures."""
+    file.write_text(json.dumps(rows, indent=0, ensure_ascii=False) + "\n", "utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser("recipe_bias.py", description=__doc__)
     parser.add_argument("--page", action="store_true", help="write the page only")
     parser.add_argument("--help-only", action="store_true", help="compute guides, sources and teachers only")
+    parser.add_argument("--losses-only", action="store_true", help="compute losses and shipped recipes only")
     parser.add_argument("--new-only", action="store_true", help="keep the figures that are there")
     given = parser.parse_args(arguments)
-    if not given.page:
-        HELP_FIGURES.write_text(json.dumps(help_figures(), indent=0, ensure_ascii=False) + "\n", "utf-8")
-    if not given.page and not given.help_only:
+    some = given.help_only or given.losses_only
+    if not given.page and (given.help_only or not some):
+        write(HELP_FIGURES, help_figures())
+    if not given.page and (given.losses_only or not some):
+        write(LOSS_FIGURES, loss_rows())
+        write(SHIPPED_FIGURES, shipped_rows())
+    if not given.page and not some:
         rows: list[dict[str, Any]] = []
         known = dict(read()) if given.new_only else {}
         for one in combinations():
             found = known.get(one) or measured(one)
             rows.append({**one._asdict(), **found._asdict()})
             print(*one, _cell(found), file=sys.stderr)
-        FIGURES.write_text(json.dumps(rows, indent=0) + "\n", "utf-8")
+        write(FIGURES, rows)
     PAGE.write_text(page(read()), "utf-8")
     return 0
 

@@ -68,7 +68,7 @@ def main() -> int:
     ends = time.monotonic() + asked.seconds
     for package in packages().values():
         for kind in asked.kinds or KINDS:
-            if (package.name, kind) in done or package.is_own:
+            if (package.name, kind) in done or not package.file:  # what comes along is too small for them
                 continue
             if time.monotonic() > ends:
                 left += 1

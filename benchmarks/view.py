@@ -93,7 +93,6 @@ def measure(log: Path, cache: Path) -> tuple[dict[str, float], dict[str, float]]
         figures[f"{name}_s"] = max(ask(port, f"{place}/episodes?{query}")[0] for _ in range(REPEATS))
         cpu[name] = round((memory.cpu() - before) / REPEATS, 3)
     figures["episode_s"] = max(ask(port, f"{place}/e/{n}")[0] for n in (1, 50_000, 99_999, 77_777, 3))
-    figures["export_200_s"] = ask(port, f"{place}/export?ended=solved")[0]
     figures["server_megabytes"] = memory.stop(server)["server_megabytes"]
     return figures, cpu
 

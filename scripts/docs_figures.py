@@ -6,7 +6,7 @@ A figure is a number with a comment behind it that says where it comes from, and
     58,900<!-- figure: benchmarks/env-household.json > figures > replayed_steps_50_objects > value as 3s -->
 
 The source is a JSON or YAML file, ``registry`` (everything that is registered, by kind), or ``turnwise.module:NAME``. The steps
-after it are keys, positions, ``KEY=VALUE`` (the item of a list that has it), ``*`` (all items), or one of ``len``, ``min``,
+after it are keys, positions, ``KEY=VALUE`` or ``KEY=VALUE & KEY=VALUE`` (the item of a list that has it), ``*`` (all items), or one of ``len``, ``min``,
 ``max``, ``mean``, ``sum``. ``as`` is followed by the number of significant digits (``3s``), ``d`` (a whole number), ``%d``
 (a share in whole per cent), ``ms`` (milliseconds, written as seconds), ``-`` and a format (a fall, written as a positive
 number), or a format of Python's.
@@ -92,8 +92,8 @@ def _step(value: Any, step: str) -> Any:
     if step == "*":
         return list(value.values() if isinstance(value, dict) else value)
     if isinstance(value, list) and "=" in step:
-        key, _, wanted = step.partition("=")
-        return {str(item[key]): item for item in value}[wanted]
+        wanted = [condition.partition("=")[::2] for condition in step.split(" & ")]
+        return [item for item in value if all(str(item[key]) == text for key, text in wanted)][-1]
     if isinstance(value, list) and not step.lstrip("-").isdecimal():
         return [_step(item, step) for item in value]
     return value[int(step)] if isinstance(value, (list, tuple)) else value[step]

@@ -43,7 +43,7 @@ SECONDS = 20  # of processor time: a mutant that takes longer never ends, and is
 WAITS = 30
 SLOW = ("the bias is as declared", "an update points uphill", "unbiased also where turns have several tokens")
 
-sys.path[:0] = [str(FOLDER)]
+sys.path[:0] = [str(FOLDER), str(ROOT / "tests" / "kit")]
 
 from mutate import FUNCTIONS, Mutant, mutants_of  # pyright: ignore[reportMissingImports]
 

@@ -6,13 +6,18 @@ import importlib.util
 import os
 import re
 import shlex
+import subprocess
 import sys
+import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import forked
 import pytest
 import yaml
+
+from turnwise.envs.worlds.speaking import server as speaking
 
 ROOT = Path(__file__).parents[1]
 _SPEC = importlib.util.spec_from_file_location("pages", ROOT / "scripts" / "pages.py")
@@ -136,6 +141,139 @@ def test_commands_of_a_page_are_commands(page: Path) -> None:
         words = [word for word in shlex.split(command)[1:] if word != "--json"]
         if "--help" not in words:
             app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+LONG = ("train", "check", "survey", "fairness")
+"""Verbs that take many seconds each: pages with them are run whole in `make test-full`."""
+
+NOT_COMMANDS = {  # pages whose blocks without a language are no commands, and what they are
+    "architecture.md": "drawings of the code's layers",
+    "engines.md": "a job of a cluster's queue",
+    "recipe-mistakes.md": "errors, compared by tests/trainers/test_recipe_mistakes.py",
+}
+
+
+def prepare(page: Path, folder: Path) -> None:
+    """What commands of pages take for granted: a function of one's own, and three evaluations."""
+    (folder / "my_agent.py").write_text("def act(history):\n    return 'search[scarf]'\n")
+    if "evals/" in page.read_text("utf-8"):
+        for name, script in (("a", "gold"), ("b", "random"), ("c", "demonstrator")):
+            asked = f"eval calc/easy --policy scripted:{script} --episodes 2 --out evals/{name}".split()
+            assert run_command(asked, folder).returncode == 0
+
+
+def run_command(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """One command in a folder, with nothing to read: whoever is asked to play leaves at once."""
+    trains = words[0] in ("train", "explain")
+    return forked.turnwise(*words, cwd=folder, env={**os.environ}, timeout=600, training=trains)
+
+
+def shrunk(command: str, server: str) -> list[str]:
+    """The words of a command behind `turnwise`, with few episodes: a trained model is a script, and a server of others is ours."""
+    verb, *words = shlex.split(command)[1:]
+    words = [re.sub(r"^(vllm|torch):.*", "scripted:gold", word) for word in words]
+    words = [re.sub(r"^openai:([^@]+)@.*", rf"openai:\1@{server}", word) for word in words]
+    if verb == "eval":
+        return [verb, *_without(words, "--episodes", "--k"), "--episodes", "2", "--k", "1"]
+    if verb == "train":
+        small = (*SHORT, "engine.kind=torch")
+        return [verb, *words, *(() if "--set" in words else ("--set",)), *small]
+    if verb in ("check", "survey", "fairness"):
+        return [verb, *_without(words, "--tasks"), "--tasks", "3"]
+    return [verb, *words]
+
+
+def _without(words: Sequence[str], *options: str) -> list[str]:
+    return [
+        word
+        for n, word in enumerate(words)
+        if word not in options and (n == 0 or words[n - 1] not in options)
+    ]
+
+
+def run_page(page: Path, folder: Path, verbs: Callable[[str], bool]) -> None:
+    """Run the commands of a page whose verbs are wanted, in the order in which they stand."""
+    prepare(page, folder)
+    with speaking.serve(lambda _: "search[scarf]") as server:
+        for block in pages.commands(page):
+            for line in filter(block.runs, block.lines):
+                words = shrunk(line, f"{server.url}")
+                if not verbs(words[0]):
+                    continue
+                done = run_command(words, folder)
+                assert done.returncode == 0, (
+                    f"$ {line}\n(run as {words})\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+                )
+
+
+WITH_COMMANDS = [
+    page
+    for page in PAGES
+    if page not in FOLLOWED
+    and page.parent.name != "extending"  # generated, and used by tests/test_extending.py
+    and any(block.runs(line) for block in pages.commands(page) for line in block.lines)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sandboxed")
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_quick_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path, lambda verb: verb not in LONG)
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("sandboxed")
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_all_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    run_page(page, tmp_path, lambda verb: True)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_every_block_is_run_or_says_why_not(page: Path) -> None:
+    """Python and YAML by the tests above, TOML by the next one; a command that is run is one of ours, and complete."""
+    for block in pages.blocks(page):
+        assert block.language in ("", "console", "python", "yaml", "toml", "json"), block.text
+        if not block.language and page.parent.name != "extending":
+            assert pages.is_commands(block) or page.name in NOT_COMMANDS, f"What is this?\n{block.text}"
+    for block in pages.commands(page):
+        for line in filter(block.runs, block.lines):
+            assert line.startswith("turnwise "), f"It is not run, and does not say why: {line}"
+            assert "…" not in line, f"It cannot be run as it stands, and does not say why: {line}"
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "extending").glob("*.md")), ids=lambda page: page.stem)
+def test_toml_of_a_page_is_what_the_generator_writes(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from turnwise.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    for block in pages.blocks(page):
+        if block.language == "toml":
+            assert run(["new-part", page.stem, "mine"]) == 0
+            (written,) = tmp_path.rglob("pyproject.toml")
+            shown = tomllib.loads(block.text)["project"]["entry-points"]
+            assert shown == tomllib.loads(written.read_text("utf-8"))["project"]["entry-points"]
+
+
+def test_pages_with_toml_are_those_of_parts() -> None:
+    found = {page for page in PAGES if any(block.language == "toml" for block in pages.blocks(page))}
+    assert found == {page for page in (DOCS / "extending").glob("*.md") if page.name != "README.md"}
+
+
+def test_commands_are_read_with_what_is_not_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- not run (two, three): they wait -->\n\n    turnwise one  # why\n    turnwise two \\\n      --more\n\ntext\n\n"
+        "    no command\n\n```\n$ turnwise four\nsaid\n```\n<!-- not run: it waits -->\n```console\n$ make five\n```\n"
+    )
+    four, five, one = pages.commands(page)
+    assert one.lines[0] == "turnwise one"
+    assert [one.runs(line) for line in one.lines] == [True, False]
+    assert four.lines == ("turnwise four",)
+    assert five.runs("make five") is False
 
 
 def test_blocks_are_read_with_title_and_reason(tmp_path: Path) -> None:

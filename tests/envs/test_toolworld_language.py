@@ -45,14 +45,14 @@ def sentences(domain, split, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", [*DOMAINS, "apps"])
 def test_no_sentence_of_test_is_said_in_train(domain):
     said = {split: sentences(domain, split, 120) for split in (Split.TRAIN, Split.TEST)}
     assert len(said[Split.TEST]) > 25
     assert not said[Split.TRAIN] & said[Split.TEST]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", [*DOMAINS, "apps"])
 def test_everything_that_is_said_in_several_ways_has_one_for_each_split(domain, monkeypatch):
     """Fewer than three ways would be the same in all splits."""
     asked = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("torch")
@@ -53,6 +55,24 @@ def test_the_formula_says_what_is_descended() -> None:
     assert "Σ_t w_t·[− 2·ℓ_clip(t) + ℓ_kl(t)] + 0.25·mean_k (V(s_k) − G_k)²" in text
     assert "π_ref  the model after the warm start, frozen" in text
     assert "V, G" in text
+
+
+def test_a_declared_bias_is_that_of_the_rules_own_options() -> None:
+    def said(**keys: Any) -> str:
+        return " ".join(explain("shop-quick", **keys).split())
+
+    declared = "As an estimate of the policy gradient: unbiased"
+    plain, own = said(), said(credit={"name": "return_to_go", "discount": 1.0})
+    assert plain == own
+    assert f"{declared}. Of an agent" in plain
+    assert f"{declared}: up to the factor 1/length." in plain
+    other = said(credit={"name": "return_to_go", "discount": 0.9})
+    assert f"{declared}. Of an agent" not in other
+    asked = "with its defaults: unbiased; with discount=0.9: what `turnwise explain --bias` measures."
+    assert asked in other
+    assert asked in " ".join(explain("household-medium").split())
+    assert f"{declared}: up to the factor 1/length." in said(reduce={"name": "fixed_length", "length": 9})
+    assert "with its defaults" not in said(credit={"name": "capo", "success": 2.0}, judge="gold")
 
 
 def test_what_reaches_the_engine_of_adapters_and_how_many_learn_is_said() -> None:

@@ -37,7 +37,7 @@ from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn
 from turnwise.trainers.run.schedules import CLOCK
 from turnwise.trainers.strategy.chain import chain
-from turnwise.trainers.strategy.runner import Cost, Moment, RolloutRunner, plan_groups
+from turnwise.trainers.strategy.runner import Cost, RolloutRunner, TurnPoint, plan_groups
 
 FORGETS = """\
 {%- for message in messages %}
@@ -152,7 +152,7 @@ def test_groups_that_somebody_solved_stay() -> None:
 async def from_the_middle(player: GuidePlayer, groups: Sequence[Group], *, turn: int = 1) -> list[Group]:
     """Every episode is played again from before one of its turns, where it has as many; its beginning is read."""
     wanted = [
-        (n, Moment(e, turn))
+        (n, TurnPoint(e, turn))
         for n, group in enumerate(groups)
         for e in group
         if len(e.trajectory.turns) > turn
@@ -216,7 +216,12 @@ def test_a_moment_that_does_not_come_again_is_none() -> None:
         changed = dataclasses.replace(episode.trajectory, turns=tuple(turns))
         other = dataclasses.replace(episode, trajectories={changed.agent: changed})
         return await runner.moments(
-            [Moment(episode, 1), Moment(other, 1), Moment(episode, len(turns)), Moment(episode, 0)]
+            [
+                TurnPoint(episode, 1),
+                TurnPoint(other, 1),
+                TurnPoint(episode, len(turns)),
+                TurnPoint(episode, 0),
+            ]
         )
 
     reached, changed, beyond, first = asyncio.run(run())

@@ -19,14 +19,25 @@ from turnwise.agents.rollout import Request
 from turnwise.envs.core import EndReason, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register
+from turnwise.errors import RecipeError
 from turnwise.registry import get_component
 from turnwise.tasks.core import Task, derive_rng
+from turnwise.trainers.core import RowMask
 from turnwise.trainers.guide.core import GuidePlayer
 from turnwise.trainers.guide.prefix import prefix
+from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.lab.exact import paths
-from turnwise.trainers.lab.help_bias import best_actions, help_bias, helps, prefixed
-from turnwise.trainers.lab.processes import PUZZLE
-from turnwise.trainers.lab.recipe_bias import Composition
+from turnwise.trainers.lab.first_step import Composition, MeasuredLoss
+from turnwise.trainers.lab.help_bias import (
+    LearnedHelp,
+    best_actions,
+    demonstrated,
+    help_bias,
+    helps,
+    joined,
+    prefixed,
+)
+from turnwise.trainers.lab.processes import PUZZLE, lopsided
 from turnwise.trainers.learn.collate import collate
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.strategy.chain import chain
@@ -40,12 +51,20 @@ KEPT = {(one.part, one.options): one for one in helps()}
 WHOLE = "correction: {name: tis, level: trajectory, cap: 1e9}"
 
 
+def loss(name: str, **options: Any) -> MeasuredLoss:
+    entry = get_component("loss", name)
+    built = entry.build(options)
+    return MeasuredLoss(name, lambda: built, whole=entry.whole, needs=entry.needs_with(options))
+
+
 def parts(credit: str) -> Composition:
-    built = {
+    built: dict[str, Any] = {
         kind: get_component(kind, name).build({})
-        for kind, name in (("filter", "informative"), ("reduce", "fixed_length"))
-    }
-    return Composition(get_component("credit", credit).build({}), built["filter"], (), built["reduce"])
+        for kind, name in (
+            ("credit", credit), ("filter", "informative"), ("reduce", "fixed_length"), ("correction", "none")
+        )
+    }  # fmt: skip
+    return Composition(**built, shapes=(), losses=[loss("clip")])
 
 
 @pytest.mark.parametrize("credit", ["return_to_go", "rloo"])
@@ -59,8 +78,8 @@ def parts(credit: str) -> Composition:
         ),
         *(
             ("source/stored", f"join, {WHOLE}"),
-            ("teacher + distill", "beta: 0"),
-            ("teacher + distill", "beta: 0.5"),
+            ("teacher + distill", "beta: 0, filter: any"),
+            ("teacher + distill", "beta: 0.5, filter: any"),
         ),
     ],
     ids=" ".join,
@@ -79,6 +98,43 @@ def test_what_is_chosen_by_outcome_is_as_declared_where_the_outcome_is_all(key: 
     found = help_bias(parts("return_to_go"), KEPT[key].step, SIZE)
     assert found["puzzle"].declared < EXACT
     assert max(bias.declared for bias in found.values()) > 10
+
+
+def test_a_teacher_says_nothing_of_groups_that_the_filter_drops() -> None:
+    for beta in ("0", "0.5"):
+        found = help_bias(parts("return_to_go"), KEPT["teacher + distill", f"beta: {beta}"].step, SIZE)
+        assert all(bias.declared > 1 for bias in found.values())
+
+
+def test_what_a_source_shows_and_what_joins_is_learned_by_its_own_losses_and_weights() -> None:
+    rule, none = parts("rloo"), get_component("correction", "none").build({})
+    p = paths(PUZZLE, lopsided(PUZZLE))
+    without = demonstrated(rule, p, SIZE, theirs=LearnedHelp(none, [loss("nll")], 0.0)).mean_SA
+    one, half, sure = (
+        demonstrated(rule, p, SIZE, theirs=LearnedHelp(none, losses, weight)).mean_SA - without
+        for losses, weight in ((None, 1.0), ([loss("nll")], 0.5), ([loss("one_token", miss=0.0)], 1.0))
+    )
+    assert torch.allclose(half, one / 2)
+    p_SA = p.logits_SA.detach().softmax(-1)
+    for state, action in {(s, a) for (s, _), a in best_actions(PUZZLE).items() if one[s].any()}:
+        assert sure[state, action] / one[state, action] == pytest.approx(p_SA[state, action].item())
+    entropy = rule._replace(losses=[loss("clip"), loss("entropy")._replace(weight=0.1)])
+    for theirs in (LearnedHelp(none), LearnedHelp(none, [loss("clip")])):
+        told = joined(entropy, p, SIZE, theirs=theirs).mean_SA
+        assert not torch.allclose(told, joined(rule, p, SIZE, theirs=theirs).mean_SA)
+    assert not torch.allclose(
+        joined(entropy, p, SIZE, theirs=LearnedHelp(none)).mean_SA,
+        joined(entropy, p, SIZE, theirs=LearnedHelp(none, [loss("clip")])).mean_SA,
+    )
+    with pytest.raises(RecipeError, match="groups of two policies"):
+        joined(rule._replace(losses=[loss("dpo")]), p, SIZE, theirs=LearnedHelp(none))
+
+
+def test_prefixes_and_hints_pass_the_recipes_losses() -> None:
+    for key in (("guide/prefix", "where: all"), ("guide/hint", WHOLE)):
+        plain = help_bias(parts("return_to_go"), KEPT[key].step, SIZE)
+        other = help_bias(parts("return_to_go")._replace(losses=[loss("disco")]), KEPT[key].step, SIZE)
+        assert all(abs(plain[name].degrees - other[name].degrees) > 0.1 for name in ("stopping", "chance"))
 
 
 @pytest.mark.parametrize("options", ["join, correction: none", "join, correction: tis"])
@@ -150,7 +206,10 @@ def test_the_guides_own_groups_have_the_step_that_is_listed(
     updates: list[Any] = []
     for group in asyncio.run(run()):
         batch = collate([group])
-        advantage_RT = rule(batch.turns).advantage_RT
+        credit = rule.credit(batch.turns)
+        weight_RT = rule.reduce(RowMask(batch.rows.mask_RT, batch.rows.turn_RT, batch.rows.trajectory_R))
+        kept_B = rule.filter(batch.turns, credit)
+        advantage_RT = on_tokens(credit, batch.turns) * weight_RT * size * kept_B[:, None]
         update_SA = torch.zeros_like(p_SA)
         for b, episode in enumerate(group):
             place = {int(k): t for t, k in enumerate(batch.rows.turn_RT[b].tolist()) if k >= 0}

@@ -44,22 +44,38 @@ def violations(page, *rules):
     )
 
 
+def answered(site, place):
+    """The address of a question that has its answer."""
+    form = [
+        ("turn", "1"),
+        ("policy", "scripted:gold"),
+        ("continuations", "2"),
+        ("csrf", site.server.guard.csrf),
+    ]
+    asked = site.ask(f"{place}/e/1/what-if", form)
+    assert asked.status == 303, asked.text
+    site.until(asked.headers["Location"], "done after")
+    return asked.headers["Location"]
+
+
 def test_all_pages_pass_axe(chromium, site):
     """In light by every rule; in dark by the contrast of colors, which is all that is different there."""
     run, first, second, odd = (site.place(name) for name in ("nested/trained", "first", "second", ODD))
     page, complaints = page_of(chromium, site)
+    both = f"source={first[3:]}&source={second[3:]}"
+    site.until(f"/compare?{both}", "significant")
     paths = [
         "/", run, first, odd, f"{run}/episodes", f"{run}/episodes?ended=solved&sort=turns", f"{run}/e/1?rules=1",
-        f"{run}/e/1/what-if?turn=1", f"/side?source={first[3:]}&source={second[3:]}", "/help", "/what-ifs", "/nothing",
-        site.place("shop-short.json"), f"{odd}/e/1",
+        f"{run}/e/1/what-if?turn=1", answered(site, first), f"/side?{both}", f"/compare?{both}", "/help", "/what-ifs",
+        "/nothing", site.place("shop-short.json"), f"{odd}/e/1",
     ]  # fmt: skip
-    for path in paths:
-        page.goto(site.address + path)
+    for address in [site.address + path for path in paths]:
+        page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         page.emulate_media(color_scheme="light")
-        assert violations(page) == [], path
+        assert violations(page) == [], address
         page.emulate_media(color_scheme="dark")
-        assert violations(page, "color-contrast") == [], f"{path} in dark"
+        assert violations(page, "color-contrast") == [], f"{address} in dark"
     assert [said for said in complaints if "404" not in said] == []
     page.context.close()
 

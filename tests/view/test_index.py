@@ -1,6 +1,7 @@
 """What is found is what the log holds, whatever happens to the log."""
 
 import dataclasses
+import re
 import sqlite3
 
 import places as made
@@ -10,7 +11,7 @@ import turnwise
 from turnwise.agents.log.episode_log import EpisodeLog, LogPlace, LogReader, lines_after, read_record
 from turnwise.agents.log.episodes import load_episodes
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.view.export import export_page
+from turnwise.trainers.view import export
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.places import ViewedPlace
 from turnwise.trainers.view.selection import PAGE, Selection, beside, choices, find, one, siblings
@@ -179,7 +180,7 @@ def test_a_log_that_was_written_anew_is_indexed_anew(growing, played):
 
 def test_an_export_of_a_part_of_the_log_says_that_it_is_partial(growing, played):
     def exported(index=growing):
-        page = export_page(ViewedPlace("0", "log", index.log, "played"), index, Selection())
+        page = "".join(export.export_pieces(ViewedPlace("0", "log", index.log, "played"), index, Selection()))
         return (
             page.count('<details class="group"'),
             "This file is partial" in page,
@@ -276,3 +277,42 @@ def test_a_switch_is_found_by_its_word(growing, played):
     assert numbers(growing, knob="fast", knob_value="True") == [1]
     assert numbers(growing, knob="fast", knob_value="False") == []
     assert numbers(growing, knob="deep.size", knob_is="≥", knob_value="2.5") == [1]
+
+
+def test_an_export_holds_all_of_a_large_selection_and_reads_it_as_it_is_written(growing, played, monkeypatch):
+    many = 600
+    write(growing, [played[n % len(played)] for n in range(many)])
+    growing.update()
+    read = []
+
+    def noted(log, place):
+        read.append(place)
+        return read_record(log, place)
+
+    monkeypatch.setattr(export, "read_record", noted)
+    pieces = export.export_pieces(
+        ViewedPlace("0", "log", growing.log, "played"), growing, Selection(sort="number", order="down")
+    )
+    first = next(pieces)
+    assert 0 < len(read) < many / 2
+    page = first + "".join(pieces)
+    assert len(read) == many
+    assert re.findall(r'<details class="group" id="episode-(\d+)"', page) == [
+        str(n) for n in range(many, 0, -1)
+    ]
+    assert page.rstrip().endswith("</html>")
+
+
+def test_an_episode_that_cannot_be_exported_says_why_in_its_place(growing, played, monkeypatch):
+    write(growing, played[:3])
+    growing.update()
+
+    def damaged(log, place):
+        if place.line == 1:
+            raise TurnwiseError("It is damaged here.", "repair it")
+        return read_record(log, place)
+
+    monkeypatch.setattr(export, "read_record", damaged)
+    page = "".join(export.export_pieces(ViewedPlace("0", "log", growing.log, "played"), growing, Selection()))
+    assert page.count('<details class="group"') == 3
+    assert page.count("It is damaged here.") == 1

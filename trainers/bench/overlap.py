@@ -2,7 +2,8 @@
 
 Real runs, by ``turnwise.train``, of a small model in an environment whose steps take time: log-normal, so that a few take many times
 as long as most, as those of browsers, test suites and servers do. Plain and asynchronous runs take turns on the same
-machine with the same recipe, whose ``scale.staleness`` alone differs.
+machine with the same recipe, whose ``scale.staleness`` alone differs. There are two workloads: of short steps, where engine and learner, which share
+the processor, are most of an update; and of long ones (:data:`LONG_STEPS`), where waiting for the slowest episode is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -26,8 +27,6 @@ from turnwise.tasks.core import Json, Split, Suite, Task
 from turnwise.trainers.run.loop import train
 
 ENV, SUITE = "turnwise-bench/Slow-v0", "bench/slow"
-MEDIAN_S, SIGMA = 0.12, 1.0
-"""Of the log-normal step times: half of the steps take longer than the median, one in six more than e^σ times as long."""
 TURNS = 4
 
 
@@ -37,6 +36,10 @@ class SlowSteps(AgentEnv[int]):
     system = "Say letters."
     turn_limit = TURNS
 
+    def __init__(self, *, median_s: float, sigma: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._log_median, self._sigma = math.log(median_s), sigma
+
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return Task(ENV, f"Early letters, please ({3 * rng.randrange(10**6) + list(Split).index(split)}).")
@@ -45,7 +48,7 @@ class SlowSteps(AgentEnv[int]):
         return 0, task.prompt
 
     def transition(self, state: int, action: Message) -> Transition[int]:
-        time.sleep(self.rng("seconds").lognormvariate(math.log(MEDIAN_S), SIGMA))
+        time.sleep(self.rng("seconds").lognormvariate(self._log_median, self._sigma))
         said = action.content
         share = sum(letter in "abcdefghijklm" for letter in said) / max(1, len(said))
         end = EndReason.FAILED if state + 1 == TURNS else None
@@ -56,7 +59,10 @@ class SlowSteps(AgentEnv[int]):
 
 
 class OverlapWorkload(NamedTuple):
-    """The size of the runs; ``staleness`` names the asynchronous ones, ``skipped`` updates at their beginning are not counted."""
+    """The size of the runs; ``staleness`` names the asynchronous ones, ``skipped`` updates at their beginning are not counted.
+
+    ``median_s`` and ``sigma`` are of the log-normal step times: half of the steps take longer than the median, one in six more than e^σ times as long.
+    """
 
     groups: int = 8
     group_size: int = 4
@@ -64,6 +70,14 @@ class OverlapWorkload(NamedTuple):
     skipped: int = 2
     staleness: tuple[int, ...] = (1, 2)
     epochs: int = 1
+    median_s: float = 0.12
+    sigma: float = 1.0
+
+
+LONG_STEPS = OverlapWorkload(staleness=(2, 4), median_s=0.3)
+"""Steps of 0.5 s in the mean. The slowest of 32 episodes takes more than twice the mean, so that perfect overlap would be worth more than 2.2 ×."""
+WORKLOADS: Mapping[str, OverlapWorkload] = {"": OverlapWorkload(), "long_": LONG_STEPS}
+"""By what their figures' names begin with."""
 
 
 class _Measured(NamedTuple):
@@ -77,7 +91,9 @@ class _Measured(NamedTuple):
     stall_s: float
 
 
-def bench_overlap(*, repeats: int = 3, workload: OverlapWorkload | None = None) -> dict[str, BenchmarkFigure]:
+def bench_overlap(
+    *, repeats: int = 3, workloads: Mapping[str, OverlapWorkload] = WORKLOADS
+) -> dict[str, BenchmarkFigure]:
     """Seconds per update and ratios; medians over rounds, spread = largest − smallest.
 
     * ``plain``, ``ahead_S``: seconds per update, in turns and with ``scale.staleness: S``.
@@ -89,20 +105,24 @@ def bench_overlap(*, repeats: int = 3, workload: OverlapWorkload | None = None) 
     * ``lag_S``, ``lag_most_S``: of the tokens that were trained on, in updates.
     * ``stall``: milliseconds for which a weight update in flight holds the engine, canary included.
 
+    Names of each workload begin with what it is called in ``workloads``.
+
     The bound is of the plain run's times: learner and engine share the processor in the asynchronous ones.
     """
-    load = workload or OverlapWorkload()
     register(ENV, f"{__name__}:SlowSteps", "Steps that take their time.")
     register_suite(Suite(SUITE, ENV, "Any tasks."))
-    rounds: list[dict[str, float]] = []
-    with tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder:
-        for number in range(repeats):
-            found = {
-                staleness: _run(Path(folder, f"{number}-{staleness}"), load, staleness)
-                for staleness in (0, *load.staleness)
-            }
-            rounds.append(_figures(found, load))
-    return {name: _figure([one[name] for one in rounds], _unit(name)) for name in rounds[0]}
+    figures: dict[str, BenchmarkFigure] = {}
+    for begins, load in workloads.items():
+        rounds: list[dict[str, float]] = []
+        with tempfile.TemporaryDirectory(prefix="turnwise-bench-") as folder:
+            for number in range(repeats):
+                found = {
+                    staleness: _run(Path(folder, f"{number}-{staleness}"), load, staleness)
+                    for staleness in (0, *load.staleness)
+                }
+                rounds.append(_figures(found, load))
+        figures |= {begins + name: _figure([one[name] for one in rounds], _unit(name)) for name in rounds[0]}
+    return figures
 
 
 def _figures(found: dict[int, _Measured], load: OverlapWorkload) -> dict[str, float]:
@@ -162,6 +182,7 @@ def _recipe(load: OverlapWorkload, staleness: int) -> dict[str, Any]:
             "group_size": load.group_size,
             "concurrency": load.groups * load.group_size,
             "max_vacuous": 0,
+            "env_options": {"median_s": load.median_s, "sigma": load.sigma},
         },
         "optimizer": {"learning_rate": 1e-4, "epochs": load.epochs},
         "scale": {"staleness": staleness},

@@ -20,7 +20,7 @@ from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import Task, derive_rng
 from turnwise.trainers.core import Group
-from turnwise.trainers.strategy.runner import Moment, RolloutRunner
+from turnwise.trainers.strategy.runner import RolloutRunner, TurnPoint
 
 
 class GuidePlayer:
@@ -106,7 +106,7 @@ class GuidePlayer:
         """Play as many episodes of these groups' tasks as each group has, by ``policy``, with seeds of their own."""
         return await self.play(self.requests(groups), policy)
 
-    async def moments(self, wanted: Sequence[Moment]) -> list[BranchPoint | None]:
+    async def moments(self, wanted: Sequence[TurnPoint]) -> list[BranchPoint | None]:
         """The points before turns of episodes that were played, for :meth:`go_on`: their actions are made again, without a token.
 
         None where the environment fails, has several agents, or comes to another state than it did.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -238,12 +238,7 @@ def step_gradient(
     credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor], *, per_turn: int = 1
 ) -> Update:
     """Moments of the update over batches ``index_CB`` of groups of ``n``, each group standing for all its orders."""
-    probability_N = p.probability_N.detach()
-    group_CGn = index_CB.view(len(index_CB), -1, n)
-    orders_CG = torch.tensor(
-        [[float(_orders(group)) for group in batch] for batch in group_CGn.tolist()], dtype=torch.float64
-    )
-    chance_C = (orders_CG * probability_N[group_CGn].prod(-1)).prod(-1)
+    chance_C = chances(p, index_CB, n)
     advantage_CBK = group_advantages(credit, p, index_CB, n, signals, per_turn)
     update_CSA = torch.einsum("cbk,cbksa->csa", advantage_CBK, p.score_NKSA[index_CB]) / index_CB.shape[1]
     mean_SA = torch.einsum("c,csa->sa", chance_C, update_CSA)
@@ -258,25 +253,49 @@ def all_groups(p: Paths, n: int) -> tuple[Tensor, Tensor]:
     return torch.tensor(groups), torch.tensor(orders, dtype=torch.float64)
 
 
+def chances(p: Paths, index_CB: Tensor, n: int) -> Tensor:
+    """How likely batches of groups of ``n`` are, (C,), each group standing for all its orders."""
+    group_CGn = index_CB.view(len(index_CB), -1, n)
+    orders_CG = torch.tensor(
+        [[float(_orders(group)) for group in batch] for batch in group_CGn.tolist()], dtype=torch.float64
+    )
+    return (orders_CG * p.probability_N.detach()[group_CGn].prod(-1)).prod(-1)
+
+
 def group_advantages(
     credit: Credit, p: Paths, index_CB: Tensor, n: int, signals: Mapping[str, Tensor], per_turn: int = 1
 ) -> Tensor:
-    """The advantages of each step in every batch, (C, B, K); all at once where groups don't touch each other."""
+    """The advantages of each step in every batch, (C, B, K)."""
+    return of_batches(
+        lambda batch: on_tokens(credit(batch), batch), p, index_CB, n, signals, per_turn=per_turn
+    )
+
+
+def of_batches(
+    value: Callable[[TurnBatch], Tensor],
+    p: Paths,
+    index_CB: Tensor,
+    n: int,
+    signals: Mapping[str, Tensor],
+    *,
+    per_turn: int = 1,
+) -> Tensor:
+    """What ``value`` makes of the trajectories of every batch, (B, …) → (C, B, …); all at once where groups don't touch each other."""
     C, B = index_CB.shape
     group_CB = torch.arange(C * B // n).repeat_interleave(n).view(C, B)
 
     def given(index_B: Tensor, group_B: Tensor) -> Tensor:
-        batch = batch_of(p, index_B, group_B, signals, per_turn=per_turn)
-        return on_tokens(credit(batch), batch)
+        return value(batch_of(p, index_B, group_B, signals, per_turn=per_turn))
 
-    together_CBK = given(index_CB.flatten(), group_CB.flatten()).view(C, B, -1)
+    flat = given(index_CB.flatten(), group_CB.flatten())
+    together = flat.view(C, B, *flat.shape[1:])
 
     def alone(c: int) -> Tensor:
         return given(index_CB[c], group_CB[c] - group_CB[c, 0])
 
     probes = range(0, C, max(C // 7, 1))
-    if all(torch.allclose(alone(c), together_CBK[c], atol=1e-12) for c in probes):
-        return together_CBK
+    if all(torch.allclose(alone(c), together[c], atol=1e-12) for c in probes):
+        return together
     return torch.stack([alone(c) for c in range(C)])
 
 

@@ -10,31 +10,92 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.registry import get_component
-from turnwise.trainers.core import Correction, TeacherTop, TokenBatch, TokenCredit, TurnBatch
-from turnwise.trainers.kit.toy_batches import token_batch
-from turnwise.trainers.lab.exact import Paths, Process, compare, paths, step_gradient
+from turnwise.trainers.core import Correction, TokenCredit, TurnBatch
+from turnwise.trainers.lab.exact import Paths, Process, compare, paths
+from turnwise.trainers.lab.first_step import (
+    PLAYED,
+    SOLVED,
+    Circumstances,
+    Composition,
+    MeasuredLoss,
+    expected_step,
+)
 from turnwise.trainers.lab.processes import PROCESSES, lopsided, signals
-from turnwise.trainers.lab.recipe_bias import Composition, degrees, fitting
+from turnwise.trainers.lab.recipe_bias import degrees, fitting
 
-SOLVED = 1 - 1e-9
-"""The return from which a trajectory has solved its task."""
 HINTED, OLDER = 2.0, 0.7
 """By how much a hint raises the best action's logit; how much flatter the older policy's logits are."""
 
 
 class HelpedStep(NamedTuple):
-    """An expected first step, and the gradient of what is declared to be ascended (None: the expected return)."""
+    """An expected first step, and what is declared of it.
+
+    Attributes:
+        mean_SA: the step of all losses, (S, A).
+        declared_SA: the gradient of what is declared to be ascended; None: of the expected return.
+        alone_SA: the part of the step that this is declared of; None: all of it.
+    """
 
     mean_SA: Tensor
     declared_SA: Tensor | None = None
+    alone_SA: Tensor | None = None
+
+
+class LearnedHelp(NamedTuple):
+    """How what others had a hand in is learned.
+
+    Attributes:
+        correction: of their tokens.
+        losses: of their tokens, or of what a source shows; None: those of the recipe, and of what is shown `nll`.
+        weight: a source's.
+    """
+
+    correction: Correction
+    losses: Sequence[MeasuredLoss] | None = None
+    weight: float = 1.0
+
+    def joining(self, parts: Composition) -> Composition:
+        """The parts by which tokens are learned that join what was played; losses of the whole are the recipe's own."""
+        own, of_whole = ([loss for loss in parts.losses if loss.whole is whole] for whole in (False, True))
+        tokens = [
+            loss._replace(weight=loss.weight * self.weight)
+            for loss in (own if self.losses is None else self.losses)
+        ]
+        return parts._replace(correction=self.correction, losses=[*tokens, *of_whole])
+
+    def showing(self, parts: Composition) -> Composition:
+        """The parts by which what is shown is learned: the same denominators with the advantage 1, no filter and no shape."""
+        losses = [_loss("nll", {})] if self.losses is None else self.losses
+        return parts._replace(
+            credit=_ones,
+            filter=_everything,
+            shapes=(),
+            correction=self.correction,
+            losses=[loss._replace(weight=loss.weight * self.weight) for loss in losses],
+        )
+
+
+def _ones(batch: TurnBatch) -> Tensor:
+    return batch.mask_BK.to(batch.reward_BK.dtype)
+
+
+def _everything(batch: TurnBatch, found: Tensor | TokenCredit) -> Tensor:
+    return torch.ones(len(batch.group_B), dtype=torch.float64)
+
+
+def _loss(name: str, options: Mapping[str, Any]) -> MeasuredLoss:
+    entry = get_component("loss", name)
+    built = entry.build(options)
+    return MeasuredLoss(name, lambda: built, whole=entry.whole, needs=entry.needs_with(options))
 
 
 Step: TypeAlias = Callable[[Composition, Paths, int], HelpedStep]
@@ -62,11 +123,12 @@ def help_bias(parts: Composition, step: Step, group_size: int) -> dict[str, Help
     found: dict[str, HelpBias] = {}
     for process in PROCESSES:
         p = paths(process, lopsided(process))
-        mean_SA, declared_SA = step(parts, p, fitting(len(p.reward_NK), group_size, 1))
+        mean_SA, declared_SA, alone_SA = step(parts, p, fitting(len(p.reward_NK), group_size, 1))
         exact_SA = p.policy_gradient()
         wanted_SA = exact_SA if declared_SA is None else declared_SA
         found[process.name] = HelpBias(
-            degrees(compare(mean_SA, exact_SA)), degrees(compare(mean_SA, wanted_SA))
+            degrees(compare(mean_SA, exact_SA)),
+            degrees(compare(mean_SA if alone_SA is None else alone_SA, wanted_SA)),
         )
     return found
 
@@ -74,7 +136,7 @@ def help_bias(parts: Composition, step: Step, group_size: int) -> dict[str, Help
 def helps() -> list[Help]:
     """Every kind of help that comes with us, with options that change its bias."""
     none, capped, whole = (
-        get_component("correction", name).build(options)
+        LearnedHelp(get_component("correction", name).build(options))
         for name, options in (("none", {}), ("tis", {}), ("tis", {"level": "trajectory", "cap": 1e9}))
     )
     ratio = "{name: tis, level: trajectory, cap: 1e9}"
@@ -89,45 +151,58 @@ def helps() -> list[Help]:
             functools.partial(prefixed, where="all", share=0.3),
         ),
         Help("guide/prefix", "where: unsolved", also, prefixed),
-        Help("guide/hint", "correction: none", "J", functools.partial(hinted, correction=none)),
-        Help("guide/hint", "correction: tis", "J", functools.partial(hinted, correction=capped)),
-        Help("guide/hint", f"correction: {ratio}", "J", functools.partial(hinted, correction=whole)),
-        Help("source/demonstrations", "weight: 1", "J + weight·E Σ log π(demonstrated)", demonstrated),
-        Help("source/stored", "join, correction: none", "J", functools.partial(joined, correction=none)),
-        Help("source/stored", "join, correction: tis", "J", functools.partial(joined, correction=capped)),
-        Help("source/stored", f"join, correction: {ratio}", "J", functools.partial(joined, correction=whole)),
-        Help("teacher + distill", "beta: 0", "−E Σ KL(q ‖ π), the states held fixed", distilled),
+        Help("guide/hint", "correction: none", "J", functools.partial(hinted, theirs=none)),
+        Help("guide/hint", "correction: tis", "J", functools.partial(hinted, theirs=capped)),
+        Help("guide/hint", f"correction: {ratio}", "J", functools.partial(hinted, theirs=whole)),
         Help(
-            "teacher + distill",
-            "beta: 0.5",
-            "−E Σ JS(q, π), the states held fixed",
-            functools.partial(distilled, beta=0.5),
+            "source/demonstrations",
+            "weight: 1",
+            "J + weight·E Σ log π(demonstrated)",
+            functools.partial(demonstrated, theirs=none),
+        ),
+        Help("source/stored", "join, correction: none", "J", functools.partial(joined, theirs=none)),
+        Help("source/stored", "join, correction: tis", "J", functools.partial(joined, theirs=capped)),
+        Help("source/stored", f"join, correction: {ratio}", "J", functools.partial(joined, theirs=whole)),
+        *(
+            Help(
+                "teacher + distill",
+                f"beta: {beta}{', filter: any' * every}",
+                f"−E Σ {'JS(q, π)' if beta else 'KL(q ‖ π)'}, the states held fixed",
+                functools.partial(_distill_alone, beta=beta, every=every),
+            )
+            for beta in (0, 0.5)
+            for every in (False, True)
         ),
     ]
 
 
-def step_of(
-    part: str, options: Mapping[str, Any], correction: Correction, weight: float = 1.0
-) -> Step | None:
+def _distill_alone(
+    parts: Composition, p: Paths, n: int, *, beta: float = 0.0, every: bool = False
+) -> HelpedStep:
+    """No other loss beside it, on ``every`` group that was played or on those that the filter keeps."""
+    alone = parts._replace(losses=[_loss("distill", {"beta": beta})])
+    return distilled(alone._replace(filter=_everything) if every else alone, p, n, beta=beta)
+
+
+def step_of(part: str, options: Mapping[str, Any], theirs: LearnedHelp) -> Step | None:
     """The expected first step with a part, KIND/NAME, as a recipe has it; None where it cannot be listed here.
 
     Args:
         part: a guide, a source, or the loss by which a teacher is followed.
         options: the part's own.
-        correction: of the tokens that it had a hand in.
-        weight: a source's, in the loss.
+        theirs: how what it had a hand in is learned.
     """
     match part:
         case "guide/prefix" if options.get("length", "random") == "random":
             chosen = {name: options[name] for name in ("where", "share") if name in options}
             return functools.partial(prefixed, **chosen)
         case "guide/hint":
-            return functools.partial(hinted, correction=correction)
+            return functools.partial(hinted, theirs=theirs)
         case "source/demonstrations":
-            return functools.partial(demonstrated, weight=weight)
-        case "source/stored" if options.get("join") and not options.get("solved", True):
-            return functools.partial(joined, correction=correction)
-        case "loss/distill":
+            return functools.partial(demonstrated, theirs=theirs)
+        case "source/stored" if options.get("join"):
+            return functools.partial(joined, theirs=theirs)
+        case "loss/distill" if options.get("divergence", "jensen_shannon") == "jensen_shannon":
             return functools.partial(distilled, beta=options.get("beta", 0.0))
         case _:
             return None
@@ -151,15 +226,15 @@ def prefixed(
     chance, guided_SA, theirs_SA = _chance(p, replaced), torch.zeros_like(own_SA), torch.zeros_like(own_SA)
     for probability, k in _prefixes(p):
         from_k = _after(p, k)
-        rule = _only(parts, lambda turn_RT, k=k: turn_RT >= k)
-        guided_SA = guided_SA + probability * _mean(rule, from_k, _groups(from_k, n), n)
+        guided = _mean(parts, from_k, _groups(from_k, n), n, Circumstances(first_turn=k))
+        guided_SA = guided_SA + probability * guided
         theirs_SA = theirs_SA + probability * from_k.policy_gradient()
     stayed_SA = _mean(parts, p, every, n) - share * _mean(parts, p, replaced, n)
     declared_SA = (1 - share if where == "all" else 1.0) * own_SA + share * chance * theirs_SA
     return HelpedStep(stayed_SA + share * chance * guided_SA, declared_SA)
 
 
-def hinted(parts: Composition, p: Paths, n: int, *, correction: Correction) -> HelpedStep:
+def hinted(parts: Composition, p: Paths, n: int, *, theirs: LearnedHelp) -> HelpedStep:
     """``hint``: unsolved groups are played again by a hinted policy and learned as the policy's own, if somebody solved them.
 
     Declared: the direction of J, where the correction is the whole ratio of a trajectory and unsolved groups say nothing.
@@ -169,9 +244,7 @@ def hinted(parts: Composition, p: Paths, n: int, *, correction: Correction) -> H
         logits_SA[state, action] += HINTED
     other, every = paths(p.process, logits_SA), _groups(p, n)
     missed = (p.return_N[every] < SOLVED).all(1)
-    again_SA = _mean(
-        _corrected(parts, correction), _scored_by(p, other), every[~missed], n, _ratios(p, other)
-    )
+    again_SA = _mean(theirs.joining(parts), _scored_by(p, other), every[~missed], n, _sampled_by(other))
     failed = _chance(other, every[missed])
     plain_SA, unsolved_SA = _mean(parts, p, every, n), _mean(parts, p, every[missed], n)
     chance = _chance(p, every[missed])
@@ -181,48 +254,60 @@ def hinted(parts: Composition, p: Paths, n: int, *, correction: Correction) -> H
 # --- sources and teachers ---------------------------------------------------------------------------------------
 
 
-def demonstrated(parts: Composition, p: Paths, n: int, *, weight: float = 1.0) -> HelpedStep:
-    """``demonstrations``: the demonstrator's actions with the advantage 1. Declared: J + weight·E Σ_k log π(a_k | s_k)."""
+def demonstrated(parts: Composition, p: Paths, n: int, *, theirs: LearnedHelp) -> HelpedStep:
+    """``demonstrations``: the demonstrator's actions with the advantage 1. Declared: J + weight·E Σ_k log π(a_k | s_k).
+
+    Losses of the whole see one demonstration at a time.
+    """
     shown_SA = torch.zeros_like(p.logits_SA)
     objective = p.logits_SA.new_zeros(())
+    one = torch.zeros(1, 1, dtype=torch.long)
     for chance, index in _shown(p):
         objective = objective + chance * p.logp_NK[index].sum()
-        shown_SA = shown_SA + chance * _mean(
-            _only_ones(parts), _certain(p, index), torch.zeros(1, 1, dtype=torch.long), 1
-        )
+        shown_SA = shown_SA + chance * _mean(theirs.showing(parts), _certain(p, index), one, 1)
     own_SA = _mean(parts, p, _groups(p, n), n)
-    return HelpedStep(own_SA + weight * shown_SA, p.policy_gradient() + weight * p.gradient(objective))
+    return HelpedStep(own_SA + shown_SA, p.policy_gradient() + theirs.weight * p.gradient(objective))
 
 
-def joined(parts: Composition, p: Paths, n: int, *, correction: Correction) -> HelpedStep:
-    """``stored`` with ``join``: as many groups of an older policy as are played. Declared: the direction of J."""
+def joined(parts: Composition, p: Paths, n: int, *, theirs: LearnedHelp) -> HelpedStep:
+    """``stored`` with ``join``: as many groups of an older policy as are played. Declared: the direction of J.
+
+    Raises:
+        RecipeError: a loss sees groups of both in one minibatch.
+    """
+    if of_whole := [loss.name for loss in parts.losses if loss.whole]:
+        raise RecipeError(
+            f"loss {of_whole[0]} of minibatches that hold groups of two policies",
+            "Measure the recipe without the source.",
+        )
     older = paths(
         p.process,
         OLDER * p.logits_SA.detach()
         + 0.3 * torch.cos(torch.arange(p.logits_SA.numel())).view_as(p.logits_SA),
     )
     every = _groups(p, n)
-    theirs_SA = _mean(_corrected(parts, correction), _scored_by(p, older), every, n, _ratios(p, older))
+    theirs_SA = _mean(theirs.joining(parts), _scored_by(p, older), every, n, _sampled_by(older))
     return HelpedStep((_mean(parts, p, every, n) + theirs_SA) / 2)
 
 
 def distilled(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> HelpedStep:
-    """A teacher with the loss ``distill`` alone. Declared: −E Σ_k D(q ‖ π)(s_k), states sampled by π and held fixed.
+    """A teacher with the loss ``distill``, beside the recipe's others.
 
-    The teacher finds the best action of each state as likely as a hinted policy does.
+    Declared of ``distill`` alone: −E Σ_k D(q ‖ π)(s_k), states sampled by π and held fixed; groups that a filter drops are not
+    taught. The teacher finds the best action of each state as likely as a hinted policy does.
     """
-    loss = get_component("loss", "distill").build({"beta": beta})
     logits_SA = p.logits_SA.detach().clone()
     for state, action in {s: a for (s, _), a in best_actions(p.process).items()}.items():
         logits_SA[state, action] += HINTED
     teacher_SA, own_SA = logits_SA.log_softmax(-1), p.logits_SA.log_softmax(-1)
+    taught, every = Circumstances(teacher_SA=teacher_SA), _groups(p, n)
+    mean_SA = _mean(parts, p, every, n, taught)
+    following = [loss for loss in parts.losses if "teacher_top" in loss.needs]
+    alone_SA = _mean(parts._replace(losses=following), p, every, n, taught)
     visits_S = torch.zeros(len(own_SA), dtype=torch.float64)
     visits_S.index_add_(
         0, p.state_NK[p.mask_NK], p.probability_N.detach()[:, None].expand_as(p.mask_NK)[p.mask_NK]
     )
-    S, A = own_SA.shape
-    top = TeacherTop(torch.arange(A).expand(S, 1, A), teacher_SA[:, None], own_SA[:, None])
-    loss_RT = loss(replace(token_batch([[-1.0]] * S), top=top)).loss_RT
     q, m = teacher_SA.exp(), beta * teacher_SA.exp() + (1 - beta) * own_SA.exp()
     exact_S = (
         (q * (teacher_SA - own_SA)).sum(-1)
@@ -232,7 +317,7 @@ def distilled(parts: Composition, p: Paths, n: int, *, beta: float = 0.0) -> Hel
         else beta * (q * (teacher_SA - m.log())).sum(-1)
         + (1 - beta) * (own_SA.exp() * (own_SA - m.log())).sum(-1)
     )
-    return HelpedStep(p.gradient(-(visits_S * loss_RT[:, 0]).sum()), p.gradient(-(visits_S * exact_S).sum()))
+    return HelpedStep(mean_SA, p.gradient(-(visits_S * exact_S).sum()), alone_SA)
 
 
 # --- what they are made of --------------------------------------------------------------------------------------
@@ -318,19 +403,19 @@ def _scored_by(p: Paths, other: Paths) -> Paths:
     return replace(p, logp_NK=other.logp_NK.detach())
 
 
-def _ratios(p: Paths, other: Paths) -> dict[str, Tensor]:
-    return {"token_old": p.logp_NK.detach(), "token_behaviour": other.logp_NK.detach()}
+def _sampled_by(other: Paths) -> Circumstances:
+    return Circumstances(behaviour_NK=other.logp_NK.detach())
 
 
 def _groups(p: Paths, n: int) -> Tensor:
     return torch.tensor([*itertools.combinations_with_replacement(range(len(p.reward_NK)), n)])
 
 
-def _mean(rule: Any, p: Paths, index_CB: Tensor, n: int, more: dict[str, Tensor] | None = None) -> Tensor:
-    """Σ over these groups of their chance times their update, (S, A)."""
+def _mean(parts: Composition, p: Paths, index_CB: Tensor, n: int, how: Circumstances = PLAYED) -> Tensor:
+    """Σ over these groups of their chance times their step, (S, A)."""
     if not len(index_CB):
         return torch.zeros_like(p.logits_SA)
-    return step_gradient(rule, p, index_CB, n, {**signals(p), **(more or {})}).mean_SA
+    return expected_step(parts, p, index_CB, n, signals(p), how)
 
 
 def _chance(p: Paths, index_CB: Tensor) -> float:
@@ -342,52 +427,3 @@ def _chance(p: Paths, index_CB: Tensor) -> float:
         * chance_N[group].prod().item()
         for group in index_CB.tolist()
     )
-
-
-Rule = Callable[[TurnBatch], TokenCredit]
-
-
-def _only(rule: Rule, kept: Callable[[Tensor], Tensor]) -> Rule:
-    """A rule whose other turns are read and not learned."""
-
-    def credit(batch: TurnBatch) -> TokenCredit:
-        assert batch.tokens is not None
-        return TokenCredit(rule(batch).advantage_RT * kept(batch.tokens.turn_RT))
-
-    return credit
-
-
-def _corrected(rule: Rule, correction: Correction) -> Rule:
-    """A rule whose advantages a correction weighs, from the signals ``token_old`` and ``token_behaviour``."""
-
-    def credit(batch: TurnBatch) -> TokenCredit:
-        view = batch.tokens
-        assert view is not None
-        old_RT, behaviour_RT = view.signals["token_old"], view.signals["token_behaviour"]
-        zero_RT, group_R = torch.zeros_like(old_RT), batch.group_B[view.trajectory_R]
-        rows = TokenBatch(
-            old_RT,
-            old_RT,
-            behaviour_RT,
-            zero_RT,
-            zero_RT,
-            view.mask_RT,
-            view.turn_RT,
-            view.trajectory_R,
-            group_R,
-        )
-        return TokenCredit(rule(batch).advantage_RT * correction(rows))
-
-    return credit
-
-
-def _only_ones(parts: Composition) -> Composition:
-    """The same denominators with the advantage 1 of every turn, no filter and no shape."""
-
-    def credit(batch: TurnBatch) -> Tensor:
-        return batch.mask_BK.to(batch.reward_BK.dtype)
-
-    def everything(batch: TurnBatch, found: Tensor | TokenCredit) -> Tensor:
-        return torch.ones(len(batch.group_B), dtype=torch.float64)
-
-    return parts._replace(credit=credit, filter=everything, shapes=())

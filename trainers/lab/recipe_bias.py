@@ -1,6 +1,6 @@
 """The bias of a whole recipe: what its first step does on average, beside the exact policy gradient.
 
-A rule may be unbiased and the recipe around it not: the filter, the shapes and the denominator act on the same
+A rule may be unbiased and the recipe around it not: the filter, the shapes, the denominator and the losses act on the same
 update. Here they act together, on batches that can all be listed: the first minibatch's expected gradient, before AdamW
 and the clipping of its norm, with engine and trainer in agreement, on each small process and on two tasks at once.
 """
@@ -9,62 +9,39 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from turnwise.errors import RecipeError
 from turnwise.tasks.core import Json
-from turnwise.trainers.core import Credit, Filter, Loss, Reduce, RowMask, Shape, TokenCredit, TurnBatch
-from turnwise.trainers.kit.token_credit import on_tokens
-from turnwise.trainers.kit.toy_batches import token_batch
-from turnwise.trainers.lab.exact import Bias, Paths, Update, compare, expected_update, paths, step_gradient
+from turnwise.trainers.kit.toy_batches import token_batch, whole_batch
+from turnwise.trainers.lab.exact import Bias, Paths, compare, paths
+from turnwise.trainers.lab.first_step import Composition, MeasuredLoss, expected_step, groups_stand_alone
 from turnwise.trainers.lab.processes import PROCESSES, PUZZLE, lopsided, made_up, signals
 
 BATCHES = 2000
 """Of so many batches at most an expectation is formed; groups are made smaller until it fits."""
+MORE_BATCHES = 100_000
+"""The same where batches can be evaluated side by side, since no part looks beyond its group."""
 TWO_TASKS = "two tasks"
 OFF = 0.3
 """By how much learned signals are wrong where they are perturbed, in units of the return."""
+NOTHING = 1e-12
+"""Relative to the exact gradient, the length below which there is no step."""
+SEEN = 0.05
+"""The angle in degrees from which on it is asked what it comes from."""
+KNOWN = frozenset({"reference"})
+"""What losses ask for beside signals and is exact: the reference is the policy itself at the first step."""
 
 
 Signals: TypeAlias = Mapping[str, Tensor]
-
-
-class Composition(NamedTuple):
-    """The parts of a recipe that decide its first step.
-
-    Attributes:
-        credit, filter, shapes, reduce: built.
-        needs: the signals that they ask for.
-        learned: those of them that are learned in the run, so that they are never exact there.
-        not_measurable: other parts that change the update in ways which cannot be enumerated here.
-        left_out: parts that have an objective of their own beside the return, or say what the return is.
-    """
-
-    credit: Credit
-    filter: Filter
-    shapes: Sequence[Shape]
-    reduce: Reduce
-    needs: frozenset[str] = frozenset()
-    learned: frozenset[str] = frozenset()
-    not_measurable: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    def __call__(self, batch: TurnBatch) -> TokenCredit:
-        """What multiplies ∇log π of each token, times the number of trajectories."""
-        assert batch.tokens is not None
-        credit = self.credit(batch)
-        weight_B = self.filter(batch, credit)
-        for shape in self.shapes:
-            credit = shape(credit, batch)
-        view = batch.tokens
-        reduce_RT = self.reduce(RowMask(view.mask_RT, view.turn_RT, view.trajectory_R))
-        of_row_R = weight_B.to(reduce_RT.dtype)[view.trajectory_R, None]
-        return TokenCredit(on_tokens(credit, batch) * reduce_RT * of_row_R * len(batch.group_B))
+Changes: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""What might be otherwise in a recipe: in words, and the fields of its :class:`Composition` as they would be then."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +49,16 @@ class ProcessBias:
     """What the first step does on one process.
 
     Attributes:
-        degrees: the angle between the expected step and the exact gradient; None where nothing can be said.
+        degrees: the angle between the expected step of all losses and the exact gradient; None where nothing can be said.
         scale: its length along the gradient, relative to that on the first process.
         group_size: of the groups that were listed (smaller than the recipe's where these would be too many).
         exact_signals: those that had their exact values.
         perturbed_degrees: the angle with learned signals that are wrong; None where none is learned.
         not_measurable: the signals and parts because of which nothing can be said.
-        left_out: parts that add an objective of their own, or say what the return is: the figures are without them.
+        left_out: parts whose effect is shown apart, or that say what the return is: the figures are without them.
+        objectives: losses that pull where no advantage does, so that they have an objective of their own.
+        instead: by what might be otherwise, the angle that the step would have then: what it comes from, or what is known
+            where ``degrees`` is not.
         help: by guide, source or loss that follows a teacher, the angles of the step with it (each by itself): to the exact
             gradient, and to the gradient of what it declares (:mod:`turnwise.trainers.lab.help_bias`).
     """
@@ -90,6 +70,8 @@ class ProcessBias:
     perturbed_degrees: float | None = None
     not_measurable: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    objectives: tuple[str, ...] = ()
+    instead: Mapping[str, float] = field(default_factory=dict[str, float])
     help: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     @classmethod
@@ -105,22 +87,89 @@ class ProcessBias:
         return {**plain, "help": {part: [*angles] for part, angles in self.help.items()}}
 
 
-def recipe_bias(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
-    """The bias on each process and on two tasks, by name."""
-    unknown = sorted(parts.needs - signals(_paths()[0]).keys())
-    hidden = (*sorted(parts.needs & made_up()), *unknown, *parts.not_measurable)
+def recipe_bias(
+    parts: Composition, group_size: int, changes: Changes | None = None
+) -> dict[str, ProcessBias]:
+    """The bias on each process and on two tasks, by name.
+
+    Args:
+        parts: of the recipe.
+        group_size: its group size.
+        changes: what might be otherwise; measured where the step is off, as losses with an objective of their own are left out then.
+    """
     names = [*(process.name for process in PROCESSES), TWO_TASKS]
-    if hidden:
-        return {name: ProcessBias(None, None, group_size, (), None, hidden, parts.left_out) for name in names}
+    hidden = (*_unknown(parts.needs), *parts.not_measurable)
+    why = {loss.name: _unseen(loss) for loss in parts.losses}
+    lost = [loss for loss in parts.losses if why[loss.name]]
+    rest = parts._replace(losses=[loss for loss in parts.losses if not why[loss.name]])
+    reasons = (*(f"loss {loss.name} {why[loss.name]}" for loss in lost), *parts.beside)
+    own = tuple(loss.name for loss in parts.losses if pulls_alone(loss))
+    blank = ProcessBias(None, None, group_size, (), None, (*hidden, *reasons), parts.left_out, own)
+    if hidden or not rest.losses:
+        return dict.fromkeys(names, blank)
+    found = {name: replace(bias, objectives=own) for name, bias in _measured(rest, group_size).items()}
+    if reasons:
+        said = ", ".join([*(f"loss {loss.name}" for loss in lost), *parts.beside])
+        return {name: unknown(bias, ", ".join(reasons), said) for name, bias in found.items()}
+    if all((bias.degrees or 0.0) <= SEEN for bias in found.values()):
+        return found
+    return _asked(parts, group_size, found, {**_without(parts, own), **(changes or {})})
+
+
+def unknown(bias: ProcessBias, reason: str, without: str) -> ProcessBias:
+    """The same of a recipe with parts that cannot be listed: what was found is known of it without them alone."""
+    kept = {} if bias.degrees is None else {f"without {without}": bias.degrees}
+    return replace(
+        bias,
+        degrees=None,
+        scale=None,
+        perturbed_degrees=None,
+        not_measurable=(reason, *bias.not_measurable),
+        instead={**kept, **bias.instead},
+    )
+
+
+def _unknown(needs: AbstractSet[str]) -> list[str]:
+    """Those signals that have no exact value on the processes."""
+    return sorted(needs - (KNOWN | signals(_paths()[0]).keys()) | needs & made_up()) if needs else []
+
+
+def _unseen(loss: MeasuredLoss) -> str:
+    """Why a loss cannot be measured on the processes; empty if it can."""
+    if missing := _unknown(loss.needs):
+        return f"needs {', '.join(missing)}"
+    return "looks within turns, and here each has one token" if looks_within_turns(loss) else ""
+
+
+def _without(parts: Composition, own: tuple[str, ...]) -> Changes:
+    """That losses with objectives of their own be left out, if any other is left."""
+    left = [loss for loss in parts.losses if loss.name not in own]
+    if not left or not own:
+        return {}
+    return {f"without {', '.join(f'loss {name}' for name in dict.fromkeys(own))}": {"losses": left}}
+
+
+def _asked(
+    parts: Composition, group_size: int, found: Mapping[str, ProcessBias], changes: Changes
+) -> dict[str, ProcessBias]:
+    """What was found, with the angles that there would be with each change, and with all of them."""
+    every = {key: value for one in changes.values() for key, value in one.items()}
+    asked = {**changes, **({" and ".join(changes): every} if len(changes) > 1 else {})}
+    instead: dict[str, dict[str, float]] = {name: {} for name in found}
+    for said, change in asked.items():
+        for name, bias in _measured(parts._replace(**change), group_size).items():
+            if bias.degrees is not None:
+                instead[name][said] = bias.degrees
+    return {name: replace(bias, instead=instead[name]) for name, bias in found.items()}
+
+
+def _measured(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
+    """The bias of parts of which all signals are known."""
     found: dict[str, ProcessBias] = {}
     for p in _paths():
-        n = fitting(len(p.reward_NK), group_size, 1)
+        n = fitting(len(p.reward_NK), group_size, 1, _most(parts, p))
         found[p.process.name] = _compared(
-            parts,
-            n,
-            lambda given, p=p, n=n: expected_update(parts, p, n, given).mean_SA,
-            p,
-            p.policy_gradient(),
+            parts, n, lambda given, p=p, n=n: step_of_groups(parts, p, n, given), p, p.policy_gradient()
         )
     found[TWO_TASKS] = _two_tasks(parts, group_size)
     base = next((bias.scale for bias in found.values() if bias.scale), None)
@@ -128,6 +177,20 @@ def recipe_bias(parts: Composition, group_size: int) -> dict[str, ProcessBias]:
         name: replace(b, scale=b.scale / base if base and b.scale is not None else b.scale)
         for name, b in found.items()
     }
+
+
+def _most(parts: Composition, p: Paths) -> int:
+    """Of how many batches an expectation is formed."""
+    try:
+        return MORE_BATCHES if groups_stand_alone(parts, p, signals(p)) else BATCHES
+    except RecipeError:
+        return BATCHES
+
+
+def step_of_groups(parts: Composition, p: Paths, n: int, given: Signals) -> Tensor:
+    """The expected step over minibatches of one group of ``n``, (S, A)."""
+    index_Cn = torch.tensor([*itertools.combinations_with_replacement(range(len(p.reward_NK)), n)])
+    return expected_step(parts, p, index_Cn, n, given)
 
 
 def _two_tasks(parts: Composition, group_size: int) -> ProcessBias:
@@ -141,11 +204,11 @@ def _two_tasks(parts: Composition, group_size: int) -> ProcessBias:
     small, large = (fitting(size, group_size, groups) for groups in (2, 1))
 
     def together(given: Signals) -> Tensor:
-        return two_tasks_update(parts, both, size, small, given).mean_SA
+        return two_tasks_step(parts, both, size, small, given)
 
     def apart(n: int, given: Signals) -> Tensor:
         own = ({name: x[:size] for name, x in given.items()}, {name: x[size:] for name, x in given.items()})
-        means = [expected_update(parts, p, n, g).mean_SA for p, g in zip((first, second), own, strict=True)]
+        means = [step_of_groups(parts, p, n, g) for p, g in zip((first, second), own, strict=True)]
         return torch.cat(means) / 2
 
     try:
@@ -165,10 +228,10 @@ def _paths() -> list[Paths]:
     return [paths(process, lopsided(process)) for process in PROCESSES]
 
 
-def fitting(trajectories: int, group_size: int, groups: int) -> int:
+def fitting(trajectories: int, group_size: int, groups: int, most: int = BATCHES) -> int:
     """The largest group size up to the recipe's of which all batches can be listed."""
     n = group_size
-    while n > 1 and math.comb(trajectories + n - 1, n) ** groups > BATCHES:
+    while n > 1 and math.comb(trajectories + n - 1, n) ** groups > most:
         n -= 1
     return n
 
@@ -177,15 +240,18 @@ def _compared(
     parts: Composition, n: int, update: Callable[[Signals], Tensor], p: Paths, exact_SA: Tensor
 ) -> ProcessBias:
     given = signals(p)
+    blank = ProcessBias(None, None, n, left_out=parts.left_out)
     try:
-        bias = compare(update(given), exact_SA)
-        perturbed = None
+        step_SA = update(given)
+        if step_SA.norm() < NOTHING * exact_SA.norm():
+            return replace(blank, not_measurable=("the expected first step is 0",))
+        bias, perturbed = compare(step_SA, exact_SA), None
         if parts.learned:
             off = {name: _off(x, p) if name in parts.learned else x for name, x in given.items()}
             perturbed = degrees(compare(update(off), exact_SA))
     except RecipeError as error:
-        return ProcessBias(None, None, n, (), None, (error.cause,), parts.left_out)
-    exact = tuple(sorted(parts.needs - parts.learned))
+        return replace(blank, not_measurable=(error.cause,))
+    exact = tuple(sorted(parts.all_needs - parts.learned))
     return ProcessBias(degrees(bias), bias.scale, n, exact, perturbed, (), parts.left_out)
 
 
@@ -199,19 +265,53 @@ def degrees(bias: Bias) -> float:
     return round(angle if bias.scale > 0 else 180 - angle, 4) + 0.0
 
 
-def changes_objective(loss: Loss) -> bool:
-    """Whether a loss pulls at the policy where no advantage does: what it adds is not the return's gradient."""
-    batch = token_batch(
-        [[-1.0, -2.0], [-0.5]], reference_logp=[[-1.5, -1.0], [-0.7]], entropy=[[1.0, 0.5], [0.3]]
-    )
+def pulls_alone(loss: MeasuredLoss) -> bool:
+    """Whether a loss pulls at the policy where no advantage does: what it ascends then is not the return."""
     try:
-        loss_RT = loss(batch).loss_RT
-    except RecipeError:  # it looks at something beside the return, such as a teacher
+        return any(bool(slope.abs().max() > 1e-9) for slope in _slopes(loss, 0.0, tokens=2))
+    except (
+        RecipeError,
+        RuntimeError,
+        KeyError,
+        TypeError,
+    ):  # it looks at something beside the return, such as a teacher
         return True
-    if not loss_RT.requires_grad:
+
+
+def looks_within_turns(loss: MeasuredLoss) -> bool:
+    """Whether the slope of a loss depends on which tokens are of one turn; on the processes each token is a turn."""
+    try:
+        alone, together = (_slopes(loss, 1.0, tokens=tokens) for tokens in (1, 2))
+    except (RecipeError, RuntimeError, KeyError, TypeError):
         return False
-    slopes = torch.autograd.grad(loss_RT.sum(), [batch.logp_RT, batch.entropy_RT], allow_unused=True)
-    return any(slope is not None and bool(slope.abs().max() > 1e-9) for slope in slopes)
+    return any(bool((a - b).abs().max() > 1e-9) for a, b in zip(alone, together, strict=True))
+
+
+def _slopes(loss: MeasuredLoss, advantage: float, *, tokens: int) -> tuple[Tensor, Tensor]:
+    """The slopes of a loss in log-probabilities and entropies, on a success and a failure with so many tokens to a turn."""
+    width = 4
+    rows: dict[str, Any] = {
+        "logp": [[-1.0, -2.0, -0.7, -1.4], [-0.5, -0.9, -1.6, -0.3]],
+        "reference_logp": [[-1.5, -1.0, -0.8, -1.1], [-0.7, -0.4, -1.2, -0.6]],
+        "entropy": [[1.0, 0.5, 0.9, 0.7], [0.3, 0.8, 0.4, 0.6]],
+        "advantage": [[advantage] * width, [-advantage] * width],
+        "turn": [[t // tokens for t in range(width)]] * 2,
+    }
+    batch = whole_batch(**rows, success=[1, 0]) if loss.whole else token_batch(**rows)
+    of_tokens = torch.tensor([[-2.0, -3.0, -2.5, -3.5]] * 2, dtype=torch.float64)
+    of_turns = torch.full((2, 1), 0.5, dtype=torch.float64)
+    given = {
+        name: of_tokens if name.startswith("token_") else of_turns
+        for name in loss.needs
+        if not _unknown({name})
+    }
+    batch = replace(batch, signals=given)
+    found = loss.make()(batch)[0]
+    if not found.requires_grad:
+        return torch.zeros_like(batch.logp_RT), torch.zeros_like(batch.entropy_RT)
+    leaves = [batch.logp_RT, batch.entropy_RT]
+    first, second = torch.autograd.grad(found.sum(), leaves, allow_unused=True, materialize_grads=True)
+    return first, second
 
 
 def joined(first: Paths, second: Paths) -> Paths:
@@ -237,37 +337,55 @@ def joined(first: Paths, second: Paths) -> Paths:
     )
 
 
-def two_tasks_update(parts: Composition, p: Paths, first: int, n: int, given: Mapping[str, Tensor]) -> Update:
-    """The mean step over batches of a group of each task; ``first`` trajectories of ``p`` are the first task's."""
+def two_tasks_step(parts: Composition, p: Paths, first: int, n: int, given: Mapping[str, Tensor]) -> Tensor:
+    """The mean step over minibatches of a group of each task; ``first`` trajectories of ``p`` are the first task's."""
     combos = [
         torch.tensor(list(itertools.combinations_with_replacement(range(*ends), n)))
         for ends in ((0, first), (first, len(p.reward_NK)))
     ]
     choice_C2 = torch.cartesian_prod(torch.arange(len(combos[0])), torch.arange(len(combos[1])))
     index_CB = torch.cat([combos[0][choice_C2[:, 0]], combos[1][choice_C2[:, 1]]], 1)
-    return step_gradient(parts, p, index_CB, n, given)
+    return expected_step(parts, p, index_CB, n, given)
 
 
 def shown(found: Mapping[str, ProcessBias]) -> list[str]:
     """Lines for people: what holds of the whole recipe."""
     lines = ["Bias of the whole recipe: its first step, on average, beside the exact policy gradient"]
-    left_out = next((bias.left_out for bias in found.values()), ())
-    if left_out:
-        lines.append(f"  (of the return that is learned from, without {', '.join(left_out)})")
-    for name, bias in found.items():
-        if bias.degrees is None:
-            lines.append(f"  {name:10} not measurable here: {', '.join(bias.not_measurable)}")
-            continue
-        wrong = (
-            f"; {bias.perturbed_degrees:.1f}° with learned signals off by {OFF:g}"
-            if bias.perturbed_degrees is not None
-            else ""
-        )
+    some = next(iter(found.values()), None)
+    if some and some.left_out:
+        lines.append(f"  (of the return that is learned from, without {', '.join(some.left_out)})")
+    if some and some.objectives:
+        several = len(some.objectives) > 1
         lines.append(
-            f"  {name:10} {bias.degrees:5.1f}°  scale {bias.scale:.2f}  (groups of {bias.group_size}{wrong})"
+            f"  ({'losses' if several else 'loss'} {', '.join(some.objectives)} {'pull' if several else 'pulls'} where no "
+            f"advantage does, by {'objectives' if several else 'an objective'} of {'their' if several else 'its'} own)"
         )
+    if any("reference" in bias.exact_signals for bias in found.values()):
+        lines.append("  (the reference is the policy itself at the first step)")
+    for name, bias in found.items():
+        lines.append(f"  {name:10} {_figure(bias)}")
         lines += [
             f"  {'':10} {angle:5.1f}° with {part}; {declared:.1f}° to what it declares"
             for part, (angle, declared) in bias.help.items()
         ]
     return lines
+
+
+def _figure(bias: ProcessBias) -> str:
+    """What is known of one process, in a line."""
+    would = [
+        f"{angle:.1f}° {said}"
+        for said, angle in bias.instead.items()
+        if bias.degrees is None or angle < bias.degrees - SEEN / 2
+    ]
+    if bias.degrees is None:
+        return f"not measurable here: {', '.join(bias.not_measurable)}" + (
+            f" ({'; '.join(would)})" if would else ""
+        )
+    wrong = (
+        [f"{bias.perturbed_degrees:.1f}° with learned signals off by {OFF:g}"]
+        if bias.perturbed_degrees is not None
+        else []
+    )
+    beside = "; ".join([f"groups of {bias.group_size}", *wrong, *would])
+    return f"{bias.degrees:5.1f}°  scale {bias.scale:.2f}  ({beside})"

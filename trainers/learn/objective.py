@@ -144,7 +144,11 @@ def policy_loss(
 
 
 def whole_slopes(
-    batch: WholeBatch, terms: Sequence[WholeTerm], row_M: Tensor, shape: Sequence[int]
+    batch: WholeBatch,
+    terms: Sequence[WholeTerm],
+    row_M: Tensor,
+    shape: Sequence[int],
+    dtype: torch.dtype = torch.float32,
 ) -> Slopes:
     """Evaluate the losses of a whole minibatch once, and differentiate them in its leaves.
 
@@ -153,6 +157,7 @@ def whole_slopes(
         terms: the losses.
         row_M: where its rows are in the batch.
         shape: (R, T) of the batch, in which slopes are given.
+        dtype: of the slopes.
     """
     leaves = batch.logp_RT, batch.entropy_RT
     total = (
@@ -163,7 +168,7 @@ def whole_slopes(
         found = term.loss(batch)
         total = total + term.weight * found.loss
         metrics |= dict(found.metrics)
-    slopes = torch.zeros(2, *shape)
+    slopes = torch.zeros(2, *shape, dtype=dtype)
     for slope_RT, found_RT in zip(slopes, torch.autograd.grad(total, leaves), strict=True):
         slope_RT[row_M, : found_RT.shape[1]] = found_RT.to(slopes.dtype)
     return Slopes(slopes[0], slopes[1], metrics)

@@ -11,7 +11,7 @@ from typing import Any
 from turnwise.trainers.recipe.algorithms import departures, get_algorithm, shown
 from turnwise.trainers.recipe.load import RecipeLike, load_recipe
 from turnwise.trainers.recipe.numbers import number_at
-from turnwise.trainers.recipe.part import LossPart, Part
+from turnwise.trainers.recipe.part import LossPart, Part, departing
 from turnwise.trainers.recipe.phases import RunPhase, phases_of
 from turnwise.trainers.recipe.schema import Recipe
 
@@ -164,11 +164,20 @@ def _part(seam: str, part: Part, told: set[str]) -> list[str]:
     said = inspect.cleandoc(entry.target.__doc__ or "").partition("Worked by hand")[0].partition(">>>")[0]
     lines += [f"      {line}".rstrip() for line in said.strip().replace("``", "`").splitlines()]
     if entry.bias:
-        said = f"As an estimate of the policy gradient: {entry.bias}."
-        lines += textwrap.wrap(said, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines += textwrap.wrap(_bias(seam, part), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     if seam == "credit":
         lines.append(f"      Of an agent with several conversations it sees {entry.sees}.")
     return lines
+
+
+def _bias(seam: str, part: Part) -> str:
+    """What a part declares of its bias, which it does with its defaults."""
+    declared, said = part.component(seam).bias, "As an estimate of the policy gradient"
+    others = {name: value for name, value in departing(part, seam).items() if name not in declared}
+    if not others or not declared.startswith("unbiased"):
+        return f"{said}: {declared}."
+    given = ", ".join(f"{name}={value}" for name, value in others.items())
+    return f"{said} with its defaults: {declared}; with {given}: what `turnwise explain --bias` measures."
 
 
 def _called(seam: str, part: Part) -> str:

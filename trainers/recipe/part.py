@@ -54,6 +54,12 @@ class Part(pydantic.BaseModel):
         return self.component(seam).build(self.options)
 
 
+def departing(part: Part, seam: str) -> dict[str, Any]:
+    """The options that the recipe gives the part and that are not its own."""
+    own = part.component(seam).options
+    return {name: value for name, value in part.options.items() if name not in own or own[name] != value}
+
+
 def made(part: Part, seam: str) -> Callable[..., Any]:
     """The part's function, or a new object where it is a class, because it remembers; raises RecipeError where options do not
     fit."""

@@ -54,17 +54,17 @@ class Scratch(Section):
     width: Count = 128
     """The residual stream is this wide (the hidden size)."""
     heads: Count = 4
-    """The number of attention heads; `width / heads` must be 32, 64, 80, 96, 112, 128, 192 or 256."""
+    """Each block has this many attention heads; `width / heads` must be 32, 64, 80, 96, 112, 128, 192 or 256."""
     vocab_size: Annotated[Whole, Field(ge=300)] = 512
     """The vocabulary has this many tokens: 256 single bytes, the control tokens, and merges learned from the suite's
     text."""
     context: Count = 512
-    """The longest sequence that the model can read, in tokens."""
+    """The model can read sequences of at most this many tokens."""
     init: Literal["random", "induction"] = "induction"
-    """How weights are initialised. `induction` sets attention heads such that the model can copy from its
+    """This says how weights are initialised. `induction` sets attention heads such that the model can copy from its
     context from the start; with `random` it has to learn that first."""
     text_episodes: Count = 200
-    """The number of demonstration episodes on whose text the tokeniser is trained."""
+    """The tokeniser is trained on the text of this many demonstration episodes."""
 
 
 class Lora(Section):
@@ -75,21 +75,21 @@ class Lora(Section):
     alpha: Count = 32
     """The adapter's output is scaled by `alpha / rank`."""
     targets: list[str] | Literal["all-linear"] = "all-linear"
-    """The names of the layers that get adapters; `all-linear` is every linear layer but the output."""
+    """The layers of these names get adapters; `all-linear` is every linear layer but the output."""
 
 
 class Model(Section):
-    """Which model is trained. Exactly one of `path` and `scratch` is given; a text alone is the path, as in
+    """This says which model is trained. Exactly one of `path` and `scratch` is given; a text alone is the path, as in
     `model: Qwen/Qwen2.5-0.5B-Instruct`."""
 
     path: str | None = None
-    """The Hugging Face id of the model, or a folder that holds it."""
+    """This is the Hugging Face id of the model, or a folder that holds it."""
     scratch: Scratch | None = None
     """A small model is made from nothing instead of loading one."""
     lora: Lora | None = None
     """Low-rank adapters are trained; the model's own weights stay frozen."""
     gradient_checkpointing: bool = False
-    """Whether to keep only the input of each layer and to compute the layer again in the backward pass. A
+    """With this only the input of each layer is kept, and the layer is computed again in the backward pass. A
     step takes about a third longer and needs activation memory for one layer at a time; meant for models of
     billions of weights."""
 
@@ -103,27 +103,28 @@ class EngineOptions(Section):
     """Which inference engine samples the policy's tokens, and how large it is."""
 
     kind: str = "vllm"
-    """The engine (`turnwise list engine`): `vllm` is the fast one; `torch` samples with plain PyTorch, for machines without vLLM and
+    """The run samples with this engine (`turnwise list engine`): `vllm` is the fast one; `torch` samples with plain
+    PyTorch, for machines without vLLM and
     for tests."""
     max_sequences: Count = 128
     """The engine decodes at most this many sequences at a time."""
     context_length: Annotated[Whole, Field(ge=0)] = 0
-    """The longest prompt plus answer, in tokens; 0 stands for the model's own limit."""
+    """A prompt with its answer has at most this many tokens; 0 stands for the model's own limit."""
     options: dict[str, Any] = {}
-    """Further options that are passed to the engine, such as `kv_cache_gib` or `tensor_parallel_size`."""
+    """These further options are passed to the engine, such as `kv_cache_gib` or `tensor_parallel_size`."""
 
 
 class SamplingOptions(Section):
     """How training episodes are sampled. Evaluations are sampled the same way, and also played greedily."""
 
     temperature: Rate = 1.0
-    """The sampling temperature; log-probabilities in the loss are of the distribution at this temperature. It
+    """Tokens are sampled at this temperature; log-probabilities in the loss are of the distribution at this temperature. It
     must be above 0, since a policy without randomness explores nothing."""
     max_tokens: Count = 256
-    """The most tokens that the policy may sample in one turn; `turnwise eval` uses the same limit unless told
+    """The policy may sample at most this many tokens in one turn; `turnwise eval` uses the same limit unless told
     otherwise."""
     tools: str = "auto"
-    """How tools are shown to the model: `template` leaves it to the chat template, `text` (or the name of a
+    """This says how tools are shown to the model: `template` leaves it to the chat template, `text` (or the name of a
     dialect, `turnwise list dialect`) writes them into the system message, `none` does not show them, and `auto` uses the template
     where it can show tools and text otherwise."""
     instruction: str = ""
@@ -136,18 +137,18 @@ class WarmStart(Section):
     learning."""
 
     demonstrator: str = "gold"
-    """The scripted policy that is imitated (`turnwise list policy`)."""
+    """This scripted policy is imitated (`turnwise list policy`)."""
     episodes: Count = 4000
-    """The number of demonstration episodes; each is seen once, and the number is rounded down to whole
+    """The warm start shows this many demonstration episodes; each is seen once, and the number is rounded down to whole
     batches."""
     batch_size: Count = 16
     """One optimizer step takes this many episodes."""
     learning_rate: Rate = 1e-3
     """The learning rate has this peak; it rises linearly over 30 steps, then falls along a cosine to a tenth."""
     observation_weight: Share = 0.1
-    """The weight of the environment's tokens in the loss; the agent's own tokens have weight 1."""
+    """The environment's tokens have this weight in the loss; the agent's own tokens have weight 1."""
     checkpoint_every: Count = 50
-    """The number of steps between two checkpoints; a warm start that was killed continues from the newest
+    """A checkpoint is written after every so many steps; a warm start that was killed continues from the newest
     one."""
 
 
@@ -156,32 +157,31 @@ class Refill(Section):
     reward. Groups are weighed so that the expected update is that of a fixed number of tasks."""
 
     informative: Annotated[Whole, Field(ge=2)] = 16
-    """The number of informative groups with which an update has enough."""
+    """An update has enough with this many informative groups."""
     most: Count = 64
-    """The most tasks that are played in one update, informative or not."""
+    """At most this many tasks are played in one update, informative or not."""
 
 
 class Rollout(Section):
-    """How the episodes of one update are played."""
+    """This says how the episodes of one update are played."""
 
     groups: Annotated[Whole, Field(ge=0)] = 16
     """One update plays this many tasks, or with `refill` one round of it; the episodes of one task form a
     group. 0 plays nothing, and learns from the recipe's `source` alone."""
     group_size: Count = 8
-    """The number of episodes that are played of each task, unless the sampler says otherwise; they serve as one
+    """Each task is played in this many episodes, unless the sampler says otherwise; they serve as one
     another's baseline."""
     sampler: Part = Part(name="uniform")
-    """Which tasks an update plays: always new ones, or ones that return (`turnwise list sampler`)."""
+    """The sampler chooses which tasks an update plays: always new ones, or ones that return (`turnwise list sampler`)."""
     refill: Refill | None = None
-    """Whether an update goes on with further rounds of `groups` tasks until enough groups are informative; none
-    plays one round."""
+    """With this an update goes on with further rounds of `groups` tasks until enough groups are informative; none plays one round."""
     strategy: Part = Part(name="chain")
-    """How the episodes of a group are played: independently, as a tree of branches, or with forked
+    """The strategy says how the episodes of a group are played: independently, as a tree of branches, or with forked
     continuations that estimate values (`turnwise list strategy`)."""
     concurrency: Count = 128
-    """The most episodes that are played at the same time."""
+    """At most this many episodes are played at the same time."""
     episode_tokens: Count | None = None
-    """The most tokens that the policy may sample in one episode before it is truncated; none means no
+    """The policy may sample at most this many tokens in one episode before it is truncated; none means no
     limit."""
     generate_s: Rate = 300.0
     """One answer of the engine may take this many seconds."""
@@ -190,19 +190,19 @@ class Rollout(Section):
     reset_s: Rate = 60.0
     """The start of an episode in a blocking environment may take this many seconds."""
     env_options: dict[str, Any] = {}
-    """The keyword arguments with which environments are constructed."""
+    """Environments are constructed with these keyword arguments."""
     env_workers: Annotated[Whole, Field(ge=0)] = 0
-    """The number of worker processes in which environments run. An environment that hangs, crashes or floods
+    """Environments run in this many worker processes. An environment that hangs, crashes or floods
     its output there costs only its own episode. With 0, environments run in the trainer's process, where a
     hang in C code stops the run."""
     opponents: dict[str, str] = {}
-    """The agents that are not trained, each with the policy that plays it (`turnwise list policy`). The
+    """These agents are not trained; each stands with the policy that plays it (`turnwise list policy`). The
     model plays every other agent of an environment and is trained on the trajectory of each."""
     max_failed: Share = 0.25
-    """The largest share of failed episodes in an update or an evaluation; the run stops when it is
+    """At most this share of the episodes of an update or an evaluation may fail; the run stops when it is
     exceeded."""
     max_vacuous: Annotated[Whole, Field(ge=0)] = 5
-    """The number of consecutive updates without any learning signal after which the run stops; 0 means never.
+    """The run stops after this many consecutive updates without any learning signal; 0 means never.
     Updates in which every episode was solved do not count."""
 
 
@@ -214,15 +214,15 @@ class AgentSandbox(Section):
     files: list[str] = []
     """These files and folders of `agent.workdir` are what the program finds in its working folder."""
     apt: list[str] = []
-    """Packages of Debian that it has beside Python."""
+    """It has these packages of Debian beside Python."""
     pip: list[str] = []
-    """Packages of Python that it has."""
+    """It has these packages of Python."""
     image: str = ""
-    """A Docker image to run in instead, which must have `python3`."""
+    """It runs in this Docker image instead, which must have `python3`."""
     memory: Count = 512
     """Its processes may use this much memory, in MiB."""
     processes: Annotated[Whole, Field(ge=2)] = 64
-    """The most processes and threads that it may have."""
+    """It may have at most this many processes and threads."""
 
 
 class Agent(Section):
@@ -230,33 +230,33 @@ class Agent(Section):
     model's replies to it are the turns that are trained."""
 
     command: Annotated[list[str], Field(min_length=1)]
-    """The program and its arguments; `{prompt}` in them stands for the task."""
+    """This is the program with its arguments; `{prompt}` in them stands for the task."""
     workdir: str = "."
-    """The folder in which the program runs."""
+    """The program runs in this folder."""
     env: dict[str, str] = {}
     """The program gets these environment variables, beside those through which it finds the model and the tools."""
     timeout: Rate = 600.0
-    """The deadline of an episode, in seconds; then the program is ended, and the episode was cut by a limit."""
+    """An episode may take this many seconds; then the program is ended, and the episode was cut by a limit."""
     calls: Count = 200
-    """The most replies that the program may ask for in one episode."""
+    """The program may ask for at most this many replies in one episode."""
     tokens: Count | None = None
-    """The most tokens that are sampled for the program in one episode; any number unless given. What passes it is refused, and the
+    """At most this many tokens are sampled for the program in one episode; any number unless given. What passes it is refused, and the
     episode was cut by a limit."""
     at_once: Count = 64
-    """The most replies that the program may wait for at a time; beyond, it is told to come again."""
+    """The program may wait for at most this many replies at a time; beyond, it is told to come again."""
     reply_s: Rate = 300.0
-    """The deadline of a reply, in seconds; then it is given up, and the episode is an `infra_error` unless a later one is answered."""
+    """A reply may take this many seconds; then it is given up, and the episode is an `infra_error` unless a later one is answered."""
     answer: Literal["none", "stdout"] = "none"
-    """What the program leaves behind for the environment: `stdout` says its standard output as a last message."""
+    """This says what the program leaves behind for the environment: `stdout` says its standard output as a last message."""
     prompt: Literal["text", "messages"] = "text"
-    """How the program is told its task on its standard input: as text, or as a JSON list of chat messages."""
+    """The program reads its task from its standard input: as text, or as a JSON list of chat messages."""
     plain_words: bool = False
-    """Whether the program is offered the tools `say` (plain words) and `task` where the environment has other tools."""
+    """With this the program is offered the tools `say` (plain words) and `task` where the environment has other tools."""
     preload: list[str] = []
-    """The modules that a script of Python imports; they are imported once, and each episode's program is a fork of the process
+    """A script of Python imports these modules; they are imported once, and each episode's program is a fork of the process
     that has them. They must not start threads."""
     sandbox: AgentSandbox | None = None
-    """The sandbox in which the program runs; none runs it as this user, not contained."""
+    """The program runs in this sandbox; none runs it as this user, not contained."""
 
 
 class Optimizer(Section):
@@ -269,24 +269,24 @@ class Optimizer(Section):
     betas: tuple[Number, Number] = (0.9, 0.95)
     """AdamW decays with these rates its running means of the gradient and of its square."""
     weight_decay: Annotated[Number, Field(ge=0)] = 0.0
-    """The weight decay of matrices; norms and biases are not decayed."""
+    """Matrices decay by this weight; norms and biases are not decayed."""
     max_grad_norm: Rate = 1.0
-    """The largest norm of the gradient; a longer gradient is scaled down to it."""
+    """The gradient has at most this norm; a longer gradient is scaled down to it."""
     epochs: Count = 1
-    """The number of times that one update goes through its episodes."""
+    """One update goes through its episodes this many times."""
     minibatches: Count = 1
-    """The number of minibatches into which an epoch is split, each of which is one optimizer step."""
+    """An epoch is split into this many minibatches, each of which is one optimizer step."""
     resets: Annotated[Whole, Field(ge=0)] = 0
-    """How often the optimizer's moments and the reference have begun anew. It is meant to be scheduled: where it differs from the
+    """This says how often the optimizer's moments and the reference have begun anew. It is meant to be scheduled: where it differs from the
     update before, the moments are forgotten and the reference becomes the policy as it then is (ProRL, 2505.24864), as in
     `schedule: {optimizer.resets: {name: prorl, patience: 4}}`."""
     micro_tokens: Count = 16384
-    """The number of tokens in one forward pass; it changes memory use and speed, not the result."""
+    """One forward pass takes at most this many tokens; it changes memory use and speed, not the result."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """The precision of matrix products (weights stay in float32); `auto` is bfloat16 on a GPU and float32 on
+    """Matrix products have this precision (weights stay in float32); `auto` is bfloat16 on a GPU and float32 on
     a CPU."""
     value_weight: Rate = 0.5
-    """The weight in the loss of the squared errors of heads on the policy's hidden states, where a signal learns
+    """The squared errors of heads on the policy's hidden states have this weight in the loss, where a signal learns
     with one."""
     value_learning_rate: Rate = 1e-3
     """These heads learn at this rate."""
@@ -297,15 +297,15 @@ class Evaluate(Section):
     alone."""
 
     every: Count = 10
-    """The number of updates between two evaluations on the dev split; the policy is also evaluated after the
+    """The policy is evaluated on the dev split after every so many updates; the policy is also evaluated after the
     last update."""
     dev: Count = 100
     """Each evaluation plays this many tasks of the dev split (of each suite)."""
     test: Count = 300
-    """The number of tasks of the test split (of each suite) on which the policy is evaluated before and after training, both
+    """The policy is evaluated on this many tasks of the test split (of each suite) before and after training, both
     sampled and greedily."""
     opponents: dict[str, str] = {}
-    """The policies that play the other agents of the environment during evaluation."""
+    """These policies play the other agents of the environment during evaluation."""
 
 
 class Checkpoint(Section):
@@ -314,7 +314,7 @@ class Checkpoint(Section):
     every: Count = 10
     """A checkpoint is written after every so many updates."""
     keep: Count = 2
-    """The number of newest checkpoints that are kept; older ones are deleted when one is written, but for the one that was
+    """This many newest checkpoints are kept; older ones are deleted when one is written, but for the one that was
     best on the dev split."""
 
 
@@ -322,12 +322,12 @@ class Logs(Section):
     """What the run writes down of what was played, and what of that it deletes: nothing, unless told."""
 
     keep: Count | Literal["all"] = "all"
-    """This is the number of newest updates whose episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) are kept; `all`
+    """The episodes (`episodes.jsonl.zst`) and states (`events.jsonl`) of this many newest updates are kept; `all`
     deletes nothing. With a number, what is older is deleted with each checkpoint that is written. Resuming needs none of
     it; `turnwise relearn` does and refuses such a run, and `turnwise view`, the report and `episodes.parquet` have the kept
     updates alone. Figures (`metrics.jsonl`, `evaluations.jsonl`) are always kept."""
     entropy: bool = False
-    """Whether the entropy of the distribution that each sampled token was drawn from is written beside its log-probability,
+    """With this the entropy of the distribution that each sampled token was drawn from is written beside its log-probability,
     in nats, as the trainer reckons it before the update's first step; `turnwise view` shows both. It takes a forward pass
     per update, unless a part reads one already."""
 
@@ -337,13 +337,13 @@ class ScaleOptions(Section):
     plays, learns, and plays again, in one process."""
 
     staleness: Annotated[Whole, Field(ge=0)] = 0
-    """The number of updates whose episodes are played before the learner needs them, while it learns. No token is
+    """The episodes of this many updates are played before the learner needs them, while it learns. No token is
     trained on that was sampled by weights more than this number of updates old. 0 plays and learns in turns."""
     kv: Literal["recompute", "keep"] = "recompute"
     """This says what becomes of the keys and values of answers in the making when the weights change under them. `recompute`
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
     learners: Annotated[Whole, Field(ge=1, le=64)] = 1
-    """The number of processes on this machine that take every optimizer step together: each reads its share of the rows,
+    """This many processes on this machine take every optimizer step together: each reads its share of the rows,
     and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be
     resumed with another number."""
 
@@ -353,11 +353,11 @@ class Phase(Section):
     does: the optimizer and whatever learns or remembers begin anew, and the reference is the policy as it then is."""
 
     name: Annotated[str, Field(pattern=r"^[\w.+-]{1,40}$")]
-    """What the phase is called in messages and reports: letters, digits, `_`, `.`, `+` and `-`."""
+    """The phase is called this in messages and reports: letters, digits, `_`, `.`, `+` and `-`."""
     updates: Count
     """The phase has this many updates."""
     set: dict[str, Any] = {}
-    """The keys of the recipe that are otherwise in this phase, by their dotted names as after `--set`; `algorithm` stands for
+    """These keys of the recipe are otherwise in this phase, by their dotted names as after `--set`; `algorithm` stands for
     several of them here too. What a run has once (its model, engine, suites, evaluations) cannot change."""
 
 
@@ -365,83 +365,83 @@ class Recipe(Section):
     """The keys at the top of the file describe the whole training run."""
 
     about: str = ""
-    """One or two sentences on what the recipe is for."""
+    """These one or two sentences say what the recipe is for."""
     suite: OneOrSeveral
-    """The suite whose tasks are trained on (`turnwise list suites`), or several with weights, such as
+    """The policy is trained on the tasks of this suite (`turnwise list suites`), or of several with weights, such as
     `{household/easy: 1, household/medium: 3}`. The suite of each task is then drawn by weight. Evaluations play each
     suite, and the best checkpoint is the one whose weighted mean of success on the dev splits is highest."""
     seed: Whole = 0
-    """The seed from which all randomness of the run is derived."""
+    """All randomness of the run is derived from this seed."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """The device that the model is trained on; `auto` is the GPU where there is one."""
+    """The model is trained on this device; `auto` is the GPU where there is one."""
     model: Model
-    """Which model is trained."""
+    """This says which model is trained."""
     engine: EngineOptions = EngineOptions()
-    """Which inference engine samples the policy's tokens."""
+    """This says which inference engine samples the policy's tokens."""
     sampling: SamplingOptions = SamplingOptions()
-    """How the policy's tokens are sampled."""
+    """This says how the policy's tokens are sampled."""
     warm_start: WarmStart | None = None
     """The policy learns from demonstrations before reinforcement learning begins; none leaves it out."""
     rollout: Rollout = Rollout()
-    """How the episodes of one update are played."""
+    """This says how the episodes of one update are played."""
     agent: Agent | None = None
-    """The program that plays the episodes; with none the model plays them itself."""
+    """This program plays the episodes; with none the model plays them itself."""
     algorithm: str | None = None
     """This names the training algorithm as the field does, such as `dapo` (`turnwise list algorithms`). It stands for
     several of the keys of this page; those that the recipe gives beside it win."""
     guide: list[GuidePart] = []
-    """Who plays groups again with help, one after the other (`turnwise list guide`). `loss` and `correction` are those of
+    """These guides play groups again with help, one after the other (`turnwise list guide`). `loss` and `correction` are those of
     the tokens that help had a hand in."""
     source: list[SourcePart] = []
-    """Episodes beside those that are played (`turnwise list source`), each source with a `weight` in the loss, and with
+    """Sources give episodes beside those that are played (`turnwise list source`), each with a `weight` in the loss, and with
     `loss` and `correction` of its own."""
     teacher: TeacherPart | None = None
-    """Who says how likely it finds the sampled tokens (`turnwise list teacher`), for losses and credit rules that ask for
+    """The teacher says how likely it finds the sampled tokens (`turnwise list teacher`), for losses and credit rules that ask for
     it; `top` is the number of tokens that it would rather have seen, for losses that ask for these."""
     judge: Part = Part(name="none")
     """The judge assesses single turns, for credit rules that ask for such process labels (`turnwise list
     judge`)."""
     signals: list[Part] = []
-    """The signals that have options, or that are chosen where several give what a part asks for (`turnwise list
+    """Here stand signals that have options, or that are chosen where several give what a part asks for (`turnwise list
     signal`). All others are found by what the parts need."""
     reward: Part = Part(name="as_is")
-    """The transformation of the environment's rewards before credit is assigned (`turnwise list reward`)."""
+    """This part transforms the environment's rewards before credit is assigned (`turnwise list reward`)."""
     credit: Part = Part(name="return_to_go")
     """The credit rule (advantage estimator) turns rewards into one advantage per turn or per token
     (`turnwise list credit`)."""
     filter: Part = Part(name="informative")
-    """The rule that weighs what is trained on by the credit rule's advantages (`turnwise list filter`). Unless given
+    """This rule weighs what is trained on by the credit rule's advantages (`turnwise list filter`). Unless given
     it is `any` where a signal learns, since no advantage is 0 then."""
     shape: list[Part] = []
-    """Changes of the advantages, one after the other, over all that was played (`turnwise list shape`)."""
+    """These parts change the advantages, one after the other, over all that was played (`turnwise list shape`)."""
     correction: Part = Part(name="tis")
     """The off-policy correction weighs tokens for the gap between the engine's and the trainer's probabilities (`turnwise
     list correction`). Unless given it is `none` where no loss looks at advantages, as with `dpo`."""
     loss: list[LossPart] = [LossPart(name="clip")]
-    """The losses, of tokens or of whole minibatches, which are summed; each has a `weight`, which is 1 unless given
+    """These losses, of tokens or of whole minibatches, are summed; each has a `weight`, which is 1 unless given
     (`turnwise list loss`)."""
     reduce: Part = Part(name="fixed_length")
-    """How the losses of tokens are averaged: the denominator of the sum (`turnwise list reduce`)."""
+    """This says how the losses of tokens are averaged: it is the denominator of the sum (`turnwise list reduce`)."""
     schedule: dict[str, Part] = {}
     """These numbers change from update to update; each is named by its dotted key, such as `loss.clip.high: {name: linear, to: 0.1}`
     (`turnwise list schedule`). They begin as the recipe gives them; their values are in the metrics."""
     phases: list[Phase] = []
-    """Parts of the run with objectives of their own, one after the other, such as `{name: dpo, updates: 20, set: {loss: [dpo]}}`.
+    """The run has these parts with objectives of their own, one after the other, such as `{name: dpo, updates: 20, set: {loss: [dpo]}}`.
     All other keys hold in each of them. With none the run is one phase."""
     optimizer: Optimizer = Optimizer()
-    """How the loss is minimised."""
+    """This says how the loss is minimised."""
     scale: ScaleOptions = ScaleOptions()
-    """How far playing runs ahead of learning."""
+    """This says how far playing runs ahead of learning."""
     updates: Annotated[Whole, Field(ge=0)] = 100
-    """The number of updates; each plays episodes and then learns from them. With `phases` it is the sum of theirs."""
+    """The run has this many updates; each plays episodes and then learns from them. With `phases` it is the sum of theirs."""
     evaluate: Evaluate = Evaluate()
-    """When the policy is evaluated."""
+    """This says when the policy is evaluated."""
     checkpoint: Checkpoint = Checkpoint()
-    """When the run is saved."""
+    """This says when the run is saved."""
     log: Logs = Logs()
-    """What the run writes down of what was played, and what of that it deletes."""
+    """This says what the run writes down of what was played, and what of that it deletes."""
     sinks: list[Part] = [Part(name="tensorboard")]
-    """Where the figures of every update go beside the run's own `metrics.jsonl` (`turnwise list sink`)."""
+    """The figures of every update go to these sinks beside the run's own `metrics.jsonl` (`turnwise list sink`)."""
 
     @property
     def suites(self) -> Mapping[str, float]:

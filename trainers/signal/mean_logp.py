@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from turnwise.registry import component
-from turnwise.trainers.core import Group
+from turnwise.trainers.core import ExactProcess, Group
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.passes import PassPart
 from turnwise.trainers.signal.core import Measured, Reading, SignalContext
 
 
-@component("signal", "mean_logp", gives=("token_mean_logp",), reads=("forward pass",))
+def _exact(p: ExactProcess) -> dict[str, Tensor]:
+    """The vocabulary is the process's actions."""
+    logp_SA = p.logits_SA.detach().log_softmax(-1)
+    return {"token_mean_logp": logp_SA.mean(-1)[p.state_NK] * p.mask_NK}
+
+
+@component("signal", "mean_logp", gives=("token_mean_logp",), reads=("forward pass",), exact=_exact)
 def mean_logp(see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> Reading:
     """The mean of log π over all tokens of the vocabulary at each sampled token's place, before the update, in nats.
 

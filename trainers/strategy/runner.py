@@ -34,7 +34,7 @@ class RunnerResult(NamedTuple):
         return next((m for m in self.branch_points if len(m.turns) == turn), None)
 
 
-class Moment(NamedTuple):
+class TurnPoint(NamedTuple):
     """A moment of an episode that was played: before its turn of this number, counted from 0."""
 
     episode: Episode
@@ -70,7 +70,7 @@ class RecordedMoments:
 
     name, version = "recorded", 0
 
-    def __init__(self, moments: Mapping[tuple[str, int], Moment]) -> None:
+    def __init__(self, moments: Mapping[tuple[str, int], TurnPoint]) -> None:
         self._moments = moments
 
     async def act(self, history: History) -> Reply:
@@ -154,13 +154,13 @@ class RolloutRunner:
                 self.cost.add(trajectory.turns[request.played :], forked=request.start is not None)
         return [RunnerResult(e, tuple(found.values())) for e, found in zip(episodes, kept, strict=True)]
 
-    async def moments(self, wanted: Sequence[Moment], *names: int) -> list[BranchPoint | None]:
+    async def moments(self, wanted: Sequence[TurnPoint], *names: int) -> list[BranchPoint | None]:
         """The points before these turns, from which others can go on: their actions are made again, and no token is sampled.
 
         None where the environment fails, has several agents, or comes to another state than it did (E3). What is played from
         a point begins with the turns and tokens of the episode; the steps are counted. ``names`` begin the keys of the requests.
         """
-        last: dict[tuple[str, int], Moment] = {}
+        last: dict[tuple[str, int], TurnPoint] = {}
         for moment in wanted:
             known = last.setdefault(moment.place, moment)
             last[moment.place] = max(known, moment, key=lambda one: one.turn)

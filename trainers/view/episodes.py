@@ -10,7 +10,6 @@ from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups
-from turnwise.trainers.view.export import MOST_EPISODES
 from turnwise.trainers.view.given import GroupGiven, credit_of
 from turnwise.trainers.view.index import IndexProgress, LogIndex
 from turnwise.trainers.view.places import ViewedPlace
@@ -40,7 +39,6 @@ class EpisodesShown(NamedTuple):
     choices: Choices
     found: FoundEpisodes
     pages: int
-    exported: int
     trained: bool
 
 
@@ -55,7 +53,6 @@ def episodes_shown(place: ViewedPlace, index: LogIndex, selection: Selection) ->
         choices(index),
         found,
         max(1, -(-found.total // PAGE)),
-        min(found.total, MOST_EPISODES),
         place.kind == "run",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -25,7 +26,12 @@ _TINTS = 8
 
 def render(template: str, view: object, **frame: Any) -> str:
     """A page: ``view`` is what it shows, ``frame`` what every page has (title, trail, whether it is live)."""
-    return _environment().get_template(template).render(view=view, **({"live": 0, "trail": ()} | frame))
+    return "".join(render_pieces(template, view, **frame))
+
+
+def render_pieces(template: str, view: object, **frame: Any) -> Iterator[str]:
+    """A page piece by piece, of which none is made before it is asked for."""
+    return _environment().get_template(template).generate(view=view, **({"live": 0, "trail": ()} | frame))
 
 
 @functools.cache

@@ -150,22 +150,31 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
 
 def find(index: LogIndex, selection: Selection, *, most: int = PAGE) -> FoundEpisodes:
     """The rows of the selection's page, and the figures of all its pages."""
+    tally, numbers = selected(index, selection, most=most, start=(selection.number - 1) * most)
+    return FoundEpisodes(rows_of(index, numbers), tally)
+
+
+def selected(
+    index: LogIndex, selection: Selection, *, most: int = -1, start: int = 0
+) -> tuple[SelectionTally, list[int]]:
+    """The figures of a selection, and the numbers of its episodes in its order: ``most`` (all, if negative) from ``start`` on."""
     order = "DESC" if selection.order == "down" else "ASC"
-    start = (selection.number - 1) * most
     with index.reading() as db:
-        chosen = _chosen(db, selection)
-        tally = f"SELECT {TALLY} FROM {chosen.counted}"
-        total, solved, counting, turns = db.execute(tally, chosen.values).fetchone()
-        by = f"{chosen.sort} {order}" + (f", {chosen.key}" if chosen.sort != chosen.key else "")
-        ids = f"SELECT {chosen.key} AS id FROM {chosen.listed} ORDER BY {by} LIMIT ? OFFSET ?"
-        numbers = [row["id"] for row in db.execute(ids, (*chosen.values, most, start))]
-        found = {
-            row.id: row for row in _rows(db, "id IN (SELECT value FROM json_each(?))", json.dumps(numbers))
-        }
-    return FoundEpisodes(
-        tuple(found[number] for number in numbers),
-        SelectionTally(total, solved or 0, counting or 0, turns / total if total else 0.0),
-    )
+        source = _chosen(db, selection)
+        tally = f"SELECT {TALLY} FROM {source.counted}"
+        total, solved, counting, turns = db.execute(tally, source.values).fetchone()
+        by = f"{source.sort} {order}" + (f", {source.key}" if source.sort != source.key else "")
+        ids = f"SELECT {source.key} AS id FROM {source.listed} ORDER BY {by} LIMIT ? OFFSET ?"
+        numbers = [row["id"] for row in db.execute(ids, (*source.values, most, start))]
+    return SelectionTally(total, solved or 0, counting or 0, turns / total if total else 0.0), numbers
+
+
+def rows_of(index: LogIndex, numbers: Sequence[int]) -> tuple[EpisodeRow, ...]:
+    """The rows of these episodes, in this order; what is no longer there is left out."""
+    with index.reading() as db:
+        rows = _rows(db, "id IN (SELECT value FROM json_each(?))", json.dumps(numbers))
+    found = {row.id: row for row in rows}
+    return tuple(found[number] for number in numbers if number in found)
 
 
 class _Chosen(NamedTuple):

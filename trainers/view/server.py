@@ -24,8 +24,8 @@ from turnwise.trainers.view.campaign import campaign_shown
 from turnwise.trainers.view.comparing import Comparisons
 from turnwise.trainers.view.episodes import episode_shown, episodes_shown
 from turnwise.trainers.view.evaluation import evaluation_shown
-from turnwise.trainers.view.export import export_page
-from turnwise.trainers.view.guard import ViewGuard
+from turnwise.trainers.view.export import export_pieces
+from turnwise.trainers.view.guard import HEADERS, ViewGuard
 from turnwise.trainers.view.index import LogIndex
 from turnwise.trainers.view.jobs import ForkJob, ForkJobs
 from turnwise.trainers.view.overview import overview
@@ -191,15 +191,21 @@ class ViewServer:
         trail = [_step(place), ("episodes", f"/p/{place.id}/episodes?{selection.address()}")]
         return _page("episode.html.j2", view, title=f"Episode {number} of {place.name}", trail=trail)
 
-    async def _export(self, request: web.Request) -> web.Response:
+    async def _export(self, request: web.Request) -> web.StreamResponse:
         place, index = await self._of(request)
-        text = await asyncio.to_thread(export_page, place, index, read_selection(request.query))
+        pieces = export_pieces(place, index, read_selection(request.query))
+        piece = await asyncio.to_thread(next, pieces)  # what goes wrong in the beginning still has a page
         name = f"{place.path.name or 'episodes'}.html".encode("ascii", "replace").decode().replace('"', "_")
-        return web.Response(
-            text=text,
-            content_type="text/html",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        answer = web.StreamResponse(
+            headers={**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
         )
+        answer.content_type, answer.charset = "text/html", "utf-8"
+        await answer.prepare(request)
+        while piece:
+            await answer.write(piece.encode("utf-8", "replace"))
+            piece = await asyncio.to_thread(next, pieces, "")
+        await answer.write_eof()
+        return answer
 
     async def _compare(self, request: web.Request) -> web.Response:
         places = [await self.place(name) for name in request.query.getall("source", [])]

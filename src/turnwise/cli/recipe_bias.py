@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from turnwise.cli.explained import code_state, keep
 from turnwise.errors import RecipeError
-from turnwise.trainers.lab.help_bias import HelpBias, Step, help_bias, step_of
-from turnwise.trainers.lab.recipe_bias import Composition, ProcessBias, changes_objective, recipe_bias
-from turnwise.trainers.recipe.part import Part, SourcePart
+from turnwise.registry import components
+from turnwise.trainers.lab.first_step import Composition, MeasuredLoss
+from turnwise.trainers.lab.help_bias import HelpBias, LearnedHelp, Step, help_bias, step_of
+from turnwise.trainers.lab.recipe_bias import Changes, ProcessBias, recipe_bias, unknown
+from turnwise.trainers.recipe.part import LossPart, Part, SourcePart, departing
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.run.parts import build_parts
 
@@ -36,7 +39,8 @@ def bias_of(recipe: Recipe, *, compute: bool) -> dict[str, ProcessBias] | None:
         return {name: ProcessBias.from_json(one) for name, one in kept.items()}
     if not compute:
         return None
-    found = _with_help(recipe, recipe_bias(composition(recipe), recipe.rollout.group_size))
+    found = recipe_bias(composition(recipe), recipe.rollout.group_size, changes(recipe))
+    found = _with_help(recipe, found)
     keep(file, {name: one.to_json() for name, one in found.items()})
     return found
 
@@ -52,42 +56,74 @@ def composition(recipe: Recipe) -> Composition:
     """The parts of a recipe that decide its first step."""
     built = build_parts(recipe)
     strategy = recipe.rollout.strategy.component("strategy")
-    hidden = [f"strategy {strategy.name}"] if strategy.gives and not strategy.only_measures else []
+    hidden = (f"strategy {strategy.name}",) if strategy.gives and not strategy.only_measures else ()
     steps = help_steps(recipe)
-    hidden += [f"guide {part.name}" for part in recipe.guide if f"guide/{part.name}" not in steps]
-    left_out = [f"guide {part.name}" for part in recipe.guide if f"guide/{part.name}" in steps]
-    apart = [term.name for term in built.objective.terms if changes_objective(term.loss)]
-    left_out += [f"loss {name}" for name in apart]
-    needs = recipe.needs - {"reference"} - _asked_only_by(recipe, frozenset(apart))
+    helpers = [("guide", part.name) for part in recipe.guide] + [
+        ("source", part.name) for part in recipe.source
+    ]
+    listed = [f"{kind} {name}" for kind, name in helpers if f"{kind}/{name}" in steps]
+    beside = [f"{kind} {name}" for kind, name in helpers if f"{kind}/{name}" not in steps]
     if recipe.reward.name != Recipe.model_fields["reward"].default.name:
-        left_out.append(f"what reward {recipe.reward.name} does to the environment's")
-    left_out += [f"source {part.name}" for part in recipe.source]
+        listed.append(f"what reward {recipe.reward.name} does to the environment's")
+    if recipe.rollout.refill:
+        listed.append("rollout.refill")
+    losses = measured_losses(recipe.loss)
+    needs = _needed(recipe)
+    everything = needs.union(*(loss.needs for loss in losses))
     learned = frozenset(
-        name for one in recipe.sources if one.entry.learns for name in one.entry.gives if name in needs
+        name for one in recipe.sources if one.entry.learns for name in one.entry.gives if name in everything
     )
     return Composition(
-        built.credit,
-        built.filter,
-        built.shapes,
-        built.objective.reduce,
-        needs,
-        learned,
-        tuple(hidden),
-        tuple(left_out),
+        credit=built.credit,
+        filter=built.filter,
+        shapes=built.shapes,
+        reduce=built.objective.reduce,
+        correction=built.objective.correction,
+        losses=losses,
+        needs=needs,
+        learned=learned,
+        not_measurable=hidden,
+        beside=tuple(beside),
+        left_out=tuple(listed),
     )
 
 
-def _asked_only_by(recipe: Recipe, losses: frozenset[str]) -> frozenset[str]:
-    """The signals that only these losses ask for."""
+def measured_losses(losses: Sequence[LossPart]) -> list[MeasuredLoss]:
+    """Losses of a recipe, or of one of its guides or sources, as they are measured."""
+    return [
+        MeasuredLoss(part.name, _maker(part), part.weight, part.whole, part.needs("loss")) for part in losses
+    ]
+
+
+def _maker(part: LossPart) -> Callable[[], Callable[..., Any]]:
+    """Gives the loss; anew only where it remembers."""
+    if inspect.isclass(part.component("loss").target):
+        return part.make
+    loss = part.make()
+    return lambda: loss
+
+
+def _needed(recipe: Recipe) -> frozenset[str]:
+    """The signals that parts other than losses ask for, and those that are made of."""
     parts = [
         (recipe.credit, "credit"),
         (recipe.reward, "reward"),
         *((part, "shape") for part in recipe.shape),
     ]
-    parts += [(part, "loss") for part in recipe.loss if part.name not in losses]
-    others = frozenset(need for part, kind in parts for need in part.needs(kind))
-    theirs = frozenset(need for part in recipe.loss if part.name in losses for need in part.needs("loss"))
-    return theirs - others
+    asked = frozenset(need for part, kind in parts for need in part.needs(kind))
+    return asked.union(*(entry.needs for entry in components("signal") if asked & {*entry.gives}))
+
+
+def changes(recipe: Recipe) -> Changes:
+    """The rules that are declared to be unbiased and have other options than their own, with the latter again."""
+    found: dict[str, dict[str, Any]] = {}
+    for seam in ("credit", "reduce"):
+        part: Part = getattr(recipe, seam)
+        entry, options = part.component(seam), departing(part, seam)
+        if options and entry.bias.startswith("unbiased"):
+            said = ", ".join(f"{name}={entry.options[name]}" for name in options)
+            found[f"with {seam} {part.name}({said})"] = {seam: entry.build({})}
+    return found
 
 
 def help_steps(recipe: Recipe) -> dict[str, Step]:
@@ -95,27 +131,34 @@ def help_steps(recipe: Recipe) -> dict[str, Step]:
     found: dict[str, Step | None] = {}
     for kind, parts in (("guide", recipe.guide), ("source", recipe.source)):
         for part in parts:
-            correction = (part.correction or recipe.correction).build("correction")
-            weight = part.weight if isinstance(part, SourcePart) else 1.0
-            found[f"{kind}/{part.name}"] = step_of(f"{kind}/{part.name}", part.options, correction, weight)
-    if recipe.teacher is not None:
-        for loss in recipe.loss:
-            found[f"loss/{loss.name}"] = step_of(
-                f"loss/{loss.name}", loss.options, recipe.correction.build("correction")
+            default = Part(name="none") if isinstance(part, SourcePart) else recipe.correction
+            theirs = LearnedHelp(
+                (part.correction or default).build("correction"),
+                measured_losses(part.loss) if part.loss else None,
+                part.weight if isinstance(part, SourcePart) else 1.0,
             )
+            found[f"{kind}/{part.name}"] = step_of(f"{kind}/{part.name}", part.options, theirs)
+    if recipe.teacher is not None:
+        own = LearnedHelp(recipe.correction.build("correction"))
+        for loss in recipe.loss:
+            found[f"loss/{loss.name}"] = step_of(f"loss/{loss.name}", loss.options, own)
     return {part: step for part, step in found.items() if step is not None}
 
 
 def _with_help(recipe: Recipe, found: Mapping[str, ProcessBias]) -> dict[str, ProcessBias]:
-    """Beside what the recipe does without its help, what it does with each."""
+    """Beside what the recipe does without its help, what it does with each; where that is not known, it says so."""
     parts, size = composition(recipe), recipe.rollout.group_size
     helped: dict[str, Mapping[str, HelpBias]] = {}
+    told = dict(found)
     for part, step in help_steps(recipe).items():
-        with contextlib.suppress(RecipeError):  # signals that help has no exact value of
+        said = part.replace("/", " ")
+        try:
             helped[part] = help_bias(parts, step, size)
+        except RecipeError as error:
+            told = {name: unknown(bias, f"{said}: {error.cause}", said) for name, bias in told.items()}
     return {
         name: replace(bias, help={part: tuple(of[name]) for part, of in helped.items() if name in of})
-        for name, bias in found.items()
+        for name, bias in told.items()
     }
 
 
@@ -125,4 +168,5 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
     parts: dict[str, Part | list[Any] | int | str] = {seam: plain(getattr(recipe, seam)) for seam in single}
     parts |= {seam: [plain(part) for part in getattr(recipe, seam)] for seam in SEVERAL}
     strategy, size = plain(recipe.rollout.strategy), recipe.rollout.group_size
-    return {**parts, "strategy": strategy, "group_size": size}
+    refilled = recipe.rollout.refill is not None
+    return {**parts, "strategy": strategy, "group_size": size, "refilled": refilled}
