@@ -12,7 +12,7 @@ from turnwise.trainers.core import SEAMS
 KINDS = (*SEAMS, "schedule")
 
 COMPOSED = (
-    ("KL-RL as Bayesian inference (7)", "", "a law: KL-regularised policy gradients rest at π₀·exp(r/β), and collapse without KL, on the exact processes (tests/trainers/test_fixed_points.py)"),
+    ("KL-RL as Bayesian inference (7)", "", "a tested requirement: KL-regularised policy gradients rest at π₀·exp(r/β), and collapse without KL, on the exact processes (tests/trainers/test_fixed_points.py)"),
     ("SFT or RL? An early investigation (48)", "", "an experiment, not a part: `warm_start` before and `source: demonstrations` beside reinforcement (benchmarks/learning/plans/demonstrations.yaml)"),
     ("Verifier-based vs verifier-free scaling (122)", "", "theory, with a diagnostic: where successes of one task differ, rewards beat cloning; imitation of what was solved beside the others (benchmarks/learning/plans/offline.yaml)"),
     ("SuperHF (178)", "", "filter `{name: ranked, keep: best}` and loss `[nll, {name: rapo, failure: 1, success: 1, weight: 0.23}]`: best of n, and KL(π₀ ‖ π) on samples of π in place of its own"),
