@@ -157,11 +157,17 @@ def test_all_of_it_is_explained(home: Path) -> None:
         assert f"own_{kind}" in explained.stdout, kind
 
 
-def test_killed_and_resumed_it_trains_with_all_of_it(home: Path) -> None:
+@pytest.fixture(scope="module")
+def trained(home: Path) -> Path:
+    """A run with a part of every kind that went through in one go."""
+    done = turnwise(home, "train", "own.yaml", "--out", "whole", "--no-preflight")
+    assert done.returncode == 0, done.stderr
+    return home / "whole"
+
+
+def test_killed_and_resumed_it_trains_with_all_of_it(home: Path, trained: Path) -> None:
     """A run that was killed has the figures of one that was not, to the last bit."""
-    whole = turnwise(home, "train", "own.yaml", "--out", "whole", "--no-preflight")
-    assert whole.returncode == 0, whole.stderr
-    assert len((home / "whole" / "own_sink.jsonl").read_text().splitlines()) == 4
+    assert len((trained / "own_sink.jsonl").read_text().splitlines()) == 4
     command = ("train", "own.yaml", "--out", "killed", "--no-preflight")
     program = forked.Program(TURNWISE, command, cwd=home, env=environment(home), training=True)
     metrics = home / "killed" / "metrics.jsonl"
@@ -173,14 +179,14 @@ def test_killed_and_resumed_it_trains_with_all_of_it(home: Path) -> None:
     resumed = turnwise(home, *command, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert "resumed after update" in resumed.stderr
-    assert figures(home / "killed") == figures(home / "whole")
+    assert figures(home / "killed") == figures(trained)
 
 
-def test_its_engine_serves_others(home: Path) -> None:
+def test_its_engine_serves_others(home: Path, trained: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     where = ("--port", str(port), "--device", "cpu", "--context-length", "128")
-    command = ("serve-engine", str(home / "whole"), "--kind", "own_engine", *where)
+    command = ("serve-engine", str(trained), "--kind", "own_engine", *where)
     program = forked.Program(TURNWISE, command, cwd=home, env=environment(home), training=True)
     try:
         server, until = RemoteServer(Address(f"http://127.0.0.1:{port}", "")), time.monotonic() + 120
@@ -197,11 +203,11 @@ def test_its_engine_serves_others(home: Path) -> None:
         program.close()
 
 
-def test_what_cannot_be_served_says_so(home: Path) -> None:
-    refused = turnwise(home, "serve-engine", str(home / "whole"), "--kind", "remote")
+def test_what_cannot_be_served_says_so(home: Path, trained: Path) -> None:
+    refused = turnwise(home, "serve-engine", str(trained), "--kind", "remote")
     assert refused.returncode == 1
     assert "The engine 'remote' cannot be served to others" in " ".join(refused.stderr.split())
-    unknown = turnwise(home, "serve-engine", str(home / "whole"), "--kind", "own_engin")
+    unknown = turnwise(home, "serve-engine", str(trained), "--kind", "own_engin")
     assert "own_engine" in unknown.stderr
 
 
