@@ -369,10 +369,45 @@ def log_of(solved: bool) -> Log:
     return Log(str(path), [group for group in wanted if group])
 
 
+def said_with(episode: Episode, known: Callable[[int], bool], tokens: Callable[[int], bool]) -> Episode:
+    """The episode with the probabilities, and with the tokens, of some of its turns."""
+
+    def of(number: int, reply: Reply) -> Reply:
+        ids = reply.action_ids if tokens(number) else ()
+        return reply._replace(action_ids=ids, logprobs=(-1.0,) * len(ids) if known(number) else ())
+
+    told = episode.trajectory
+    turns = tuple(dataclasses.replace(turn, reply=of(k, turn.reply)) for k, turn in enumerate(told.turns))
+    return dataclasses.replace(episode, trajectories={"agent": dataclasses.replace(told, turns=turns)})
+
+
+@functools.cache
+def logs_of_what_is_known() -> list[tuple[str, bool]]:
+    """Logs, and whether an episode in them that counts was not sampled with tokens and probabilities in every turn."""
+    whole = log_of(False).groups[0][0]
+    assert len(whole.trajectory.turns) > 1
+    known = said_with(whole, lambda _: True, lambda _: True)
+    unlikely = said_with(whole, lambda number: number > 0, lambda _: True)
+    wordless = said_with(whole, lambda _: True, lambda number: number > 0)
+    kinds = [((known,), False), ((unlikely,), True), ((wordless,), True), ((known, wordless), True)]
+    for other in (unlikely, wordless):
+        kinds.append(((dataclasses.replace(other, outcome=Outcome.INFRA_ERROR), known), False))
+    found = [(str(Path(tempfile.gettempdir()) / "no-such-log.jsonl"), False)]
+    for episodes, unknown in kinds:
+        path = Path(tempfile.mkdtemp(prefix="turnwise-reference-")) / "episodes.jsonl"
+        with EpisodeLog(path) as log:
+            for one in episodes:
+                log.append(one, update=0, group=0)
+        found.append((str(path), unknown))
+    return found
+
+
 @reference("source", "stored", path=["a log"], groups=[3], solved=[False], join=[True])
 def stored(make: Part, path: str = "", groups: int = 4, solved: bool = True, join: bool = False) -> None:
     if not path:
         refuses(make)
+    for kept, unknown in logs_of_what_is_known():
+        assert make(path=kept).joins_unknown() is (join and unknown)
     log = log_of(solved and not join)
     draw = make(path=log.path)
     assert 3 < len(log.groups) < (9 if solved and not join else 10)
