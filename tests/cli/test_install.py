@@ -71,7 +71,11 @@ def test_the_quick_tests_install_nothing(tmp_path):
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "pytest").touch()
     would = subprocess.run(
-        ["make", "-n", "test-fast"], cwd=tmp_path, capture_output=True, text=True, check=True
+        ["make", "-n", "--no-print-directory", "test-fast"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert would.stdout.startswith(".venv/bin/pytest ")
     assert "install" not in would.stdout

@@ -23,17 +23,18 @@ def ask(messages: list, **more: str) -> dict:
     return answer["choices"][0]["message"]
 
 
-model, world = os.environ["OPENAI_BASE_URL"], os.environ["SESSION_URL"]
-connection = http.client.HTTPConnection(urlsplit(model).netloc)
-talk, end, turn = json.load(sys.stdin), None, 0
-while end is None:
-    reply = ask(talk)
-    if ask(talk) != reply:  # as SDKs do when a connection fails
-        sys.exit("the same request had two answers")
-    ask([{"role": "user", "content": f"Say letters {turn}"}])  # a sub-agent
-    ask(talk, user="another")  # a second sample of the same place
-    seen = post(f"{world}/act", {"text": reply["content"]})
-    talk += [reply, {"role": "user", "content": seen["text"]}]
-    if turn == 1:
-        talk = [*talk[:1], talk[-1]]  # the middle is forgotten
-    turn, end = turn + 1, seen["end"]
+if __name__ == "__main__":
+    model, world = os.environ["OPENAI_BASE_URL"], os.environ["SESSION_URL"]
+    connection = http.client.HTTPConnection(urlsplit(model).netloc)
+    talk, end, turn = json.load(sys.stdin), None, 0
+    while end is None:
+        reply = ask(talk)
+        if ask(talk) != reply:  # as SDKs do when a connection fails
+            sys.exit("the same request had two answers")
+        ask([{"role": "user", "content": f"Say letters {turn}"}])  # a sub-agent
+        ask(talk, user="another")  # a second sample of the same place
+        seen = post(f"{world}/act", {"text": reply["content"]})
+        talk += [reply, {"role": "user", "content": seen["text"]}]
+        if turn == 1:
+            talk = [*talk[:1], talk[-1]]  # the middle is forgotten
+        turn, end = turn + 1, seen["end"]

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -113,11 +114,9 @@ def test_entropies_are_those_of_the_update(learner: Learner, batch: TrainingBatc
 
 def test_signals_of_one_pass_share_it(learner: Learner, batch: TrainingBatch) -> None:
     """Values, progress and entropies cost one forward pass over the rows, and are what each alone gives."""
-    from turnwise.trainers.signal.measure import Signals
-
     kinds = ("value", "progress", "entropy")
     alone = [signals(kind) for kind in kinds]
-    together = Signals([], None)  # pyright: ignore[reportArgumentType]
+    together = signals("value")
     together.chosen = [one for found in alone for one in found.chosen]
     together._running = [one for found in alone for one in found._running]  # pyright: ignore[reportPrivateUsage]
     passes: list[int] = []
@@ -196,12 +195,13 @@ def test_memory_of_tasks_is_that_of_the_formula() -> None:
 
     task = next(iter(suite_tasks(get_suite("shop/quick"), Split.TRAIN, 1)))
     found, seen = signals("memory"), []
+    nobody: Any = SimpleNamespace(reader=SimpleNamespace(tokens_read=0))  # it reads nothing
     for returns in ([1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 1]):
         group = [dataclasses.replace(episode([r]), task=task) for r in returns]
         from turnwise.trainers.learn.collate import collate_turns
 
         bare: Any = TrainingBatch(collate_turns([group]), None, torch.zeros(4).bool(), torch.ones(4, 1))  # pyright: ignore[reportArgumentType]
-        told = measured(found, None, bare, [group]).turns.signals  # pyright: ignore[reportArgumentType]
+        told = measured(found, nobody, bare, [group]).turns.signals
         seen.append({name: round(x[0].item(), 4) for name, x in told.items()})
     assert seen[0] == {"past_visits": 0, "past_mean": 0, "past_std": 0}
     assert seen[1] == {"past_visits": 1, "past_mean": 0.25, "past_std": 0.5}

@@ -43,6 +43,7 @@ def posterior(process: Process, prior_SA: Tensor, beta: float) -> Posterior:
 
     Worked by hand on one turn with π₀ = (½, ½), rewards 0 and 1, β = 1: π* = (1, e)/(1 + e), V = log((1 + e)/2) = 0.620115.
 
+    >>> import torch
     >>> from turnwise.trainers.lab.exact import Branch
     >>> turn = Process("turn", {(0, 0): (Branch(1.0, 0.0, None),), (0, 1): (Branch(1.0, 1.0, None),)}, horizon=1)
     >>> found = posterior(turn, torch.zeros(1, 2, dtype=torch.float64), 1.0)
