@@ -36,7 +36,7 @@ class PartMeter:
         self.metrics[name] = self.metrics.get(name, 0.0) + value
 
 
-def tokens_of(episodes: Sequence[Episode]) -> int:
+def tokens_added(episodes: Sequence[Episode]) -> int:
     """How many tokens the turns of these episodes add: new ones of prompts, and chosen ones."""
     turns = [turn for one in episodes for said in one.trajectories.values() for turn in said.turns]
     return sum(len(turn.reply.prompt_ids) + len(turn.reply.action_ids) for turn in turns)

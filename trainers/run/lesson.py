@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
-from turnwise.trainers.kit.meter import PartMeter, tokens_of
+from turnwise.trainers.kit.meter import PartMeter, tokens_added
 from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
@@ -141,7 +141,7 @@ class Lessons:
 
 
 def _brought(draw: SourceDraw) -> int:
-    return tokens_of([*draw.shown, *(one for group in draw.joined for one in group)])
+    return tokens_added([*draw.shown, *(one for group in draw.joined for one in group)])
 
 
 async def apart(beside: Executor | None, work: Callable[[], T]) -> T:

@@ -10,6 +10,7 @@ from turnwise.kinds import PLAYED
 from turnwise.registry import component
 from turnwise.tasks.core import Json, Task
 from turnwise.trainers.core import PartState
+from turnwise.trainers.guide.core import is_unsolved
 from turnwise.trainers.learn.warm_start import demonstrate
 from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent
 
@@ -52,9 +53,8 @@ class Relift:
 
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
         for group in see.played:
-            counting = [episode for episode in group if episode.outcome.counts]
-            if counting and not any(episode.success for episode in counting):
-                first = counting[0]
+            if is_unsolved(group):
+                first = next(episode for episode in group if episode.outcome.counts)
                 self.waiting.setdefault(first.task.id, (first.task, first.seed))
         if len(self.waiting) < self.batch:
             return SourceDraw()
