@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sampling import (
@@ -224,6 +225,7 @@ class AgentSession:
         return RefusedError(status, code, why, retry_s=retry_s)
 
     async def _answer(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
+        COMES_THROUGH_A_SOCKET.set(True)  # in this task alone
         try:
             async with self.gate.passage():
                 return await self._draw(asked, key, by_turn)
