@@ -16,9 +16,9 @@ from turnwise.envs.toolworld.apps.account.state import (
     AppSubscription,
     GiftCode,
     Purchase,
+    SeatTeam,
     StoragePlan,
     StoreApp,
-    Team,
     price_of,
     seats_price,
 )
@@ -84,7 +84,7 @@ DB = Database.of({
         "G1": GiftCode("G1", 1000, "Estria"), "G2": GiftCode("G2", 1000, "Norland"), "G3": GiftCode("G3", 1000, "Estria", "expired"),
         "G4": GiftCode("G4", 1000, "Norland", "redeemed"),
     },
-    "teams": {"T1": Team("T1", "A1", "abel.example", 8, ("a@abel.example", "b@abel.example", "c@abel.example", "d@abel.example"))},
+    "teams": {"T1": SeatTeam("T1", "A1", "abel.example", 8, ("a@abel.example", "b@abel.example", "c@abel.example", "d@abel.example"))},
     "kept": {}, "exports": {}, "records": {},
 })  # fmt: skip
 

@@ -261,7 +261,7 @@ def share(draft: StoryDraft) -> Stage | None:
     return Stage(say, (*steps, tell("Done, they are shared.")))
 
 
-def likes(draft: StoryDraft) -> Stage | None:
+def like_songs(draft: StoryDraft) -> Stage | None:
     songs: list[Song] = draft.db.rows("songs")
     artist = draft.free(sorted({song.artist for song in songs}), lambda name: f"artist {name}")
     limit = draft.rng.choice((150, 200, 240))

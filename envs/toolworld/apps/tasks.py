@@ -18,7 +18,7 @@ DOMAIN = Domain(
     acts=ACTS,
     requests={
         "pay": errands.pay, "decline": errands.decline, "send": errands.send, "mail": errands.invite_group, "mails": errands.file_mails,
-        "number": errands.new_number, "calendar": errands.reschedule, "files": errands.clean_up, "share": errands.share, "likes": errands.likes,
+        "number": errands.new_number, "calendar": errands.reschedule, "files": errands.clean_up, "share": errands.share, "likes": errands.like_songs,
         "playlist": errands.playlist, "note": errands.pin, "spent": errands.spent,
         "cancel": paying.cancel, "tier": paying.tier, "period": paying.period, "pause": paying.pause, "resume": paying.resume,
         "subscribe": paying.take_out, "refund": paying.refund, "child_refund": paying.child_refund, "dispute": paying.dispute,
@@ -27,7 +27,7 @@ DOMAIN = Domain(
         "email": keeping.email, "devices": keeping.devices_known,
         "share_subscription": sharing.share, "add_member": sharing.add_member, "remove_member": sharing.remove_member,
         "age_limit": sharing.age_limit, "allowance": sharing.allowance, "more_seats": sharing.more_seats, "fewer_seats": sharing.fewer_seats,
-        "assign": sharing.assign, "free": sharing.free, "free_seats": sharing.free_seats, "allowed": sharing.allowed,
+        "assign": sharing.assign, "free": sharing.free, "free_seats": sharing.unassigned, "allowed": sharing.allowed,
         "renewal": questions.renewal, "monthly_sum": questions.monthly_sum, "bought_at": questions.bought_at, "credit": questions.credit,
         "app_price": questions.app_price, "code_worth": questions.code_worth,
     },

@@ -11,8 +11,8 @@ from turnwise.envs.toolworld.apps.account.state import (
     AppSubscription,
     GiftCode,
     Purchase,
+    SeatTeam,
     StoreApp,
-    Team,
 )
 from turnwise.envs.toolworld.database import Database, near, plain
 from turnwise.envs.toolworld.domain import Written
@@ -75,7 +75,7 @@ def get_family(db: Database, family_id: str) -> Json:
 
 def get_team(db: Database, team_id: str) -> Json:
     """A business team: its domain, how many seats it has, and who has one."""
-    team: Team = db.get("teams", team_id)
+    team: SeatTeam = db.get("teams", team_id)
     return {**plain(team), "free_seats": team.seats - len(team.members)}
 
 

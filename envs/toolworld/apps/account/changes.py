@@ -15,9 +15,9 @@ from turnwise.envs.toolworld.apps.account.state import (
     GiftCode,
     KeptData,
     Purchase,
+    SeatTeam,
     StoragePlan,
     StoreApp,
-    Team,
     price_of,
     seats_price,
 )
@@ -236,7 +236,7 @@ def set_allowance(db: Database, account_id: str, allowance_dollars: int) -> Writ
 
 def add_seats(db: Database, team_id: str, seats: int) -> Written:
     """Add seats to a business team; their price is charged each month, for the first time now."""
-    team: Team = db.get("teams", team_id)
+    team: SeatTeam = db.get("teams", team_id)
     if seats < 1:
         raise ToolError("Add a seat or more.")
     charged = seats_price(team.seats, seats)
@@ -247,7 +247,7 @@ def add_seats(db: Database, team_id: str, seats: int) -> Written:
 
 def remove_seats(db: Database, team_id: str, seats: int) -> Written:
     """Give seats of a business team back, with the end of the month."""
-    team: Team = db.get("teams", team_id)
+    team: SeatTeam = db.get("teams", team_id)
     if not 0 < seats <= team.seats:
         raise ToolError("The team has not so many seats.")
     return Written(db.update("teams", team_id, seats=team.seats - seats), "changed")
@@ -255,14 +255,14 @@ def remove_seats(db: Database, team_id: str, seats: int) -> Written:
 
 def assign_seat(db: Database, team_id: str, email: str) -> Written:
     """Give somebody a seat of a business team."""
-    team: Team = db.get("teams", team_id)
+    team: SeatTeam = db.get("teams", team_id)
     members = tuple(sorted({*team.members, _address(email)}))
     return Written(db.update("teams", team_id, members=members), "assigned")
 
 
 def free_seat(db: Database, team_id: str, email: str) -> Written:
     """Take somebody's seat of a business team away."""
-    team: Team = db.get("teams", team_id)
+    team: SeatTeam = db.get("teams", team_id)
     if email not in team.members:
         raise ToolError("This address has no seat.")
     return Written(db.update("teams", team_id, members=tuple(m for m in team.members if m != email)), "free")

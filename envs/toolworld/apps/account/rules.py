@@ -13,9 +13,9 @@ from turnwise.envs.toolworld.apps.account.state import (
     AppSubscription,
     GiftCode,
     Purchase,
+    SeatTeam,
     StoragePlan,
     StoreApp,
-    Team,
     days_since,
 )
 from turnwise.envs.toolworld.database import Database
@@ -221,12 +221,12 @@ def _allowing(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _more_seats(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    team: Team | None = db.find("teams", given["team_id"])
+    team: SeatTeam | None = db.find("teams", given["team_id"])
     return ("seat_limit",) if team and team.seats + given["seats"] > MOST_SEATS else ()
 
 
 def _fewer_seats(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    team: Team | None = db.find("teams", given["team_id"])
+    team: SeatTeam | None = db.find("teams", given["team_id"])
     if team is None:
         return ()
     left = team.seats - given["seats"]
@@ -234,7 +234,7 @@ def _fewer_seats(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _assigning(db: Database, given: Mapping[str, Any]) -> Sequence[str]:
-    team: Team | None = db.find("teams", given["team_id"])
+    team: SeatTeam | None = db.find("teams", given["team_id"])
     if team is None:
         return ()
     elsewhere = not given["email"].endswith(f"@{team.domain}")

@@ -14,7 +14,7 @@ from turnwise.envs.toolworld.apps.account.parts import (
     verify,
 )
 from turnwise.envs.toolworld.apps.account.rules import MOST_MEMBERS, MOST_SEATS
-from turnwise.envs.toolworld.apps.account.state import CHILD, RATINGS, AppAccount, Team, seats_price
+from turnwise.envs.toolworld.apps.account.state import CHILD, RATINGS, AppAccount, SeatTeam, seats_price
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.story import Stage, call, tell
@@ -142,7 +142,7 @@ def allowance(draft: StoryDraft) -> Stage | None:
     return Stage(say, plan, twist=twist if twisted else "", wants=("set_allowance",))
 
 
-def own_team(draft: StoryDraft) -> Team | None:
+def own_team(draft: StoryDraft) -> SeatTeam | None:
     """His business team, about which nothing was asked yet."""
     if grown(draft) is None:
         return None
@@ -249,7 +249,7 @@ def free(draft: StoryDraft) -> Stage | None:
     return done(say, plan, "free_seat")
 
 
-def free_seats(draft: StoryDraft) -> Stage | None:
+def unassigned(draft: StoryDraft) -> Stage | None:
     """A question: how many seats nobody has."""
     team = own_team(draft)
     if team is None:

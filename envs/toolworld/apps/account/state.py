@@ -109,7 +109,7 @@ class AppFamily(NamedTuple):
     members: tuple[str, ...]
 
 
-class Team(NamedTuple):
+class SeatTeam(NamedTuple):
     team_id: str
     owner: str
     domain: str
@@ -281,7 +281,7 @@ def _exports(rng: Random, data: list[KeptData], numbers: Iterator[int]) -> Itera
         )
 
 
-def _team(rng: Random, owner: AppAccount, numbers: Iterator[int]) -> Team:
+def _team(rng: Random, owner: AppAccount, numbers: Iterator[int]) -> SeatTeam:
     domain = f"{owner.name.split()[1].lower()}works.example"
     members = tuple(sorted(f"{p.handle}@{domain}" for p in people(rng, rng.randint(2, 6))))
-    return Team(f"T{next(numbers)}", owner.account_id, domain, len(members) + rng.randint(0, 7), members)
+    return SeatTeam(f"T{next(numbers)}", owner.account_id, domain, len(members) + rng.randint(0, 7), members)
