@@ -1,4 +1,4 @@
-"""`turnwise explain` of every recipe that comes along, each time in a fresh process that has nothing kept, beside what it cannot do without.
+"""`turnwise explain` of every recipe that comes along, each time in a fresh process that has nothing kept, beside `import torch`.
 
     python benchmarks/explain.py [ROUNDS] > benchmarks/explain.json        # 5 rounds unless told
 
@@ -27,7 +27,7 @@ from turnwise.tasks.core import Json
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = sorted(path.stem for path in (ROOT / "trainers" / "recipe" / "presets").glob("*.yaml"))
-FLOORS = {"python": "pass", "import torch": "import torch"}
+BESIDE = {"python": "pass", "import torch": "import torch"}
 
 
 class Taken(NamedTuple):
@@ -52,8 +52,8 @@ def taken(words: Sequence[str]) -> Taken:
 
 
 def one_round() -> dict[str, Taken]:
-    """The floors, and each recipe."""
-    found = {name: taken(["-c", code]) for name, code in FLOORS.items()}
+    """What stands beside, and each recipe."""
+    found = {name: taken(["-c", code]) for name, code in BESIDE.items()}
     verb = "from turnwise.cli import main; main()"
     return found | {recipe: taken(["-c", verb, "explain", recipe]) for recipe in RECIPES}
 
@@ -84,7 +84,7 @@ def main() -> None:
             [one.cpu / of["import torch"].cpu for one, of in zip(slowest, rounds, strict=True)], ""
         ),
     }
-    for name in (*FLOORS, *RECIPES):
+    for name in (*BESIDE, *RECIPES):
         figures[f"{name} cpu"] = figure([one[name].cpu for one in rounds], "s")
     print(
         json.dumps(
