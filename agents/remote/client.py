@@ -63,6 +63,10 @@ def parse_url(url: str) -> str:
     return url.rstrip("/")
 
 
+class Unreachable(EngineError):
+    """No answer came from an engine's server: it is dead, wedged or cut off, and may be back."""
+
+
 class RemoteServer:
     """A server, what is known of it, and what it is doing for us.
 
@@ -106,7 +110,8 @@ class RemoteServer:
         """Ask the server and wait for its answer.
 
         Raises:
-            EngineError: it cannot be reached, or refuses.
+            Unreachable: no answer came.
+            EngineError: it refuses.
         """
         parts = urlsplit(self.address.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -120,7 +125,7 @@ class RemoteServer:
             response = connection.getresponse()
             said = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise EngineError(
+            raise Unreachable(
                 f"The engine at {self.name} does not answer {path}: {type(error).__name__} {error}.",
                 "Is it running (`turnwise serve-engine`), and is its address right?",
             ) from error

@@ -83,7 +83,8 @@ class LeaseHolder:
         """Take an engine's lease. Blocks: where its holder has fallen silent, until the lease is lost.
 
         Raises:
-            EngineError: another run has it, and lives; or the server does not answer.
+            Unreachable: the server does not answer.
+            EngineError: another run has it, and lives.
         """
         silent = 0.0
         while not (found := self._ask(server, self._body)).granted:
