@@ -1,6 +1,8 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
 .PHONY: install quickstart sandboxes browser test test-fast test-full mutants pages lint site clean
 export OMP_WAIT_POLICY ?= passive
+# Some machines set it: each worker and each process of a test would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 install: ## make .venv with everything in it (quick when nothing changed)
 	@python3 scripts/install.py

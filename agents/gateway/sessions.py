@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sampling import (
@@ -157,9 +158,10 @@ class AgentSession:
             self._count(resent=1)
         else:
             self._admit()
+            self.busy += 1  # before the task begins: requests that come at the same moment are counted
             by_turn = not _CHANCE & body.keys()
             known = self._answers[key] = asyncio.create_task(self._answer(asked, key, by_turn))
-            known.add_done_callback(functools.partial(self._forget_failed, key))
+            known.add_done_callback(functools.partial(self._answered, key))
         try:
             return await asyncio.shield(known)
         except asyncio.CancelledError:
@@ -171,8 +173,9 @@ class AgentSession:
                 known
             )  # which holds its error, whose traceback would hold it here, and the conversation with it
 
-    def _forget_failed(self, key: str, answer: asyncio.Task[Answered]) -> None:
+    def _answered(self, key: str, answer: asyncio.Task[Answered]) -> None:
         """Keep nothing of a request that was not answered: it holds a whole conversation, and may be sent again."""
+        self.busy -= 1
         if (answer.cancelled() or answer.exception() is not None) and self._answers.get(key) is answer:
             del self._answers[key]
 
@@ -225,7 +228,7 @@ class AgentSession:
         return RefusedError(status, code, why, retry_s=retry_s)
 
     async def _answer(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
-        self.busy += 1
+        COMES_THROUGH_A_SOCKET.set(True)  # in this task alone
         try:
             async with self.gate.passage():
                 return await self._draw(asked, key, by_turn)
@@ -243,8 +246,6 @@ class AgentSession:
                 raise RefusedError(400, "invalid_image", error.cause, param="messages") from None
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
-        finally:
-            self.busy -= 1
 
     def _shows_own(self, asked: ChatRequest) -> bool:
         """Whether a conversation has pictures that are not the environment's."""

@@ -184,6 +184,7 @@ def test_the_best_so_many_are_confirmed(part, plan_file):
     assert {c.method: c.confirmed for c in chosen} == {"grpo": True, "return_to_go": False, "gigpo": True}
 
 
+@pytest.mark.slow
 def test_confirmed_methods_are_compared_over_equal_seeds(part, plan_file):
     for seed in (0, 1):
         write_result(part, plan_file, "grpo", seed, 18 + seed)
@@ -406,6 +407,7 @@ def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     assert " seconds |" in text
 
 
+@pytest.mark.slow
 def test_a_spent_budget_runs_nothing(plan_file):
     done = subprocess.run(
         command(plan_file, "screen", "--budget", "0"), capture_output=True, text=True, check=False

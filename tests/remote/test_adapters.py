@@ -35,6 +35,7 @@ def assert_samples_merged(remote: Any, servers: Any, model: Any, alone: TorchEng
     assert (ours - theirs).abs().max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["shared memory", "TCP"])
 def test_only_adapters_travel_after_the_first_time(
     served: Any, fleet: Fleet, alone: TorchEngine, lora: Any, monkeypatch: pytest.MonkeyPatch, where: str

@@ -59,6 +59,7 @@ def test_the_first_page_lists_what_the_folders_hold(site):
     assert "nested/trained" not in text_of(site.get("/?words=demonstrator"))
 
 
+@pytest.mark.slow
 def test_every_page_keeps_to_its_policy(site):
     """No inline script or style, nothing from elsewhere, whatever the log says."""
     for path in pages_of(site):
