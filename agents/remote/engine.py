@@ -22,9 +22,9 @@ from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, Unreachable, new_session, parse_url
 from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
 from turnwise.agents.remote.protocol import EngineFacts, version_of
+from turnwise.agents.remote.publishers import PUBLISHERS, Offered, WeightPublisher
 from turnwise.agents.remote.roster import Roster
 from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
-from turnwise.agents.remote.transfer import Offer, Publisher, locality
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class RemoteOptions(NamedTuple):
         silence_s: an engine that has work and says nothing for so long is taken to be wedged.
         patience_s: how long an answer waits for an engine while none serves.
         publish_s: what an engine may take to fetch and load weights.
+        publish: the way in which it gets them, one of :data:`~turnwise.agents.remote.publishers.PUBLISHERS`.
     """
 
     token: str = ""
@@ -58,11 +59,12 @@ class RemoteOptions(NamedTuple):
     silence_s: float = 60.0
     patience_s: float = 120.0
     publish_s: float = 600.0
+    publish: str = "auto"
 
 
 class _Published(NamedTuple):
     version: int
-    offer: Offer
+    offer: Offered
 
 
 class RemoteFleet:
@@ -89,7 +91,7 @@ class RemoteFleet:
         self._roster, self._staying = Roster(self.options.urls_file), {parse_url(url) for url in urls}
         servers = [self._server(url) for url in dict.fromkeys([*urls, *self._roster.first()])]
         self._router = Router(servers)
-        self._publisher: Publisher | None = None
+        self._publisher: WeightPublisher[Any] | None = None
         self._published: _Published | None = None
         self._lease = LeaseHolder()
         self._publishing = threading.Lock()  # one at a time changes an engine's weights
@@ -159,7 +161,7 @@ class RemoteFleet:
         """How much has been packed for engines so far; each fetches it."""
         return self._publisher.written if self._publisher else 0
 
-    def _publish(self, offer: Callable[[Publisher], Offer], version: int, kv: Kv | None) -> None:
+    def _publish(self, offer: Callable[[WeightPublisher[Any]], Offered], version: int, kv: Kv | None) -> None:
         if kv is None and self._in_flight:
             raise EngineError(
                 f"{self._in_flight} requests are in flight.", "Await them, or say what becomes of them: kv."
@@ -167,7 +169,7 @@ class RemoteFleet:
         with self._publishing:
             if self._publisher is None:
                 self._take_leases()
-                self._publisher = Publisher(self.options.publish_host)
+                self._publisher = PUBLISHERS[self.options.publish](self.options.publish_host)
             offered = offer(self._publisher)
             self._published, before = _Published(version, offered), self._published
             serving = [*self._router.serving.values(), *self._router.of_others()]
@@ -513,10 +515,8 @@ class RemoteFleet:
 
     def _publish_to(self, server: RemoteServer, published: _Published, kv: Kv) -> None:
         assert self._publisher is not None
-        assert server.facts is not None
-        here = bool(server.facts.local) and server.facts.local == locality()
-        way = self._publisher.by_file if here else self._publisher.by_tcp
-        server.publish(way(published.offer), published.version, kv, seconds=self.options.publish_s)
+        delivery = self._publisher.delivery(published.offer, server)
+        server.publish(delivery, published.version, kv, seconds=self.options.publish_s)
 
     def _on_loop(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run in the engines' thread and wait."""
