@@ -67,7 +67,7 @@ class RemoteEngine(RemoteFleet):
             EngineError: another run has one of them.
         """
         holder = LeaseHolder(f"{socket.gethostname()}:{run}", run)
-        for url in dict.fromkeys([*(urls or list[str]()), *Roster(urls_file).first()]):
+        for url in dict.fromkeys([*(urls or list[str]()), *Roster(urls_file, parse_url).first()]):
             server = RemoteServer(Address(parse_url(url), read_token(token_file)))
             try:
                 server.look()

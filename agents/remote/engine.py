@@ -86,7 +86,10 @@ class RemoteFleet:
         self.options = options or RemoteOptions()
         self.version = 0
         self.dtype, self.context_length = "", 0  # until engines have agreed on them
-        self._roster, self._staying = Roster(self.options.urls_file), {parse_url(url) for url in urls}
+        self._roster, self._staying = (
+            Roster(self.options.urls_file, parse_url),
+            {parse_url(url) for url in urls},
+        )
         servers = [self._server(url) for url in dict.fromkeys([*urls, *self._roster.first()])]
         self._router = Router(servers)
         self._publisher: Publisher | None = None

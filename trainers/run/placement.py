@@ -7,13 +7,14 @@ otherwise.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
 from turnwise.agents.remote.ray_engines import ray_engines
+from turnwise.agents.workers.hosted import WorkerHosts
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.trainers.recipe.schema import EngineOptions, Recipe
 
@@ -99,6 +100,16 @@ def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
 def _gpus_each(recipe: Recipe) -> int:
     each = recipe.engine.options.get("tensor_parallel_size", 1)
     return each if isinstance(each, int) else 1  # what is no number, the engine refuses
+
+
+def env_workers_of(placement: Placement, recipe: Recipe, envs: Sequence[str]) -> int | WorkerHosts:
+    """Where the environments of a run are: so many processes of this machine, or on hosts."""
+    scale = recipe.scale
+    if placement.env_workers is not None:
+        return placement.env_workers
+    if scale.worker_hosts or scale.worker_hosts_file:
+        return WorkerHosts(scale.worker_hosts, scale.worker_hosts_file, scale.token_file, envs)
+    return recipe.rollout.env_workers
 
 
 @contextlib.contextmanager
