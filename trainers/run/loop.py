@@ -25,7 +25,14 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
-from turnwise.trainers.run.placement import Placement, gpus_of, in_cluster, parse_placement, placed_workers
+from turnwise.trainers.run.placement import (
+    Placement,
+    check_publish,
+    gpus_of,
+    in_cluster,
+    parse_placement,
+    placed_workers,
+)
 from turnwise.trainers.run.progress import TrainingResult
 from turnwise.trainers.run.ready import make_ready
 from turnwise.trainers.run.session import open_session
@@ -84,6 +91,7 @@ async def train_async(
     path = folder_of(recipe) if out is None else Path(out)
     log, placement = log or _print, (parse_placement(on) if on else Placement())._replace(world=world)
     gpus_of(placement, checked)  # a run with too few is refused before anything is spent
+    check_publish(placement, checked)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:
