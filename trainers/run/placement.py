@@ -22,7 +22,7 @@ from turnwise.agents.workers.ray_hosts import ray_hosts
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.registry import get_component
 from turnwise.trainers.recipe.schema import EngineOptions, Recipe, ScaleOptions
-from turnwise.trainers.run.world import World
+from turnwise.trainers.run.world import RankPlace
 
 ROLES = ("engines", "env_workers")
 _EXAMPLE = "Write --on local:engines=2,env_workers=8 or --on ray:engines=2."
@@ -47,7 +47,7 @@ class Placement(NamedTuple):
     env_workers: int | None = None
     ray: bool = False
     shared_gpus: bool = False
-    world: World | None = None
+    world: RankPlace | None = None
     cluster: RayCluster | None = None
 
 

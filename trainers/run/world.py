@@ -34,7 +34,7 @@ _ROOMS = ("tasks", "tools", "envs", "agents", "trainers")
 _TOLD = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-class World(NamedTuple):
+class RankPlace(NamedTuple):
     """A learner's place among those of a run.
 
     Attributes:
@@ -52,11 +52,11 @@ class World(NamedTuple):
     port: int
 
 
-def world_of(variables: Mapping[str, str]) -> World | None:
+def world_of(variables: Mapping[str, str]) -> RankPlace | None:
     """The place that a process was given by these variables; None where it is alone.
 
     >>> world_of({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "node0", "MASTER_PORT": "29500"})
-    World(rank=1, size=2, local_rank=1, local_size=2, address='node0', port=29500)
+    RankPlace(rank=1, size=2, local_rank=1, local_size=2, address='node0', port=29500)
     >>> world_of({"MASTER_PORT": "29500"}) is world_of({"RANK": "0", "WORLD_SIZE": "1"}) is None
     True
 
@@ -78,7 +78,7 @@ def world_of(variables: Mapping[str, str]) -> World | None:
         ) from error
     if not 0 <= rank < size:
         raise RunError(f"This process is learner {rank} of {size}.", "Count them from 0.")
-    return World(rank, size, local_rank, local_size, address, port)
+    return RankPlace(rank, size, local_rank, local_size, address, port)
 
 
 class Follower:
@@ -135,7 +135,7 @@ class Gathering:
         run: the run's folder.
     """
 
-    def __init__(self, world: World, run: Path) -> None:
+    def __init__(self, world: RankPlace, run: Path) -> None:
         self.world = world
         self._token_file = _token_file(run)
         self._token = secrets.token_hex(32)
@@ -207,7 +207,7 @@ class Gathering:
 
 
 @contextlib.contextmanager
-def gathered(world: World | None, run: Path) -> Iterator[Gathering | None]:
+def gathered(world: RankPlace | None, run: Path) -> Iterator[Gathering | None]:
     """The other learners of a world, for a while; None where there is no world."""
     if world is None:
         yield None
@@ -229,7 +229,7 @@ class Joined(NamedTuple):
 
 
 @contextlib.contextmanager
-def joined(world: World, run: Path) -> Iterator[Joined]:
+def joined(world: RankPlace, run: Path) -> Iterator[Joined]:
     """Join the first learner, which decides when this one ends.
 
     Raises:
@@ -255,7 +255,7 @@ def joined(world: World, run: Path) -> Iterator[Joined]:
 
 
 @contextlib.contextmanager
-def _open(world: World, store: Any, run: Path) -> Iterator[Connection]:
+def _open(world: RankPlace, store: Any, run: Path) -> Iterator[Connection]:
     try:
         store.wait([_ORDERS], timedelta(seconds=JOIN_S))
         address = store.get(_ORDERS).decode()
@@ -298,7 +298,7 @@ def _read_token(run: Path) -> str:
     )
 
 
-def _meet(world: World) -> tuple[Any, str]:
+def _meet(world: RankPlace) -> tuple[Any, str]:
     """The store of a world, and the address by which this process is reached from there."""
     from torch import distributed
     from torch.distributed.rendezvous import rendezvous

@@ -15,7 +15,7 @@ from turnwise.cli.answer import VerbResult
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
     from turnwise.trainers.recipe.schema import Recipe
-    from turnwise.trainers.run.world import World
+    from turnwise.trainers.run.world import RankPlace
 
 
 def train(
@@ -74,7 +74,7 @@ def train(
     return VerbResult(result.to_json(), show, code=130 if result.interrupted else 0)
 
 
-def _learn_beside(world: World, run: Path) -> VerbResult:
+def _learn_beside(world: RankPlace, run: Path) -> VerbResult:
     """Be one of several learners that torchrun has started, but the first."""
     from turnwise.trainers.run.rank import learn_beside
     from turnwise.trainers.run.world import joined
