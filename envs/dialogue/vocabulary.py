@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from turnwise.envs.wordings import ways
 from turnwise.tasks.core import digest
 
 _GREET = "hello hi hey greetings welcome morning evening"
@@ -30,7 +31,11 @@ def families(text: str) -> dict[str, frozenset[str]]:
 
 
 def phrase(seed: str, variants: Sequence[str], most: int) -> str:
-    """One of the first ``most`` ways of saying something: the same one for the same seed."""
+    """One of the first ``most`` ways of saying something: the same one for the same seed.
+
+    >>> phrase("a", ("yes", "sure"), 1)
+    'yes'
+    """
     return variants[int(digest(seed, variants[0]), 16) % min(most, len(variants))]
 
 
@@ -60,14 +65,12 @@ ISSUES: dict[str, tuple[str, ...]] = {
 
 # --- persuade ---------------------------------------------------------------------------------------
 
-PLANS = (
-    "the solar roof",
-    "the new bus line",
-    "the school garden",
-    "the night shift",
-    "the shared kitchen",
-    "the choir",
+PLANS = ways(
+    "the solar roof | the new bus line | the school garden | the night shift | the shared kitchen | the choir "
+    "|| the swimming club | the book exchange | the car pool "
+    "|| the street festival | the repair shop | the neighbourhood watch | the bee hives | the tool library"
 )
+"""What somebody is to be won for."""
 
 TOPICS = families("""
 cost : price money expensive afford costs costly pay
@@ -87,7 +90,11 @@ trial : try test sample demo week trials
 
 # --- comfort ----------------------------------------------------------------------------------------
 
-TROUBLES = ("an exam", "my job", "a quarrel", "an illness", "moving away", "my team", "my neighbour", "money")
+TROUBLES = ways(
+    "an exam | my job | a quarrel | an illness | moving away | my team | my neighbour | money "
+    "|| a lost friend | a long winter | my landlord "
+    "|| a bad mark | my knee | a broken promise | my sister | an empty shop | the driving test"
+)
 
 COMFORTING_ACTS = families("""
 joke : joke funny laugh haha
