@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import has, named
+from turnwise.envs.dialogue.actions import has, leaves, named
 from turnwise.envs.dialogue.state import PersuadeState
 from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, LEAVE, THANK, TOPICS, language_game, phrase
 from turnwise.envs.wordings import Wordings, ways
@@ -21,9 +21,15 @@ from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 _REQUEST = frozenset(
-    ["join", "sign", "commit", "decide", "come", "will", "shall", "convinced", "yes", "agree"]
+    "join joining sign signing commit decide come will shall convinced yes agree part count in".split()
 )
-_MORE = "A message with a worry and a kind of argument is an argument; two of a kind in one message press."
+_OPEN_QUESTION = frozenset("what which why where who when wonder tell explain".split())
+_WORRY = frozenset("worry worries worried concern concerns doubt doubts fear fears bother bothers hesitate".split())
+_MORE = (
+    "A message with a worry and a kind of argument is an argument; two of a kind in one message press. A question about a "
+    "worry asks about it."
+)
+_ASKED_BY = frozenset("is are do does did can could may might would have has am".split())
 _WORRIES = {
     "cost": ways(
         "i worry about the cost . | it sounds expensive . | who can afford that ? | is it not rather dear ? | my purse is nearly empty ."
@@ -69,6 +75,11 @@ _PUSHED = ways(
 _SETTLES = {"numbers": "numbers", "story": "the story of somebody who has done it", "trial": "a trial"}
 _VERDICTS = ("open", "settled", "pressed", "untrue", "join")
 """What a message did to a partner who is another agent or a model: it says so itself."""
+
+
+def _asks(said: SpokenMessage) -> bool:
+    """Whether it is a question: by its mark, or by its first word."""
+    return "?" in said.text or said.words[0] in _ASKED_BY
 
 
 def _verdict(before: PersuadeState, script: PlayOutcome[PersuadeState]) -> str:
@@ -132,9 +143,9 @@ class PersuadePlay(Play[PersuadeState]):
         if position.seat:
             return self._judged(position, said)
         if not self.two_sided:
-            return self._answer(position, said.words)
+            return self._answer(position, said)
         try:
-            script = self._answer(position, said.words)
+            script = self._answer(position, said)
         except ToolError:
             script = PlayOutcome(position, "what do you mean ?")
         stage = script.position
@@ -166,16 +177,17 @@ class PersuadePlay(Play[PersuadeState]):
                 return PlayOutcome(position, text, EndReason.FAILED, farewell="goodbye .")
         return PlayOutcome(position._replace(met=position.met + (verdict == "settled")), text)
 
-    def _answer(self, position: PersuadeState, words: Sequence[str]) -> PlayOutcome[PersuadeState]:
+    def _answer(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
         """What the script answers."""
+        words = said.words
         topics, kinds = named(words, TOPICS), named(words, KINDS)
         if topics and kinds:
             return self._argued(position, topics, kinds)
-        if has(words, ASK):
-            return self._asked(position, topics)
-        if has(words, _REQUEST):
+        if has(words, _REQUEST) and not topics and not has(words, _OPEN_QUESTION):
             return self._requested(position)
-        if has(words, LEAVE):
+        if has(words, ASK) or (_asks(said) and (topics or has(words, _WORRY))):
+            return self._asked(position, topics)
+        if leaves(words):
             return PlayOutcome(position, "goodbye .", EndReason.GAVE_UP)
         if has(words, GREET) or has(words, THANK):
             return self._say(position, "hello .")
