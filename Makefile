@@ -1,6 +1,8 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
 .PHONY: install quickstart sandboxes browser test test-fast test-full mutants pages lint site clean
 export OMP_WAIT_POLICY ?= passive
+# Some machines set it: each worker and each process of a test would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 install: ## make .venv with everything in it (quick when nothing changed)
 	@python3 scripts/install.py
@@ -24,7 +26,7 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 .venv/bin/pytest:
 	@echo "Nothing is installed yet (.venv is missing): run make install once." >&2; exit 1
 
-test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than two seconds each
+test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than about a second each
 	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)"
 
 test-full: sandboxes browser ## what `make test` leaves out: soaks and the like; what it came to is in benchmarks/tests.json, to be committed

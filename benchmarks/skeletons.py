@@ -3,8 +3,9 @@
 python benchmarks/skeletons.py toolworld/retail lab/standard …   # prints a line of JSON for each
 PYTHONPATH=OLD/src python benchmarks/skeletons.py …              # the same of another checkout
 
-A skeleton is the sequence of what gold does, without arguments: names of tools, verbs of commands; words to a person are left
-out, and so are repetitions. A kind is the prompt with numbers, identifiers and names taken out. Both of the first 200 train tasks.
+A skeleton is the sequence of what gold does, without arguments: names of tools (of the API, where a tool calls one by its
+name), verbs of commands; words to a person are left out, and so are repetitions. A kind is the prompt with numbers,
+identifiers and names taken out. Both of the first 1,000 train tasks.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import sys
 from typing import Any
 
-TASKS = 200
+TASKS = 1000
 _VALUE = re.compile(
     r"[\"'“][^\"'”]*[\"'”]|\b\w*\d[\w.-]*|(?<![.!?:] )(?<!^)\b[A-Z][\w-]+|[^\w\s]", re.MULTILINE
 )
@@ -34,10 +35,29 @@ def kind(prompt: str) -> str:
 def verbs(action: Any) -> list[str]:
     """What a message does; nothing where it only says something to somebody."""
     if action.tool_calls:
-        return [call.name for call in action.tool_calls if call.name not in ("say", "respond")]
+        return [
+            name
+            for call in action.tool_calls
+            if call.name not in ("say", "respond")
+            for name in named_apis(call.name, call.arguments)
+        ]
     text = action.content.strip()
     named = re.match(r"[a-z_]+(?=\s*[\[(])", text)
     return [named[0]] if named else []
+
+
+def named_apis(name: str, arguments: Any) -> list[str]:
+    """The APIs that a call is for; where it is for none, the tool.
+
+    >>> named_apis("call_api", {"api": "mail.star", "arguments": {}}), named_apis("get_order", {"order_id": "5"})
+    (['mail.star'], ['get_order'])
+    """
+    if not isinstance(arguments, dict):
+        return [name]
+    batch = arguments.get("calls", [arguments])
+    return [
+        f"{name} {each['api']}" if name == "read_doc" else each["api"] for each in batch if "api" in each
+    ] or [name]
 
 
 def command(action: Any) -> list[str]:

@@ -165,7 +165,7 @@ def prepare(page: Path, folder: Path) -> None:
 def run_command(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """One command in a folder, with nothing to read: whoever is asked to play leaves at once."""
     trains = words[0] in ("train", "explain")
-    return forked.turnwise(*words, cwd=folder, env={**os.environ}, timeout=600, training=trains)
+    return forked.turnwise(*words, cwd=folder, env={**os.environ}, timeout=1500, training=trains)
 
 
 def shrunk(command: str, server: str) -> list[str]:

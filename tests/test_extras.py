@@ -99,6 +99,7 @@ OTHERWISE = {  # verbs that are not run here, and where they are
     "gateway": "below",
     "serve": "below",
     "serve-engine": "it looks for its model first",
+    "serve-workers": "tests/workers/test_hosts.py",
     "swe": "its sandbox is looked for at once",
     "top": "it reads a run, which nothing makes without training",
     "view": "tests/kit/viewed.py",

@@ -46,6 +46,7 @@ def test_the_evaluation_runs():
     assert done.stdout.startswith("1.0 Interval("), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_examples_of_evaluating_run():
     source = "\n".join(blocks("python", EVALUATING))
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)

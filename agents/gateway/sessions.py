@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sampling import (
@@ -36,7 +37,8 @@ from turnwise.agents.gateway.sampling import (
 )
 from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
-from turnwise.envs.messages import Message, Messages
+from turnwise.envs.messages import Image, Message, Messages
+from turnwise.errors import PictureError
 from turnwise.secrets import redact
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool
@@ -97,6 +99,7 @@ class AgentSession:
         counts: replies, tokens, requests that were answered again, rows of tokens, refusals.
         cut: why the last request could not be answered, where that ends an episode: the context or a budget is full.
         busy: requests that are being answered.
+        shown: the environment's own pictures: who passes them on is not to blame for them.
         began, touched: when it began, and when somebody last asked something.
         fault: what failed here, where a request failed without the client's fault and none succeeded since.
     """
@@ -117,6 +120,7 @@ class AgentSession:
         self.limits, self.gate, self.heard = limits or SessionLimits(), gate or Gate(), heard
         self._plain_turn, self._plain_turns = plain_turn, set[int]()
         self.counts = Counts()
+        self.shown = set[Image]()
         self.cut: EndReason | None = None
         self.fault = ""
         self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
@@ -154,9 +158,10 @@ class AgentSession:
             self._count(resent=1)
         else:
             self._admit()
+            self.busy += 1  # before the task begins: requests that come at the same moment are counted
             by_turn = not _CHANCE & body.keys()
             known = self._answers[key] = asyncio.create_task(self._answer(asked, key, by_turn))
-            known.add_done_callback(functools.partial(self._forget_failed, key))
+            known.add_done_callback(functools.partial(self._answered, key))
         try:
             return await asyncio.shield(known)
         except asyncio.CancelledError:
@@ -168,8 +173,9 @@ class AgentSession:
                 known
             )  # which holds its error, whose traceback would hold it here, and the conversation with it
 
-    def _forget_failed(self, key: str, answer: asyncio.Task[Answered]) -> None:
+    def _answered(self, key: str, answer: asyncio.Task[Answered]) -> None:
         """Keep nothing of a request that was not answered: it holds a whole conversation, and may be sent again."""
+        self.busy -= 1
         if (answer.cancelled() or answer.exception() is not None) and self._answers.get(key) is answer:
             del self._answers[key]
 
@@ -222,7 +228,7 @@ class AgentSession:
         return RefusedError(status, code, why, retry_s=retry_s)
 
     async def _answer(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
-        self.busy += 1
+        COMES_THROUGH_A_SOCKET.set(True)  # in this task alone
         try:
             async with self.gate.passage():
                 return await self._draw(asked, key, by_turn)
@@ -235,10 +241,16 @@ class AgentSession:
             self.fault = f"a reply took more than {self.limits.reply_s:g} s"
             raise RefusedError(504, "deadline_exceeded", f"{self.fault}.", retry_s=1.0) from None
         except Exception as error:
+            if isinstance(error, PictureError) and self._shows_own(asked):
+                self._count(refused=1)
+                raise RefusedError(400, "invalid_image", error.cause, param="messages") from None
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
-        finally:
-            self.busy -= 1
+
+    def _shows_own(self, asked: ChatRequest) -> bool:
+        """Whether a conversation has pictures that are not the environment's."""
+        messages = self.conversation(asked).messages
+        return any(image not in self.shown for message in messages for image in message.images)
 
     async def _draw(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
         asked = self.conversation(asked)

@@ -1,36 +1,37 @@
-"""The file that lists engines, which is read again while a run goes on: engines join it, and leave it."""
+"""A file that lists servers, which is read again while a run goes on: engines, or hosts of environments, join it and leave it."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.remote.client import parse_url
-from turnwise.errors import EngineError
+from turnwise.errors import TurnwiseError
 
 GONE_S = 1.0
-"""So long an address is missing before its engine leaves: whoever rewrites a file in place empties it for a moment."""
+"""So long an address is missing before its server leaves: whoever rewrites a file in place empties it for a moment."""
 _logger = logging.getLogger(__name__)
 
 
 class RosterChange(NamedTuple):
-    """The URLs that came into a list of engines, and those that went."""
+    """The addresses that came into a list of servers, and those that went."""
 
     joined: list[str]
     left: list[str]
 
 
 class Roster:
-    """A file with the URLs of engines, one a line; lines that begin with # are remarks.
+    """A file with the addresses of servers, one a line; lines that begin with # are remarks.
 
     Args:
         path: of the file; empty: there is none.
+        parse: an address from a line; raises TurnwiseError where it is none.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, parse: Callable[[str], str]) -> None:
+        self._path, self._parse = path, parse
         self._listed: dict[str, float] = {}  # when each was last seen, by the monotonic clock
         self._told: set[str] = set()
 
@@ -38,20 +39,20 @@ class Roster:
         """What the file lists at the start; nothing where it cannot be read yet.
 
         Raises:
-            EngineError: a line is no engine's URL.
+            TurnwiseError: a line is no address.
         """
-        return self._note([parse_url(line) for line in self._lines() or ()]).joined
+        return self._note([self._parse(line) for line in self._lines() or ()]).joined
 
     def look(self) -> RosterChange:
-        """What has changed since the last look. A file that cannot be read changes nothing, nor does a line that is no URL."""
+        """What has changed since the last look. A file that cannot be read changes nothing, nor does a line that is no address."""
         lines = self._lines()
         if lines is None:
             return RosterChange([], [])
         urls: list[str] = []
         for line in lines:
             try:
-                urls.append(parse_url(line))
-            except EngineError as error:
+                urls.append(self._parse(line))
+            except TurnwiseError as error:
                 if line not in self._told:
                     self._told.add(line)
                     _logger.warning("%s: %s", self._path, error)

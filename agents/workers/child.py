@@ -19,6 +19,7 @@ from typing import Any
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault, fault_of
+from turnwise.agents.workers.agreement import agree
 from turnwise.agents.workers.wire import (
     Ask,
     Beat,
@@ -100,6 +101,8 @@ class Slot(threading.Thread):
             return None
         if asked == "close":
             return self.close()
+        if asked == "agree":
+            return agree(*args)
         assert self.env is not None, "make comes first"
         match asked:
             case "snapshot":

@@ -6,11 +6,14 @@ import contextlib
 import functools
 import itertools
 import threading
+import time
 from collections.abc import Generator, Hashable, Mapping
 from typing import Any, Self
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
+from turnwise.agents.workers.hosted import HostedWorkers, WorkerHosts
+from turnwise.agents.workers.process import LocalProcess
 from turnwise.agents.workers.remote import RemoteEnv
 from turnwise.agents.workers.worker import Worker
 from turnwise.envs.registry import env_class, env_entries
@@ -24,7 +27,7 @@ LOOK_S = 1.0
 
 
 class WorkerPool:
-    """Processes in which environments are made and stepped; a process that ends is replaced when it is needed.
+    """Processes in which environments are made and stepped, of this machine or of other hosts; one that ends is replaced.
 
     Each environment has a thread of its own in its process, so a few processes serve many episodes. Which episodes
     a process holds is known by their keys, such as (seed, update, group, member): those of a process that ended go
@@ -37,18 +40,27 @@ class WorkerPool:
     1.0
 
     Args:
-        workers: how many processes.
+        workers: how many processes of this machine, or the hosts that they are on.
+
+    Raises:
+        TurnwiseError: there would be none, or the hosts' token cannot be read.
     """
 
-    def __init__(self, workers: int) -> None:
-        if workers < 1:
+    def __init__(self, workers: int | WorkerHosts) -> None:
+        if isinstance(workers, int) and workers < 1:
             raise TurnwiseError(f"A pool of {workers} workers can do nothing.", "Give at least 1.")
-        self.size = workers
-        self._workers: list[Worker] = []
+        self._workers: list[Worker] = []  # but for those that hosts have, unless they are alone
         self._numbers = itertools.count()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._closed = threading.Event()
         self._looking: threading.Thread | None = None
+        self._size, self._hosted = 0, None
+        if isinstance(workers, int):
+            self._size = workers
+        else:
+            self._patience_s = workers.patience_s
+            self._hosted = HostedWorkers(workers, self._stir)
+            self._begin_to_look()
 
     def make(
         self,
@@ -64,7 +76,7 @@ class WorkerPool:
         Raises:
             Fault: it cannot be made, or not in ``seconds``.
             EnvError: its class refuses the options, or is in a script or a notebook, where no other process finds it.
-            RunError: the pool is closed.
+            RunError: the pool is closed, or no host serves.
         """
         cls = env_class(name)
         if cls.__module__ == "__main__":
@@ -72,11 +84,7 @@ class WorkerPool:
                 f"{cls.__name__} is defined in a script or a notebook, where worker processes do not find it.",
                 "Move it into a module of its own, or set rollout.env_workers to 0.",
             )
-        with self._lock:
-            if self._closed.is_set():
-                raise RunError("The pool of worker processes is closed.", "Make a new one.")
-            worker = self._choose(alone)
-            slot = worker.open_slot(key)
+        worker, slot = self._place(key, alone)
         env = RemoteEnv(cls, worker, slot, self._left)
         entry = next(entry for entry in env_entries() if entry.name == name)
         try:
@@ -97,15 +105,18 @@ class WorkerPool:
 
     def workers(self) -> list[Worker]:
         """Those that run."""
+        hosted = self._hosted.workers() if self._hosted is not None else []
         with self._lock:
-            return [worker for worker in self._workers if not worker.ended]
+            return [worker for worker in self._workers if not worker.ended] + hosted
 
     def close(self) -> None:
         """End every process, and everything that they started."""
         with self._lock:
             self._closed.set()
             ending, self._workers = self._workers, []
-        at_once(functools.partial(worker.close, CLOSE_S) for worker in ending)
+            self._lock.notify_all()
+        closing = [functools.partial(worker.close, CLOSE_S) for worker in ending]
+        at_once(closing if self._hosted is None else [*closing, self._hosted.close])
 
     def __enter__(self) -> Self:
         return self
@@ -115,25 +126,60 @@ class WorkerPool:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _choose(self, alone: bool) -> Worker:
+    def _place(self, key: Hashable, alone: bool) -> tuple[Worker, int]:
+        """A place for an environment, as soon as there is one."""
+        until = time.monotonic() + (self._patience_s if self._hosted is not None else 0.0)
+        while True:
+            own = self._hosted.open_alone(self._ended) if self._hosted is not None and alone else None
+            with self._lock:
+                if self._closed.is_set():
+                    raise RunError("The pool of worker processes is closed.", "Make a new one.")
+                if own is not None:
+                    self._workers.append(own)
+                worker = own or self._choose(alone)
+                if worker is not None:
+                    return worker, worker.open_slot(key)
+                assert self._hosted is not None, "processes of this machine can always be started"
+                if self._hosted.hopeless or time.monotonic() > until:
+                    raise RunError(
+                        f"No host of environments serves. {self._hosted.why_none()}.",
+                        "See to the hosts (`turnwise serve-workers`); a run goes on with --resume.",
+                    )
+                self._lock.wait(LOOK_S)
+
+    def _choose(self, alone: bool) -> Worker | None:
+        """The process with the fewest environments; of this machine one more while there may be more."""
+        if self._hosted is not None:
+            usable = [] if alone else [worker for worker in self._hosted.workers() if worker.usable]
+            return min(usable, key=lambda worker: len(worker.slots), default=None)
         if alone:
             return self._start(alone=True)
         usable = [worker for worker in self._workers if worker.usable and not worker.alone]
         best = min(usable, key=lambda worker: len(worker.slots), default=None)
-        if best is None or (best.slots and len(usable) < self.size):
+        if best is None or (best.slots and len(usable) < self._size):
             return self._start(alone=False)
         return best
 
     def _start(self, *, alone: bool) -> Worker:
-        worker = Worker(next(self._numbers), alone=alone, on_end=self._ended)
+        number = next(self._numbers)
+        worker = Worker(number, LocalProcess(number), alone=alone, on_end=self._ended)
         self._workers.append(worker)
+        self._begin_to_look()
+        return worker
+
+    def _begin_to_look(self) -> None:
         if self._looking is None:
             self._looking = threading.Thread(target=self._look, name="turnwise-workers", daemon=True)
             self._looking.start()
-        return worker
+
+    def _stir(self) -> None:
+        with self._lock:
+            self._lock.notify_all()
 
     def _look(self) -> None:
         while not self._closed.wait(LOOK_S):
+            if self._hosted is not None:
+                self._hosted.look()
             for worker in self.workers():
                 worker.look()
 
@@ -152,10 +198,10 @@ class WorkerPool:
 
 
 @contextlib.contextmanager
-def workers_for(count: int) -> Generator[WorkerPool | None]:
-    """A pool of ``count`` processes for a while; None for 0, where environments stay in this process."""
-    if count == 0:
+def workers_for(workers: int | WorkerHosts) -> Generator[WorkerPool | None]:
+    """A pool of so many processes, or of hosts, for a while; None for 0, where environments stay in this process."""
+    if workers == 0:
         yield None
         return
-    with WorkerPool(count) as pool:
+    with WorkerPool(workers) as pool:
         yield pool

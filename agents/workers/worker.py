@@ -6,23 +6,18 @@ import concurrent.futures
 import contextlib
 import itertools
 import logging
-import os
 import pickle
 import queue
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.workers.wire import Ask, Beat, Bye, Connection, Hello, Parting, WorkerAnswer, pack
-from turnwise.tools.processes import module_path
+from turnwise.agents.workers.process import Ending, WorkerProcess
+from turnwise.agents.workers.wire import Ask, Beat, Bye, Parting, WorkerAnswer, pack
 
 SLACK_S = 0.5
 """Beyond its deadline, what an interrupted call may take to say where it stood."""
@@ -32,9 +27,7 @@ SILENCE_S = 10.0
 """Without a sign of life for so long, a process with an overdue call is taken to be frozen."""
 MAX_STUCK = 8
 """Calls that hang in one process before it takes no new environments."""
-FLOOD_BYTES = 64 << 20
-"""What a process may print past Python's own streams within ten seconds."""
-_TAIL = 4096
+END_S = 5.0
 _CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
 _logger = logging.getLogger(__name__)
 
@@ -54,16 +47,19 @@ class Worker:
 
     Args:
         number: of the worker, for messages.
+        process: that runs, or is about to.
         alone: it is for one environment only, which is suspected of ending its process.
         on_end: called once it has ended.
     """
 
-    def __init__(self, number: int, *, alone: bool, on_end: Callable[[Worker], None]) -> None:
-        self.number, self.alone = number, alone
+    def __init__(
+        self, number: int, process: WorkerProcess, *, alone: bool, on_end: Callable[[Worker], None]
+    ) -> None:
+        self.number, self.alone, self.leaving = number, alone, False
         self.slots: dict[int, object] = {}  # those in use, each with the key of the episode that it serves
         self.stuck: set[int] = set()
         self.ended = ""  # how, once it has
-        self.pid = 0  # of the process itself, once it has said so; self._process is the keeper over it
+        self.pid = 0  # of the process itself, once it has said so; a keeper is over it
         self._on_end = on_end
         self._numbers, self._slot_numbers = itertools.count(), itertools.count()
         self._calls: dict[int, _Call] = {}
@@ -72,20 +68,11 @@ class Worker:
         self._parting: Parting | None = None
         self._frozen: int | None = None  # the number of the call for which the process was killed
         self._heard = time.monotonic()
-        self._tail: deque[bytes] = deque(maxlen=8)
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        ours, theirs = socket.socketpair()
-        # -P: the working directory's files must not stand for the standard library's.
-        command = [sys.executable, "-P", "-m", "turnwise.agents.workers", str(theirs.fileno())]
-        environment = {**os.environ, "PYTHONPATH": module_path()}
-        environment.setdefault("PYTHONHASHSEED", "0")  # keys of states with sets agree among processes
-        self._process = _spawn(command, theirs.fileno(), environment)
-        theirs.close()
-        self._connection = Connection(ours)
-        self._outbox.put(pack(Hello(tuple(sys.path), dict(os.environ))))
+        self._process = process
         self._threads = [
             threading.Thread(target=task, name=f"worker {number}", daemon=True)
-            for task in (self._receive, self._send, self._drain)
+            for task in (self._receive, self._send)
         ]
         for thread in self._threads:
             thread.start()
@@ -93,7 +80,12 @@ class Worker:
     @property
     def usable(self) -> bool:
         """Whether it may take one more environment."""
-        return not self.ended and len(self.stuck) < MAX_STUCK
+        return not (self.ended or self.leaving) and len(self.stuck) < MAX_STUCK
+
+    @property
+    def place(self) -> str:
+        """The host that it is on; empty: this machine."""
+        return self._process.place
 
     def open_slot(self, key: object) -> int:
         """A place for an environment that serves the episode ``key``."""
@@ -123,8 +115,8 @@ class Worker:
             return future
         with self._lock:
             if self.ended or slot in self.stuck:
-                why = self.ended or "an earlier call of it hangs"
-                future.set_exception(Fault(Outcome.INFRA_ERROR, f"{what}: {why}"))
+                why, innocent = self.ended or "an earlier call of it hangs", bool(self.ended)
+                future.set_exception(Fault(Outcome.INFRA_ERROR, f"{what}: {why}", innocent=innocent))
                 return future
             self._calls[number] = _Call(future, slot, what, seconds, time.monotonic())
         self._outbox.put(frame)
@@ -132,8 +124,11 @@ class Worker:
 
     def look(self) -> None:
         """Kill the process if it is frozen: no heartbeat, and a call overdue. Called periodically."""
+        if self.ended:
+            return
+        self._process.look()
         now = time.monotonic()
-        if self.ended or now - self._heard < (SILENCE_S if self.pid else START_S):
+        if now - self._heard < (SILENCE_S if self.pid else START_S):
             return
         for number, call in list(self._calls.items()):
             if now - call.asked > call.seconds + SILENCE_S:
@@ -143,29 +138,28 @@ class Worker:
 
     def kill(self) -> None:
         """End the process, and all that it started, at once."""
-        self._process.terminate()  # its keeper kills the worker, then whatever is left
+        self._process.kill()
 
     def close(self, seconds: float) -> None:
         """Ask it to close its environments and end; kill it where that takes too long. Waits until it is reaped."""
         self._closing = True
         self._outbox.put(pack(Bye()))
-        for end in (self.kill, self._process.kill):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
-                break
-            end()
+        if self._process.wait(seconds) is None:
+            self.kill()
+            self._process.wait(seconds)
+        self._process.close(seconds)
         for thread in self._threads:
             thread.join(seconds)
 
-    # --- its three threads ---------------------------------------------------------------------------
+    # --- its two threads -----------------------------------------------------------------------------
 
     def _send(self) -> None:
         while (data := self._outbox.get()) is not None:
             with contextlib.suppress(OSError):  # it is gone; who waits is informed by _receive
-                self._connection.send_packed(data)
+                self._process.send_packed(data)
 
     def _receive(self) -> None:
-        while (frame := self._connection.receive()) is not None:
+        while (frame := self._process.receive()) is not None:
             self._heard = time.monotonic()
             match frame:
                 case WorkerAnswer():
@@ -181,21 +175,6 @@ class Worker:
                 case _:
                     raise TypeError(f"a worker sent {type(frame).__name__}")
         self._finish()
-
-    def _drain(self) -> None:
-        """Read what the process prints, keep the end, and end it if it floods."""
-        stream: IO[bytes] | None = self._process.stdout
-        assert stream is not None
-        since, size = time.monotonic(), 0
-        while data := os.read(stream.fileno(), 1 << 16):
-            self._tail.append(data[-_TAIL:])
-            size += len(data)
-            if (now := time.monotonic()) - since > 10:
-                since, size = now, 0
-            if size > FLOOD_BYTES:
-                self._tail.append(b"\n[it printed without end]")
-                self.kill()
-        stream.close()
 
     # --- what becomes of calls -----------------------------------------------------------------------
 
@@ -214,33 +193,33 @@ class Worker:
 
     def _finish(self) -> None:
         """The process has ended: say how, and fail what it has not answered."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(30)
-        code = self._process.returncode
+        ending = self._process.wait(30) or Ending(None)
         self._outbox.put(None)
-        self._connection.close()
         with self._lock:
-            self.ended = f"its worker process {_ending(code)}"
+            self.ended = f"its worker process {ending}"
             calls, self._calls = self._calls, {}
         if not self._closing:
-            self._tell(code)
+            self._tell(ending)
         for number, call in calls.items():
-            _resolve(call.future, self._fault(number, call, code, others=len(calls) - 1))
+            _resolve(call.future, self._fault(number, call, ending, others=len(calls) - 1))
         self._on_end(self)
-        if self.pid:
+        self._process.close(END_S)
+        if self.pid and not self.place:  # another host reaps its own
             from turnwise.tools.sandbox.reap import reap  # and psutil, which only a worker that died needs
 
             for removed in reap(self.pid):
                 _logger.info("worker %d left behind: %s", self.number, removed)
 
-    def _tell(self, code: int | None) -> None:
+    def _tell(self, ending: Ending) -> None:
         keys = list(self.slots.values())
         shown = ", ".join(map(str, keys[:8])) + (" …" if len(keys) > 8 else "")
-        last = b"".join(self._tail)[-_TAIL:].decode("utf-8", "replace").strip().splitlines()
+        held = f"; it held the episodes {shown}" if keys else ""
+        last = ending.words.decode("utf-8", "replace").strip().splitlines()
         said = f"; the last that it printed: {last[-1][:200]}" if last else ""
-        _logger.warning("worker %d %s; it held the episodes %s%s", self.number, _ending(code), shown, said)
+        at = f" at {self.place}" if self.place else ""
+        _logger.warning("worker %d%s %s%s%s", self.number, at, ending, held, said)
 
-    def _fault(self, number: int, call: _Call, code: int | None, *, others: int) -> Fault:
+    def _fault(self, number: int, call: _Call, ending: Ending, *, others: int) -> Fault:
         """Whose doing the end was: this call's for certain, another's for certain, or one of several."""
         if self._frozen is not None:
             if number == self._frozen:
@@ -255,8 +234,11 @@ class Worker:
                 )
             message = f"{call.what}: another environment ended the process that it ran in"
             return Fault(Outcome.INFRA_ERROR, message, innocent=True)
+        if ending.why:
+            return Fault(Outcome.INFRA_ERROR, f"{call.what}: {self.ended}", innocent=True)
         if others:
             return Fault(Outcome.INFRA_ERROR, f"{call.what}: {self.ended}", suspect=True)
+        code = ending.code
         own = code is not None and (code >= 0 or -code in _CRASHES)
         outcome = Outcome.ENV_ERROR if own else Outcome.INFRA_ERROR
         return Fault(outcome, f"{call.what}: {self.ended}", suspect=not self.alone and not own)
@@ -268,47 +250,3 @@ def _resolve(future: concurrent.futures.Future[WorkerAnswer], result: WorkerAnsw
             future.set_exception(result)
         else:
             future.set_result(result)
-
-
-def _ending(code: int | None) -> str:
-    if code is None:
-        return "does not answer"
-    if code >= 0:
-        return f"ended with code {code}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    return f"was ended by {name}" + (" (is there too little memory?)" if name == "SIGKILL" else "")
-
-
-# The keeper is informed when the thread that started it ends, so one thread that lasts starts them all.
-_spawner: list[concurrent.futures.ThreadPoolExecutor] = []
-_spawner_lock = threading.Lock()
-
-
-def _after_fork() -> None:
-    """A forked child does not have that thread."""
-    global _spawner_lock
-    _spawner_lock = threading.Lock()
-    _spawner.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _spawn(command: list[str], descriptor: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    with _spawner_lock:
-        if not _spawner:
-            _spawner.append(concurrent.futures.ThreadPoolExecutor(1, "turnwise-spawner"))
-    return (
-        _spawner[0]
-        .submit(
-            subprocess.Popen,
-            command,
-            pass_fds=(descriptor,),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        .result()
-    )

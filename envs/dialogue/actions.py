@@ -13,7 +13,9 @@ from turnwise.envs.worlds.sessions import SpokenMessage
 from turnwise.tools.core import Tool, ToolError, find_tool, tool
 
 _WORD = re.compile(r"[a-z]+|\d+")
-_AGREEING = re.compile(r"\b(?:fine (?:with|by|for) me|happy with|suits me|works for me|i take it|sounds (?:good|fair))\b")
+_AGREEING = re.compile(
+    r"\b(?:fine (?:with|by|for) me|happy with|suits me|works for me|i take it|sounds (?:good|fair))\b"
+)
 _LEAVING = re.compile(
     r"\b(?:see you|take care$|so long|until (?:next|later|tomorrow)|(?:nice|good|great) day$|good night|talk (?:soon|later))"
 )

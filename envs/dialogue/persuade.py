@@ -14,22 +14,55 @@ from random import Random
 from turnwise.envs.core import EndReason
 from turnwise.envs.dialogue.actions import has, leaves, named
 from turnwise.envs.dialogue.state import PersuadeState
-from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, LEAVE, THANK, TOPICS, language_game, phrase
+from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, THANK, TOPICS, language_game, phrase
 from turnwise.envs.wordings import Wordings, ways
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 _REQUEST = frozenset(
-    "join joining sign signing commit decide come will shall convinced yes agree part count in".split()
+    [
+        "join",
+        "joining",
+        "sign",
+        "signing",
+        "commit",
+        "decide",
+        "come",
+        "will",
+        "shall",
+        "convinced",
+        "yes",
+        "agree",
+        "part",
+        "count",
+        "in",
+    ]
 )
-_OPEN_QUESTION = frozenset("what which why where who when wonder tell explain".split())
-_WORRY = frozenset("worry worries worried concern concerns doubt doubts fear fears bother bothers hesitate".split())
+_OPEN_QUESTION = frozenset(["what", "which", "why", "where", "who", "when", "wonder", "tell", "explain"])
+_WORRY = frozenset(
+    [
+        "worry",
+        "worries",
+        "worried",
+        "concern",
+        "concerns",
+        "doubt",
+        "doubts",
+        "fear",
+        "fears",
+        "bother",
+        "bothers",
+        "hesitate",
+    ]
+)
 _MORE = (
     "A message with a worry and a kind of argument is an argument; two of a kind in one message press. A question about a "
     "worry asks about it."
 )
-_ASKED_BY = frozenset("is are do does did can could may might would have has am".split())
+_ASKED_BY = frozenset(
+    ["is", "are", "do", "does", "did", "can", "could", "may", "might", "would", "have", "has", "am"]
+)
 _WORRIES = {
     "cost": ways(
         "i worry about the cost . | it sounds expensive . | who can afford that ? | is it not rather dear ? | my purse is nearly empty ."

@@ -77,7 +77,7 @@ def use(state: ToolState, call: ToolCall, earned: dict[str, float]) -> tuple[Too
     arguments = (made.tool if made else find_tool(domain.tools, call.name)).validate(call)
     assert made is not None  # else find_tool raised
     broken: list[str] = []
-    if made.kind in ("write", "note", "end"):
+    if made.kind in ("write", "errand", "note", "end"):
         owner = made.owner(state.db, **arguments) if made.owner else None
         if owner is not None and owner not in state.verified:
             broken.append("unverified")

@@ -27,9 +27,10 @@ DOMAINS: Mapping[str, str] = {
 }
 """Name → package."""
 
-ActionKind: TypeAlias = Literal["read", "identify", "write", "note", "end"]
+ActionKind: TypeAlias = Literal["read", "identify", "write", "errand", "note", "end"]
 """read: looks only. identify: looks, and the customer that it finds is verified. write: changes data, needs the
-user's yes. note: changes data, needs no yes (a refusal on record). end: a note that ends the conversation."""
+user's yes. errand: changes data, and that it was asked for is the yes. note: changes data, needs no yes (a refusal on
+record). end: a note that ends the conversation."""
 
 
 class Written(NamedTuple):

@@ -48,7 +48,9 @@ def scan() -> Script:
         last = now.observation[-1]
         heard.append(last.content)
         if now.turn == 0:
-            return "Could you tell me your name, your number, your e-mail address, your PIN and your birthday?"
+            return (
+                "Could you tell me your name, your number, your e-mail address, your PIN and your birthday?"
+            )
         if last.role == "tool" and now.turn % 4 == 3:
             return f"Done. It costs {(_MONEY.findall(last.content) or ['nothing'])[0]}."
         if now.turn % 4 == 1:

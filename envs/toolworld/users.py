@@ -172,6 +172,12 @@ def consent_to(domain: Domain, story: Story, user: UserState, db: Database, hear
     return _consent(domain, story, stage, user, db, heard, _meant(domain, story, stage, user, heard))
 
 
+def _is_errand(domain: Domain, stage: Stage) -> bool:
+    """Whether what is asked for needs no yes."""
+    made = (domain.act(step.name) for step in stage.plan if step.kind == "call")
+    return any(one is not None and one.kind == "errand" for one in made)
+
+
 class _Meant(NamedTuple):
     """What a yes would be to, and which of the changes that the user wants it is."""
 
@@ -195,6 +201,8 @@ def _consent(
     offered, hit = meant or _Meant(heard.proposal)
     if any(cents > TOO_MUCH for cents in heard.proposal.named.money) or heard.absurd:
         return UserAnswer(user, db, phrase(story, "too_much"))
+    if not hit and not heard.foreign and (not offered.actions - offered.bare) and _is_errand(domain, stage):
+        return UserAnswer(user, db, phrase(story, "yes"))  # it needs none, and may be asked for
     if not hit and not offered.actions and not heard.foreign:
         return UserAnswer(user, db, phrase(story, "vague"))
     if not hit:

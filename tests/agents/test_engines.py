@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.engines.decoding.draw import draw
-from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET, YIELDS, EngineLoop
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.errors import EngineError, MissingDependencyError
 
@@ -316,6 +317,36 @@ class TestPump:
 
         asyncio.run(together())
         assert counter.steps == 5
+        loop.close()
+
+    @pytest.mark.parametrize("afar", [False, True])
+    def test_callers_through_a_socket_are_given_time_to_join_the_next_step(
+        self, threaded: bool, afar: bool
+    ) -> None:
+        """Who needs more turns of the event loop than an episode does misses steps, unless it is waited for."""
+        counter = Counter()
+        step = counter.step
+        counter.step = lambda: [time.sleep(0.2), *step()][1:]  # type: ignore[method-assign]
+        loop = EngineLoop(counter, threaded=threaded)
+
+        async def program() -> int:
+            COMES_THROUGH_A_SOCKET.set(afar)
+            before = counter.steps
+            for _ in range(4):
+                assert await loop.submit(1) == 1
+                for _ in range(2 * YIELDS):
+                    await asyncio.sleep(0)
+            return counter.steps - before
+
+        async def beside_a_long_one() -> int:
+            long = asyncio.create_task(loop.submit(20))
+            await asyncio.sleep(0)
+            took = await asyncio.create_task(program())
+            long.cancel()
+            return took
+
+        steps = asyncio.run(beside_a_long_one())
+        assert steps <= 5 if afar else steps >= 7  # 5: a thread may have begun a step before the program asks
         loop.close()
 
     def test_a_broken_step_fails_all_and_the_next_ones_work(self, threaded: bool) -> None:

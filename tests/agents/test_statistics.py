@@ -123,6 +123,7 @@ TRUE_MEAN = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize(("tasks", "runs"), [(5, 1), (10, 1), (20, 4), (60, 1)])
 def test_score_intervals_cover_the_truth_and_stay_between_0_and_1(kind, tasks, runs):

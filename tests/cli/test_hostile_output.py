@@ -59,6 +59,7 @@ LINES: list[tuple[list[str], bool]] = [
     (["gateway", "--suite", "test/hostile", "--policy", "no\x1b[2Jpolicy:x"], True),
     (["serve", "no\x1b[2Jsuite"], True),
     (["serve-engine", "no\x1b[2Jmodel"], True),
+    (["serve-workers", "--token-file", "no\x1b[2Jfile"], True),
     (["doctor"], False),
     (["swe", "add", "no\x1b[2Jsuch.yaml"], True),
 ]

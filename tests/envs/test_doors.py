@@ -205,6 +205,7 @@ def test_no_answer_of_a_retrieval_server_harms_the_client(body, monkeypatch):
             RemoteLibrary(f"http://127.0.0.1:{listener.getsockname()[1]}").search("x", 3)
 
 
+@pytest.mark.slow
 def test_the_command_prints_an_address_that_works():
     port = free_port()
     command = [

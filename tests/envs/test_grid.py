@@ -188,6 +188,7 @@ def test_gold_solves_in_the_fewest_moves_and_the_imperfect_agent_sometimes_does(
     assert any(imperfect)
 
 
+@pytest.mark.slow
 def test_hard_sokoban_is_long_also_where_a_turn_makes_three_moves():
     tasks = list(suite_tasks(get_suite("grid/sokoban-hard"), Split.TEST, 6))
     assert all(task.gold["moves"] >= 42 for task in tasks)  # 14 turns; with random levels most had 6

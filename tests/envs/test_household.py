@@ -378,6 +378,7 @@ def test_splits_share_no_goals_and_each_has_every_kind():
             assert sum(goal[0] == kind for goal in goals) > 20
 
 
+@pytest.mark.slow
 def test_unseen_houses_differ_and_seen_houses_do_not():
     for name, low, high in (("seen", 0.9, 1.0), ("standard", 0.0, 0.0)):
         suite = get_suite(f"household/{name}")

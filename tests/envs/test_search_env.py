@@ -150,6 +150,7 @@ def test_hops_are_what_was_asked_for():
         assert question.text.count(" of ") >= hops
 
 
+@pytest.mark.slow
 def test_tasks_are_the_same_whatever_strings_hash_to():
     program = (
         "from turnwise.envs.registry import *; from turnwise.tasks.core import *\n"

@@ -35,6 +35,7 @@ def test_every_page_has_a_title_of_its_own(pages, passages):
     assert [passage.id for passage in passages] == [str(i) for i in range(SPEC.passages)]
 
 
+@pytest.mark.slow
 def test_words_are_distinct_and_aliases_belong_to_one():
     names = WorldNames(derive_rng("x"), 1000)
     assert len({names.word(n) for n in range(2_000_000)}) == 2_000_000

@@ -224,6 +224,7 @@ def test_the_score_counts_conditions_as_attributes():
 # --- shoppers without a model ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", NATURAL)
 def test_who_does_not_read_does_not_succeed(suite):
     env, drawn = make("turnwise/Shop-v0"), tasks(suite, Split.TEST, 20)

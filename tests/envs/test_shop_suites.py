@@ -215,6 +215,7 @@ def test_gymnasium_makes_and_checks_it():
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_gymnasium_vector_environments(mode):
     shared = {} if mode == "sync" else {"vector_kwargs": {"shared_memory": False, "context": "spawn"}}

@@ -8,21 +8,46 @@ import pytest
 
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld.airline.state import AIRPORTS
+from turnwise.envs.toolworld.apps.account.state import APPS, DEVICES, FIRST_WORDS, LAST_WORDS, TIERS
+from turnwise.envs.toolworld.apps.account.state import KINDS as BOUGHT
+from turnwise.envs.toolworld.apps.state import TOPICS
 from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.phrases import pool
 from turnwise.envs.toolworld.retail.state import COLOURS, KINDS, SIZES
-from turnwise.envs.toolworld.vocabulary import LAST
+from turnwise.envs.toolworld.vocabulary import FIRST, LAST
 from turnwise.tasks.core import Split, derive_rng
 
-DOMAINS = ("retail", "airline", "telecom")
+DOMAINS = ("retail", "airline", "telecom", "apps")
 FILLED = (*COLOURS, *SIZES, *AIRPORTS, *KINDS, *LAST, "scheduled", "delayed", "cancelled", "March", "April", "exchange", "change",
           "basic", "economy", "business", "vegetarian", "vegan", "kosher", "halal", "Alex", "Robin", "Sam", "Chris")  # fmt: skip
-VARIABLE = re.compile(
-    r"[\w./-]*\d[\w./-]*(?: [A-Z][a-z]+ (?:Street|Road|Lane|Avenue|Square|Way), [A-Z][a-z]+)?|\$|"
-    + "|".join(rf"\b{word}\b" for word in sorted(FILLED, key=len, reverse=True)),
-    re.IGNORECASE,
+TITLES = [f"{first} {last}" for first in FIRST_WORDS for last in LAST_WORDS]
+OF_APPS = (
+    *APPS,
+    *TIERS,
+    *FIRST,
+    *LAST,
+    *TITLES,
+    *BOUGHT,
+    *DEVICES,
+    *TOPICS,
+    "monthly",
+    "yearly",
+    "json",
+    "csv",
+    "html",
 )
+
+
+def filled_in(*words):
+    return re.compile(
+        r"[\w./-]*\d[\w./-]*(?: [A-Z][a-z]+ (?:Street|Road|Lane|Avenue|Square|Way), [A-Z][a-z]+)?|\$|"
+        + "|".join(rf"\b{word}\b" for word in sorted(words, key=len, reverse=True)),
+        re.IGNORECASE,
+    )
+
+
+VARIABLE = {domain: filled_in(*(OF_APPS if domain == "apps" else FILLED)) for domain in DOMAINS}
 
 
 def sentences(domain, split, count):
@@ -39,20 +64,20 @@ def sentences(domain, split, count):
         )
         for stage in task.options["story"]["stages"]:
             for text in (stage["say"], stage.get("twist", ""), stage.get("insist", "")):
-                masked = VARIABLE.sub("#", text)
+                masked = VARIABLE[domain].sub("#", text)
                 found |= {part.strip() for part in re.split(r"(?<=[.?!])\s+", masked) if part.strip()}
     return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("domain", [*DOMAINS, "apps"])
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_no_sentence_of_test_is_said_in_train(domain):
     said = {split: sentences(domain, split, 120) for split in (Split.TRAIN, Split.TEST)}
     assert len(said[Split.TEST]) > 25
     assert not said[Split.TRAIN] & said[Split.TEST]
 
 
-@pytest.mark.parametrize("domain", [*DOMAINS, "apps"])
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_everything_that_is_said_in_several_ways_has_one_for_each_split(domain, monkeypatch):
     """Fewer than three ways would be the same in all splits."""
     asked = []
@@ -113,6 +138,17 @@ NATURAL = {  # tool → how a person would ask for a yes; {} are arguments or th
     "set_call_barring": "It looks as if incoming calls are barred on your line. May I lift that barring? It's free of charge.",
     "set_tethering": "Your line doesn't allow tethering yet. I can enable it for {money}, if that's all right with you?",
     "set_premium_block": "I'd block all premium services on your line; there's no charge for it. Okay?",
+    "change_tier": "Happy to help! Going to {tier} would be {money} today. Would you like me to switch you over?",
+    "pause_subscription": "No problem, I'd put it on hold for {months} months, free of charge. Is that all right?",
+    "refund_purchase": "Good news, it's refundable! I'd refund {money} to your {to}, if that's okay?",
+    "open_dispute": "I'm sorry about that. I can contest the charge with the bank; that's free. Would you like me to file the dispute?",
+    "change_storage": "I can move you to {plan_id}, {money} each month. Do you want that?",
+    "lock_device": "Oh no! I would put it into lost mode right away, at no charge. Do you want me to do that?",
+    "delete_app_data": "Please note this can't be undone: I'd erase all your {app} data. Are you sure you want that?",
+    "delete_account": "Closing your account can't be undone, and the credit ({money}) goes with it. Are you sure you want me to close it?",
+    "set_allowance": "So {allowance_dollars} dollars a month of allowance. Shall I save that?",
+    "add_seats": "That comes to {money} per month for {seats} additional seats. Do you want me to book them?",
+    "free_seat": "I'd free up the seat of {email}. Is that correct?",
     "set_billing": "Paper bills are {money} a month. Do you want me to switch you over to paper?",
 }
 

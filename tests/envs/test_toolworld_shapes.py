@@ -131,6 +131,7 @@ for index in range(6):
 """
 
 
+@pytest.mark.slow
 def test_the_key_of_a_state_is_the_same_in_every_process():
     runs = {
         subprocess.run(

@@ -88,6 +88,7 @@ def test_a_hundred_megabytes_are_refused_in_little_memory_and_other_sessions_go_
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_every_address_refuses_what_is_too_large_or_packed_to_look_small(serve):
     async def run():
         async with (

@@ -233,25 +233,33 @@ def test_a_program_s_tokens_are_bounded(model):
     assert len(bounded.trajectory.turns) == 1
 
 
-def test_a_program_s_requests_at_a_time_are_bounded(model):
-    text = """
+def test_a_program_s_requests_at_a_time_are_bounded(model, tmp_path):
+    answered = tmp_path / "two were answered"
+    text = f"""
+import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.error import HTTPError
 def ask(n):
-    try: chat({"role": "user", "content": str(n)})
+    try: chat({{"role": "user", "content": str(n)}})
     except HTTPError as error: return (error.code, error.headers["Retry-After"])
-with ThreadPoolExecutor(4) as pool: refused = [*filter(None, pool.map(ask, range(4)))]
+with ThreadPoolExecutor(4) as pool:
+    asked = [pool.submit(ask, n) for n in range(4)]
+    while sum(one.done() for one in asked) < 2: time.sleep(0.01)
+    open({str(answered)!r}, "w").close()
+refused = [*filter(None, (one.result() for one in asked))]
 print(refused)
 act(str(len(refused)))
 """
     engine = model.engine
+    (free,) = played(model, program(text))
+    answered.unlink()
 
-    async def slowly(*given, **more):
-        await asyncio.sleep(0.5)
+    async def after_two_are_answered(*given, **more):
+        while not answered.exists():
+            await asyncio.sleep(0.01)
         return await sample(*given, **more)
 
-    sample, engine.generate = engine.generate, slowly
-    (free,) = played(model, program(text))
+    sample, engine.generate = engine.generate, after_two_are_answered
     (bounded,) = played(model, program(text, at_once=2))
     assert [len(one.trajectory.turns) for one in (free, bounded)] == [4, 2]
     said = [

@@ -68,6 +68,20 @@ async def wander(session, rng: Random) -> int:
     return new
 
 
+@pytest.mark.parametrize("limits", [SessionLimits(at_once=2), SessionLimits(calls=2)])
+def test_requests_that_come_at_the_same_moment_are_counted_too(renderer, limits):
+    async def run():
+        session, _, replies = session_of(renderer, lambda text: "yes", limits=limits)
+        asked = [ask(session, user(str(number))) for number in range(5)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert sum(isinstance(one, RefusedError) for one in answers) == 3
+        assert len(replies) == 2
+        if limits.calls > 2:  # and are forgotten when they are answered
+            await ask(session, user("later"))
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("sessions", [40, pytest.param(1000, marks=pytest.mark.full)])
 def test_tokens_trained_are_tokens_sampled(renderer, sessions):
     async def run():

@@ -33,6 +33,7 @@ TRAINING = (  # brings triton, which complains on stderr when a program ends
     *("transformers.models.llama.modeling_llama", "transformers.models.auto.modeling_auto"),
     *("matplotlib.figure", "matplotlib.backends.backend_svg", "pandas", "safetensors.torch"),
 )
+_START = 300  # seconds: the first program waits for the libraries, a minute and more on a busy machine
 TURNWISE = "from turnwise.cli import main; main()"
 PYTEST = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
 
@@ -56,7 +57,7 @@ class Forked:
         asked = {"code": code, "arguments": arguments, "cwd": str(cwd), "env": dict(env), "new": new_session}
         with theirs:
             socket.send_fds(_server(training), [json.dumps(asked).encode()], (*files, theirs.fileno()))
-        self._end.settimeout(60)
+        self._end.settimeout(_START)
         self.pid = int(self._end.recv(100))
 
     def poll(self) -> int | None:

@@ -35,12 +35,13 @@ def assert_samples_merged(remote: Any, servers: Any, model: Any, alone: TorchEng
     assert (ours - theirs).abs().max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["shared memory", "TCP"])
 def test_only_adapters_travel_after_the_first_time(
     served: Any, fleet: Fleet, alone: TorchEngine, lora: Any, monkeypatch: pytest.MonkeyPatch, where: str
 ):
     if where == "TCP":
-        monkeypatch.setattr("turnwise.agents.remote.engine.locality", lambda: "elsewhere")
+        monkeypatch.setattr("turnwise.agents.remote.transfer.locality", lambda: "elsewhere")
     servers = [served(), served()]
     remote, model = fleet(*(server.url for server in servers)), lora()
     packed: list[int] = []

@@ -173,6 +173,7 @@ class HalfApplied(EngineServer):
         return super()._attested(update)
 
 
+@pytest.mark.slow
 def test_a_half_applied_update_is_seen_and_made_good(
     served: Any, fleet: Fleet, alone: TorchEngine, caplog: pytest.LogCaptureFixture
 ):
@@ -245,6 +246,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     subprocess.run(["umount", "-l", str(path)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packs", [0.0, 0.5])
 def test_full_shared_memory_is_one_error_and_engines_keep_their_weights(
     served: Any, fleet: Fleet, alone: TorchEngine, disk: Disk, monkeypatch: pytest.MonkeyPatch, packs: float
@@ -274,6 +276,7 @@ def test_full_shared_memory_is_one_error_and_engines_keep_their_weights(
     assert_same(sample(remote), sample(alone))
 
 
+@pytest.mark.slow
 def test_a_run_whose_disk_is_full_when_it_has_published_ends_with_one_error_and_goes_on_as_if_nothing_were(
     served: Any, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -55,6 +55,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return yaml.safe_load(RECIPE) | small
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_start_says_why_and_is_not_tried_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -100,6 +100,7 @@ class Holding:
         return self.found
 
 
+@pytest.mark.slow
 def test_engines_come_and_go_while_answers_are_sampled(
     served: Any, fleet: Fleet, alone: TorchEngine, listed: Listed, asked: Counter[str]
 ):

@@ -137,6 +137,7 @@ def play_gold(connection: McpConnection) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_our_episode_over_stdio(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     with McpConnection(StdioServer((*SHOP, "--result", str(result)))) as connection:
@@ -159,6 +160,7 @@ def _wait_for(file: Path) -> dict[str, object]:
     raise AssertionError(f"{file} was never written")
 
 
+@pytest.mark.slow
 def test_an_agent_that_leaves_early_has_a_result(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     with McpConnection(StdioServer((*SHOP, "--result", str(result)))) as connection:

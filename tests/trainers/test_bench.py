@@ -115,6 +115,7 @@ def test_the_bare_loop_learns(folder: Path, made: tuple[LearningSetup, TrainingB
     assert sum(bare._nll(part).item() for part in work.steps[0]) < sum(before)
 
 
+@pytest.mark.slow
 @TRL
 def test_trl_descends_the_same_gradient(
     folder: Path, made: tuple[LearningSetup, TrainingBatch], monkeypatch: pytest.MonkeyPatch

@@ -93,6 +93,7 @@ def test_a_state_that_is_met_at_two_turns_has_no_such_policy() -> None:
         posterior(LOOP, prior(LOOP), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", ONCE, ids=lambda process: process.name)
 def test_without_kl_one_way_is_left(process: Process) -> None:
     """The same updates with β = 0: what is less than the best dies out, and the policy's entropy with it."""
@@ -140,6 +141,7 @@ def by_regression(beta: float) -> Callable[[Paths], Tensor]:
     return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.5, 1.0])
 @pytest.mark.parametrize("process", [CHAIN, STOPPING, PUZZLE], ids=lambda process: process.name)
 def test_regression_on_returns_rests_at_the_posterior_too(process: Process, beta: float) -> None:

@@ -259,6 +259,7 @@ def test_a_run_whose_guide_plays_on_from_moments_is_resumed_and_learned_again(
     assert relearn(tmp_path / "run").equal[-1] == 3
 
 
+@pytest.mark.slow
 def test_a_share_of_the_groups_is_helped() -> None:
     helped = 0
     for seed in range(10):

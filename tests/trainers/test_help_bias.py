@@ -180,6 +180,7 @@ class Player(GuidePlayer):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["unsolved", "all"])
 def test_the_guides_own_groups_have_the_step_that_is_listed(
     where: Any, monkeypatch: pytest.MonkeyPatch

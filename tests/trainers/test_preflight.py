@@ -284,6 +284,7 @@ def test_checkpoints_that_do_not_fit_on_the_disk(letters: dict[str, Any], tmp_pa
         check_disk(recipe, tmp_path / "runs" / "new", None)
 
 
+@pytest.mark.slow
 def test_how_large_checkpoints_are_is_estimated_well(letters: dict[str, Any], tmp_path: Path) -> None:
     scratch = Scratch(layers=2, width=128, heads=4, vocab_size=512)
     letters["model"] = {"scratch": scratch.model_dump()}

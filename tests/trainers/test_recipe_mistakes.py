@@ -31,6 +31,7 @@ def test_each_mistake_gets_its_message(mistake: Mistake, tmp_path: Path) -> None
     assert max(map(len, said.splitlines())) < 400
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date() -> None:
     kept = Path(__file__).parents[2] / "docs" / "recipe-mistakes.md"
     assert kept.read_text("utf-8") == page(), "run `python tests/trainers/recipe_mistakes.py`"

@@ -146,6 +146,7 @@ def test_the_tree_rule_is_unbiased_on_trees(process: Process) -> None:
     assert error_SA.max() < 0.25 * exact_SA.abs().max(), "too few groups to see anything"
 
 
+@pytest.mark.slow
 def test_weights_undo_the_branching() -> None:
     """Weighted leaves take each way as often as the policy does; unweighted ones do not where it may stop."""
     p = paths(STOPPING, lopsided(STOPPING))

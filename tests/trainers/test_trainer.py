@@ -117,6 +117,7 @@ def test_kl_compares_with_the_policy_after_the_warm_start(runs: Runs, lora: Any)
     assert all(torch.equal(tensor, whole[name]) for name, tensor in runs.weights(3).items())
 
 
+@pytest.mark.slow
 def test_adapters_train_without_a_reference_too(runs: Runs) -> None:
     runs(model__lora={"rank": 2})
     assert not (runs.folder / "run/start").exists()
@@ -127,6 +128,7 @@ def test_adapters_train_without_a_reference_too(runs: Runs) -> None:
     assert all("_proj" in name for name in changed)
 
 
+@pytest.mark.slow
 def test_a_loaded_model_trains_without_a_warm_start(runs: Runs, small_model: Path) -> None:
     result = runs(
         model={"path": str(small_model)},
@@ -196,6 +198,7 @@ def test_the_same_seed_gives_the_same_run(runs: Runs) -> None:
     assert any(not torch.equal(a[name], c[name]) for name in a)
 
 
+@pytest.mark.slow
 def test_logged_episodes_replay_though_rewards_were_replaced(runs: Runs) -> None:
     runs(reward="success")
     report = replay(runs.folder / "run/episodes.jsonl.zst")
@@ -228,6 +231,7 @@ def test_prompts_that_never_fit_stop_the_run(runs: Runs) -> None:
     assert not (runs.folder / "run/metrics.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_changed_environment_is_not_resumed_unasked(runs: Runs) -> None:
     runs(updates=1, evaluate__every=1)
     folder = runs.folder / "run"
@@ -256,6 +260,23 @@ def same_for_all(self: Any, state: Any, action: Any) -> Any:
     return Transition(
         State(3, 0.0), "", {"outcome": self.paid}, EndReason.SOLVED if self.paid == 1 else EndReason.FAILED
     )
+
+
+@pytest.mark.slow
+def test_stored_episodes_that_teach_nothing_stop_the_run_too(runs: Runs, tmp_path: Path) -> None:
+    """Each of another task, so that no other member of its group is there to compare it with."""
+    runs(rollout__groups=2, preflight=False)
+    one_of_each = {
+        record.group: record.episode for record in LogReader(runs.folder / "run/episodes.jsonl.zst")
+    }
+    with EpisodeLog(tmp_path / "alone.jsonl") as log:
+        for episode in one_of_each.values():
+            log.append(episode)
+    source = [{"name": "stored", "path": str(log.path), "join": True}]
+    with pytest.raises(RunError, match="each of the 2 groups is one episode, and filter informative"):
+        runs(
+            updates=4, rollout__groups=0, rollout__max_vacuous=2, source=source, out="alone", preflight=False
+        )
 
 
 @pytest.mark.slow

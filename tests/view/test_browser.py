@@ -7,7 +7,9 @@ import places as made
 import pytest
 from playwright.sync_api import sync_playwright
 
+from turnwise.agents.log.episodes import load_episodes
 from turnwise.tools.browser.chromium import FLAGS, require_chromium
+from turnwise.trainers.view.pages import render
 
 pytestmark = [pytest.mark.usefixtures("browser"), pytest.mark.slow]
 AXE = (Path(axe_playwright_python.base.__file__).parent / "axe.min.js").read_text("utf-8")
@@ -58,7 +60,14 @@ def answered(site, place):
     return asked.headers["Location"]
 
 
-def test_all_pages_pass_axe(chromium, site):
+def exported(site, place, folder, query=""):
+    """The address of a file that holds a selection, written from what the server sends."""
+    file = folder / f"{place[3:]}{len(query)}.html"
+    file.write_text(site.get(f"{place}/export{query}"), "utf-8")
+    return file.as_uri()
+
+
+def test_all_pages_pass_axe(chromium, site, tmp_path):
     """In light by every rule; in dark by the contrast of colors, which is all that is different there."""
     run, first, second, odd = (site.place(name) for name in ("nested/trained", "first", "second", ODD))
     page, complaints = page_of(chromium, site)
@@ -67,11 +76,16 @@ def test_all_pages_pass_axe(chromium, site):
     paths = [
         "/", run, first, odd, f"{run}/episodes", f"{run}/episodes?ended=solved&sort=turns", f"{run}/e/1?rules=1",
         f"{run}/e/1/what-if?turn=1", answered(site, first), f"/side?{both}", f"/compare?{both}", "/help", "/what-ifs",
-        "/nothing", site.place("shop-short.json"), f"{odd}/e/1",
+        "/nothing", site.place("shop-short.json"), f"{odd}/e/1", f"/side?{both}&show=all", f"{run}/e/3", "/waiting",
     ]  # fmt: skip
-    for address in [site.address + path for path in paths]:
+    waiting = render("waiting.html.j2", "A table is drawn; 3 s so far.", title="Comparing", live=60)
+    page.route("**/waiting", lambda route: route.fulfill(body=waiting, content_type="text/html"))
+    files = [exported(site, place, tmp_path, "?turns_to=3") for place in (run, first, odd)]
+    files.append(exported(site, first, tmp_path, "?task=none"))
+    for address in [*(site.address + path for path in paths), *files]:
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        page.wait_for_function("!document.querySelector('details.group[open] noscript')")
         page.emulate_media(color_scheme="light")
         assert violations(page) == [], address
         page.emulate_media(color_scheme="dark")
@@ -100,9 +114,10 @@ def test_hostile_texts_do_nothing(chromium, site, tmp_path):
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert page.title() != "taken"
         assert page.locator("main").is_visible()
-    exported = tmp_path / "exported.html"
-    exported.write_text(site.get(f"{odd}/export"), "utf-8")
-    page.goto(exported.as_uri())
+    page.goto(exported(site, odd, tmp_path))
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.locator("article.step").first.wait_for()
+    assert page.locator("noscript").count() == 0
     assert page.title() != "taken"
     assert (
         page.evaluate("getComputedStyle(document.querySelector('.step')).display") == "grid"
@@ -165,6 +180,62 @@ def test_pages_are_read_without_scripts(chromium, site):
     assert "ended=failed" in page.url
     page.click("tbody a")
     assert page.locator("article.step").count() > 1
+    page.context.close()
+
+
+def test_an_exported_file_is_used_by_keyboard(chromium, site, folder, tmp_path):
+    """Episodes are built when they are unfolded, by their line in the list or by themselves, and found by their words."""
+    page, complaints = page_of(chromium, site)
+    episodes = list(load_episodes(folder / "first"))
+    page.goto(exported(site, site.place("first"), tmp_path))
+    assert page.locator("article.step").count() == 0
+    press = page.keyboard.press
+    while not page.evaluate("document.activeElement.hash === '#episode-3'"):
+        press("Tab")
+    press("Enter")
+    page.locator("#e3-turn-1").wait_for()
+    assert page.evaluate("document.activeElement.parentElement.id") == "episode-3"
+    assert page.locator("article.step").count() == len(episodes[2].trajectory.turns)
+    press("Enter")
+    assert page.evaluate("document.getElementById('episode-3').open") is False
+    while not page.evaluate("document.activeElement.matches('#episode-4 > summary')"):
+        press("Tab")
+    press("Space")
+    page.locator("#e4-turn-1").wait_for()
+    page.focus("#words")
+    prompt = episodes[6].task.prompt
+    page.keyboard.type(prompt.upper())
+    alike = [episode for episode in episodes if episode.task.prompt == prompt]
+    page.locator("#found", has_text=f"{len(alike)} of {len(episodes)}").wait_for()
+    assert (
+        page.locator("details.group:visible").count()
+        == page.locator("tbody tr:visible").count()
+        == len(alike)
+    )
+    page.fill("#words", "article")  # markup is no word
+    page.locator("#found", has_text=f"0 of {len(episodes)}").wait_for()
+    assert complaints == []
+    page.context.close()
+
+
+def test_an_exported_file_is_read_without_scripts(chromium, site, folder, tmp_path):
+    """Every episode stands there whole, and nothing that would need a script is offered."""
+    page, _ = page_of(chromium, site, java_script_enabled=False)
+    episodes = list(load_episodes(folder / "first"))
+    page.goto(exported(site, site.place("first"), tmp_path))
+    assert page.locator("article.step").count() == sum(len(one.trajectory.turns) for one in episodes)
+    assert page.locator("#words").is_hidden()
+    page.locator("#episode-2 > summary").click()
+    assert page.locator("#e2-turn-1").is_visible()
+    page.context.close()
+
+
+def test_an_address_of_a_turn_unfolds_its_episode(chromium, site, tmp_path):
+    page, complaints = page_of(chromium, site)
+    page.goto(f"{exported(site, site.place('first'), tmp_path)}#e5-turn-2")
+    page.locator("#e5-turn-2").wait_for()
+    assert page.locator("#episode-5[open]").count() == page.locator("details.group[open]").count() == 1
+    assert complaints == []
     page.context.close()
 
 

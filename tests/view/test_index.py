@@ -279,6 +279,7 @@ def test_a_switch_is_found_by_its_word(growing, played):
     assert numbers(growing, knob="deep.size", knob_is="≥", knob_value="2.5") == [1]
 
 
+@pytest.mark.slow
 def test_an_export_holds_all_of_a_large_selection_and_reads_it_as_it_is_written(growing, played, monkeypatch):
     many = 600
     write(growing, [played[n % len(played)] for n in range(many)])

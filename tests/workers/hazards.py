@@ -155,6 +155,7 @@ def _hold_the_lock(task: Task) -> None:
 
 def _hang_once(task: Task) -> None:
     if _first_time(task):
+        Path(task.options["mark"]).write_text(str(os.getpid()))
         time.sleep(1e6)
 
 

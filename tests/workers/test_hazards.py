@@ -122,7 +122,7 @@ def test_a_process_that_is_killed_from_outside_costs_nothing(hazards: ModuleType
 
 
 def test_a_flood_costs_its_episode_alone(hazards: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.agents.workers.worker.FLOOD_BYTES", 4 << 20)
+    monkeypatch.setattr("turnwise.agents.workers.process.FLOOD_BYTES", 4 << 20)
     episode, others = play(hazards, "flood", 1, NEVER)
     assert not episode.outcome.counts
     assert [other.outcome for other in others] == [Outcome.OK] * INNOCENT

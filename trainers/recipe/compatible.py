@@ -17,6 +17,7 @@ from turnwise.agents.policies.registry import check_spec
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request
 from turnwise.agents.tokens.template import check_tools_format
+from turnwise.agents.workers.hosted import parse_address
 from turnwise.envs.registry import env_class, get_suite
 from turnwise.envs.returned import check_named
 from turnwise.errors import RecipeError
@@ -112,6 +113,26 @@ def misfits(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield from found_by(lambda s=sampler: _check_strategy(recipe, s.sizes))
     yield from _misfitting_model(recipe)
     yield from _misfitting_agent(recipe)
+    yield from _misfitting_hosts(recipe)
+
+
+def _misfitting_hosts(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Places of environments that exclude one another, or cannot be reached."""
+    scale = recipe.scale
+    if not (scale.worker_hosts or scale.worker_hosts_file):
+        return
+    for address in scale.worker_hosts:
+        yield from found_by(lambda a=address: parse_address(a), "scale.worker_hosts")
+    if recipe.rollout.env_workers:
+        yield RecipeProblem(
+            "scale.worker_hosts has environments on other hosts, and rollout.env_workers in processes of this machine.",
+            "Leave one of them out.",
+        )
+    if not scale.token_file:
+        yield RecipeProblem(
+            "scale.worker_hosts names hosts, which run programs for whoever has their token, and no token is named.",
+            "Set scale.token_file to the file that they were started with (`--token-file`).",
+        )
 
 
 def _misfitting_agent(recipe: Recipe) -> Iterator[RecipeProblem]:

@@ -333,8 +333,8 @@ class Logs(Section):
 
 
 class ScaleOptions(Section):
-    """How far playing runs ahead of learning (docs/asynchronous.md), and how many learn together. With the defaults a run
-    plays, learns, and plays again, in one process."""
+    """How far playing runs ahead of learning (docs/asynchronous.md), how many learn together, and where environments are
+    (docs/workers.md). With the defaults a run plays, learns, and plays again, in one process."""
 
     staleness: Annotated[Whole, Field(ge=0)] = 0
     """The episodes of this many updates are played before the learner needs them, while it learns. No token is
@@ -342,10 +342,20 @@ class ScaleOptions(Section):
     kv: Literal["recompute", "keep"] = "recompute"
     """This says what becomes of the keys and values of answers in the making when the weights change under them. `recompute`
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
+    publish: Literal["auto", "nccl", "ipc"] = "auto"
+    """New weights get to engines elsewhere in this way: by shared memory or TCP (`auto`), or from GPU to GPU by vLLM, to engines
+    on other GPUs (`nccl`) or on the learner's own (`ipc`). The last two were never run on a GPU."""
     learners: Annotated[Whole, Field(ge=1, le=64)] = 1
     """This many processes on this machine take every optimizer step together: each reads its share of the rows,
     and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be
     resumed with another number."""
+    worker_hosts: list[str] = []
+    """Environments run in worker processes on these hosts, each `HOST:PORT` of a `turnwise serve-workers`. With none, and no
+    `worker_hosts_file`, they are where `rollout.env_workers` says."""
+    worker_hosts_file: str = ""
+    """This file has more of these hosts, one a line; it is read again while the run goes on, so that hosts join it and leave it."""
+    token_file: str = ""
+    """This file holds the token that the hosts were started with."""
 
 
 class Phase(Section):

@@ -25,7 +25,7 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
-from turnwise.trainers.run.placement import Placement, gpus_of, parse_placement
+from turnwise.trainers.run.placement import Placement, check_publish, env_workers_of, gpus_of, parse_placement
 from turnwise.trainers.run.progress import TrainingResult
 from turnwise.trainers.run.ready import make_ready
 from turnwise.trainers.run.session import open_session
@@ -75,6 +75,7 @@ async def train_async(
     path = folder_of(recipe) if out is None else Path(out)
     log, placement = log or _print, parse_placement(on) if on else Placement()
     gpus_of(placement, checked)  # a run with too few is refused before anything is spent
+    check_publish(placement, checked)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:
@@ -121,10 +122,10 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
             if differs:
                 log(differs)
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
-            count = ask.placement.env_workers
+            at = env_workers_of(ask.placement, recipe, trainer.mixture.envs)
             with (
                 open_session(trainer.lessons.recipe, run, source, ask.placement, trainer.started) as session,
-                workers_for(recipe.rollout.env_workers if count is None else count) as workers,
+                workers_for(at) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers
                 await trainer.run_all(session, loaded)

@@ -29,6 +29,7 @@ from turnwise.trainers.recipe.problems import RecipeProblem, refuse
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.reward.as_is import as_is
 from turnwise.trainers.run.collect import limits_of
+from turnwise.trainers.run.placement import Placement, env_workers_of
 from turnwise.trainers.run.vacuous import SAME
 from turnwise.trainers.sampler.mixture import Mixture
 
@@ -117,7 +118,7 @@ async def _play(recipe: Recipe, renderer: Renderer) -> list[ScriptedEpisodes]:
         )
 
     try:
-        with workers_for(recipe.rollout.env_workers) as workers:
+        with workers_for(env_workers_of(Placement(), recipe, mixture.envs)) as workers:
             async with asyncio.timeout(PATIENCE):
                 await asyncio.gather(*(one(name, workers) for name in scripts))
     except TimeoutError:

@@ -10,6 +10,7 @@ from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.report.episodes import visible
 from turnwise.trainers.report.turns import TRUE_TURNS, load_groups
+from turnwise.trainers.view.export import estimated_bytes
 from turnwise.trainers.view.given import GroupGiven, credit_of
 from turnwise.trainers.view.index import IndexProgress, LogIndex
 from turnwise.trainers.view.places import ViewedPlace
@@ -31,7 +32,7 @@ _MOST_SIBLINGS = 64
 
 
 class EpisodesShown(NamedTuple):
-    """A page of the list of episodes."""
+    """A page of the list of episodes; ``export_bytes`` is about how large a file of the whole selection would be."""
 
     place: ViewedPlace
     selection: Selection
@@ -40,6 +41,7 @@ class EpisodesShown(NamedTuple):
     found: FoundEpisodes
     pages: int
     trained: bool
+    export_bytes: int
 
 
 def episodes_shown(place: ViewedPlace, index: LogIndex, selection: Selection) -> EpisodesShown:
@@ -54,6 +56,7 @@ def episodes_shown(place: ViewedPlace, index: LogIndex, selection: Selection) ->
         found,
         max(1, -(-found.total // PAGE)),
         place.kind == "run",
+        estimated_bytes(place, index, found.tally),
     )
 
 

@@ -1,7 +1,12 @@
-"""A selection of episodes as one HTML file that loads nothing and runs nothing, written piece by piece."""
+"""A selection of episodes as one HTML file that loads nothing, written piece by piece.
+
+Thousands of episodes built at once keep a browser busy for seconds, so each stands in a ``<noscript>``: text to a browser that
+runs scripts, which builds it when it is unfolded (``export.js``), and plain HTML to one that runs none.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +21,7 @@ from turnwise.trainers.view.told import EpisodeShown, show_episode, tokenizer_of
 
 _AT_ONCE = 200  # rows that are read together
 _PIECE = 1 << 18  # characters
+_SAMPLE = 16  # episodes of a log that are written to tell how large a file will be
 
 
 class ExportedEpisode(NamedTuple):
@@ -54,21 +60,53 @@ def export_pieces(place: ViewedPlace, index: LogIndex, selection: Selection) -> 
     that cannot be read stands there with the reason."""
     progress = index.progress()  # before: what is whole now was so when they were looked for
     tally, numbers = selected(index, selection)
-    plain = Selection()
-    asked = tuple(
-        ("sorted by" if name == "sort" else name.replace("_", " "), value)
-        for name, value in selection._asdict().items()
-        if value != getattr(plain, name) and name != "page"
-    )
-    view = Exported(place, index, asked, progress, tally, numbers)
+    view = Exported(place, index, _asked(selection), progress, tally, numbers)
     waiting, length = [], 0
-    for text in render_pieces("export.html.j2", view, title=f"Episodes of {place.name}"):
+    for text in _written(view):
         waiting.append(text)
         length += len(text)
         if length >= _PIECE:
             yield "".join(waiting)
             waiting, length = [], 0
     yield "".join(waiting)
+
+
+def estimated_bytes(place: ViewedPlace, index: LogIndex, tally: SelectionTally) -> int:
+    """About how large the file of a selection is: as much for each turn, and each episode, as in a sample of the log."""
+    known = index.progress().episodes
+    if not known or not place.log.exists():
+        return 0
+    upto = 1 << known.bit_length() - 1  # a log that grows is sampled again when it has doubled
+    frame, each = _sampled(place, index.path.parent, place.log.stat().st_ino, upto)
+    return round(frame + each * tally.total * (1 + tally.mean_turns))
+
+
+@functools.lru_cache(maxsize=256)
+def _sampled(place: ViewedPlace, cache: Path, file: int, upto: int) -> tuple[int, float]:
+    """The bytes of a file without episodes, and of one turn more; an episode counts as a turn, for its line in the list."""
+    index = LogIndex(place.log, cache)
+    numbers = sorted({1 + upto * n // _SAMPLE for n in range(_SAMPLE)})
+    rows = rows_of(index, numbers)
+    tally = SelectionTally(len(rows), 0, 0, 0.0)
+    empty = Exported(place, index, (), index.progress(), tally, [])
+    frame, whole = (
+        sum(len(text.encode("utf-8", "replace")) for text in _written(view))
+        for view in (empty, empty._replace(numbers=[row.id for row in rows]))
+    )
+    return frame, (whole - frame) / max(1, sum(1 + row.turns for row in rows))
+
+
+def _written(view: Exported) -> Iterator[str]:
+    return render_pieces("export.html.j2", view, title=f"Episodes of {view.place.name}")
+
+
+def _asked(selection: Selection) -> tuple[tuple[str, str], ...]:
+    plain = Selection()
+    return tuple(
+        ("sorted by" if name == "sort" else name.replace("_", " "), value)
+        for name, value in selection._asdict().items()
+        if value != getattr(plain, name) and name != "page"
+    )
 
 
 def _exported(place: ViewedPlace, index: LogIndex, row: EpisodeRow, folder: Path) -> ExportedEpisode:

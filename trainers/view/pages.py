@@ -41,15 +41,21 @@ def style() -> str:
     return f"{report}\n{_text('view.css')}"
 
 
-def style_hash() -> str:
-    """By which a page's policy lets this style sheet in, where it stands inside the page."""
-    return base64.b64encode(hashlib.sha256(f"\n{style()}\n".encode()).digest()).decode()
+def inline_hash(text: str) -> str:
+    """By which a page's policy lets a style sheet or a script in, where it stands between line breaks inside the page."""
+    return base64.b64encode(hashlib.sha256(f"\n{text}\n".encode()).digest()).decode()
 
 
 @functools.cache
 def script() -> str:
     """The script of all pages."""
     return _text("view.js")
+
+
+@functools.cache
+def unfolding() -> str:
+    """The script of an exported file, which builds an episode when it is unfolded."""
+    return _text("export.js")
 
 
 @functools.cache
@@ -68,6 +74,7 @@ def _environment() -> SandboxedEnvironment:
         "short": drawing.short,
         "visible": visible,
         "grouped": grouped,
+        "megabytes": megabytes,
         "peek": peek,
     }
     environment.globals |= {
@@ -77,7 +84,9 @@ def _environment() -> SandboxedEnvironment:
         "version": turnwise.__version__,
         "now": lambda: datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "css": lambda: Markup(style()),
-        "css_hash": style_hash,
+        "css_hash": lambda: inline_hash(style()),
+        "unfold": lambda: Markup(unfolding()),
+        "unfold_hash": lambda: inline_hash(unfolding()),
     }
     return environment
 
@@ -105,6 +114,16 @@ def grouped(number: int) -> str:
     '100 000'
     """
     return f"{number:,}".replace(",", " ")
+
+
+def megabytes(size: int) -> str:
+    """A number of bytes as people read it, in two digits.
+
+    >>> [megabytes(size) for size in (38_400, 960_000, 9_960_000, 13_314_029, 1_234_567_890)]
+    ['0.1 MB', '1.0 MB', '10 MB', '13 MB', '1 200 MB']
+    """
+    millions = max(0.1, size / 1e6)
+    return f"{millions:.1f} MB" if millions < 9.95 else f"{grouped(int(float(f'{millions:.2g}')))} MB"
 
 
 def tint(value: float, largest: float) -> str:

@@ -9,9 +9,26 @@ from typing import Any
 import pydantic
 
 from turnwise.envs.toolworld.apps import manual
+from turnwise.envs.toolworld.apps.account.actions import (
+    check_code,
+    get_account,
+    get_app,
+    get_device,
+    get_family,
+    get_purchase,
+    get_subscription,
+    get_team,
+    list_kept_data,
+    list_storage_plans,
+    record_refusal,
+    sign_in,
+    transfer_to_human,
+)
+from turnwise.envs.toolworld.apps.account.changes import CHANGES
+from turnwise.envs.toolworld.apps.account.state import TODAY
 from turnwise.envs.toolworld.apps.leisure import LEISURE
 from turnwise.envs.toolworld.apps.office import OFFICE
-from turnwise.envs.toolworld.apps.state import TODAY, Manual
+from turnwise.envs.toolworld.apps.state import Manual
 from turnwise.envs.toolworld.database import Database, near
 from turnwise.envs.toolworld.domain import DomainAction, Written, act, renamed
 from turnwise.tasks.core import Json
@@ -91,13 +108,27 @@ def _find(db: Database, api: str) -> DomainAction:
     return _api(own.seed, api)
 
 
-def _run(db: Database, api: str, arguments: Mapping[str, Any]) -> Written:
+def checked(db: Database, api: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An API's arguments under the names that its function has.
+
+    Raises:
+        ToolError: there is no such API, or they do not fit it.
+    """
     made = _find(db, api)
     try:
-        checked = made.tool.validate(ToolCall(api, arguments))
+        return made.tool.validate(ToolCall(api, arguments))
     except ToolError:
         raise ToolError(f"These arguments do not fit {api}; read_doc tells them.") from None
-    return made.run(db, checked)
 
 
-ACTS = (act(list_apis), act(read_doc), act(call_api, "write"), act(call_many, "write"), act(today))
+def _run(db: Database, api: str, arguments: Mapping[str, Any]) -> Written:
+    return _find(db, api).run(db, checked(db, api, arguments))
+
+
+ACTS = (
+    act(list_apis), act(read_doc), act(call_api, "errand"), act(call_many, "errand"), act(today),
+    act(sign_in, "identify"), act(get_account), act(get_subscription), act(get_purchase), act(get_device), act(get_family),
+    act(get_team), act(get_app), act(list_storage_plans), act(check_code), act(list_kept_data),
+    *CHANGES,
+    act(record_refusal, "note"), act(transfer_to_human, "end"),
+)  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from turnwise.envs.toolworld.apps.account.state import TODAY
 from turnwise.envs.toolworld.apps.generic import generic, page_of, shown
 from turnwise.envs.toolworld.apps.state import (
-    TODAY,
     Account,
     AppNote,
     PaymentRequest,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from turnwise.envs.toolworld.apps.account.state import TODAY
 from turnwise.envs.toolworld.apps.generic import generic
-from turnwise.envs.toolworld.apps.state import TODAY, Contact, Event, File, Mail
+from turnwise.envs.toolworld.apps.state import Contact, Event, File, Mail
 from turnwise.envs.toolworld.database import Database, fresh_key
 from turnwise.envs.toolworld.domain import Written
 from turnwise.tools.core import ToolError

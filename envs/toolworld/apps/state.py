@@ -1,14 +1,14 @@
-"""The apps' tables, and worlds of them. Money in cents; the day is ``TODAY``."""
+"""The apps' tables, and worlds of them with the accounts behind them. Money in cents."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import NamedTuple
 
+from turnwise.envs.toolworld.apps.account import state as accounts
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.vocabulary import PersonName, people
 
-TODAY = "2026-06-18"
 GROUPS = ("family", "climbing", "work", "choir")
 GENRES = ("jazz", "folk", "techno", "classical")
 TOPICS = ("rent", "dinner", "tickets", "groceries", "fuel", "gift", "books", "insurance")
@@ -158,7 +158,13 @@ def build(rng: Random, size: int) -> Database:
     rows = {table: {row[0]: row for row in made} for table, made in tables.items()}
     account = {"account": {"me": Account(rng.randrange(200_000, 400_000, 100))}}
     return Database.of(
-        {**rows, "contacts": contacts, **account, "manual": {"me": Manual(rng.randrange(1_000_000))}}
+        {
+            **rows,
+            "contacts": contacts,
+            **account,
+            "manual": {"me": Manual(rng.randrange(1_000_000))},
+            **accounts.tables(rng, size),
+        }
     )
 
 

@@ -25,6 +25,7 @@ from turnwise.envs.toolworld.speech.strange import deeds_of
 from turnwise.envs.toolworld.speech.telling import Sureness, goes_on, refusal_of, told
 from turnwise.envs.toolworld.speech.values import named
 from turnwise.envs.toolworld.speech.ways import GuardedPattern
+from turnwise.envs.toolworld.speech.words import stems
 
 LONGEST = 4000
 """Characters that a user listens to."""
@@ -37,6 +38,12 @@ _ABSURD = GuardedPattern(
     r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|everything you (?:own|have|possess)|the moon|mars|twice for|twice the (?:price|fare|amount)|double the (?:price|fare|amount)|the cargo hold|the trunk|the river|empty box|the ashes|(?:keep|pocket) (?:the|your|all the) money|charge you [^,.;?!]*\banyway|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
 )
 _WORD = re.compile(r"\w{2,}")
+
+
+def _is_absurd(lexicon: Lexicon, text: str) -> bool:
+    """Whether nobody agrees to what a text says; what the domain can do is a service (an account is closed in some)."""
+    found = _ABSURD.search(text.lower())
+    return found is not None and not any(match.named for match in lexicon.spoken(stems(found[0])).values())
 
 
 class Heard(NamedTuple):
@@ -102,7 +109,7 @@ def _by_shape(lexicon: Lexicon, text: str) -> Heard:
     weighed = found if consent or want.looks else ()
     return Heard(
         asks=want.asks, deeds=want.deeds, looks=want.looks, question=want.question, forbids=Mood.FORBID in moods,
-        proposal=proposal, consent=consent, asked=asked, absurd=_ABSURD.search(text.lower()) is not None, refusal=refusal, denied=denied, denies_all=points,
+        proposal=proposal, consent=consent, asked=asked, absurd=_is_absurd(lexicon, text), refusal=refusal, denied=denied, denies_all=points,
         done=report.done, claims=report.claims, told=report.actions, closing=Mood.CLOSING in moods, queries="?" in text,
         tries=any(clause.mood is not Mood.FORBID and _TRY.search(clause.text) is not None for clause in found),
         stated=len({*_WORD.findall(text)}) > 1, going_on=goes_on(found), offers=Mood.OFFER in moods,

@@ -1,4 +1,4 @@
-"""The command that runs an engine for others: serve-engine."""
+"""The commands that run a part of a run elsewhere: serve-engine, serve-workers."""
 
 from __future__ import annotations
 
@@ -69,6 +69,38 @@ def serve_engine(
     return VerbResult({"ended": code}, _ended, code=code)
 
 
+def serve_workers(
+    *,
+    token_file: Path,
+    processes: int = 0,
+    host: str = "127.0.0.1",
+    port: int = 8800,
+    with_parent: Annotated[bool, Parameter(negative=())] = False,
+) -> VerbResult:
+    """Run worker processes for environments, which training runs elsewhere reach (`scale.worker_hosts`).
+
+    The line "ready: HOST:PORT" is written once it answers. It runs until SIGTERM or Ctrl-C. Whoever has the token can run
+    programs as you, which is why there is no way to do without.
+
+    For example: `turnwise serve-workers --token-file run.token --processes 8`.
+
+    Args:
+        token_file: A file with the token that runs must have.
+        processes: How many processes a run has here; one for each core unless given.
+        host: The address to listen on.
+        port: The port; 0 is a free one.
+        with_parent: End when the process that started this one ends.
+    """
+    from turnwise.agents.remote.guard import read_token
+    from turnwise.agents.remote.orphan import end_with_parent
+    from turnwise.agents.workers.host import open_door, serve_until_told
+
+    if with_parent:
+        end_with_parent()
+    served = serve_until_told(open_door(host, port), read_token(token_file), processes, _ready)
+    return VerbResult({"served": served}, _ended)
+
+
 def _ready(url: str) -> None:
     print(f"ready: {url}", file=sys.stderr, flush=True)
 
@@ -77,4 +109,4 @@ def _ended(console: SafeConsole) -> None:
     console.print("ended")
 
 
-VERBS: dict[str, Callable[..., VerbResult]] = {"serve-engine": serve_engine}
+VERBS: dict[str, Callable[..., VerbResult]] = {"serve-engine": serve_engine, "serve-workers": serve_workers}
