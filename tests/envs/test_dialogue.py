@@ -66,7 +66,7 @@ def test_the_contract_is_kept():
 def test_gold_solves_splits_are_disjoint_and_the_demonstrator_is_no_gold(suite):
     env, seen, shown = DialogueEnv(), {}, []
     for split in Split:
-        for seed, task in enumerate(suite_tasks(suite, split, 20)):
+        for seed, task in enumerate(suite_tasks(suite, split, 40)):
             assert seen.setdefault(task.id, split) is split
             walked = walk(env, task, "gold", seed=seed)
             assert walked.success
