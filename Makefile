@@ -26,7 +26,7 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 .venv/bin/pytest:
 	@echo "Nothing is installed yet (.venv is missing): run make install once." >&2; exit 1
 
-test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than two seconds each
+test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than about a second each
 	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)"
 
 test-full: sandboxes browser ## what `make test` leaves out: soaks and the like; what it came to is in benchmarks/tests.json, to be committed

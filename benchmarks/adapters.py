@@ -18,7 +18,8 @@ from typing import Any
 import engine_kills
 import torch
 
-from turnwise.agents.remote import engine
+from turnwise.agents.remote import transfer
+from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.machine import describe
 from turnwise.trainers.learn.model import load_model
 from turnwise.trainers.learn.options import LoraOptions
@@ -55,7 +56,7 @@ def moved(model: Any, seed: int) -> None:
                 parameter.normal_(std=0.02, generator=rng)
 
 
-def measure(fleet: engine.RemoteFleet, model: Any, repeats: int) -> dict[str, float]:
+def measure(fleet: RemoteFleet, model: Any, repeats: int) -> dict[str, float]:
     """Seconds and bytes of each way; the first whole update is not counted, and the first with adapters, which brings the base, is told apart."""
     seconds: dict[str, list[float]] = {"whole": [], "adapters": [], "base": []}
     sizes: dict[str, int] = {}
@@ -99,7 +100,7 @@ def main() -> int:
     parser.add_argument("--way", choices=("file", "tcp"), default="file")
     asked = parser.parse_args()
     if asked.way == "tcp":
-        engine.locality = lambda: "elsewhere"
+        transfer.locality = lambda: "elsewhere"
     with tempfile.TemporaryDirectory(prefix="turnwise-adapters-") as folder:
         path = model_in(Path(folder), asked.width, asked.layers)
         options = ["--option", "kv_cache_gib=0.25"] if asked.kind == "vllm" else []
@@ -108,7 +109,7 @@ def main() -> int:
             engine_kills.wait_for(lambda: server.answers)
             lora = LoraOptions(asked.rank, 2 * asked.rank, "all-linear")
             model = load_model(path, torch.device("cpu"), lora)
-            fleet = engine.RemoteFleet([server.url], context_length=CONTEXT)
+            fleet = RemoteFleet([server.url], context_length=CONTEXT)
             try:
                 figures = measure(fleet, model, asked.repeats)
             finally:

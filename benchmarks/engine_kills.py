@@ -284,7 +284,7 @@ def kill_engines(
         [server.url for server in servers],
         context_length=CONTEXT,
         options=RemoteOptions(
-            token=cables[0].token if cables else "", silence_s=2.0 if stop else 60.0, patience_s=600
+            token=cables[0].token if cables else "", silence_s=2.0 if stop else 600.0, patience_s=600
         ),
     )
     try:

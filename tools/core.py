@@ -132,9 +132,11 @@ def find_tool(tools: Iterable[Tool], name: str) -> Tool:
     Raises:
         ToolError: there is none; the text names the nearest one.
     """
+    tools = tuple(tools)
+    for tool in tools:
+        if tool.spec.name == name:
+            return tool
     by_name = {tool.spec.name: tool for tool in tools}
-    if name in by_name:
-        return by_name[name]
     near = difflib.get_close_matches(name, by_name, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ToolError(f"There is no tool {name[:80]!r}.{hint} Tools: {', '.join(by_name)}.")

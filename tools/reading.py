@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -43,7 +43,7 @@ def check_sayable(data: Json) -> None:
     Raises:
         ToolError: a string holds one.
     """
-    if any(map(UNSAYABLE.search, _strings(data))):
+    if UNSAYABLE.search("\n".join(_strings(data))):
         raise ToolError("The tool call holds a character that is no text: NUL or half of a surrogate pair.")
 
 
@@ -144,16 +144,19 @@ def written(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield str(key)
-            yield from _strings(item)
+def _strings(value: object) -> list[str]:
+    """All strings in a value, keys among them, in no order."""
+    found, left = list[str](), [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            found.append(one)
+        elif isinstance(one, list):
+            left.extend(one)  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(one, dict):
+            found.extend(map(str, one))  # pyright: ignore[reportUnknownArgumentType]
+            left.extend(one.values())  # pyright: ignore[reportUnknownArgumentType]
+    return found
 
 
 def _refuse_constant(name: str) -> None:

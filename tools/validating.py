@@ -19,6 +19,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from turnwise.tools.certain import Test, certainly
 from turnwise.tools.core import Json, ToolError
 from turnwise.tools.patterns import Search, linear_search
 
@@ -53,6 +54,10 @@ class Checker:
         if not own:
             self._look()
 
+    @functools.cached_property
+    def _certain(self) -> Test | None:
+        return certainly(self._schema)
+
     def problems(self, value: Json) -> list[ValidationError]:
         """What is wrong with a value, in the order of its places.
 
@@ -63,7 +68,7 @@ class Checker:
             raise ToolError(
                 f"the arguments are too large: at most {_MOST_VALUES} values, {_TOO_DEEP} levels deep"
             )
-        if self._skipped:
+        if self._skipped or (self._certain is not None and self._certain(value)):
             return []
         validator: Validator = self._validator or _bounded(_draft(self._schema))(
             self._schema, registry=_NOTHING

@@ -7,27 +7,37 @@ what is done in the shop, so that pages and numbers of turns are those of real e
 model samples is paid for, kept in the prompts and otherwise ignored.
 
 Then the same episodes are played with engines in processes of their own (`turnwise serve-engine`), one and two of them, on
-the same machine: their share is of the same raw rate, that of one engine in this process. In the middle of each
-such repetition the weights are published again, in flight: the stall is how long an engine sampled nothing for it.
+the same machine. Their raw rate is their own: the same prompts are sent to the same servers, as many at a time, by a client that does
+nothing but send and throw away. At last weights are published in the middle of some episodes, in flight: the stall is how
+long an engine sampled nothing for it.
+
+Engines and client share the processor here, so beside the clock stands the processor time of both sides. What it comes to is a
+share too, which holds on a busy machine, and which no client on the same cores can exceed while there is always work.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import Completion, Engine, Episode, History, Reply, Sampling
+import aiohttp
+import psutil
+
+from turnwise.agents.core import Completion, Engine, Episode, History, Kv, Reply, Sampling
 from turnwise.agents.engines.vllm import VllmEngine, VllmJob
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.remote.client import new_session
 from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.agents.remote.gpus import share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
+from turnwise.agents.remote.protocol import GENERATE, GenerateBody, SamplingBody
 from turnwise.agents.rollout import Request, rollout, run_episodes
 from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.envs.registry import get_suite, suite_tasks
@@ -47,13 +57,25 @@ class RolloutWorkload(NamedTuple):
     context_length: int = 1024
 
 
+class Spent(NamedTuple):
+    """What something took: seconds by the clock, and processor seconds of this process and of the engines' servers."""
+
+    seconds: float
+    client: float
+    engines: float = 0.0
+
+    @property
+    def processor(self) -> float:
+        return self.client + self.engines
+
+
 class RolloutFigures(NamedTuple):
-    """One repetition, of one way; ``stalls`` are of updates in flight."""
+    """One repetition, of one way."""
 
     tokens: int
-    rollout_s: float
-    raw_s: float = 0.0
-    stalls: Sequence[float] = ()
+    rollout: Spent
+    raw: Spent
+    stalls: Sequence[float] = ()  # of updates in flight
 
 
 def bench_rollout(
@@ -61,7 +83,12 @@ def bench_rollout(
 ) -> dict[str, BenchmarkFigure]:
     """Sampled tokens per second in episodes and raw, and their ratio; medians, spread = largest − smallest.
 
-    The first repetition of each way warms up and is not counted.
+    * ``rollout``, ``raw``: tokens per second; ``share_of_raw``: their ratio, ``…_processor`` by processor time of all.
+    * ``client``, ``engines``: processor seconds per 1,000 tokens in episodes, of this process and of the servers.
+    * ``stall``: seconds for which an update in flight held an engine.
+
+    Names end in ``_N_elsewhere`` where N engines are in processes of their own. The first repetition of each way warms up and is
+    not counted.
 
     Args:
         repeats: how often each is measured.
@@ -80,21 +107,29 @@ def bench_rollout(
         finally:
             policy.close()
         elsewhere = _elsewhere(model, batches, load, engines, Path(folder)) if engines else {}
-    raw = [run.tokens / run.raw_s for run in runs]
-    figures = {
-        "rollout": _figure([run.tokens / run.rollout_s for run in runs], "tokens/s"),
-        "raw": _figure(raw, "tokens/s"),
-        "share_of_raw": _figure([run.raw_s / run.rollout_s for run in runs], ""),
-    }
+    figures = _figures(runs, "")
     for count, found in elsewhere.items():
-        rates = [run.tokens / run.rollout_s for run in found]
-        stalls = [stall for run in found for stall in run.stalls]
-        figures[f"rollout_{count}_elsewhere"] = _figure(rates, "tokens/s")
-        figures[f"share_of_raw_{count}_elsewhere"] = _figure(
-            [rate / statistics.median(raw) for rate in rates], ""
-        )
-        figures[f"stall_{count}_elsewhere"] = _figure(stalls, "s")
+        figures |= _figures(found, f"_{count}_elsewhere")
     return figures
+
+
+def _figures(runs: Sequence[RolloutFigures], ends: str) -> dict[str, BenchmarkFigure]:
+    """The figures of one way; what is none of it is left out."""
+
+    def over(name: str, unit: str, of: Callable[[RolloutFigures], float]) -> None:
+        found[name + ends] = _figure([of(run) for run in runs], unit)
+
+    found: dict[str, BenchmarkFigure] = {}
+    over("rollout", "tokens/s", lambda run: run.tokens / run.rollout.seconds)
+    over("raw", "tokens/s", lambda run: run.tokens / run.raw.seconds)
+    over("share_of_raw", "", lambda run: run.raw.seconds / run.rollout.seconds)
+    over("share_of_raw_processor", "", lambda run: run.raw.processor / run.rollout.processor)
+    over("client", "s/1000 tokens", lambda run: 1000 * run.rollout.client / run.tokens)
+    if any(run.rollout.engines for run in runs):
+        over("engines", "s/1000 tokens", lambda run: 1000 * run.rollout.engines / run.tokens)
+    if stalls := [stall for run in runs for stall in run.stalls]:
+        found["stall" + ends] = _figure(stalls, "s")
+    return found
 
 
 def _elsewhere(
@@ -107,37 +142,101 @@ def _elsewhere(
     with local_engines(plan, max(counts), folder) as engines:
         for count in counts:
             fleet = RemoteFleet(engines.urls[:count], context_length=load.context_length)
+            servers = [psutil.Process(engine.pid) for engine in engines.engines[:count]]
+            there = _Elsewhere(fleet, engines.urls[:count], servers, model)
             policy = BenchPolicy(fleet, model, load.new_tokens)
             try:
-                found[count] = [_played_elsewhere(policy, fleet, model, batch, load) for batch in batches][1:]
+                found[count] = [_played_elsewhere(policy, there, batch, load) for batch in batches][1:]
             finally:
                 policy.close()
     return found
 
 
-def _played_elsewhere(
-    policy: BenchPolicy, fleet: RemoteFleet, model: Path, tasks: Sequence[Task], load: RolloutWorkload
-) -> RolloutFigures:
-    """One repetition, with an update in flight when about half of its tokens are there."""
-    from safetensors.torch import load_file
+class _Elsewhere(NamedTuple):
+    """Engines in processes of their own."""
 
-    weights = load_file(model / "model.safetensors")
-    fleet.load_weights(weights.items(), fleet.version + 1)  # empties the caches of prefixes
+    fleet: RemoteFleet
+    urls: Sequence[str]
+    servers: Sequence[psutil.Process]
+    model: Path
+
+    def publish(self, kv: Kv | None = None) -> None:
+        """The same weights again; caches of prefixes are empty then."""
+        from safetensors.torch import load_file
+
+        weights = load_file(self.model / "model.safetensors")
+        self.fleet.load_weights(weights.items(), self.fleet.version + 1, kv=kv)
+
+    def processor_seconds(self) -> float:
+        """Of the servers and all that they started."""
+        family = [one for server in self.servers for one in (server, *server.children(recursive=True))]
+        return sum(sum(one.cpu_times()[:2]) for one in family)
+
+
+def _played_elsewhere(
+    policy: BenchPolicy, there: _Elsewhere, tasks: Sequence[Task], load: RolloutWorkload
+) -> RolloutFigures:
+    """One repetition: episodes, the same tokens raw, and some of the episodes with an update in flight."""
+    there.publish()
+    recorder = policy.engine = _Recorder(there.fleet)
+    episodes: list[Episode] = []
+    played = _spent(lambda: episodes.extend(_play(policy, tasks, load)), there.processor_seconds)
+    there.publish()
+    raw = _spent(
+        lambda: asyncio.run(_ask_raw(there.urls, recorder.jobs, load.concurrency)), there.processor_seconds
+    )
+    few = tasks[: max(1, len(tasks) // 4)]
+    asyncio.run(_update_in_flight(policy, there, few, load))
+    return RolloutFigures(_tokens(episodes), played, raw, [row.stall_s for row in there.fleet.health()])
+
+
+def _play(policy: BenchPolicy, tasks: Sequence[Task], load: RolloutWorkload) -> Sequence[Episode]:
+    return asyncio.run(rollout(_requests(tasks, load), policy, concurrency=load.concurrency))
+
+
+async def _update_in_flight(
+    policy: BenchPolicy, there: _Elsewhere, tasks: Sequence[Task], load: RolloutWorkload
+) -> None:
+    """Publish weights when about half of the tokens of these episodes are there."""
     policy.sampled = 0
     half = len(tasks) * load.group * load.new_tokens  # of two turns at least
+    playing = asyncio.ensure_future(rollout(_requests(tasks, load), policy, concurrency=load.concurrency))
+    while policy.sampled < half and not playing.done():
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(there.publish, "recompute")
+    await playing
 
-    async def play() -> Sequence[Episode]:
-        playing = asyncio.ensure_future(rollout(_requests(tasks, load), policy, concurrency=load.concurrency))
-        while policy.sampled < half and not playing.done():
-            await asyncio.sleep(0.01)
-        if not playing.done():
-            await asyncio.to_thread(fleet.load_weights, weights.items(), fleet.version + 1, kv="recompute")
-        return await playing
 
-    began = time.perf_counter()
-    episodes = asyncio.run(play())
-    seconds = time.perf_counter() - began
-    return RolloutFigures(_tokens(episodes), seconds, stalls=[row.stall_s for row in fleet.health()])
+async def _ask_raw(urls: Sequence[str], jobs: Sequence[VllmJob], at_once: int) -> None:
+    """Send prompts to servers in turn, so many at a time; answers are read as bytes and thrown away."""
+    bodies = [
+        GenerateBody(
+            request_id=f"raw-{secrets.token_hex(8)}",
+            token_ids=list(job.prompt_ids),
+            sampling_params=SamplingBody.of(job.sampling, job.sampling.max_tokens, (), job.seed),
+            stream=False,
+        ).model_dump_json(exclude_none=True)
+        for job in jobs
+    ]
+    waiting = iter(enumerate(bodies))
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        for number, body in waiting:
+            url = f"{urls[number % len(urls)]}{GENERATE}"
+            headers = {"Content-Type": "application/json"}
+            async with session.post(url, data=body, headers=headers) as response:
+                await response.read()
+                response.raise_for_status()
+
+    async with new_session() as session:
+        await asyncio.gather(*(work(session) for _ in range(at_once)))
+
+
+def _spent(work: Callable[[], object], servers: Callable[[], float] = lambda: 0.0) -> Spent:
+    """Do something and say what it took."""
+    began, client, engines = time.perf_counter(), time.process_time(), servers()
+    work()
+    return Spent(time.perf_counter() - began, time.process_time() - client, servers() - engines)
 
 
 class BenchPolicy(ModelPolicy):
@@ -160,7 +259,7 @@ class BenchPolicy(ModelPolicy):
 class _Recorder:
     """An engine that notes each request with the length of its answer."""
 
-    def __init__(self, engine: VllmEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.jobs: list[VllmJob] = []
         self._engine = engine
         self.version = engine.version
@@ -185,15 +284,13 @@ def _measure(
 ) -> RolloutFigures:
     recorder = policy.engine = _Recorder(engine)
     engine.reset_prefix_cache()
-    began = time.perf_counter()
-    episodes = asyncio.run(rollout(_requests(tasks, load), policy, concurrency=load.concurrency))
-    rollout_s = time.perf_counter() - began
+    episodes: list[Episode] = []
+    played = _spent(lambda: episodes.extend(_play(policy, tasks, load)))
     engine.reset_prefix_cache()
-    began = time.perf_counter()
-    answers = engine.generate_all(recorder.jobs)
-    raw_s = time.perf_counter() - began
+    answers: list[Completion] = []
+    raw = _spent(lambda: answers.extend(engine.generate_all(recorder.jobs)))
     assert _tokens(episodes) == sum(len(answer.token_ids) for answer in answers)
-    return RolloutFigures(_tokens(episodes), rollout_s, raw_s)
+    return RolloutFigures(_tokens(episodes), played, raw)
 
 
 def _requests(tasks: Sequence[Task], load: RolloutWorkload) -> list[Request]:

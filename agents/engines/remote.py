@@ -32,6 +32,7 @@ class RemoteEngine(RemoteFleet):
         publish_host: this machine's address as engines on other machines reach it.
         silence_s: an engine that has work and says nothing for so long is taken out.
         patience_s: how long an answer waits while no engine serves.
+        publish: how weights get there (``scale.publish`` of a recipe).
     """
 
     def __init__(
@@ -47,13 +48,16 @@ class RemoteEngine(RemoteFleet):
         publish_host: str = "127.0.0.1",
         silence_s: float = 60.0,
         patience_s: float = 120.0,
+        publish: str = "auto",
     ) -> None:
         if not urls and not urls_file:
             raise MissingDependencyError(
                 "No engine elsewhere is named.",
                 "Start one (`turnwise serve-engine MODEL`) and give its address: engine.options.urls.",
             )
-        options = RemoteOptions(read_token(token_file), urls_file, publish_host, silence_s, patience_s)
+        options = RemoteOptions(
+            read_token(token_file), urls_file, publish_host, silence_s, patience_s, publish=publish
+        )
         super().__init__(urls or [], context_length=context_length, options=options)
         self.model = str(model)
 

@@ -80,6 +80,7 @@ class ProgramPlay:
         self.messages = [*history.observation]
         self.instructions = "\n\n".join(message.content for message in history.observation)
         self.pictures = tuple(image for message in history.observation for image in message.images)
+        self.session.shown.update(self.pictures)
         self.by_call = self.by_time = 0
         self._events: asyncio.Queue[Reply | _Action | _Ended] = asyncio.Queue()
         self._pending: _Pending | None = None
@@ -196,6 +197,7 @@ class ProgramPlay:
         new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
         text = "\n".join(message.content for message in new)
         images = tuple(image for message in new for image in message.images)
+        self.session.shown.update(images)
         action.answer.set_result(ActResult(text, bad, end, images))
 
     def _bad_action(self, turn: int) -> bool | None:

@@ -37,7 +37,8 @@ from turnwise.agents.gateway.sampling import (
 )
 from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
-from turnwise.envs.messages import Message, Messages
+from turnwise.envs.messages import Image, Message, Messages
+from turnwise.errors import PictureError
 from turnwise.secrets import redact
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool
@@ -98,6 +99,7 @@ class AgentSession:
         counts: replies, tokens, requests that were answered again, rows of tokens, refusals.
         cut: why the last request could not be answered, where that ends an episode: the context or a budget is full.
         busy: requests that are being answered.
+        shown: the environment's own pictures: who passes them on is not to blame for them.
         began, touched: when it began, and when somebody last asked something.
         fault: what failed here, where a request failed without the client's fault and none succeeded since.
     """
@@ -118,6 +120,7 @@ class AgentSession:
         self.limits, self.gate, self.heard = limits or SessionLimits(), gate or Gate(), heard
         self._plain_turn, self._plain_turns = plain_turn, set[int]()
         self.counts = Counts()
+        self.shown = set[Image]()
         self.cut: EndReason | None = None
         self.fault = ""
         self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
@@ -238,8 +241,16 @@ class AgentSession:
             self.fault = f"a reply took more than {self.limits.reply_s:g} s"
             raise RefusedError(504, "deadline_exceeded", f"{self.fault}.", retry_s=1.0) from None
         except Exception as error:
+            if isinstance(error, PictureError) and self._shows_own(asked):
+                self._count(refused=1)
+                raise RefusedError(400, "invalid_image", error.cause, param="messages") from None
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error
+
+    def _shows_own(self, asked: ChatRequest) -> bool:
+        """Whether a conversation has pictures that are not the environment's."""
+        messages = self.conversation(asked).messages
+        return any(image not in self.shown for message in messages for image in message.images)
 
     async def _draw(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
         asked = self.conversation(asked)

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -22,11 +22,8 @@ from turnwise.agents.remote.protocol import (
     RUN,
     AnswerPiece,
     EngineFacts,
-    FinishBody,
     GenerateBody,
     SamplingBody,
-    UpdateBody,
-    UpdateInfo,
 )
 from turnwise.errors import EngineError
 
@@ -61,6 +58,28 @@ def parse_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
         raise EngineError(f"{url!r} is no engine's URL.", "Write http://HOST:PORT.")
     return url.rstrip("/")
+
+
+class Delivery(Protocol):
+    """Weights that one engine is to have, and how they get there."""
+
+    @property
+    def whole(self) -> str:
+        """The checksum of what the engine then has."""
+        ...
+
+    def send(self, server: RemoteServer, version: int, *, seconds: float) -> None:
+        """Bring them into the engine, which samples nothing meanwhile.
+
+        Raises:
+            Unreachable: the engine does not answer.
+            EngineError: it does not take them.
+        """
+        ...
+
+
+class Unreachable(EngineError):
+    """No answer came from an engine's server: it is dead, wedged or cut off, and may be back."""
 
 
 class RemoteServer:
@@ -106,7 +125,8 @@ class RemoteServer:
         """Ask the server and wait for its answer.
 
         Raises:
-            EngineError: it cannot be reached, or refuses.
+            Unreachable: no answer came.
+            EngineError: it refuses.
         """
         parts = urlsplit(self.address.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -120,7 +140,7 @@ class RemoteServer:
             response = connection.getresponse()
             said = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise EngineError(
+            raise Unreachable(
                 f"The engine at {self.name} does not answer {path}: {type(error).__name__} {error}.",
                 "Is it running (`turnwise serve-engine`), and is its address right?",
             ) from error
@@ -161,7 +181,7 @@ class RemoteServer:
             ) from error
         return self.facts
 
-    def publish(self, info: UpdateInfo, version: int, kv: Kv, *, seconds: float = CONTROL_S) -> None:
+    def publish(self, weights: Delivery, version: int, kv: Kv, *, seconds: float = CONTROL_S) -> None:
         """Bring weights into the engine, between two tokens of what it samples, and see that it has them.
 
         Raises:
@@ -178,11 +198,8 @@ class RemoteServer:
         try:
             cache = "false" if kv == "keep" else "true"
             self.call("POST", f"/pause?mode=keep&clear_cache={cache}", seconds=seconds)
-            self.call("POST", "/start_weight_update", seconds=seconds)
-            self.call("POST", "/update_weights", UpdateBody(update_info=info).model_dump(), seconds=seconds)
-            body = FinishBody(weight_version=str(version)).model_dump()
-            self.call("POST", "/finish_weight_update", body, seconds=seconds)
-            self.attest(info.whole, version)
+            weights.send(self, version, seconds=seconds)
+            self.attest(weights.whole, version)
             self.version = version
             self.call("POST", "/resume", seconds=seconds)
             self.stall_s = time.monotonic() - began

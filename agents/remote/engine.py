@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.answer import Job, Lost, SampledTokens
-from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, new_session, parse_url
+from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, Unreachable, new_session, parse_url
 from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
 from turnwise.agents.remote.protocol import EngineFacts, version_of
+from turnwise.agents.remote.publishers import PUBLISHERS, Offered, WeightPublisher
 from turnwise.agents.remote.roster import Roster
 from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
-from turnwise.agents.remote.transfer import Offer, Publisher, locality
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class RemoteOptions(NamedTuple):
         silence_s: an engine that has work and says nothing for so long is taken to be wedged.
         patience_s: how long an answer waits for an engine while none serves.
         publish_s: what an engine may take to fetch and load weights.
+        publish: the way in which it gets them, one of :data:`~turnwise.agents.remote.publishers.PUBLISHERS`.
     """
 
     token: str = ""
@@ -58,11 +59,12 @@ class RemoteOptions(NamedTuple):
     silence_s: float = 60.0
     patience_s: float = 120.0
     publish_s: float = 600.0
+    publish: str = "auto"
 
 
 class _Published(NamedTuple):
     version: int
-    offer: Offer
+    offer: Offered
 
 
 class RemoteFleet:
@@ -92,7 +94,7 @@ class RemoteFleet:
         )
         servers = [self._server(url) for url in dict.fromkeys([*urls, *self._roster.first()])]
         self._router = Router(servers)
-        self._publisher: Publisher | None = None
+        self._publisher: WeightPublisher[Any] | None = None
         self._published: _Published | None = None
         self._lease = LeaseHolder()
         self._publishing = threading.Lock()  # one at a time changes an engine's weights
@@ -140,12 +142,12 @@ class RemoteFleet:
     ) -> None:
         """Publish weights to every engine that serves, and see by their checksum that each has them.
 
-        Blocks; with ``kv`` from any thread. An engine that cannot take them is taken out and named in the log; it gets
-        them before it serves again.
+        Blocks; with ``kv`` from any thread. An engine that cannot take them, or does not answer, is taken out and named in
+        the log; it gets them before it serves again.
 
         Raises:
             EngineError: requests are in flight and ``kv`` does not say what becomes of them, there is no room to pack the
-                weights, no engine took them, or another run uses one of them.
+                weights, engines refused them and none took them, or another run uses one of them.
         """
         self._publish(lambda publisher: publisher.offer(weights, self.dtype), version, kv)
 
@@ -162,25 +164,25 @@ class RemoteFleet:
         """How much has been packed for engines so far; each fetches it."""
         return self._publisher.written if self._publisher else 0
 
-    def _publish(self, offer: Callable[[Publisher], Offer], version: int, kv: Kv | None) -> None:
+    def _publish(self, offer: Callable[[WeightPublisher[Any]], Offered], version: int, kv: Kv | None) -> None:
         if kv is None and self._in_flight:
             raise EngineError(
                 f"{self._in_flight} requests are in flight.", "Await them, or say what becomes of them: kv."
             )
         with self._publishing:
             if self._publisher is None:
-                for server in [*self._router.serving.values(), *self._router.of_others()]:
-                    self._lease.take(server)
-                self._publisher = Publisher(self.options.publish_host)
+                self._take_leases()
+                self._publisher = PUBLISHERS[self.options.publish](self.options.publish_host)
             offered = offer(self._publisher)
             self._published, before = _Published(version, offered), self._published
             serving = [*self._router.serving.values(), *self._router.of_others()]
             failed = [error for error in self._pool.map(lambda s: self._push(s, kv), serving) if error]
-            if serving and len(failed) == len(serving):
+            refused = [error for error in failed if not isinstance(error, Unreachable)]
+            if refused and len(failed) == len(serving):
                 self._published = before
                 self._publisher.withdraw()
                 raise EngineError(
-                    f"No engine took weights {version}: {failed[0]}", "Look at the engines' logs."
+                    f"No engine took weights {version}: {refused[0]}", "Look at the engines' logs."
                 )
             self._publisher.settle()
             self.version = version
@@ -188,19 +190,25 @@ class RemoteFleet:
     def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
         """log p(token | all before it) at temperature 1, for every token but the first of each sequence. Blocks.
 
-        Every engine scores all of them, and answers for every n-th token: what one computes wrongly is seen.
+        Every engine scores all of them, and answers for every n-th token: what one computes wrongly is seen. One that
+        does not answer is taken out; while none serves, this waits for one.
 
         Raises:
             EngineError: no engine serves, or one cannot score.
         """
-        servers = list(self._router.serving.values())
-        if not servers:
-            raise EngineError("No engine serves.", self._causes())
+        until = time.monotonic() + self.options.patience_s
 
-        def all_of(server: RemoteServer) -> list[tuple[float, ...]]:
-            return [server.score(ids) for ids in sequences]
+        def all_of(server: RemoteServer) -> list[tuple[float, ...]] | None:
+            try:
+                return [server.score(ids) for ids in sequences]
+            except Unreachable as error:
+                self._miss(server, error)
+                return None
 
-        found = list(self._pool.map(all_of, servers))
+        while not (found := list(filter(None, self._pool.map(all_of, list(self._router.serving.values()))))):
+            if not self._hope(until):
+                raise EngineError("No engine serves.", self._causes())
+            time.sleep(LOOK_S)
         return [
             tuple(found[place % len(found)][row][place] for place in range(len(ids) - 1))
             for row, ids in enumerate(sequences)
@@ -323,14 +331,18 @@ class RemoteFleet:
     async def _server_for(self, job: Job) -> RemoteServer:
         until = time.monotonic() + self.options.patience_s
         while (server := self._router.choose(job.prompt_ids)) is None:
-            theirs = self._router.of_others() if self._published is None else []
-            if time.monotonic() > until or (theirs and len(theirs) == len(self._router.absent)):
+            if not self._hope(until):
                 raise EngineError("No engine serves.", self._causes())
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
                     await self._changed.wait()
         return server
+
+    def _hope(self, until: float) -> bool:
+        """Whether an engine may serve yet, while none does."""
+        theirs = self._router.of_others() if self._published is None else []
+        return time.monotonic() <= until and not (theirs and len(theirs) == len(self._router.absent))
 
     async def _from(self, server: RemoteServer, job: Job, kept: SampledTokens) -> Completion:
         """The answer from this engine.
@@ -468,10 +480,31 @@ class RemoteFleet:
         server.call("POST", "/resume", seconds=FACTS_S)  # an update that failed has left it held
         server.score([1, 1], seconds=max(FACTS_S, self.options.silence_s / 2))
 
+    def _take_leases(self) -> None:
+        """Have the engines for this run alone, but for those that do not answer: they are out.
+
+        Raises:
+            EngineError: another run has one of them.
+        """
+        for server in [*self._router.serving.values(), *self._router.of_others()]:
+            try:
+                self._lease.take(server)
+            except Unreachable as error:
+                self._miss(server, error)
+
+    def _miss(self, server: RemoteServer, error: Unreachable) -> None:
+        """Take out an engine that does not answer."""
+        self._on_loop(_soon(lambda: self._take_out(server, "dead", error.cause)))
+
     def _push(self, server: RemoteServer, kv: Kv | None) -> EngineError | None:
         assert self._published is not None
         try:
+            if not server.run:  # it has come since the leases were taken
+                self._lease.take(server)
             self._publish_to(server, self._published, kv or "recompute")
+        except Unreachable as error:
+            self._miss(server, error)
+            return error
         except EngineError as error:
             failed = error
             self._on_loop(_soon(lambda: self._take_out(server, "not updated", failed.cause)))
@@ -485,10 +518,8 @@ class RemoteFleet:
 
     def _publish_to(self, server: RemoteServer, published: _Published, kv: Kv) -> None:
         assert self._publisher is not None
-        assert server.facts is not None
-        here = bool(server.facts.local) and server.facts.local == locality()
-        way = self._publisher.by_file if here else self._publisher.by_tcp
-        server.publish(way(published.offer), published.version, kv, seconds=self.options.publish_s)
+        delivery = self._publisher.delivery(published.offer, server)
+        server.publish(delivery, published.version, kv, seconds=self.options.publish_s)
 
     def _on_loop(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run in the engines' thread and wait."""

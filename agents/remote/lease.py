@@ -22,7 +22,14 @@ LEASE_S, BEAT_S = 20.0, 2.0
 """After how much silence a lease is lost; how often its holder gives a sign of life."""
 ASK_S = 5.0
 STEERING = frozenset(
-    {"/pause", "/resume", "/start_weight_update", "/update_weights", "/finish_weight_update"}
+    {
+        "/pause",
+        "/resume",
+        "/init_weight_transfer_engine",
+        "/start_weight_update",
+        "/update_weights",
+        "/finish_weight_update",
+    }
 )
 
 
@@ -83,7 +90,8 @@ class LeaseHolder:
         """Take an engine's lease. Blocks: where its holder has fallen silent, until the lease is lost.
 
         Raises:
-            EngineError: another run has it, and lives; or the server does not answer.
+            Unreachable: the server does not answer.
+            EngineError: another run has it, and lives.
         """
         silent = 0.0
         while not (found := self._ask(server, self._body)).granted:

@@ -186,7 +186,8 @@ class WeightsFacts(BaseModel):
 class EngineFacts(BaseModel):
     """``GET /turnwise/engine``: what the engine is and how it is.
 
-    ``instance`` is another one after each start. ``resumes``: a request's random stream can be entered midway.
+    ``instance`` is another one after each start. ``resumes``: a request's random stream can be entered midway. ``gpus``: the
+    ids of its workers' GPUs, where these take weights from GPU to GPU.
     """
 
     kind: str
@@ -196,6 +197,7 @@ class EngineFacts(BaseModel):
     context_length: int
     weights: WeightsFacts
     resumes: bool = False
+    gpus: list[str] = []
     local: str = ""  # names the machine, if it is asked about from where its files are
     in_flight: int = 0
 

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.agents.remote.adapters import AdaptedWeights, adapter_tensors, merged, read_adapters
-from turnwise.agents.remote.protocol import PackInfo, UpdateInfo, whole_checksum
+from turnwise.agents.remote.client import RemoteServer
+from turnwise.agents.remote.protocol import FinishBody, PackInfo, UpdateBody, UpdateInfo, whole_checksum
 from turnwise.errors import EngineError
 from turnwise.tools.owner import lives, name_of
 
@@ -175,6 +176,29 @@ class Offer(NamedTuple):
         return {self.pack, *([self.base] if self.base else [])}
 
 
+class PackDelivery(NamedTuple):
+    """Packs that one engine is told to fetch."""
+
+    info: UpdateInfo
+
+    @property
+    def whole(self) -> str:
+        return self.info.whole
+
+    def send(self, server: RemoteServer, version: int, *, seconds: float) -> None:
+        """Have the engine fetch and load them.
+
+        Raises:
+            Unreachable: it does not answer.
+            EngineError: it does not take them.
+        """
+        server.call("POST", "/start_weight_update", seconds=seconds)
+        update = UpdateBody(update_info=self.info).model_dump()
+        server.call("POST", "/update_weights", update, seconds=seconds)
+        finish = FinishBody(weight_version=str(version)).model_dump()
+        server.call("POST", "/finish_weight_update", finish, seconds=seconds)
+
+
 class Publisher:
     """Keeps the newest packs and hands them out, to engines on this machine as files in shared memory, to others by TCP.
 
@@ -187,6 +211,8 @@ class Publisher:
         written: bytes that were packed so far.
     """
 
+    most_learners = 64
+
     def __init__(self, host: str = "127.0.0.1") -> None:
         sweep()
         self.written = 0
@@ -198,6 +224,10 @@ class Publisher:
         self._numbers = itertools.count(1)
         self._listener: socket.socket | None = None
         self._lock = threading.Lock()
+
+    @classmethod
+    def check(cls) -> None:
+        """Packs need nothing that is not everywhere."""
 
     def offer(self, weights: Iterable[tuple[str, Tensor]], dtype: str) -> Offer:
         """Pack whole weights, floating-point tensors as ``dtype``, to be handed out from now on.
@@ -232,6 +262,12 @@ class Publisher:
         """Nobody took the newest offer: the one before it holds again."""
         self._offered, self._before = self._before, None
         self._keep(self._offered)
+
+    def delivery(self, offer: Offer, server: RemoteServer) -> PackDelivery:
+        """What brings an offer to an engine: by file to one that sees this process's shared memory, else by TCP."""
+        assert server.facts is not None
+        here = bool(server.facts.local) and server.facts.local == locality()
+        return PackDelivery(self.by_file(offer) if here else self.by_tcp(offer))
 
     def by_file(self, offer: Offer) -> UpdateInfo:
         """Where an engine on this machine finds what is offered."""

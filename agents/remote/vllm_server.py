@@ -204,6 +204,7 @@ class Guard:
             weights=WeightsFacts(
                 version=await client.get_weight_version(), checksum=found[0]["checksum"], settled=whole
             ),
+            gpus=[row["gpu"] for row in found if row["gpu"]],
             local=locality(),
         )
 

@@ -1,4 +1,5 @@
-"""What runs inside vLLM's workers: weights arrive in packs of ours, by vLLM's own interface for transfers of weights.
+"""What runs inside vLLM's workers: weights arrive by vLLM's own interface for transfers of weights, in packs of ours or, on
+CUDA, by one of vLLM's own transfers, which stands behind ours (:mod:`turnwise.agents.remote.vllm_transfer`).
 
 vLLM imports this module in each worker and asks it for ``WorkerExtension``, which also makes our way of transfer known
 there. Nothing else of Turnwise imports it, and importing it needs no vLLM.
@@ -7,12 +8,17 @@ there. Nothing else of Turnwise imports it, and importing it needs no vLLM.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from turnwise.agents.remote.protocol import UpdateInfo
 from turnwise.agents.remote.transfer import WeightStore
+from turnwise.agents.remote.vllm_transfer import WAYS, digest_of, from_json, tensor_row
 from turnwise.errors import EngineError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BACKEND = "turnwise"
 
@@ -23,53 +29,158 @@ class _WorkerExtension:
     weight_transfer_engine: Any
 
     def turnwise_weights(self) -> dict[str, Any]:
-        """The checksum of the pack that was loaded last, and whether it was loaded whole."""
+        """The checksum of what was loaded last, whether it was loaded whole, and the GPU's id; empty on a CPU."""
         transfer = self.weight_transfer_engine
-        return {"checksum": transfer.checksum, "settled": transfer.settled}
+        return {"checksum": transfer.checksum, "settled": transfer.settled, "gpu": gpu_of(transfer.device)}
+
+
+def gpu_of(device: Any) -> str:
+    """The id of a CUDA device, the same in every process; empty where it is none."""
+    import torch
+
+    return str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
 
 
 @dataclass
-class PackInit:
-    """Nothing has to be agreed beforehand."""
+class TransferInit:
+    """How weights will come: by the transfer of vLLM's that is called ``way``, with what that asks for beforehand."""
+
+    way: str
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass
-class PackUpdate:
-    """An :class:`UpdateInfo` as vLLM hands it over."""
+class TransferUpdate:
+    """An :class:`UpdateInfo` as vLLM hands it over; or, of vLLM's transfer that is called ``way``, its own facts."""
 
-    checksum: str
+    checksum: str = ""
     path: str = ""
     host: str = ""
     port: int = 0
     key: str = ""
     base: dict[str, Any] | None = None
+    way: str = ""
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def pack(self) -> UpdateInfo:
+        own = {name: value for name, value in vars(self).items() if name not in ("way", "facts")}
+        return UpdateInfo(**own)
+
+
+class NotedModel:
+    """A model as weights are loaded into it: what it was given is summed up, what it took is noted."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.given: list[tuple[str, str, list[int], str]] = []
+        self.missing = {name for name, _ in model.named_parameters()}
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> Any:
+        """Load weights."""
+        part = list(weights)
+        self.given += [tensor_row(name, tensor) for name, tensor in part]
+        loaded = self.model.load_weights(part)
+        self.missing = self.missing - set(loaded) if loaded is not None else set()
+        return loaded
+
+
+class GpuTransfer:
+    """A transfer of vLLM's own (its worker side), and what it has brought since an update began.
+
+    Args:
+        engine: vLLM's.
+    """
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self._noted: NotedModel | None = None
+
+    def receive(self, facts: dict[str, Any]) -> None:
+        """Take one part of an update, of which there may be several, into the model."""
+        if self._noted is None:
+            self.engine.start_weight_update()
+            self._noted = NotedModel(self.engine.model)
+        model = self.engine.model
+        self.engine.model = self._noted
+        try:
+            self.engine.receive_weights(self.engine.parse_update_info(from_json(facts)))
+        finally:
+            self.engine.model = model
+
+    def finish(self) -> str:
+        """The checksum of what came, now that it is in the model.
+
+        Raises:
+            EngineError: nothing came, or not all of the model.
+        """
+        noted, self._noted = self._noted, None
+        if noted is None:
+            raise EngineError("No weights have come.", "Begin with /start_weight_update.")
+        self.engine.finish_weight_update()
+        refuse_missing(noted.missing)
+        return digest_of(noted.given)
+
+    def forget(self) -> None:
+        """What came of an update that was not finished is no part of the next."""
+        self._noted = None
+
+
+def refuse_missing(missing: Iterable[str]) -> None:
+    """Refuse weights that leave a part of the model as it was.
+
+    Raises:
+        EngineError: some are missing.
+    """
+    if names := sorted(missing):
+        raise EngineError(f"The weights lack {', '.join(names[:4])}.", "Publish all tensors.")
 
 
 @functools.cache
 def _transfer() -> type[Any]:
     """The class that vLLM makes for each worker; made here because its base is vLLM's."""
     from vllm.distributed.weight_transfer.base import WeightTransferEngine
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
     from vllm.model_executor.model_loader.reload.layerwise import (
         finalize_layerwise_reload,
         initialize_layerwise_reload,
     )
 
     class PackTransfer(WeightTransferEngine[Any, Any]):
-        """Loads packs. A pack is fetched and compared whole before the model is touched."""
+        """Loads packs, which are fetched and compared whole before the model is touched, and what vLLM's own transfers bring."""
 
-        init_info_cls = PackInit
-        update_info_cls = PackUpdate
+        init_info_cls = TransferInit
+        update_info_cls = TransferUpdate
         checksum, settled, arrived = "", True, ""
         store: WeightStore | None = None
+        own: GpuTransfer | None = None
 
-        def init_transfer_engine(self, init_info: PackInit) -> None:
-            """There is nothing to connect."""
+        def init_transfer_engine(self, init_info: TransferInit) -> None:
+            """Join the trainer by a transfer of vLLM's own; packs need nothing beforehand."""
+            if self.own is not None:  # of a trainer that is gone
+                self.own.engine.shutdown()
+            if init_info.way not in WAYS:
+                raise EngineError(f"There is no way {init_info.way!r} here.", f"Join by {' or '.join(WAYS)}.")
+            made: Any = WeightTransferEngineFactory._registry[init_info.way]()
+            engine = made(self.config, self.vllm_config, self.device, self.model)
+            engine.init_transfer_engine(engine.parse_init_info(init_info.facts))
+            self.own = GpuTransfer(engine)
 
         def start_weight_update(self) -> None:
             self.arrived = ""
+            if self.own is not None:
+                self.own.forget()
 
-        def receive_weights(self, update_info: PackUpdate) -> None:
-            info = UpdateInfo(**vars(update_info))
+        def receive_weights(self, update_info: TransferUpdate) -> None:
+            if update_info.way:
+                if self.own is None:
+                    raise EngineError(
+                        "Nobody has joined this engine.", "Begin with /init_weight_transfer_engine."
+                    )
+                self.settled = False
+                self.own.receive(update_info.facts)
+                return
+            info = update_info.pack
             self.store = self.store or WeightStore()
             tensors = self.store.fetch(info)
             self.settled = False
@@ -78,18 +189,19 @@ def _transfer() -> type[Any]:
             model: Any = self.model
             loaded = model.load_weights(tensors)
             finalize_layerwise_reload(self.model, self.model_config)
-            missing = sorted(wanted - loaded) if loaded is not None else []
-            if missing:
-                raise EngineError(f"The pack lacks {', '.join(missing[:4])}.", "Publish all tensors.")
+            refuse_missing(wanted - loaded if loaded is not None else ())
             self.arrived = info.whole
 
         def finish_weight_update(self) -> None:
+            if not self.arrived and self.own is not None:
+                self.arrived = self.own.finish()
             if not self.arrived:
                 raise EngineError("No weights have come.", "Begin with /start_weight_update.")
             self.checksum, self.settled = self.arrived, True
 
         def shutdown(self) -> None:
-            """There is nothing to release."""
+            if self.own is not None:
+                self.own.engine.shutdown()
 
     return PackTransfer
 

@@ -67,7 +67,8 @@ def carry_out(one: DataFunction, arguments: Mapping[str, Json], data: CallData) 
     given = _flat(one, arguments)
     if one.verb == "find":
         rows = data.tables.get(one.table, {}).items()
-        found = [_shown(table, key, row) for key, row in rows if fits(row, given)]
+        folded = [(name, _fold(value)) for name, value in given.items()]
+        found = [_shown(table, key, row) for key, row in rows if _fits(row, folded)]
         return CallAnswer(found, data)
     for parameter in one.parameters:
         kind, _, other = parameter.kind.partition(":")
@@ -90,7 +91,11 @@ def carry_out(one: DataFunction, arguments: Mapping[str, Json], data: CallData) 
 
 def fits(row: Row, wanted: Mapping[str, Json]) -> bool:
     """Whether a row has these values; capitals do not matter."""
-    return all(name in row and _fold(row[name]) == _fold(value) for name, value in wanted.items())
+    return _fits(row, [(name, _fold(value)) for name, value in wanted.items()])
+
+
+def _fits(row: Row, folded: Sequence[tuple[str, Json]]) -> bool:
+    return all(name in row and _fold(row[name]) == value for name, value in folded)
 
 
 def _fold(value: Json) -> Json:

@@ -8,9 +8,10 @@ verdict stands another, by the calls (``details``): whether those that change so
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Snapshot, Transition
 from turnwise.envs.functioncall import render
@@ -162,7 +163,14 @@ class FunctionCallEnv(AgentEnv[FunctionCallState]):
 
     def state_key(self, state: FunctionCallState) -> str:
         now = state
-        sets = (list(now.made), sorted(now.read), sorted(now.failed), list(now.best))
-        return digest(
-            now.task, now.patience, now.data.key, now.round, now.expired, now.asked, now.valid, *sets
-        )
+        return _key(
+            now.task, now.patience, now.data.key, now.round, now.expired, now.asked, now.valid, now.made, now.read, now.failed,
+            now.best,
+        )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=8192)
+def _key(*parts: Any) -> str:
+    """A group's episodes come by the same states."""
+    *plain, made, read, failed, best = parts
+    return digest(*plain, list(made), sorted(read), sorted(failed), list(best))

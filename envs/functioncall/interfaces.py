@@ -139,6 +139,7 @@ def _parameter(name: str, field: Mapping[str, Json], *, required: bool) -> Funct
 # --- as the agent sees them ----------------------------------------------------------------------
 
 
+@functools.cache
 def written(words: str, case: Case) -> str:
     """A name in a case.
 

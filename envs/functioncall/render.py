@@ -18,6 +18,7 @@ SYSTEM = (
     "the user in words that it is done, or what was asked. Find ids and values out before you use them. Ask for what is "
     "missing. If no function does it, say that you cannot."
 )
+_AS_TEXT = json.JSONEncoder(ensure_ascii=False)
 _COMPACT = "calls : name[ value , value ] ; then done ."
 HOW: Mapping[str, str] = {
     "python": 'Write calls as Python and nothing beside them, one a line: name(argument="value", other=3).',
@@ -69,7 +70,7 @@ def _meant(field: Mapping[str, Any]) -> str:
 def result(talk: Conversation, value: Json) -> str:
     """What a call answers."""
     if not talk.compact:
-        return json.dumps(value, ensure_ascii=False)
+        return _AS_TEXT.encode(value)
     rows = cast("list[Mapping[str, Json]]", value if isinstance(value, list) else [value])
     return (
         " ; ".join(" , ".join(f"{key} {_word(one)}" for key, one in row.items()) for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ class CallVerdict(NamedTuple):
 
 def remaining(made: Sequence[str], wanted: Sequence[WantedCall]) -> list[int]:
     """The numbers of the wanted calls that have not been made. ``made`` are marks; a reading serves all that want it."""
+    if not made:
+        return list(range(len(wanted)))
     left = Counter(made)
     open_: list[int] = []
     for number, one in enumerate(wanted):
@@ -46,10 +49,17 @@ def _by_thing(marks: Sequence[str]) -> dict[tuple[str, Json], list[str]]:
     """The marks of calls that change something, by function and thing; those that add things are in no order."""
     found: dict[tuple[str, Json], list[str]] = {}
     for mark in marks:
-        words, _, arguments = mark.partition(" {")
-        one = functions()[words]
-        if one.writes:
-            found.setdefault(
-                (words, json.loads("{" + arguments)[one.target] if one.target else None), []
-            ).append(mark)
+        thing = _thing(mark)
+        if thing is not None:
+            found.setdefault(thing, []).append(mark)
     return {thing: sorted(some) if thing[1] is None else some for thing, some in found.items()}
+
+
+@functools.lru_cache(maxsize=8192)
+def _thing(mark: str) -> tuple[str, Json] | None:
+    """The function and the thing of a call that changes something."""
+    words, _, arguments = mark.partition(" {")
+    one = functions()[words]
+    if not one.writes:
+        return None
+    return words, json.loads("{" + arguments)[one.target] if one.target else None

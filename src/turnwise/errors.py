@@ -64,5 +64,9 @@ class EngineError(TurnwiseError):
     """The engine that samples tokens failed, or runs other weights than it should."""
 
 
+class PictureError(EngineError):
+    """A model's server refuses a picture of the conversation, and takes another in its place."""
+
+
 class RunError(TurnwiseError):
     """A run cannot start, go on or be resumed."""

@@ -36,8 +36,9 @@ def measured(program: str) -> dict[str, list[float]]:
 @pytest.mark.usefixtures("vllm")
 def test_figures_are_of_the_same_tokens() -> None:
     figures = measured(SMALL)
-    elsewhere = {f"{name}_1_elsewhere" for name in ("rollout", "share_of_raw", "stall")}
-    assert set(figures) == {"rollout", "raw", "share_of_raw", *elsewhere}
+    here = {"rollout", "raw", "share_of_raw", "share_of_raw_processor", "client"}
+    elsewhere = {f"{name}_1_elsewhere" for name in (*here, "engines", "stall")}
+    assert set(figures) == here | elsewhere
     assert all(value > 0 and spread >= 0 for value, _, spread in figures.values())
     assert figures["share_of_raw"][0] < 1.5  # episodes cannot be much faster than the bare engine
 

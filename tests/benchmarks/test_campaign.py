@@ -243,6 +243,54 @@ def test_what_else_a_plan_asks_is_told_and_an_older_cell_is_accepted(part, plan_
     assert "| `return_to_go` | not recorded | not recorded |" in text
 
 
+def timed(part: Any, plan_file: Path, seconds: dict[str, list[float | None]]) -> str:
+    """A report on cells that validated after so many seconds."""
+    for method, times in seconds.items():
+        write_result(part, plan_file, method, 0, 20)
+        file = plan_file.parent / "cells" / "tiny" / method / "0.json"
+        data = json.loads(file.read_text())
+        (point,) = data["curve"]
+        data["curve"] = [
+            {**point, "update": 3 + n, "steps": 30 + n, "success": 0.25 * n, "seconds": time}
+            for n, time in enumerate(times)
+        ]
+        file.write_text(json.dumps(data))
+    return report(part, plan_file)
+
+
+def test_methods_are_compared_at_equal_wall_time_where_the_plan_says_so(part, plan_file):
+    plan_file.write_text(yaml.safe_dump(TINY | {"wall_time": True}))
+    seconds: dict[str, list[float | None]] = {"grpo": [10.0, 20.0, 30.0], "return_to_go": [5.0, 10.0, 15.0]}
+    text = timed(part, plan_file, seconds)
+    assert "dev at 5 updates | dev at 32 steps | dev at 300 tokens | dev at 15 seconds |" in text
+    screened = text.partition("**Confirmed**")[0].splitlines()
+    rows = {line.split("|")[1].strip(): line.split("|")[-2] for line in screened if line.startswith("| `")}
+    assert rows["`grpo`"].startswith(" 0.0 %"), "its validation after 10 s is the last within 15"
+    assert rows["`return_to_go`"].startswith(" 50.0 %")
+    assert ">seconds<" in (plan_file.parent / "report-tiny.svg").read_text()
+    assert "starts, warm starts and the time between two sessions are left out" in text
+
+
+@pytest.mark.parametrize("wall_time", [False, True])
+def test_seconds_that_are_not_asked_for_or_not_known_are_not_compared(part, plan_file, wall_time):
+    plan_file.write_text(yaml.safe_dump(TINY | {"wall_time": wall_time}))
+    seconds: dict[str, list[float | None]] = {"grpo": [10.0], "return_to_go": [None if wall_time else 5.0]}
+    text = timed(part, plan_file, seconds)
+    assert "dev at 3 updates" in text
+    assert "seconds |" not in text
+    assert ("1 runs did not count their seconds" in text) == wall_time
+
+
+def test_a_method_s_place_is_part_of_what_its_cells_answer(part, plan_file):
+    write_result(part, plan_file, "grpo", 0, 19)
+    write_result(part, plan_file, "return_to_go", 0, 20)
+    plan_file.write_text(yaml.safe_dump(TINY | {"placement": {"grpo": "local:engines=2"}}))
+    with pytest.raises(TurnwiseError, match=r"grpo/0\.json was made with another placement than"):
+        report(part, plan_file)
+    write_result(part, plan_file, "grpo", 0, 19)
+    assert "`grpo` runs on `local:engines=2`." in report(part, plan_file)
+
+
 def test_a_plan_without_such_questions_has_no_second_table(part, plan_file):
     write_result(part, plan_file, "grpo", 0, 19)
     text = report(part, plan_file)
@@ -271,6 +319,8 @@ def test_a_result_of_another_question_is_refused(part, plan_file):
         ({"settings": {"tiny": {"recipe": "shop-quick", "base": "grop"}}}, "names the method 'grop'"),
         ({"budget": 3}, "budget: Extra inputs are not permitted"),
         ({"methods": {"grpo": {}, "start": {}}}, "may be called 'start'"),
+        ({"placement": {"grpo": "moon:engines=2"}}, "placement: .*grpo: --on 'moon:engines=2' is no place"),
+        ({"placement": {"grop": "local:engines=2"}}, "placement names the method 'grop'"),
     ],
 )
 def test_mistakes_in_a_plan_are_named(part, plan_file, change, words):
@@ -314,7 +364,8 @@ def wait_for(path: Path, process: subprocess.Popen[bytes], marks: str) -> None:
 def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     folder = plan_file.parent / "runs" / "tiny" / "grpo-0"
     after = {"pass_at": 2, "tasks": 3, "demonstrations": 4, "demonstrator": "gold"}
-    asking = {"metrics": {"kl_old": ["mean"], "dev_success": ["fall"]}, "after": after}
+    asking = {"metrics": {"kl_old": ["mean"], "dev_success": ["fall"]}, "after": after, "wall_time": True}
+    asking |= {"placement": {"return_to_go": "local:engines=1,env_workers=1"}}
     plan_file.write_text(yaml.safe_dump(TINY | asking))
     first = subprocess.Popen(
         command(plan_file, "screen"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
@@ -342,12 +393,18 @@ def test_a_campaign_that_is_killed_goes_on_where_it_was(part, plan_file):
     assert all(0 < entropy < math.log(300) + 1e-6 for entropy, _ in found["entropy_by_turn"])
     assert found["nll"]["before"] > 0
     assert found["nll"]["after"] != found["nll"]["before"]
+    placed = json.loads((cells / "return_to_go" / "0.json").read_text())
+    assert placed["asked"]["placement"] == "local:engines=1,env_workers=1"
+    assert (folder.with_name("return_to_go-0") / "engine-0.log").exists()
+    for seconds in ([point["seconds"] for point in cell["curve"]] for cell in (killed, placed)):
+        assert 0 < seconds[0] < seconds[1]
     again = subprocess.run(command(plan_file, "screen"), capture_output=True, text=True, check=False)
     assert (again.returncode, again.stdout) == (0, ""), "what is done is not done again"
     text = report(part, plan_file)
     assert "**Screened** with seed 0" in text
     assert "not recorded" not in text
     assert "not significant" in text
+    assert " seconds |" in text
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import sys
+import zlib
 from collections.abc import Callable
 from typing import Any
 from urllib.request import Request as Asked
@@ -15,14 +16,15 @@ from urllib.request import urlopen
 import anthropic
 import openai
 import pytest
-from chat_server import said
+from chat_server import refused, said
 from chat_server import serve as serve_model
 
 import turnwise
-from turnwise.agents.core import History
+from turnwise.agents.core import History, Outcome
 from turnwise.agents.gateway.program import AgentProgram
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.served.policy import OpenAIPolicy
+from turnwise.agents.policies.served.written import WHITE
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
 from turnwise.envs.grid.env import GridEnv
@@ -127,6 +129,104 @@ def test_what_is_no_picture_is_the_client_s_mistake(ask, picture, kind, why):
         assert (seen, one.end().outcome.value) == ([], "ok")
 
 
+# --- pictures that a model's server cannot read ---------------------------------------------------
+
+
+def pictures_in(request: dict[str, Any]) -> list[bytes]:
+    """The pictures that a server is sent."""
+    lists = [message["content"] for message in request["messages"] if isinstance(message["content"], list)]
+    urls = [part["image_url"]["url"] for parts in lists for part in parts if part["type"] == "image_url"]
+    return [base64.b64decode(url.partition(",")[2]) for url in urls]
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether all parts of a PNG are there and are what their checksums say."""
+    place, kinds = len(BEGINNING), list[bytes]()
+    while len(head := data[place : place + 8]) == 8:
+        end = place + 8 + int.from_bytes(head[:4])
+        kinds.append(head[4:])
+        if zlib.crc32(data[place + 4 : end]) != int.from_bytes(data[end : end + 4]):
+            return False
+        place = end + 4
+    return data.startswith(BEGINNING) and place == len(data) and kinds[-1:] == [b"IEND"]
+
+
+def refusing(reads: Callable[[bytes], bool]) -> Any:
+    """A model's server that answers 400 to pictures that it does not read."""
+
+    def answer(request: dict[str, Any]) -> Any:
+        whole = all(map(reads, pictures_in(request)))
+        return said("I see.") if whole else refused(400, "cannot identify image file")
+
+    return serve_model(answer)
+
+
+@APIS
+def test_a_picture_that_the_model_s_server_cannot_read_is_the_client_s_mistake(ask):
+    """The server reads other pictures in its place, so it is neither its fault nor the conversation's."""
+    with refusing(is_whole) as server:
+        policy = OpenAIPolicy("m", server.url)
+        with turnwise.session(policy, "Look.") as one:
+            with pytest.raises((openai.BadRequestError, anthropic.BadRequestError), match="cannot identify"):
+                ask(one, RED)
+            episode = one.end()
+        policy.close()
+    assert (episode.outcome, len(episode.trajectory.turns)) == (Outcome.OK, 0)
+    broken, white = server.requests
+    assert [is_whole(data) for request in (broken, white) for data in pictures_in(request)] == [False, True]
+    words = [[p for p in r["messages"][-1]["content"] if p["type"] == "text"] for r in (broken, white)]
+    assert words[0] == words[1]
+
+
+def test_a_server_that_reads_no_pictures_at_all_has_failed_the_agent():
+    with refusing(lambda data: False) as server:
+        policy = OpenAIPolicy("m", server.url)
+        with turnwise.session(policy, "Look.") as one:
+            with pytest.raises(openai.InternalServerError, match="cannot identify"):
+                chat(one, RED)
+            episode = one.end()
+        policy.close()
+    assert episode.outcome is Outcome.INFRA_ERROR
+
+
+SHOWING = """
+import json, os, sys
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+talk = json.load(sys.stdin)
+if sys.argv[1]:
+    shown = {"type": "image_url", "image_url": {"url": sys.argv[1]}}
+    talk += [{"role": "user", "content": [{"type": "text", "text": "see"}, shown]}]
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+body = json.dumps({"messages": talk}).encode()
+try:
+    urlopen(Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)).read()
+except HTTPError as error:
+    sys.exit(error.code // 100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "reads", "outcome", "score"),
+    [
+        (f"data:image/png;base64,{RED}", is_whole, Outcome.OK, 0.0),  # broken by the agent
+        ("", lambda data: data in WHOLE, Outcome.INFRA_ERROR, None),  # the environment's own, passed on
+    ],
+)
+def test_an_episode_ends_by_the_agent_s_own_broken_picture_and_not_by_the_environment_s(
+    own: str, reads: Callable[[bytes], bool], outcome: Outcome, score: float | None
+):
+    program = AgentProgram((sys.executable, "-S", "-c", SHOWING, own), prompt="messages")
+    with refusing(reads) as server:
+        policy = OpenAIPolicy("m", server.url)
+        (episode,) = run_episodes([Request(picture_task(), 0)], ProgramPolicy(policy, program), retries=0)
+        policy.close()
+    assert episode.outcome is outcome
+    assert score is None or (episode.score, episode.end) == (score, EndReason.GAVE_UP)
+    assert len(server.requests) == 2
+
+
+WHOLE = {base64.b64decode(WHITE.partition(",")[2])}
 PNG = f"data:image/png;base64,{RED}"
 
 

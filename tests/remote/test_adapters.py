@@ -41,7 +41,7 @@ def test_only_adapters_travel_after_the_first_time(
     served: Any, fleet: Fleet, alone: TorchEngine, lora: Any, monkeypatch: pytest.MonkeyPatch, where: str
 ):
     if where == "TCP":
-        monkeypatch.setattr("turnwise.agents.remote.engine.locality", lambda: "elsewhere")
+        monkeypatch.setattr("turnwise.agents.remote.transfer.locality", lambda: "elsewhere")
     servers = [served(), served()]
     remote, model = fleet(*(server.url for server in servers)), lora()
     packed: list[int] = []

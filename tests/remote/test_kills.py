@@ -14,12 +14,13 @@ import yaml
 
 torch = pytest.importorskip("torch")
 
-from answers import moved
+from answers import assert_same, moved, sample, wait_for
 from safetensors.torch import load_file
 
 from turnwise.agents.core import Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.trainers.learn.sync import checkpoint_tensors, push_weights
 from turnwise.trainers.report.events import live_run
 from turnwise.trainers.run.loop import train
@@ -37,6 +38,46 @@ def test_engines_that_are_killed_while_they_sample_change_no_answer(
     assert found["kills"] == count
     assert found["identical"] == found["answers"] > 0
     assert found["failures"]["dead"] >= 1
+
+
+@pytest.mark.parametrize("killed", [1, 2])
+def test_engines_that_end_before_the_first_weights_are_published_get_them_when_they_are_back(
+    started: Any, tied_checkpoint: Path, alone: TorchEngine, fleet: Any, random_model: Any, killed: int
+):
+    """A run takes its engines' leases when it first publishes: one that is gone by then is none that another run has."""
+    servers = started(2, tied_checkpoint, "torch")
+    remote, model = fleet(*(server.url for server in servers), silence_s=600.0), random_model(seed=3)
+    for server in servers[:killed]:
+        server.end()
+    assert all(row.serving for row in remote.health()), "nobody has noticed yet"
+    if killed == 2:
+        servers[1].start()  # the canary waits for it
+    assert push_weights(model, remote, 1).max_logp_gap < 1e-4
+    dead = next(row for row in remote.health() if row.name == servers[0].name)
+    assert (dead.serving, dead.failures) == (False, {"dead": 1})
+    alone.load_weights(checkpoint_tensors(model), 1)
+    expected = sample(alone)
+    assert_same(sample(remote), expected)
+    servers[0].start()
+    wait_for(lambda: all(row.serving for row in remote.health()))
+    assert {row.version for row in remote.health()} == {1}
+    servers[1].end()
+    assert_same(sample(remote), expected)
+
+
+def test_an_engine_that_ends_while_the_canary_is_read_is_taken_out(
+    started: Any, tied_checkpoint: Path, fleet: Any, random_model: Any, monkeypatch: pytest.MonkeyPatch
+):
+    servers = started(2, tied_checkpoint, "torch")
+    remote, model, publish = fleet(*(s.url for s in servers)), random_model(seed=3), RemoteFleet.load_weights
+
+    def then_ends(*given: Any, **named: Any) -> None:
+        publish(*given, **named)
+        servers[0].end()
+
+    monkeypatch.setattr(RemoteFleet, "load_weights", then_ends)
+    assert push_weights(model, remote, 1).max_logp_gap < 1e-4
+    assert [row.failures for row in remote.health()] == [{"dead": 1}, {}]
 
 
 def test_a_recipe_learns_with_engines_elsewhere_what_it_learns_with_its_own(

@@ -78,7 +78,7 @@ def test_the_canary_sees_one_wrong_engine_of_two(served: Any, fleet: Fleet, rand
 def test_weights_travel_by_tcp_where_no_memory_is_shared(
     served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("turnwise.agents.remote.engine.locality", lambda: "elsewhere")
+    monkeypatch.setattr("turnwise.agents.remote.transfer.locality", lambda: "elsewhere")
     remote, weights = fleet(served().url), shifted(alone, 0.02)
     remote.load_weights(weights.items(), 2)
     alone.load_weights(weights.items(), 2)

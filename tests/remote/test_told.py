@@ -102,13 +102,13 @@ def test_an_engine_that_is_out_is_told_with_its_cause_and_one_with_older_weights
     assert serves.stall > 0
     assert not out.serving
     assert out.lag == 2
-    assert dict(out.failures)["not updated"] >= 1
+    assert dict(out.failures)["dead"] >= 1
     said = shown(tmp_path)
     assert f"{good.name}" in said
     assert "weights 3" in said
     assert "weights 1 (2 behind)" in said
     assert "out: absent: " in said
-    assert "1 × not updated" in said
+    assert "1 × dead" in said
 
 
 def test_top_and_the_viewer_say_what_was_told_and_no_more(tmp_path: Path):

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.request import Request as HttpRequest
+from urllib.request import urlopen
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import turnwise
 from turnwise.agents.core import Act, Episode
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import Request, run_episodes
+from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import RunError
 from turnwise.tasks.core import Split
@@ -87,12 +94,55 @@ def test_what_one_agent_did_is_not_played_again_without_the_other_or_its_program
     by_program = replace(alone, trajectories={"agent": replace(alone.trajectory, turns=turns)})
     see = example_context("shop/quick")
     see = replace(see, renderer=see.renderer.instructed("Return: 1.0"))
+    refused = ("beside it, or a program", "A program wrote the prompts")
     for number, one in enumerate((against_script, by_program)):
         with EpisodeLog(tmp_path / f"{number}.jsonl") as log:
             log.append(one)
-        with pytest.raises(RunError, match="beside it, or a program"):
+        with pytest.raises(RunError, match=refused[number]):
             asyncio.run(Conditioned(path=str(log.path), chances=1)(see, 0))
-        assert asyncio.run(Conditioned(path=str(log.path))(see, 0)).shown
+    assert asyncio.run(Conditioned(path=str(tmp_path / "0.jsonl"))(see, 0)).shown
+    with pytest.raises(RunError, match="A program wrote the prompts"):
+        asyncio.run(Conditioned(path=str(tmp_path / "1.jsonl"))(see, 0))
+
+
+def test_what_a_program_asked_is_learned_from_as_it_was_or_not_at_all(tmp_path: Path) -> None:
+    """Its messages are in no observation: rendered anew, the model would learn to answer what it was never asked."""
+    policy = untrained_policy()
+    with turnwise.gateway(policy) as served:
+        for number in (0, 1, 0):
+            with served.session(f"Task {number}.") as one:
+                said = asked(one, {"role": "user", "content": f"Words of the program's own {number}."})
+                more = {"role": "user", "content": "And more of them."}
+                asked(one, {"role": "user", "content": f"Words of the program's own {number}."}, said, more)
+                one.reward(1.0)
+                one.end(solved=True)
+    with EpisodeLog(tmp_path / "own.jsonl") as log:
+        for episode in served.episodes:
+            log.append(episode)
+    stored = Stored(path=str(log.path), join=True, groups=2)
+    see = replace(example_context("shop/quick"), renderer=policy.renderer)
+    joined = sorted(asyncio.run(stored(see, 0)).joined, key=len)
+    assert [[one.task.prompt for one in group] for group in joined] == [["Task 1."], ["Task 0."] * 2]
+    first, second, third = map(tokens, served.episodes)
+    assert [[tokens(one) for one in group] for group in joined] == [[second], [first, third]]
+    text = policy.renderer.tokenizer.decode(served.episodes[0].trajectory.turns[0].reply.prompt_ids)
+    assert "Words of the program's own 0." in text
+    for other in (see.renderer.instructed("Aim high."), other_template(see.renderer)):
+        with pytest.raises(RunError, match="A program wrote the prompts"):
+            asyncio.run(Stored(path=str(log.path), join=True, groups=2)(replace(see, renderer=other), 0))
+
+
+def asked(session: Any, *messages: dict[str, str]) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {session.key}", "Content-Type": "application/json"}
+    body = json.dumps({"messages": messages, "max_tokens": 8}).encode()
+    with urlopen(HttpRequest(f"{session.base_url}/chat/completions", body, headers)) as answer:
+        return json.load(answer)["choices"][0]["message"]
+
+
+def other_template(renderer: Renderer) -> Renderer:
+    tokenizer = copy.deepcopy(renderer.tokenizer)
+    tokenizer.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}reply:"
+    return Renderer(tokenizer, tools_format="none")
 
 
 def test_the_rendering_is_told_and_has_no_log_probabilities(

@@ -15,7 +15,7 @@ from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.log.records import Record, from_line, to_line
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.report.events import live_run
+from turnwise.trainers.report.events import EVENTS, live_run, seconds_at_work
 from turnwise.trainers.run.checkpoint import file_hashes
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import WEIGHTS, relearn
@@ -180,3 +180,19 @@ def test_entropies_survive_a_line_and_must_fit_the_tokens(played: list[Episode])
     for wrong in (((0.25,), *((),) * (turns - 1)), ((0.25, 1.5),) * (turns + 1)):
         with pytest.raises(TurnwiseError, match="one per token"):
             to_line(Record(episode, entropies={"agent": wrong}))
+
+
+def test_seconds_at_work_leave_out_what_lies_between_two_processes(tmp_path: Path) -> None:
+    events = [
+        (100.0, {"kind": "state"}),  # of a warm start
+        (200.0, {"kind": "start", "update": 0}),
+        (230.0, {"kind": "evaluated", "update": 2}),
+        (240.0, {"kind": "evaluated", "update": 3}),
+        (250.0, {"kind": "update", "update": 3}),  # killed here, and resumed after update 2
+        (900.0, {"kind": "start", "update": 2}),
+        (907.0, {"kind": "evaluated", "update": 3}),
+    ]
+    lines = [json.dumps({"time": time, **event}) + "\n" for time, event in events]
+    (tmp_path / EVENTS).write_text("".join(lines))
+    assert seconds_at_work(tmp_path) == {2: 30.0, 3: 57.0}
+    assert seconds_at_work(tmp_path / "elsewhere") == {}

@@ -263,6 +263,23 @@ def same_for_all(self: Any, state: Any, action: Any) -> Any:
 
 
 @pytest.mark.slow
+def test_stored_episodes_that_teach_nothing_stop_the_run_too(runs: Runs, tmp_path: Path) -> None:
+    """Each of another task, so that no other member of its group is there to compare it with."""
+    runs(rollout__groups=2, preflight=False)
+    one_of_each = {
+        record.group: record.episode for record in LogReader(runs.folder / "run/episodes.jsonl.zst")
+    }
+    with EpisodeLog(tmp_path / "alone.jsonl") as log:
+        for episode in one_of_each.values():
+            log.append(episode)
+    source = [{"name": "stored", "path": str(log.path), "join": True}]
+    with pytest.raises(RunError, match="each of the 2 groups is one episode, and filter informative"):
+        runs(
+            updates=4, rollout__groups=0, rollout__max_vacuous=2, source=source, out="alone", preflight=False
+        )
+
+
+@pytest.mark.slow
 def test_updates_that_teach_nothing_stop_the_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     from letters import Letters
 

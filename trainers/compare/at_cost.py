@@ -1,4 +1,5 @@
-"""Runs on dev at equal cost: after as many updates, steps of environments, tokens read and sampled."""
+"""Runs on dev at equal cost: after as many updates, steps of environments, tokens read and sampled, and
+where a campaign knows them, seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class CostStanding(NamedTuple):
 class CostComparison:
     """All contenders that have learning curves, when each had spent the same."""
 
-    unit: str  # "updates", "steps" or "tokens"
+    unit: str  # "updates", "steps", "tokens" or "seconds"
     budget: float  # what the cheapest run of all had spent at its last validation
     standings: tuple[CostStanding, ...]
 
@@ -36,7 +37,7 @@ class CostComparison:
 def compare_costs(
     contenders: Sequence[Contender], notes: list[str]
 ) -> tuple[list[CostComparison], list[str]]:
-    """The comparisons at equal updates, steps and tokens, and what is unlike between the curves."""
+    """The comparisons at equal updates, steps, tokens and seconds, and what is unlike between the curves."""
     sides = [side for side in contenders if all(member.curve for member in side.members)]
     if len(sides) < 2 or sides[0] is not contenders[0]:
         return [], []
@@ -45,6 +46,8 @@ def compare_costs(
     for unit in COSTS:
         ends = [member.curve[-1].cost(unit) for side in sides for member in side.members]
         spent = [end for end in ends if end is not None]
+        if not spent and unit == "seconds":
+            continue
         if len(spent) < len(ends):
             notes.append(
                 f"{len(ends) - len(spent)} runs did not count their {unit}, so they are not compared by them"

@@ -56,12 +56,15 @@ class Validation(NamedTuple):
     tokens: float | None  # read and sampled, forks included
     success: float
     interval: Interval | None
+    seconds: float | None = (
+        None  # at work on updates; campaigns alone, whose cells share a machine, know them
+    )
 
     def cost(self, unit: str) -> float | None:
         return self.update if unit == "updates" else getattr(self, unit)
 
 
-COSTS = ("updates", "steps", "tokens")
+COSTS = ("updates", "steps", "tokens", "seconds")
 LearningCurve: TypeAlias = Sequence[Validation]
 
 

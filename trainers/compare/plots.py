@@ -22,7 +22,12 @@ from turnwise.trainers.report.plots import file_style, page_style, svg
 # Of a middling lightness, so that they are told apart on white and on black.
 COLOURS = ("#4a7fd0", "#d98324", "#2f9e62", "#c74f86", "#8a70d6", "#8f8f36", "#2fa3b5", "#b5563c")
 _FORMATS = (".svg", ".png")
-_AXIS = {"steps": "environment steps", "tokens": "tokens read and sampled", "updates": "updates"}
+_AXIS = {
+    "steps": "environment steps",
+    "tokens": "tokens read and sampled",
+    "seconds": "seconds",
+    "updates": "updates",
+}
 _KNOBS = 8  # of one picture
 
 
@@ -83,7 +88,7 @@ def draw(comparison: Comparison) -> Figure:
 
 
 def draw_curves(comparison: Comparison) -> Figure | None:
-    """Success on dev against steps and tokens (updates, where these were not counted); None without runs."""
+    """Success on dev against steps, tokens and seconds (updates, where these were not counted); None without runs."""
     units = _units(comparison)
     if not units:
         return None
@@ -122,7 +127,7 @@ def curve_points(side: Contender, unit: str) -> list[Point]:
 def _units(comparison: Comparison) -> list[str]:
     known = [
         unit
-        for unit in ("steps", "tokens", "updates")
+        for unit in ("steps", "tokens", "seconds", "updates")
         if any(curve_points(side, unit) for side in comparison.contenders)
     ]
     return [unit for unit in known if unit != "updates"] or known

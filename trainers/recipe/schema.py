@@ -342,6 +342,9 @@ class ScaleOptions(Section):
     kv: Literal["recompute", "keep"] = "recompute"
     """This says what becomes of the keys and values of answers in the making when the weights change under them. `recompute`
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
+    publish: Literal["auto", "nccl", "ipc"] = "auto"
+    """New weights get to engines elsewhere in this way: by shared memory or TCP (`auto`), or from GPU to GPU by vLLM, to engines
+    on other GPUs (`nccl`) or on the learner's own (`ipc`). The last two were never run on a GPU."""
     learners: Annotated[Whole, Field(ge=1, le=64)] = 1
     """This many processes on this machine take every optimizer step together: each reads its share of the rows,
     and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be

@@ -131,7 +131,7 @@ class Lessons:
         result = await apart(self.beside, work)
         self.sampler.seen(update, visits(played, result))
         nothing = None
-        if not any(draw.shown or draw.joined for draw in drawn):
+        if not any(draw.shown for draw in drawn):  # what is imitated always teaches
             nothing = vacuous(played, result, filter_name=recipe.filter.name, credit_name=recipe.credit.name)
         return LearnedUpdate(result, nothing, meter.metrics)
 

@@ -25,7 +25,7 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
-from turnwise.trainers.run.placement import Placement, env_workers_of, gpus_of, parse_placement
+from turnwise.trainers.run.placement import Placement, check_publish, env_workers_of, gpus_of, parse_placement
 from turnwise.trainers.run.progress import TrainingResult
 from turnwise.trainers.run.ready import make_ready
 from turnwise.trainers.run.session import open_session
@@ -75,6 +75,7 @@ async def train_async(
     path = folder_of(recipe) if out is None else Path(out)
     log, placement = log or _print, parse_placement(on) if on else Placement()
     gpus_of(placement, checked)  # a run with too few is refused before anything is spent
+    check_publish(placement, checked)
     for line in departures(checked):
         log(f"algorithm {checked.algorithm}: {line}")
     with open_run(path, checked, explain_recipe(checked), resume=resume) as run:

@@ -13,15 +13,18 @@ from typing import NamedTuple
 
 from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
+from turnwise.agents.remote.publishers import PUBLISHERS
 from turnwise.agents.remote.ray_engines import ray_engines
 from turnwise.agents.workers.hosted import WorkerHosts
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
-from turnwise.trainers.recipe.schema import EngineOptions, Recipe
+from turnwise.registry import get_component
+from turnwise.trainers.recipe.schema import EngineOptions, Recipe, ScaleOptions
 
 ROLES = ("engines", "env_workers")
 _EXAMPLE = "Write --on local:engines=2,env_workers=8 or --on ray:engines=2."
 _SERVED = ("torch", "vllm")
 _SHARED = "gpus=shared"
+_PUBLISH = "publish"  # the option of an engine elsewhere
 
 
 class Placement(NamedTuple):
@@ -95,6 +98,37 @@ def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
         each=each,
         together=placement.shared_gpus,
     )
+
+
+def check_publish(placement: Placement, recipe: Recipe) -> None:
+    """Refuse a way of publishing weights that this run or this machine does not have, before anything is spent.
+
+    Raises:
+        RecipeError: the run has no engines elsewhere, or more learners than the way allows.
+        MissingDependencyError: the way needs what is not there.
+    """
+    way = recipe.scale.publish
+    publisher = PUBLISHERS[way]
+    if way == ScaleOptions().publish:
+        return
+    if not placement.engines and _PUBLISH not in get_component("engine", recipe.engine.kind).options:
+        raise RecipeError(
+            f"scale.publish: {way} is of engines elsewhere, and this run's engine is in its own process.",
+            "Leave it out, or run with --on local:engines=1 or engine.kind: remote.",
+        )
+    publisher.check()
+    if recipe.scale.learners > publisher.most_learners:
+        raise RecipeError(
+            f"scale.publish: {way} works with {publisher.most_learners} learner, and scale.learners is {recipe.scale.learners}.",
+            "Leave scale.publish out, or set scale.learners to 1.",
+        )
+
+
+def publishing(engine: EngineOptions, recipe: Recipe) -> EngineOptions:
+    """The options of an engine elsewhere with the way in which it gets weights."""
+    if recipe.scale.publish == ScaleOptions().publish:
+        return engine
+    return engine.model_copy(update={"options": {**engine.options, _PUBLISH: recipe.scale.publish}})
 
 
 def _gpus_each(recipe: Recipe) -> int:

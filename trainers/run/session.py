@@ -33,7 +33,7 @@ from turnwise.trainers.run.checkpoint import save_model
 from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
-from turnwise.trainers.run.placement import Placement, placed_engine
+from turnwise.trainers.run.placement import Placement, placed_engine, publishing
 from turnwise.trainers.run.update import Teaching
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.core import SignalContext, SignalSetup
@@ -133,7 +133,8 @@ class TrainingSession:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()  # an engine on the same GPU asks for its share of what is free
         place = placed_engine(self._placement, self.recipe, self.source, self._context, self.run.path)
-        options, later = self._placed.enter_context(place), bool(self.recipe.scale.staleness)
+        options = publishing(self._placed.enter_context(place), self.recipe)
+        later = bool(self.recipe.scale.staleness)
         engine = make_engine(options, self.source, self.device, self._context)
         self._engine = check_trainable(engine, options.kind, in_flight=later)
         belongs_to = getattr(engine, "belongs_to", None)  # engines that several runs can reach

@@ -37,6 +37,7 @@ class UpdateResult(NamedTuple):
         advantages: of each episode, one number per turn, as they were learned from.
         metrics: of signals and steps.
         entropies: of each episode and turn, one number per sampled token, in nats; empty where they are not logged.
+        joined: groups, weights and advantages of what sources joined.
     """
 
     groups: Sequence[Group] = ()
@@ -44,6 +45,7 @@ class UpdateResult(NamedTuple):
     advantages: Sequence[Sequence[float]] = ()
     metrics: Mapping[str, float] = MappingProxyType({})
     entropies: Sequence[TokenNumbers] = ()
+    joined: UpdateResult | None = None
 
     @property
     def kept(self) -> list[bool]:
@@ -110,12 +112,15 @@ def update_policy(
     metrics |= meter.metrics
     if teaching is not None:
         teaching.teacher.learned(see.learner.model)
-    n = sum(map(len, groups))
+    n, weights_given = sum(map(len, groups)), weight_B.tolist()
     advantages = _per_turn(on_turns(shaped, turns) * weight_B[:, None], turns)
     entropies: Sequence[TokenNumbers] = ()
     if logged and turns.tokens is not None:
         entropies = by_turn(turns.tokens.signals[logged], batch.rows, turns.length_B.tolist())[:n]
-    return UpdateResult(paid[: len(groups)], weight_B.tolist()[:n], advantages[:n], metrics, entropies)
+    others = UpdateResult(paid[len(groups) :], weights_given[n:], advantages[n:])
+    return UpdateResult(
+        paid[: len(groups)], weights_given[:n], advantages[:n], metrics, entropies, others if joined else None
+    )
 
 
 def _check_joined(parts: Parts, drawn: Sequence[SourceDraw]) -> None:

@@ -35,8 +35,12 @@ def vacuous(
         filter_name: the filter, by name.
         credit_name: the credit rule, by name.
     """
-    groups = result.groups
-    if any(any(row) for row in result.advantages) and any(map(_sampled, groups)):
+    groups, advantages, kept = [*result.groups], [*result.advantages], result.kept
+    if result.joined is not None:
+        groups += result.joined.groups
+        advantages += result.joined.advantages
+        kept += result.joined.kept
+    if any(any(row) for row in advantages) and any(map(_sampled, groups)):
         return None
     episodes = [episode for group in groups for episode in group]
     context = "Raise model.scratch.context or engine.context_length, or shorten the prompt and the tools."
@@ -56,13 +60,19 @@ def vacuous(
     if all(episode.success for episode in episodes):
         easier = "A harder suite would teach more."
         return Vacuous(f"all {len(episodes)} episodes were solved", easier, mastered=True)
+    if all(len(group) == 1 for group in groups) and not any(kept):
+        return Vacuous(
+            f"each of the {len(groups)} groups is one episode, and filter {filter_name} with credit {credit_name} compares the "
+            "episodes of a group",
+            "Take filter any and a credit rule that needs no group, or learn from groups.",
+        )
     if all(_same([episode.trajectory.total_reward for episode in group]) for group in groups):
         return Vacuous(
             f"in each of the {len(groups)} groups all episodes earned the same",
             "Raise rollout.group_size or sampling.temperature, train on an easier suite, begin with a "
             "warm_start, or reward parts of the task (rollout.env_options).",
         )
-    if not any(result.kept):
+    if not any(kept):
         return Vacuous(
             f"filter {filter_name} kept none of {len(groups)} groups, to whose turns credit {credit_name} gave nothing "
             "that it lets through",

@@ -2,6 +2,9 @@
 
 What a scripted policy, a person or a server said has no tokens, and those of another tokeniser or chat template mean
 nothing here. Both are rendered anew, as demonstrations are; how likely the new tokens were then, nobody knows.
+
+What a program sent to the policy stands in the tokens of its prompts and nowhere else, so that its episodes are used as
+they are, or refused.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from turnwise.agents.tokens.encoding import plain
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
+from turnwise.errors import RunError
 from turnwise.tools.core import Tool
 
 LOOKED_AT = 2
@@ -81,7 +85,16 @@ def fits(episode: Episode, renderer: Renderer) -> bool:
 
 
 def rendered(episode: Episode, renderer: Renderer, tools_of: ToolsOfTasks) -> Episode:
-    """The episode with the tokens that this run's model would have been given and would have said."""
+    """The episode with the tokens that this run's model would have been given and would have said.
+
+    Raises:
+        RunError: a program stood between the policy and the environment.
+    """
+    if any(turn.acts is not None for one in episode.trajectories.values() for turn in one.turns):
+        raise RunError(
+            "A program wrote the prompts of a stored episode, and only their tokens, of another model, are known.",
+            "Name a log of a model with this run's tokeniser, chat template and sampling.instruction.",
+        )
     return replace(
         episode,
         trajectories={
@@ -94,6 +107,10 @@ def rendered(episode: Episode, renderer: Renderer, tools_of: ToolsOfTasks) -> Ep
 def _fits(trajectory: Trajectory, renderer: Renderer) -> bool:
     if any(not turn.reply.action_ids for turn in trajectory.turns):
         return False
+    if any(turn.acts is not None for turn in trajectory.turns):
+        return all(
+            _fits_program(turn, k == 0, renderer) for k, turn in enumerate(trajectory.turns[:LOOKED_AT])
+        )
     said: list[Message] = []
     instruction = [Message("user", renderer.instruction)]
     for k, turn in enumerate(trajectory.turns[:LOOKED_AT]):
@@ -111,6 +128,27 @@ def _fits(trajectory: Trajectory, renderer: Renderer) -> bool:
                 return False
         said.append(turn.action)
     return True
+
+
+def _fits_program(turn: Turn, first: bool, renderer: Renderer) -> bool:
+    """Whether a turn that a program asked for is of this tokeniser and template; what it asked is in no message."""
+    told = [Message("user", renderer.instruction)] if first else []
+    bare = renderer.instructed("")
+    opening = _common_end(*(bare.start([Message("user", word)]) for word in ("a", "b")))
+    ids = turn.reply.prompt_ids
+    return (
+        ids[len(ids) - len(opening) :] == opening
+        and _says(renderer, ids, told)
+        and _says(renderer, turn.reply.action_ids, [turn.action])
+    )
+
+
+def _common_end(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The longest sequence with which both end."""
+    same = 0
+    while same < min(len(one), len(other)) and one[-1 - same] == other[-1 - same]:
+        same += 1
+    return tuple(one[len(one) - same :])
 
 
 def _says(renderer: Renderer, ids: Sequence[int], messages: Sequence[Message]) -> bool:

@@ -22,7 +22,8 @@ REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation."
 
 @component("source", "stored")
 class Stored:
-    """``groups`` groups of an episode log in every update, drawn anew; each as it was logged, tokens and all.
+    """``groups`` groups of an episode log in every update, drawn anew; each as it was logged, tokens and all. A group are the
+    episodes that an update played on one task; in other logs (``eval --k 8``, hosted sessions) all of one policy on a task.
 
     Their episodes are imitated, only those that solved their task with ``solved``; or they ``join`` what is played,
     with rewards and the log-probabilities with which they were sampled, all members of a group (experience replay).
@@ -89,8 +90,8 @@ def required_path(source: str, path: str) -> str:
 
 
 def stored_groups(see: SourceContext, path: str, *, solved: bool) -> list[Group]:
-    """The groups of a log, or those of their episodes that were ``solved``, in this model's tokens; what was no part of an
-    update is a group by itself.
+    """The groups of a log, or those of their episodes that were ``solved``, in this model's tokens; outside of updates
+    (evaluations, hosted sessions) one policy's episodes on a task are a group.
 
     Raises:
         RunError: the log has no such episode.
@@ -105,15 +106,17 @@ def draw_groups(see: SourceContext, update: int, known: Sequence[Group], count: 
 
 @functools.lru_cache(maxsize=4)
 def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> list[Group]:
-    found: dict[tuple[int | None, int | None, int], list[Episode]] = {}
+    found: dict[tuple[object, ...], list[Episode]] = {}
     rendering = Rendering(renderer, json.loads(env_options))
-    for number, record in enumerate(LogReader(path)):
-        episode, alone = own_trajectories(record.episode), record.group is None
+    for record in LogReader(path):
+        episode = own_trajectories(record.episode)
         if not episode.outcome.counts or (solved and not episode.success):
             continue
         if not episode.trajectories:
             continue
-        place = record.update, record.group, number if alone else -1
+        place = (record.update, record.group)
+        if record.group is None:
+            place = (episode.task.id, record.policy)
         found.setdefault(place, []).append(rendering(episode))
     if not found:
         raise RunError(f"{path} has no{' solved' if solved else ''} episode to learn from.", REMEDY)

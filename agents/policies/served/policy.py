@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import httpx2
 import openai
@@ -20,14 +22,15 @@ from turnwise.agents.policies.served.answers import (
     most_bytes,
     read_answer,
 )
-from turnwise.agents.policies.served.written import conversation
+from turnwise.agents.policies.served.written import conversation, has_pictures, with_other_pictures
 from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.core import EndReason, tool_specs
 from turnwise.envs.messages import Message
-from turnwise.errors import EngineError, TurnwiseError
+from turnwise.errors import EngineError, PictureError, TurnwiseError
 from turnwise.secrets import redact, resolve_options
 from turnwise.tasks.core import derive_rng
 
+Result = TypeVar("Result")
 _PASSING = (  # worth a retry
     openai.APIConnectionError,
     openai.RateLimitError,
@@ -35,6 +38,8 @@ _PASSING = (  # worth a retry
     ServerFault,
     TimeoutError,
 )
+_BY_CONTENT = frozenset({400, 413, 415, 422})
+"""How servers answer a picture that they cannot read, or find too large; and much else."""
 
 
 class OpenAIPolicy:
@@ -92,19 +97,20 @@ class OpenAIPolicy:
         """The server's message.
 
         Raises:
+            PictureError: the server refuses a picture, and takes others.
             EngineError: the server cannot be reached, refuses, or fails again and again.
         """
+        request = self._request(history)
         try:
-            asked = self._retrying()(self._ask, self._request(history))
-            return Reply(await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._loop)))
+            return Reply(await self._there(self._retrying()(self._ask, request)))
         except ReplyTooLong as error:
             return Reply(cut_reply(error))
         except openai.BadRequestError as error:
             if "context" in str(error).lower() and "length" in str(error).lower():
                 return Reply(Message("assistant", ""), end=EndReason.TOKEN_LIMIT)
-            raise _failed(self.name, error) from error
+            raise await self._failed(request, error) from error
         except (openai.OpenAIError, TimeoutError) as error:
-            raise _failed(self.name, error) from error
+            raise await self._failed(request, error) from error
 
     def close(self) -> None:
         """Close the connections."""
@@ -113,6 +119,27 @@ class OpenAIPolicy:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    async def _there(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The outcome of what is done in the loop of the connections."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def _failed(self, request: dict[str, Any], error: Exception) -> EngineError:
+        """What to raise: whether it is the pictures, the server tells by whether it answers the same with others."""
+        said = f"{self.name}: {type(error).__name__}: {str(error).replace(chr(10), ' ')[:200]}"
+        messages = request["messages"]
+        unread = isinstance(error, openai.APIStatusError) and error.status_code in _BY_CONTENT
+        if unread and has_pictures(messages):
+            asked = request | {"messages": with_other_pictures(messages), "max_tokens": 1}
+            with contextlib.suppress(openai.OpenAIError, TimeoutError):
+                await self._there(self._ask(asked))
+                return PictureError(
+                    said,
+                    "The same conversation with other pictures is answered: send whole ones, or smaller.",
+                )
+        return EngineError(
+            said, "Check the URL, the model's name and OPENAI_API_KEY, and that the server runs."
+        )
 
     async def _ask(self, request: dict[str, Any]) -> Message:
         async with asyncio.timeout(self._timeout_s):
@@ -149,9 +176,3 @@ class OpenAIPolicy:
         if asked.isascii() and asked.replace(".", "", 1).isdecimal():
             return min(float(asked), self._longest_wait_s)
         return tenacity.wait_random_exponential(0.5, self._longest_wait_s)(state)
-
-
-def _failed(name: str, error: Exception) -> EngineError:
-    text = str(error).replace("\n", " ")[:200]
-    remedy = "Check the URL, the model's name and OPENAI_API_KEY, and that the server runs."
-    return EngineError(f"{name}: {type(error).__name__}: {text}", remedy)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from turnwise.envs.messages import Image, Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolCall
+
+WHITE = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAS0lEQVR42u3PMQ0AAAwDoPo33UrYvQQckD4XAQEBAQEBAQEBAQEB"
+    "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAYHLAMpT0sIcNbcEAAAAAElFTkSuQmCC"
+)
+"""A picture that anything reads that reads pictures: 64 × 64, white."""
 
 
 def conversation(messages: Iterable[Message]) -> list[dict[str, Json]]:
@@ -49,3 +56,27 @@ def _parts(text: str, images: Iterable[Image]) -> list[dict[str, Json]]:
 def _call_json(call: ToolCall) -> dict[str, Json]:
     function = {"name": call.name, "arguments": json.dumps(dict(call.arguments))}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def has_pictures(messages: Iterable[dict[str, Json]]) -> bool:
+    """Whether a conversation as the protocol writes it has pictures."""
+    return any(_is_picture(part) for message in messages for part in _listed(message["content"]))
+
+
+def with_other_pictures(messages: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The conversation with :data:`WHITE` in the place of each picture."""
+    white: dict[str, Json] = {"type": "image_url", "image_url": {"url": WHITE}}
+    return [
+        {**message, "content": [white if _is_picture(part) else part for part in content]}
+        if isinstance(content := message["content"], list)
+        else message
+        for message in messages
+    ]
+
+
+def _listed(content: Json) -> Sequence[Json]:
+    return content if isinstance(content, list) else ()
+
+
+def _is_picture(part: Json) -> bool:
+    return isinstance(part, dict) and part.get("type") == "image_url"

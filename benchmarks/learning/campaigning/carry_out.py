@@ -146,7 +146,8 @@ def train_cell(plan: Plan, cell: Cell, runs: Path) -> int:
 
     _stop_with_parent()
     recipe, folder = plan.settings[cell.setting].recipe, cell.folder(runs)
-    result = train(recipe, out=folder, resume=True, **overrides_of(plan, cell, runs))
+    place = plan.placement.get(cell.method, "")
+    result = train(recipe, out=folder, resume=True, on=place, **overrides_of(plan, cell, runs))
     if result.interrupted:
         return 130
     ask(plan, cell, runs)

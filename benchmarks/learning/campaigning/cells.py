@@ -21,6 +21,7 @@ from turnwise.trainers.compare.candidates import (
     Validation,
 )
 from turnwise.trainers.compare.sources import AFTER, DEV, RunRecords, run_conditions
+from turnwise.trainers.report.events import seconds_at_work
 from turnwise.trainers.report.records import EvaluationRow
 
 
@@ -28,7 +29,7 @@ def write_cell(plan: Plan, cell: Cell, runs: Path, cells: Path, failed: str = ""
     """Write the result of a run that came to its end; ``failed`` says why it came to none."""
     folder = cell.folder(runs)
     sessions = Sessions(folder)
-    run = RunRecords(folder)
+    run, at_work = RunRecords(folder), seconds_at_work(folder)
     recipe = dict(run.recipe)
     if asked_of(plan, cell)["shared_start"]:
         recipe["model"] = "the setting's common start"  # instead of a path on that machine
@@ -40,7 +41,7 @@ def write_cell(plan: Plan, cell: Cell, runs: Path, cells: Path, failed: str = ""
         "failed": failed,
         "best_update": run.best_update,
         "evaluations": [_as_data(row) for row in run.rows],
-        "curve": [validation._asdict() for validation in run.curve],
+        "curve": [v._replace(seconds=at_work.get(v.update))._asdict() for v in run.curve],
         "metrics": {name: metric_of(run, name) for name in plan.metrics},
         "after": answers(folder),
         "recipe": recipe,
@@ -87,8 +88,8 @@ def read_cell(plan: Plan, cell: Cell, cells: Path) -> dict[str, Any] | None:
     return data
 
 
-def candidate(data: dict[str, Any]) -> Candidate:
-    """A cell's result as one side of a comparison."""
+def candidate(data: dict[str, Any], *, wall_time: bool = False) -> Candidate:
+    """A cell's result as one side of a comparison, with ``wall_time`` at equal seconds too."""
     recipe = data["recipe"]
     rows = [_evaluation(row, recipe) for row in data["evaluations"]]
     starts = {row.measure: row for name, row in rows if name != AFTER}
@@ -98,16 +99,17 @@ def candidate(data: dict[str, Any]) -> Candidate:
         f"{data['method']}-{data['seed']}",
         tuple(CandidateEvaluation(**{**vars(e), "before": starts.get(e.measure)}) for e in finals),
         seed=data["seed"],
-        curve=_curve(data["curve"]),
+        curve=_curve(data["curve"], wall_time),
         dev=Measure(recipe["suite"], DEV, "sampled"),
         dev_conditions=run_conditions(recipe, "sampled"),
         dev_tasks=dev,
     )
 
 
-def _curve(rows: list[dict[str, Any]]) -> LearningCurve:
+def _curve(rows: list[dict[str, Any]], wall_time: bool) -> LearningCurve:
+    untimed = {} if wall_time else {"seconds": None}
     return tuple(
-        Validation(**{**row, "interval": Interval(*row["interval"]) if row["interval"] else None})
+        Validation(**{**row, **untimed, "interval": Interval(*row["interval"]) if row["interval"] else None})
         for row in rows
     )
 

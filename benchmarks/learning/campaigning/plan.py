@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from turnwise.errors import TurnwiseError
+from turnwise.trainers.run.placement import parse_placement
 
 START = "start"
 """The name of the cell in which a setting's common warm start is made."""
@@ -69,11 +70,25 @@ class Plan(_Section):
     about: str
     settings: dict[str, Setting]
     methods: dict[str, dict[str, Any]]
+    placement: dict[str, str] = {}
+    """Where a method's engines and environments are, in the words of `turnwise train --on`; in the run's process unless given."""
+    wall_time: bool = False
+    """Whether methods are compared at equal wall time as well: only of use where each cell has the same machine to itself."""
     metrics: dict[str, list[Way]] = {}
     """Metrics of the updates (``metrics.jsonl``) that a cell keeps, each with how the report tells it."""
     after: After = After()
     screen: Screen = Screen()
     confirm: Confirm = Confirm()
+
+    @field_validator("placement")
+    @classmethod
+    def _places_are_places(cls, placement: dict[str, str]) -> dict[str, str]:
+        for method, place in placement.items():
+            try:
+                parse_placement(place)
+            except TurnwiseError as error:
+                raise ValueError(f"{method}: {error.cause} {error.remedy}") from None
+        return placement
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
@@ -81,6 +96,9 @@ class Plan(_Section):
             for method in (setting.base, *setting.methods):
                 if method not in self.methods:
                     raise ValueError(f"settings.{name} names the method {method!r}, which is not in methods")
+        for method in self.placement:
+            if method not in self.methods:
+                raise ValueError(f"placement names the method {method!r}, which is not in methods")
         if START in self.methods:
             raise ValueError(f"no method may be called {START!r}")
         return self
@@ -134,11 +152,13 @@ def asked_of(plan: Plan, cell: Cell) -> dict[str, Any]:
     """What a cell is the answer to; a committed result of the same name must have been asked the same."""
     setting = plan.settings[cell.setting]
     changes = {**setting.changes, **({} if cell.method == START else plan.methods[cell.method])}
+    place = plan.placement.get(cell.method, "")
     return {
         "recipe": setting.recipe,
         "changes": changes,
         "seed": cell.seed,
         "shared_start": setting.shared_start,
+        **({"placement": place} if place else {}),
     }
 
 

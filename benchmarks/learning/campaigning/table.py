@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +14,17 @@ from turnwise.agents.evaluation.comparison import p_text
 from turnwise.agents.evaluation.statistics import Estimate
 from turnwise.agents.evaluation.summary import percent
 from turnwise.durable import write_whole
-from turnwise.trainers.compare.candidates import Contender
+from turnwise.trainers.compare.candidates import Candidate, Contender
 from turnwise.trainers.compare.comparison import Comparison, Contrast, MeasureComparison, compare_contenders
 from turnwise.trainers.compare.plots import write_plot
 from turnwise.trainers.compare.table import points, points_interval, share_interval
 
 SCREEN, CONFIRM = "screen", "confirm"
 NOT_RUN = "not run"
+_TIMED = (
+    "Seconds are those at work on updates (playing, learning, publishing, validating); starts, warm starts and the time "
+    "between two sessions are left out."
+)
 
 
 class Choice(NamedTuple):
@@ -57,10 +61,14 @@ def block(plan: Plan, setting: str, stage: str, cells: Path) -> Block:
     whole = [m for m in methods if not any(states[m])]
     comparison = None
     if methods[0] in whole and len(whole) > 1:
-        sides = [Contender(m, tuple(candidate(data) for data in found[m] if data)) for m in whole]
+        sides = [Contender(m, tuple(_sides(plan, found[m]))) for m in whole]
         comparison = compare_contenders(sides)
     alone = {m: _alone(seeds, found[m]) for m in methods} if comparison is None else {}
     return Block(stage, seeds, states, comparison, alone, told(plan, found))
+
+
+def _sides(plan: Plan, rows: Sequence[dict[str, Any] | None]) -> Iterator[Candidate]:
+    return (candidate(data, wall_time=plan.wall_time) for data in rows if data)
 
 
 def _alone(seeds: Sequence[int], rows: Sequence[Mapping[str, Any] | None]) -> str:
@@ -180,7 +188,11 @@ def _about(plan: Plan, setting: str) -> str:
     asked = plan.settings[setting]
     changes = ", ".join(f"`{key}: {value}`" for key, value in asked.changes.items())
     start = " Every method begins from one common warm start." if asked.shared_start else ""
-    return f"Recipe `{asked.recipe}`{f' with {changes}' if changes else ''}; base `{asked.base}`.{start}"
+    placed = "".join(
+        f" `{m}` runs on `{plan.placement[m]}`." for m in plan.methods_of(setting) if m in plan.placement
+    )
+    timed = f" {_TIMED}" if plan.wall_time else ""
+    return f"Recipe `{asked.recipe}`{f' with {changes}' if changes else ''}; base `{asked.base}`.{start}{placed}{timed}"
 
 
 def _section(one: Block, chosen: Sequence[Choice]) -> list[str]:
