@@ -4,7 +4,8 @@ python benchmarks/skeletons.py toolworld/retail lab/standard …   # prints a li
 PYTHONPATH=OLD/src python benchmarks/skeletons.py …              # the same of another checkout
 
 A skeleton is the sequence of what gold does, without arguments: names of tools (of the API, where a tool calls one by its
-name), verbs of commands; words to a person are left out, and so are repetitions. A kind is the prompt with numbers,
+name), verbs of commands, and what a person was brought to do with a device of his own; other words to a person are left out,
+and so are repetitions. A kind is the prompt with numbers,
 identifiers and names taken out. Both of the first 1,000 train tasks.
 """
 
@@ -66,6 +67,11 @@ def command(action: Any) -> list[str]:
     return [found[0]] if found else []
 
 
+def deeds(env: Any) -> frozenset[str]:
+    """What a user who holds a device has done with it."""
+    return getattr(getattr(env.state, "user", None), "did", frozenset[str]())
+
+
 def main() -> None:
     registry, tasks = (
         importlib.import_module("turnwise.envs.registry"),
@@ -82,10 +88,13 @@ def main() -> None:
         env, skeletons = make(suite.env), set[tuple[str, ...]]()
         for task in drawn:
             done: list[str] = []
-            for action in walks.walk(env, task, "gold").actions:
-                for verb in verbs(action) or (
-                    command(action) if name.startswith(("lab/", "household/")) else []
-                ):
+            actions = walks.walk(env, task, "gold").actions
+            env.reset(seed=0, options={"task": task})
+            for action in actions:
+                did = deeds(env)
+                env.step(action)
+                found = verbs(action) or sorted(deeds(env) - did)
+                for verb in found or (command(action) if name.startswith(("lab/", "household/")) else []):
                     if done[-1:] != [verb]:
                         done.append(verb)
             skeletons.add(tuple(done))

@@ -221,7 +221,7 @@ def _pay(draft: StoryDraft) -> Stage | None:
 
 def _premium(draft: StoryDraft) -> Stage | None:
     own = line(draft)
-    if not own.premium or draft.used & {"premium", "trouble"}:
+    if not own.premium or "premium" in draft.used:
         return None
     draft.used.add("premium")
     say = draft.words(
@@ -236,7 +236,7 @@ def _premium(draft: StoryDraft) -> Stage | None:
 
 
 def _paper(draft: StoryDraft) -> Stage | None:
-    if user(draft).billing != "email" or draft.used & {"paper", "trouble"}:
+    if user(draft).billing != "email" or "paper" in draft.used:
         return None
     draft.used.add("paper")
     say = draft.words(

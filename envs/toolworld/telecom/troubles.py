@@ -117,7 +117,7 @@ def _repair(draft: StoryDraft, faults: Faults, most: int) -> list[PlanStep]:
 def _start(draft: StoryDraft) -> list[PlanStep] | None:
     if draft.used:
         return None
-    draft.used.add("trouble")
+    draft.used.add("phone")  # what is asked for next of the account has nothing to do with it
     return [*verify(draft), guide("look_at_status")]
 
 

@@ -102,7 +102,7 @@ def subscription(draft: StoryDraft, fits: Callable[[AppSubscription], bool]) -> 
         return None
     look = call("get_subscription", subscription_id=row.subscription_id)
     if draft.rng.random() < 0.3:
-        return Meant(row, f"subscription {row.subscription_id}", (look,))
+        return Meant(row, f"{row.app} subscription {row.subscription_id}", (look,))
     return Meant(row, f"my {row.app} subscription", (look,))
 
 
@@ -152,7 +152,7 @@ def device(draft: StoryDraft, *, last: bool = False) -> Owned | None:
     row = draft.free(active, lambda d: d.device_id)
     if row is None:
         return None
-    words = f"my {row.kind}" if draft.rng.random() < 0.7 else f"device {row.device_id}"
+    words = f"my {row.kind}" if draft.rng.random() < 0.7 else f"{row.kind} {row.device_id}"
     return Owned(row, words, (call("get_device", device_id=row.device_id),))
 
 
