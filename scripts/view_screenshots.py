@@ -141,7 +141,8 @@ async def measured_episode(
                     continue
                 await page.goto(f"{base}/p/{run.id}/e/{row.id}?rules=1")
                 await page.locator("#turn-1 details.more > summary").click()
-                await shot("credit", "", 1500)
+                await page.evaluate("scrollTo(0, 0)")
+                await shot("credit", "", 1780)
                 return
 
 
