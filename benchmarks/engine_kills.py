@@ -36,6 +36,8 @@ from turnwise.errors import EngineError
 from turnwise.machine import describe
 
 CONTEXT = 256
+GONE_S = 300.0
+"""What a server and all that it started may take to be gone: on a machine at load 25 a minute was not enough for vLLM's."""
 STARTED = "--max-sequences", "16", "--with-parent"
 
 _forks = multiprocessing.get_context("forkserver")
@@ -190,11 +192,11 @@ class Server:
         family = [self._process.pid, *descendants(self._process.pid)]
         self.send(how)
         if isinstance(self._process, subprocess.Popen):
-            code = self._process.wait(60)
+            code = self._process.wait(GONE_S)
         else:
-            self._process.join(60)
+            self._process.join(GONE_S)
             code = self._process.exitcode
-        wait_for(lambda: not any(map(runs, family)), 60)
+        wait_for(lambda: not any(map(runs, family)), GONE_S)
         assert code is not None
         return code
 
@@ -293,7 +295,8 @@ def kill_engines(
     finally:
         fleet.close()
         for server in servers:
-            server.end(signal.SIGTERM)
+            if server.running:
+                server.end(signal.SIGTERM)
 
 
 def _under_kills(

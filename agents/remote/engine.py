@@ -24,7 +24,7 @@ from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
 from turnwise.agents.remote.protocol import EngineFacts, version_of
 from turnwise.agents.remote.publishers import PUBLISHERS, Offered, WeightPublisher
 from turnwise.agents.remote.roster import Roster
-from turnwise.agents.remote.router import OTHERS, EngineHealth, Router
+from turnwise.agents.remote.router import NOT_READY, OTHERS, EngineHealth, Router
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -292,7 +292,11 @@ class RemoteFleet:
 
     async def _open(self) -> None:
         self._session = new_session()
+        until = time.monotonic() + self.options.patience_s
         await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
+        while not self._router.serving and self._router.failed(NOT_READY) and time.monotonic() < until:
+            await asyncio.sleep(LOOK_S)
+            await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
         self._watching = asyncio.create_task(self._watch())
 
     async def _end(self) -> None:
@@ -447,7 +451,7 @@ class RemoteFleet:
         try:
             await self._loop.run_in_executor(self._pool, self._make_ready, server, facts)
         except TurnwiseError as error:
-            self._router.take_out(server, "not ready", error.cause)
+            self._router.take_out(server, NOT_READY, error.cause)
         else:
             if (
                 self._published is None or server.version == self._published.version

@@ -25,6 +25,8 @@ START_S = 2.0
 
 OTHERS = "other weights"
 """The cause where an engine has weights of another run, and gets ours when there are any."""
+NOT_READY = "not ready"
+"""The cause where an engine answers, and could not be given weights or score a prompt."""
 
 
 class Absence(NamedTuple):
@@ -152,9 +154,13 @@ class Router:
         if server.name in self.absent:
             self._out(server, cause, detail, START_S)
 
+    def failed(self, cause: str) -> list[RemoteServer]:
+        """Those that are out for this cause."""
+        return [absence.server for absence in self.absent.values() if absence.cause == cause]
+
     def of_others(self) -> list[RemoteServer]:
         """Those that are out for no other reason than that they have another run's weights."""
-        return [absence.server for absence in self.absent.values() if absence.cause == OTHERS]
+        return self.failed(OTHERS)
 
     def _out(self, server: RemoteServer, cause: str, detail: str, wait: float) -> None:
         self.absent[server.name] = Absence(server, cause, detail, time.monotonic() + wait)

@@ -161,6 +161,30 @@ def test_engines_that_another_run_left_sample_nothing_until_they_have_our_weight
     assert [row.failures for row in remote.health()] == [{}, {}]
 
 
+class Slow(EngineServer):
+    """Is there, and does not come to score its first prompts in time."""
+
+    late = 2
+
+    async def _score(self, body: Any) -> Any:
+        if self.late:
+            self.late -= 1
+            raise EngineError("It takes too long.", "Wait.")
+        return await super()._score(body)
+
+
+def test_engines_that_are_there_and_not_ready_yet_are_waited_for(
+    served: Any, fleet: Fleet, alone: TorchEngine
+):
+    slow = served(server=Slow)
+    remote = fleet(slow.url)
+    assert_same(sample(remote), sample(alone))
+    assert failures(remote, slow.name) == {"not ready": 2}
+    with pytest.raises(EngineError, match="None of the engines serves") as failed:
+        fleet(served(server=Slow).url, patience_s=0.0)
+    assert "It takes too long" in failed.value.remedy
+
+
 class HalfApplied(EngineServer):
     """Loses the second half of the weights while it puts them into the engine, and says nothing of it."""
 
