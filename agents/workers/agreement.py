@@ -21,10 +21,10 @@ _ROOMS = ("tasks", "tools", "envs", "agents")
 
 
 @functools.cache
-def code() -> dict[str, str]:
-    """What this process runs: Python's version, Turnwise's, and a digest of all that plays episodes."""
+def code(rooms: tuple[str, ...] = _ROOMS) -> dict[str, str]:
+    """What this process runs: Python's version, Turnwise's, and a digest of all that plays episodes, or of other folders."""
     root, text = Path(turnwise.__file__).parent, hashlib.blake2b(digest_size=8)
-    for path in sorted(path for room in _ROOMS for path in (root / room).rglob("*.py")):
+    for path in sorted(path for room in rooms for path in (root / room).rglob("*.py")):
         text.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     python = ".".join(platform.python_version_tuple()[:2])
     return {"Python": python, "Turnwise": turnwise.__version__, "Turnwise's code": text.hexdigest()}

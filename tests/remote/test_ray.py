@@ -14,12 +14,21 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from answers import assert_same, sample, wait_for
+from psutil import Process
 
 from turnwise.agents.engines.registry import open_engine
 from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.remote.local import EnginePlan
+from turnwise.agents.remote.ray_actors import RayCluster
 from turnwise.agents.remote.ray_engines import RayEngines, ray_engines
+from turnwise.agents.rollout import Request, run_episodes
+from turnwise.agents.workers.hosted import WorkerHosts
+from turnwise.agents.workers.pool import WorkerPool
+from turnwise.agents.workers.ray_hosts import ray_hosts
+from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.errors import MissingDependencyError, RecipeError, TurnwiseError
+from turnwise.tasks.core import Split
 from turnwise.tools.processes import module_path
 from turnwise.trainers.run.placement import Placement, parse_placement, placed_engine
 
@@ -73,6 +82,50 @@ def test_engines_that_ray_places_answer_as_one_here_and_are_back_when_they_are_k
     wait_for(lambda: not any(map(lives, last)))
 
 
+@pytest.mark.full  # Ray, and some starts of worker processes
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_environments_that_ray_places_play_the_same_and_are_back_when_they_or_their_actors_are_killed(
+    cluster: Any,
+):
+    requests = [
+        Request(task, seed) for seed, task in enumerate(suite_tasks(get_suite("craft/easy"), Split.DEV, 6))
+    ]
+    here = run_episodes(requests, scripted("random"))
+    here_alone = RayCluster(cluster, True, False, "127.0.0.1")
+    with ray_hosts(2, ["turnwise/Craft-v0"], here_alone) as hosts, WorkerPool(hosts) as pool:
+        assert told(run_episodes(requests, scripted("random"), env_workers=pool)) == told(here)
+        wait_for(lambda: len(pool.workers()) == 2)
+        (worker, other), before = pool.workers(), Path(hosts.file).read_text()
+        os.kill(worker.pid, signal.SIGKILL)  # a process: its host starts another for the run
+        wait_for(lambda: worker not in pool.workers() and len(pool.workers()) == 2)
+        keeper = Process(other.pid).parent()
+        assert keeper is not None
+        actor = keeper.parent()
+        assert actor is not None
+        actor.kill()  # an actor: Ray starts another, at another address
+        assert told(run_episodes(requests, scripted("random"), env_workers=pool)) == told(here)
+        wait_for(lambda: before != Path(hosts.file).read_text() and len(addresses(hosts)) == 2)
+        assert all(
+            address.startswith("127.0.0.1:") for address in addresses(hosts)
+        )  # a cluster of this machine
+        wait_for(lambda: {one.place for one in pool.workers()} == addresses(hosts))
+        assert told(run_episodes(requests, scripted("random"), env_workers=pool)) == told(here)
+        pids = [one.pid for one in pool.workers()]
+    wait_for(lambda: not any(map(lives, pids)))
+
+
+def addresses(hosts: WorkerHosts) -> set[str]:
+    return {*Path(hosts.file).read_text().split()}
+
+
+def told(episodes: list[Any]) -> list[Any]:
+    return [
+        (e.outcome, e.end, [(t.observation, t.action, t.reward, t.state_key) for t in e.trajectory.turns])
+        for e in episodes
+    ]
+
+
 def has_state(engines: RayEngines) -> bool:
     return None not in engines.states()
 
@@ -92,7 +145,7 @@ def lives(pid: int) -> bool:
     ("text", "said"),
     [
         ("ray", "none is asked for"),
-        ("ray:env_workers=2", "none is asked for"),
+        ("ray:env_workers=0", "none is asked for"),
         ("ray:engine=2", "no role 'engine'"),
         ("ray:engines=x", "no number of engines"),
         ("ray://head:10001/engines=1", "not placed through Ray's client"),

@@ -26,7 +26,7 @@ from turnwise.tasks.core import Suite
 from turnwise.trainers.learn.collate import TrainingBatch, collate
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.options import OptimizerOptions
-from turnwise.trainers.learn.ranks import Rank
+from turnwise.trainers.learn.ranks import Meeting, Rank
 from turnwise.trainers.learn.team import Alone, Team, shares
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.ranks import Ranks
@@ -64,7 +64,7 @@ def together(size: int, folder: Path, work: Callable[[Rank], Any]) -> list[Any]:
     """What each of so many ranks comes to, each in a thread of its own."""
 
     def one(rank: int) -> Any:
-        return work(Rank(rank, size, folder / "meeting", patience_s=60.0))
+        return work(Rank(rank, size, Meeting.in_file(folder / "meeting", size), patience_s=60.0))
 
     with ThreadPoolExecutor(size) as pool:
         return list(pool.map(one, range(size)))
@@ -132,7 +132,9 @@ def test_learners_that_were_given_something_else_refuse_to_learn(
 
 def test_a_rank_that_says_nothing_is_given_up(tied_model: Any, batch: TrainingBatch, tmp_path: Path):
     def work(rank: int) -> str:
-        team = Rank(rank, 2, tmp_path / "meeting", patience_s=1.0, why=lambda: "it was seen")
+        team = Rank(
+            rank, 2, Meeting.in_file(tmp_path / "meeting", 2), patience_s=1.0, why=lambda: "it was seen"
+        )
         if rank:
             done.result(60)
             return ""

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -29,13 +29,33 @@ BUCKET = 1 << 24
 Result = TypeVar("Result")
 
 
+class Meeting(NamedTuple):
+    """Where learners find one another.
+
+    Attributes:
+        store: torch's, which all of them reach.
+        host: the address by which the others reach this one.
+    """
+
+    store: Any
+    host: str = LOOPBACK
+
+    @classmethod
+    def in_file(cls, path: Path, size: int) -> Meeting:
+        """In a file in a folder of their own, for ``size`` learners of one machine."""
+        from torch import distributed
+
+        store: Any = distributed.FileStore(os.fspath(path), size)  # pyright: ignore[reportPrivateImportUsage]
+        return cls(store)
+
+
 class Rank:
     """One of ``size`` learners, each in a process of its own (a :class:`~turnwise.trainers.learn.team.Team`).
 
     Args:
         rank: this one's number.
         size: how many there are.
-        meeting: a file in a folder of their own, by which they find one another.
+        meeting: where they find one another.
         patience_s: how long they wait for each other.
         why: says what is known of why another is gone.
 
@@ -47,7 +67,7 @@ class Rank:
         self,
         rank: int,
         size: int,
-        meeting: Path,
+        meeting: Meeting,
         *,
         patience_s: float = PATIENCE_S,
         why: Callable[[], str] = lambda: "",
@@ -127,16 +147,15 @@ def _patience(seconds: float) -> Any:
     return options
 
 
-def _group(rank: int, size: int, meeting: Path) -> Any:
+def _group(rank: int, size: int, meeting: Meeting) -> Any:
     from torch import distributed
 
     made: Any = distributed.ProcessGroupGloo
     options = made._Options()
     options._timeout = timedelta(seconds=MEET_S)
-    options._devices = [made.create_device(hostname=LOOPBACK)]
-    store: Any = distributed.FileStore(os.fspath(meeting), size)  # pyright: ignore[reportPrivateImportUsage]
-    store.set_timeout(timedelta(seconds=MEET_S))
-    return made(store, rank, size, options)
+    options._devices = [made.create_device(hostname=meeting.host)]
+    meeting.store.set_timeout(timedelta(seconds=MEET_S))
+    return made(meeting.store, rank, size, options)
 
 
 def _buckets(parameters: Sequence[nn.Parameter]) -> Iterator[list[nn.Parameter]]:

@@ -5,6 +5,7 @@ The parts are: warm start, reinforcement (:mod:`turnwise.trainers.run.trainer`),
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnwise.agents.log.parquet import to_parquet
-from turnwise.agents.workers.pool import workers_for
 from turnwise.blocking import blocking
 from turnwise.errors import RunError
 from turnwise.trainers.recipe.algorithms import departures
@@ -25,12 +25,20 @@ from turnwise.trainers.run.checkpoint import (
 )
 from turnwise.trainers.run.circumstances import note_start
 from turnwise.trainers.run.directory import RunDirectory, open_run
-from turnwise.trainers.run.placement import Placement, check_publish, env_workers_of, gpus_of, parse_placement
+from turnwise.trainers.run.placement import (
+    Placement,
+    check_publish,
+    gpus_of,
+    in_cluster,
+    parse_placement,
+    placed_workers,
+)
 from turnwise.trainers.run.progress import TrainingResult
 from turnwise.trainers.run.ready import make_ready
 from turnwise.trainers.run.session import open_session
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.trainer import Trainer
+from turnwise.trainers.run.world import gathered, world_of
 
 Log = Callable[[str], None]
 
@@ -71,9 +79,17 @@ async def train_async(
         RecipeError: the recipe is not right.
         RunError: the directory is in use or holds another run, or the run cannot go on.
     """
+    world = world_of(os.environ)
+    if world is not None:
+        if world.rank:
+            raise RunError(
+                f"This process is learner {world.rank} of {world.size}, by RANK and WORLD_SIZE.",
+                "Start learners with the command `turnwise train`, or unset RANK and WORLD_SIZE to train alone.",
+            )
+        overrides["scale.learners"] = world.size
     checked = load_recipe(recipe, overrides)
     path = folder_of(recipe) if out is None else Path(out)
-    log, placement = log or _print, parse_placement(on) if on else Placement()
+    log, placement = log or _print, (parse_placement(on) if on else Placement())._replace(world=world)
     gpus_of(placement, checked)  # a run with too few is refused before anything is spent
     check_publish(placement, checked)
     for line in departures(checked):
@@ -109,7 +125,7 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
     from turnwise.trainers.report.page import write_report
 
     started = time.monotonic()
-    with Stop(log) as stop:
+    with Stop(log) as stop, gathered(ask.placement.world, run.path) as gathering:
         loaded = _newest(run, log) if ask.resume else None
         trainer = Trainer(recipe, run, stop, log)
         trainer.tidy(loaded)
@@ -122,12 +138,13 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
             if differs:
                 log(differs)
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
-            at = env_workers_of(ask.placement, recipe, trainer.mixture.envs)
             with (
-                open_session(trainer.lessons.recipe, run, source, ask.placement, trainer.started) as session,
-                workers_for(at) as workers,
+                in_cluster(ask.placement, recipe) as placement,
+                open_session(trainer.lessons.recipe, run, source, placement, trainer.started) as session,
+                placed_workers(placement, recipe, trainer.mixture.envs) as workers,
             ):
                 trainer.workers = trainer.judging.workers = workers
+                trainer.gathering = gathering
                 await trainer.run_all(session, loaded)
     log(f"report: {write_report(run.path)}")
     if run.episodes.exists():

@@ -14,11 +14,15 @@ from typing import NamedTuple
 from turnwise.agents.remote.gpus import GpuShares, share_gpus
 from turnwise.agents.remote.local import EnginePlan, local_engines
 from turnwise.agents.remote.publishers import PUBLISHERS
+from turnwise.agents.remote.ray_actors import RayCluster
 from turnwise.agents.remote.ray_engines import ray_engines
 from turnwise.agents.workers.hosted import WorkerHosts
+from turnwise.agents.workers.pool import WorkerPool, workers_for
+from turnwise.agents.workers.ray_hosts import ray_hosts
 from turnwise.errors import NotFoundError, RecipeError, TurnwiseError
 from turnwise.registry import get_component
 from turnwise.trainers.recipe.schema import EngineOptions, Recipe, ScaleOptions
+from turnwise.trainers.run.world import RankPlace
 
 ROLES = ("engines", "env_workers")
 _EXAMPLE = "Write --on local:engines=2,env_workers=8 or --on ray:engines=2."
@@ -32,26 +36,30 @@ class Placement(NamedTuple):
 
     Attributes:
         engines: servers that sample, watched and started again; 0: the engine is the recipe's.
-        env_workers: processes that hold environments, on this machine.
-        ray: Ray places the engines, in the cluster of RAY_ADDRESS or in one of this machine.
+        env_workers: processes that hold environments.
+        ray: Ray places these, in the cluster of RAY_ADDRESS or in one of this machine; else they are of this machine.
         shared_gpus: engines of this machine have the learners' GPUs too, where there are too few others.
+        world: this process's place among learners that something else has started; None: it starts them.
+        cluster: Ray's, once the run is in it.
     """
 
     engines: int = 0
     env_workers: int | None = None
     ray: bool = False
     shared_gpus: bool = False
+    world: RankPlace | None = None
+    cluster: RayCluster | None = None
 
 
 def parse_placement(text: str) -> Placement:
     """Read where a run is to be placed.
 
     >>> parse_placement("local:engines=2,env_workers=8")
-    Placement(engines=2, env_workers=8, ray=False, shared_gpus=False)
+    Placement(engines=2, env_workers=8, ray=False, shared_gpus=False, world=None, cluster=None)
     >>> parse_placement("local:engines=1,gpus=shared")
-    Placement(engines=1, env_workers=None, ray=False, shared_gpus=True)
+    Placement(engines=1, env_workers=None, ray=False, shared_gpus=True, world=None, cluster=None)
     >>> parse_placement("ray:engines=2")
-    Placement(engines=2, env_workers=None, ray=True, shared_gpus=False)
+    Placement(engines=2, env_workers=None, ray=True, shared_gpus=False, world=None, cluster=None)
 
     Raises:
         TurnwiseError: it cannot be read.
@@ -74,13 +82,15 @@ def parse_placement(text: str) -> Placement:
         if not (count.isascii() and count.isdigit()) or role in counts:
             raise TurnwiseError(f"--on {text!r}: {part!r} is no number of {role}.", _EXAMPLE)
         counts[role] = int(count)
-    if where == "ray" and not counts.get("engines"):
-        raise TurnwiseError(f"--on {text!r}: Ray places engines, and none is asked for.", _EXAMPLE)
+    if where == "ray" and not any(counts.values()):
+        raise TurnwiseError(
+            f"--on {text!r}: Ray places {' and '.join(ROLES)}, and none is asked for.", _EXAMPLE
+        )
     if shared and (where == "ray" or not counts.get("engines")):
         raise TurnwiseError(
             f"--on {text!r}: {_SHARED} is of engines on this machine, and none is asked for there.", _EXAMPLE
         )
-    return Placement(**counts, ray=where == "ray", shared_gpus=shared)
+    return Placement(counts.get("engines", 0), counts.get("env_workers"), where == "ray", shared)
 
 
 def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
@@ -93,7 +103,7 @@ def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:
     each = _gpus_each(recipe)
     return share_gpus(
         recipe.device,
-        learners=recipe.scale.learners,
+        learners=placement.world.local_size if placement.world else recipe.scale.learners,
         engines=engines,
         each=each,
         together=placement.shared_gpus,
@@ -147,6 +157,39 @@ def env_workers_of(placement: Placement, recipe: Recipe, envs: Sequence[str]) ->
 
 
 @contextlib.contextmanager
+def in_cluster(placement: Placement, recipe: Recipe) -> Iterator[Placement]:
+    """Be in Ray's cluster until the run ends, where Ray places anything of it; the placement there.
+
+    Raises:
+        TurnwiseError: Ray is not there.
+    """
+    if not placement.ray:
+        yield placement
+        return
+    needed = placement.engines + (placement.env_workers or 0)
+    cluster = RayCluster.join(needed, gpus_of(placement, recipe).free)
+    try:
+        yield placement._replace(cluster=cluster)
+    finally:
+        cluster.leave()
+
+
+@contextlib.contextmanager
+def placed_workers(placement: Placement, recipe: Recipe, envs: Sequence[str]) -> Iterator[WorkerPool | None]:
+    """The worker processes of a run until it ends; None where environments stay in this process.
+
+    Raises:
+        TurnwiseError: Ray has no room for them.
+    """
+    with contextlib.ExitStack() as stack:
+        if placement.cluster is not None and placement.env_workers:
+            at = stack.enter_context(ray_hosts(placement.env_workers, envs, placement.cluster))
+        else:
+            at = env_workers_of(placement, recipe, envs)
+        yield stack.enter_context(workers_for(at))
+
+
+@contextlib.contextmanager
 def placed_engine(
     placement: Placement, recipe: Recipe, model: str, context: int, logs: Path
 ) -> Iterator[EngineOptions]:
@@ -172,6 +215,6 @@ def placed_engine(
         placed = local_engines(plan, placement.engines, logs)
     else:
         each = _gpus_each(recipe) if gpus.learners else 0
-        placed = ray_engines(plan, placement.engines, logs, gpus=each, shares=gpus)
+        placed = ray_engines(plan, placement.engines, logs, gpus=each, shares=gpus, cluster=placement.cluster)
     with placed as engines:
         yield own.model_copy(update={"kind": "remote", "options": engines.options})

@@ -1,4 +1,4 @@
-"""``python -m turnwise.trainers.run.rank FD``: one more learner of a run (:mod:`turnwise.trainers.run.ranks`)."""
+"""One more learner of a run (:mod:`turnwise.trainers.run.ranks`): ``python -m turnwise.trainers.run.rank FD``, or of a world."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import importlib
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import yaml
 
 from turnwise.envs.registry import env_entries, register, register_suite, suites
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.learn.ranks import Rank
+from turnwise.trainers.learn.ranks import Meeting, Rank
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.checkpoint import read_state, restore
@@ -27,15 +28,58 @@ from turnwise.trainers.sampler.mixture import Mixture
 def main(descriptor: int) -> int:
     """Learn what the first learner sends until it closes the connection; the exit code."""
     with Connection(descriptor) as connection:
-        start: RankStart = connection.recv()
-        torch.set_num_threads(start.threads)
         try:
-            recipe = _prepared(start)
-            asyncio.run(_learn(connection, start, recipe))
+            learn_beside(Pipe(connection))
         except TurnwiseError as error:
             print(f"{type(error).__name__}: {' '.join(str(error).split())}", flush=True)
             return 1
     return 0
+
+
+class Orders(Protocol):
+    """The first learner, as another one sees it."""
+
+    def receive(self) -> Any:
+        """What it says next; None where it has ended."""
+        ...
+
+    def send(self, frame: object) -> None:
+        """Tell it something."""
+        ...
+
+
+class Pipe(NamedTuple):
+    """The first learner, of the same machine."""
+
+    end: Connection
+
+    def receive(self) -> Any:
+        try:
+            return self.end.recv()
+        except (EOFError, ConnectionError):
+            return None
+
+    def send(self, frame: object) -> None:
+        self.end.send(frame)
+
+
+def learn_beside(orders: Orders, meeting: Meeting | None = None) -> None:
+    """Learn what the first learner sends until it ends.
+
+    Args:
+        orders: the first learner.
+        meeting: where learners find one another; None: as the first one says.
+
+    Raises:
+        TurnwiseError: the run cannot be learned here, or another learner is gone.
+    """
+    start: RankStart | None = orders.receive()
+    if start is None:
+        return
+    torch.set_num_threads(start.threads)
+    asyncio.run(
+        _learn(orders, start, _prepared(start), meeting or Meeting.in_file(start.meeting, start.size))
+    )
 
 
 def _prepared(start: RankStart) -> Recipe:
@@ -53,27 +97,22 @@ def _prepared(start: RankStart) -> Recipe:
     return check_recipe(yaml.safe_load(start.recipe))
 
 
-async def _learn(connection: Connection, start: RankStart, recipe: Recipe) -> None:
+async def _learn(orders: Orders, start: RankStart, recipe: Recipe, meeting: Meeting) -> None:
     session = TrainingSession(recipe, RunDirectory(start.run), start.source)
     lessons = Lessons(recipe, Mixture(recipe.suites, recipe.seed))
     restore(start.checkpoint, session.learner, lessons.stateful(session), read_state(start.checkpoint))
-    connection.send(READY)
-    session.learner.team = Rank(start.rank, start.size, start.meeting, patience_s=start.patience_s)
+    orders.send(READY)
+    session.learner.team = Rank(start.rank, start.size, meeting, patience_s=start.patience_s)
     if recipe.scale.staleness:  # as the first learner, which works in a thread of its own
         lessons.beside = ThreadPoolExecutor(1, "turnwise-learner")
-    while (order := _next(connection)) is not None:
+    while True:
+        order: RankOrder | None = orders.receive()
+        if order is None:
+            return
         if order.seen is not None:
             lessons.seen(order.seen)
         lessons.prepare(session, order.update)
         await lessons.learn(session, order.update, order.played)
-
-
-def _next(connection: Connection) -> RankOrder | None:
-    """The next update; None where there is no other."""
-    try:
-        return connection.recv()
-    except (EOFError, ConnectionError):
-        return None
 
 
 if __name__ == "__main__":

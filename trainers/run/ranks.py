@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,9 +32,10 @@ from turnwise.errors import RunError
 from turnwise.registry import modules_of_others
 from turnwise.tasks.core import Suite
 from turnwise.tools.processes import module_path
-from turnwise.trainers.learn.ranks import PATIENCE_S, Rank
+from turnwise.trainers.learn.ranks import PATIENCE_S, Meeting, Rank
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.collect import CollectedGroups
+from turnwise.trainers.run.world import Follower, Gathering
 
 START_S = 300.0
 """What a learner may take to load the model and the checkpoint."""
@@ -116,17 +117,17 @@ class RankProcess:
         """Send it a message; that it cannot take it shows when it is waited for."""
         self._outbox.put(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
-    def await_ready(self) -> None:
+    def await_ready(self, seconds: float) -> None:
         """Wait until it has loaded everything.
 
         Raises:
             RunError: it ends first, or takes too long.
         """
         with contextlib.suppress(EOFError, OSError):
-            if self._connection.poll(START_S) and self._connection.recv() == READY:
+            if self._connection.poll(seconds) and self._connection.recv() == READY:
                 return
         raise RunError(
-            f"A learner did not start: {self.ended(END_S) or f'nothing came for {START_S:.0f} s'}",
+            f"A learner did not start: {self.ended(END_S) or f'nothing came for {seconds:.0f} s'}",
             f"Look at {self._log}.",
         )
 
@@ -166,7 +167,7 @@ class Ranks:
         processes: of the others.
     """
 
-    def __init__(self, processes: list[RankProcess], team: Rank) -> None:
+    def __init__(self, processes: Sequence[RankProcess | Follower], team: Rank) -> None:
         self.processes, self.team = processes, team
         self._seen: Mapping[str, object] | None = None
 
@@ -187,9 +188,17 @@ def share_of_threads(learners: int) -> int:
 
 @contextlib.contextmanager
 def other_learners(
-    recipe: Recipe, run: Path, source: str, checkpoint: Path, *, patience_s: float = PATIENCE_S
+    recipe: Recipe,
+    run: Path,
+    source: str,
+    checkpoint: Path,
+    *,
+    gathering: Gathering | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> Iterator[Ranks | None]:
-    """Processes for all learners of a recipe but this one, until the end; None where it has one.
+    """All learners of a recipe but this one, until the end; None where it has one.
+
+    They are processes that are started here, or those of ``gathering``.
 
     Raises:
         RunError: one cannot start, or there are fewer GPUs than learners.
@@ -198,35 +207,42 @@ def other_learners(
     if size == 1:
         yield None
         return
-    gpus = share_gpus(recipe.device, learners=size).learners
+    here = gathering.world.local_size if gathering is not None else size
+    gpus = share_gpus(recipe.device, learners=here).learners
     before = torch.get_num_threads()
-    torch.set_num_threads(share_of_threads(size))
+    torch.set_num_threads(share_of_threads(here))
     folder = Path(tempfile.mkdtemp(prefix="turnwise-learners-"))
-    processes: list[RankProcess] = []
+    started: list[RankProcess] = []
+    others: Sequence[RankProcess | Follower] = started
 
     def why() -> str:
         until = time.monotonic() + 2.0  # a process ends a moment after its connections
         while time.monotonic() < until:
-            if found := next((said for one in processes if (said := one.ended(0.05))), ""):
+            if found := next((said for one in others if (said := one.ended(0.05))), ""):
                 return found
         return ""
 
+    def start_of(rank: int) -> RankStart:
+        return RankStart(
+            rank, size, torch.get_num_threads(), folder / "meeting", patience_s, recipe.to_yaml(), run.absolute(),
+            source, checkpoint.absolute(), tuple(env_entries()), tuple(map(get_suite, recipe.suites)),
+            tuple(modules_of_others()), gpus[rank] if gpus and gathering is None else "",
+        )  # fmt: skip
+
     try:
-        for rank in range(1, size):
-            processes.append(
-                RankProcess(
-                    RankStart(
-                        rank, size, torch.get_num_threads(), folder / "meeting", patience_s, recipe.to_yaml(), run,
-                        source, checkpoint, tuple(env_entries()), tuple(map(get_suite, recipe.suites)),
-                        tuple(modules_of_others()), gpus[rank] if gpus else "",
-                    )
-                )
-            )  # fmt: skip
-        for process in processes:
-            process.await_ready()
-        yield Ranks(processes, Rank(0, size, folder / "meeting", patience_s=patience_s, why=why))
+        if gathering is not None:
+            others = gathering.all()
+            for other in others:
+                other.tell(start_of(other.number))
+        else:
+            for rank in range(1, size):
+                started.append(RankProcess(start_of(rank)))
+        for other in others:
+            other.await_ready(START_S)
+        meeting = Meeting.in_file(folder / "meeting", size) if gathering is None else gathering.meeting
+        yield Ranks(others, Rank(0, size, meeting, patience_s=patience_s, why=why))
     finally:
-        for process in processes:
-            process.close()
+        for other in others:
+            other.close()
         shutil.rmtree(folder, ignore_errors=True)
         torch.set_num_threads(before)

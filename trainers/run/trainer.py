@@ -53,6 +53,7 @@ from turnwise.trainers.run.session import TrainingSession
 from turnwise.trainers.run.stop import Stop
 from turnwise.trainers.run.vacuous import Vacuous, refuse_more
 from turnwise.trainers.run.warm import imitate
+from turnwise.trainers.run.world import Gathering
 from turnwise.trainers.sampler.mixture import Mixture
 
 Log = Callable[[str], None]
@@ -81,6 +82,7 @@ class Trainer:
     session: TrainingSession
     workers: WorkerPool | None = None  # that hold the environments; None: this process does
     ranks: Ranks | None = None  # the other learners; None: there is one
+    gathering: Gathering | None = None  # where they are, if something else has started them
 
     def __init__(self, recipe: Recipe, run: RunDirectory, stop: Stop, log: Log) -> None:
         self.recipe, self.run, self.stop, self.log = recipe, run, stop, log
@@ -213,7 +215,8 @@ class Trainer:
             yield
             return
         begin = run.checkpoint(self.saved)
-        with other_learners(self.recipe, run.path, self.session.source, begin) as self.ranks:
+        others = other_learners(self.recipe, run.path, self.session.source, begin, gathering=self.gathering)
+        with others as self.ranks:
             if self.ranks is not None:
                 self.log(f"{self.ranks.team.size} learners take every step together")
                 learner.team = self.ranks.team

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from turnwise.cli.answer import VerbResult
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
     from turnwise.trainers.recipe.schema import Recipe
+    from turnwise.trainers.run.world import RankPlace
 
 
 def train(
@@ -31,6 +33,8 @@ def train(
 
     For example: `turnwise train shop-quick --out runs/shop --set updates=20`.
 
+    Started several times by torchrun (`torchrun --nproc-per-node 2 -m turnwise train …`), the processes learn together.
+
     Args:
         recipe: A recipe's name (`turnwise list recipes`) or a YAML file.
         out: The run's folder; runs/NAME without it.
@@ -43,7 +47,11 @@ def train(
     from turnwise.trainers.recipe.load import load_recipe
     from turnwise.trainers.run.loop import folder_of
     from turnwise.trainers.run.loop import train as train_recipe
+    from turnwise.trainers.run.world import world_of
 
+    world = world_of(os.environ)
+    if world is not None and world.rank:
+        return _learn_beside(world, out or folder_of(recipe))
     result = train_recipe(
         load_recipe(recipe, overrides(set_ or [])),
         out=out or folder_of(recipe),
@@ -64,6 +72,17 @@ def train(
         console.print(f"{state} after {result.seconds:.0f} s, everything in {result.path}")
 
     return VerbResult(result.to_json(), show, code=130 if result.interrupted else 0)
+
+
+def _learn_beside(world: RankPlace, run: Path) -> VerbResult:
+    """Be one of several learners that torchrun has started, but the first."""
+    from turnwise.trainers.run.rank import learn_beside
+    from turnwise.trainers.run.world import joined
+
+    with joined(world, run) as first:
+        learn_beside(first.connection, first.meeting)
+    done = {"run": str(run), "learner": world.rank, "learners": world.size}
+    return VerbResult(done, lambda console: None)
 
 
 def overrides(pairs: list[str], option: str = "--set") -> dict[str, object]:

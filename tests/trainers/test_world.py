@@ -1,0 +1,184 @@
+"""Learners that torchrun or SLURM starts: the run that starts them itself, and the same again when one is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch")
+
+from answers import wait_for
+
+from turnwise.errors import RunError
+from turnwise.tools.processes import module_path
+from turnwise.trainers.run.checkpoint import file_hashes, saved_steps
+from turnwise.trainers.run.loop import train
+from turnwise.trainers.run.world import world_of
+
+PROGRAM = """
+import sys
+from letters import register_letters
+register_letters()
+from turnwise.cli import main
+main(["train", sys.argv[1], "--out", sys.argv[2], "--no-preflight", "--resume"])
+"""
+UPDATES = 4
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    made = Run(tmp_path, monkeypatch)
+    yield made
+    made.end()
+
+
+class Run:
+    """The letters recipe, learned by two."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+        monkeypatch.setenv("OMP_NUM_THREADS", "1")
+        from letters import RECIPE, register_letters
+
+        register_letters()
+        evaluate = {"every": UPDATES, "dev": 2, "test": 2}
+        self.recipe: dict[str, Any] = yaml.safe_load(RECIPE) | {"updates": UPDATES, "evaluate": evaluate}
+        self.recipe |= {"checkpoint": {"every": 1, "keep": 9}}
+        self.folder = folder
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(self.recipe))
+        (folder / "program.py").write_text(PROGRAM)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, out: str, *command: str, **variables: str) -> subprocess.Popen[bytes]:
+        """Start a process of the run in this folder."""
+        given = [
+            *command,
+            str(self.folder / "program.py"),
+            str(self.folder / "recipe.yaml"),
+            str(self.folder / out),
+        ]
+        with (self.folder / f"{out}-{len(self._processes)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                given, env={**os.environ, "PYTHONPATH": module_path(), **variables}, stdout=log, stderr=log
+            )
+        self._processes.append(process)
+        return process
+
+    def torchrun(self, out: str, *options: str) -> subprocess.Popen[bytes]:
+        """Start two of them by torchrun."""
+        torchrun = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            "--master-port",
+            free_port(),
+        ]
+        return self.start(out, *torchrun, *options)
+
+    def said(self) -> str:
+        return "\n".join(path.read_text("utf-8", "replace")[-4000:] for path in self.folder.glob("*.log"))
+
+    def weights(self, out: str) -> Mapping[str, str]:
+        """The digests of the last checkpoint."""
+        folder = self.folder / out / "checkpoints"
+        last = saved_steps(folder)[-1]
+        assert last == UPDATES
+        hashes = file_hashes(folder / f"step-{last:06d}")
+        return {name: said for name, said in hashes.items() if name.endswith(".safetensors")}
+
+    def alone(self, out: str) -> Mapping[str, str]:
+        """The same of a run that starts its second learner by itself."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            recipe = self.recipe | {"scale": {"learners": 2}}
+            train(recipe, out=self.folder / out, preflight=False, log=lambda line: None)
+        finally:
+            torch.set_num_threads(before)
+        return self.weights(out)
+
+    def end(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                for one in psutil.Process(process.pid).children(recursive=True):
+                    one.kill()
+                process.kill()
+                process.wait(60)
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        return str(door.getsockname()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_learners_that_torchrun_starts_make_the_weights_of_the_run_that_starts_them_itself(run: Run):
+    assert run.torchrun("torchrun").wait(500) == 0, run.said()
+    weights = run.weights("torchrun")
+    assert weights
+    assert weights == run.alone("alone")
+    assert not (run.folder / "torchrun" / "learners.token").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_learner_that_is_killed_is_started_again_by_torchrun_and_the_weights_are_the_same(run: Run):
+    whole = run.torchrun("killed", "--max-restarts", "2")
+    checkpoint = run.folder / "killed" / "checkpoints" / "step-000001"
+    wait_for(lambda: checkpoint.exists() or whole.poll() is not None, 400)
+    (second,) = (one for one in psutil.Process(whole.pid).children() if one.environ().get("RANK") == "1")
+    os.kill(second.pid, signal.SIGKILL)
+    assert whole.wait(500) == 0, run.said()
+    assert run.weights("killed") == run.alone("alone")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_learners_that_are_started_one_by_one_as_slurm_does_learn_together(run: Run):
+    port = free_port()
+    both = [
+        run.start(
+            "slurm", sys.executable, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port
+        )
+        for rank in (1, 0)
+    ]
+    assert [process.wait(500) for process in both] == [0, 0], run.said()
+    assert run.weights("slurm")
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"RANK": "1", "WORLD_SIZE": "2"}, "not whole"),
+        ({"RANK": "x", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, "not whole"),
+        ({"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, "learner 2 of 2"),
+    ],
+)
+def test_variables_that_say_no_place_are_refused(variables: dict[str, str], said: str):
+    with pytest.raises(RunError, match=said):
+        world_of(variables)
+
+
+def test_only_the_command_learns_beside_others(run: Run, monkeypatch: pytest.MonkeyPatch):
+    for name, value in {
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(RunError, match="learner 1 of 2, by RANK"):
+        train(run.recipe, out=run.folder / "out")
