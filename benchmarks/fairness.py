@@ -42,9 +42,26 @@ on the first test tasks of a suite and says what falls short, beyond chance (95 
 
 A cell is the share of tasks solved, with the mean score in parentheses where it differs. A family names its keyword agent,
 its scan and its ladder in `rivals.py` ([envs/rivals.py](../envs/rivals.py)); where it names none, general ones play: the
-action offered that has most words of the task, and every action in turn. Suites that run in a browser or a sandbox are
-left out: each step of a script costs seconds there.
+action offered that has most words of the task, and every action in turn. Where a step costs seconds (browsers, sandboxes) there
+are fewer tasks. What a suite has no measurement of, and why, stands below its family's table.
 """
+
+_COMMANDS = "what its agents say are commands or calls, which have one form in each notation"
+_NO_OTHER_WORDS = {
+    "code": "what its agents say are programs", "swe": "what its agents say are calls",
+    "shop": _COMMANDS, "shop-browser": _COMMANDS, "shop-human": "what its agents say are predictions in JSON",
+    "tracker": _COMMANDS, "search": _COMMANDS, "household": _COMMANDS, "lab": _COMMANDS, "craft": _COMMANDS,
+    "grid": "what its agents say are moves", "games": "what its agents say are moves", "sort": "what its agents say are moves",
+    "calc": "what its agents say are formulas", "deduce": _COMMANDS,
+}  # fmt: skip
+"""Why gold is not said in other words."""
+_NOT_PLAYED = {
+    "swe": "verdicts take seconds of a sandbox each; `swe/small` stands for them, and its ladder on all tasks is in swe.md",
+    "dialogue": "suites that end in -natural need a language model as the partner",
+    "toolworld": "needs files or a language model",
+    "search": "needs an embedder's weights",
+}
+"""Why suites of a family have no row."""
 
 
 def main() -> None:
@@ -88,7 +105,7 @@ def page(data: Mapping[str, Any]) -> str:
     parts = [_HEAD, _short([one for rows in found.values() for one, _ in rows])]
     for family, rows in found.items():
         parts.append(
-            f"## {family}\n\n{_table([table_row(one) for one, _ in rows])}\n\n{_circumstances(rows)}\n"
+            f"## {family}\n\n{_table([table_row(one) for one, _ in rows])}\n\n{_circumstances(rows)}\n{_lacking(family, rows)}"
         )
     return "\n".join(parts)
 
@@ -104,6 +121,18 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     lines = [columns, ["---"] * len(columns), *([row[name] for name in columns] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _lacking(family: str, rows: Sequence[tuple[Fairness, Mapping[str, Any]]]) -> str:
+    """What was not measured of a family, and why."""
+    said: list[str] = []
+    if not any(one.reworded for one, _ in rows) and family in _NO_OTHER_WORDS:
+        said.append(f"Nothing in other words: {_NO_OTHER_WORDS[family]}.")
+    measured = {one.suite for one, _ in rows}
+    missing = [s.name for s in suites_of([family]) if s.name not in measured]
+    if missing:
+        said.append(f"No row: {', '.join(missing)} ({_NOT_PLAYED.get(family, 'not measured yet')}).")
+    return "".join(f"\n{line}\n" for line in said)
 
 
 def _circumstances(rows: Sequence[tuple[Fairness, Mapping[str, Any]]]) -> str:

@@ -99,6 +99,8 @@ RIVALS = {
     "turnwise/Search-v0": "turnwise.envs.search.rivals:RIVALS",
     "turnwise/Shop-v0": "turnwise.envs.shop.rivals:RIVALS",
     "turnwise/Dialogue-v0": "turnwise.envs.dialogue.rivals:RIVALS",
+    "turnwise/ToolWorld-v0": "turnwise.envs.toolworld.rivals:RIVALS",
+    "turnwise/FunctionCall-v0": "turnwise.envs.functioncall.rivals:RIVALS",
 }
 """Where families keep the agents that their fairness is measured by (envs/rivals.py)."""
 
@@ -132,8 +134,11 @@ def register_all() -> None:
                 if not _there(suite.get("needs", "")):
                     continue
                 register_suite(
-                    Suite(name, suite["env"], suite["about"], suite.get("knobs", {}), suite.get("size"))
-                )
+                    Suite(
+                        name, suite["env"], suite["about"], suite.get("knobs", {}), suite.get("size"),
+                        language=suite.get("language", ""),
+                    )
+                )  # fmt: skip
 
 
 def _there(needed: str) -> bool:

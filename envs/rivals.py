@@ -65,8 +65,8 @@ def keyword() -> Script:
 
     def play(now: ScriptMoment) -> Message | str:
         offered = now.env.admissible(now.env.state)
-        if now.env.tools and not _spoken(now):
-            return _tool_by_words(now, said)
+        if now.env.tools and not is_spoken(now):
+            return tool_by_words(now, said)
         if not offered:
             return now.env.task.prompt[:500]
         wanted = words_of(now.env.task.prompt)
@@ -86,8 +86,8 @@ def scan() -> Script:
 
     def play(now: ScriptMoment) -> Message | str:
         offered = now.env.admissible(now.env.state)
-        if now.env.tools and not _spoken(now):
-            return _tool_by_words(now, ever)
+        if now.env.tools and not is_spoken(now):
+            return tool_by_words(now, ever)
         if not offered:
             return now.observation[-1].content[:500]
         here, wanted = now.observation[-1].content, words_of(now.env.task.prompt)
@@ -116,12 +116,12 @@ def default_rivals(cls: type[AgentEnv[Any]]) -> Rivals:
     return Rivals(keyword, scan, rungs)
 
 
-def _spoken(now: ScriptMoment) -> bool:
+def is_spoken(now: ScriptMoment) -> bool:
     """Whether actions are words, of which there is an offer that no one tool takes structured arguments for."""
     return len(now.env.tools) == 1 or any("[" in one for one in now.env.admissible(now.env.state)[:3])
 
 
-def _tool_by_words(now: ScriptMoment, said: Counter[str]) -> Message | str:
+def tool_by_words(now: ScriptMoment, said: Counter[str]) -> Message | str:
     """A call of the tool that shares most words with what was said last; its outcome is told when it has been made."""
     heard = now.observation[-1]
     if heard.role == "tool":
@@ -130,10 +130,10 @@ def _tool_by_words(now: ScriptMoment, said: Counter[str]) -> Message | str:
     wanted = words_of(text)
     best = max(
         now.env.tools,
-        key=lambda one: (-said[one.spec.name], len(_tool_words(one) & wanted), now.rng.random()),
+        key=lambda one: (-said[one.spec.name], len(tool_words(one) & wanted), now.rng.random()),
     )
     said[best.spec.name] += 1
-    return Message("assistant", "", (ToolCall(best.spec.name, _guessed(best, text), f"call_{now.turn}"),))
+    return Message("assistant", "", (ToolCall(best.spec.name, guessed(best, text), f"call_{now.turn}"),))
 
 
 @functools.lru_cache(4096)
@@ -141,11 +141,12 @@ def _words_cached(name: str, description: str) -> frozenset[str]:
     return frozenset(words_of(f"{name.replace('_', ' ')} {description}"))
 
 
-def _tool_words(one: Tool) -> frozenset[str]:
+def tool_words(one: Tool) -> frozenset[str]:
+    """The words of a tool's name and description."""
     return _words_cached(one.spec.name, one.spec.description)
 
 
-def _guessed(one: Tool, text: str) -> dict[str, Json]:
+def guessed(one: Tool, text: str) -> dict[str, Json]:
     """Arguments taken from a text by their type alone, each piece of it once."""
     numbers = iter(_NUMBER.findall(text))
     quoted = [next(filter(None, found)) for found in _QUOTED.findall(text)]

@@ -3,9 +3,14 @@
     turnwise eval shop/standard --policy scripted:demonstrator --episodes 2000 --out shots/shop-demonstrator
     turnwise eval shop/standard --policy mix:gold=0.8,random=0.2 --episodes 2000 --out shots/shop-mix
     turnwise train search-quick --out shots/search-quick --set updates=40    # while it runs, for the live picture
+    turnwise train shop-quick --out shots/shop-quick --set warm_start.episodes=1600 updates=2 log.entropy=true checkpoint.every=1 checkpoint.keep=9
+    turnwise credit-quality --run shots/shop-quick --groups 2 --forks 12 --no-processes
+    turnwise eval shop/quick --policy command:branching.yaml --model torch:shots/shop-quick/best/model --episodes 8 --out shots/branches
     python scripts/view_screenshots.py shots benchmarks/learning/shop-short.json --out docs/view
 
-The first run that is live (or the first run) gives the picture of a run and of an episode with its tokens; the first two
+`branching.yaml` has `command: [python3, -S, tests/gateway/branching_agent.py]` and `prompt: messages`. The first run that is live (or the first
+run) gives the picture of a run and of an episode with its tokens; the first with true advantages that of what credit rules would give; the first
+evaluation in which a program branched that of a tree; the first two
 evaluations those of an evaluation, a comparison, and a turn that is played differently.
 """
 
@@ -22,6 +27,8 @@ from PIL import Image
 from playwright.async_api import Page, async_playwright
 
 from turnwise.tools.browser.chromium import FLAGS, require_chromium
+from turnwise.trainers.report.turns import TRUE_TURNS, load_groups
+from turnwise.trainers.view.episodes import episode_shown
 from turnwise.trainers.view.places import ViewedPlace, activity
 from turnwise.trainers.view.selection import Selection, find
 from turnwise.trainers.view.server import ViewServer, opened
@@ -78,6 +85,8 @@ async def pictures(server: ViewServer, page: Page, out: Path, only: frozenset[st
     if runs:
         await shot("run", f"/p/{runs[0].id}", 1120)
         await one_episode(server, runs, shot)
+        await measured_episode(server, runs, page, base, shot)
+    await tree(server, judged, shot)
     if len(judged) > 1:
         await shot("evaluation", f"/p/{judged[0].id}", 800)
         await shot(
@@ -117,8 +126,34 @@ async def one_episode(server: ViewServer, runs: Sequence[ViewedPlace], shot: Sho
         found = find(index, Selection(ended="solved", sort="turns", order="down")).rows
         if found:
             await shot("episode", f"/p/{run.id}/e/{found[0].id}", 1080)
-            await shot("credit", f"/p/{run.id}/e/{found[0].id}?rules=1", 1000)
             return
+
+
+async def measured_episode(
+    server: ViewServer, runs: Sequence[ViewedPlace], page: Page, base: str, shot: Shot
+) -> None:
+    """What every rule would give the turns of a measured episode, and the entropies of its first turn's tokens."""
+    for run in runs:
+        index = await server.index(run)
+        for group in load_groups(run.path / TRUE_TURNS):
+            for row in find(index, Selection(task=group.task_id, sort="return", order="down")).rows:
+                if episode_shown(run, index, row.id, Selection()).shown.truth is None:
+                    continue
+                await page.goto(f"{base}/p/{run.id}/e/{row.id}?rules=1")
+                await page.locator("#turn-1 details.more > summary").click()
+                await page.evaluate("scrollTo(0, 0)")
+                await shot("credit", "", 1780)
+                return
+
+
+async def tree(server: ViewServer, judged: Sequence[ViewedPlace], shot: Shot) -> None:
+    """The longest episode of the first evaluation in which turns do not follow one another."""
+    for place in judged:
+        index = await server.index(place)
+        for row in find(index, Selection(sort="turns", order="down")).rows[:1]:
+            if episode_shown(place, index, row.id, Selection()).first.branched:
+                await shot("branches", f"/p/{place.id}/e/{row.id}", 1100)
+                return
 
 
 async def what_if(server: ViewServer, place: ViewedPlace, page: Page, base: str, shot: Shot) -> None:

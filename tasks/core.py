@@ -131,6 +131,9 @@ class Suite:
     A ``listed`` suite is a published list: it has ``size`` tasks in a given order, the same in each split, and its generator is
     told the ``index`` of the one that is wanted.
 
+    ``language`` says whether its test tasks are worded as no training task is: ``held out``, or in a line why they are
+    not; empty where nobody has said.
+
     Task ``index`` of a split is a function of (name, split, index) alone, so two people who evaluate
     on the first 200 test tasks evaluate on the same 200.
     """
@@ -141,6 +144,7 @@ class Suite:
     knobs: Mapping[str, Json] = field(default_factory=dict[str, Json])
     size: int | None = None
     listed: bool = False
+    language: str = ""
 
     def rng(self, split: Split, index: int) -> random.Random:
         """The generator from which task ``index`` of ``split`` is made."""

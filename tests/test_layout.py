@@ -29,7 +29,7 @@ ALLOWED = {  # which of the other folders each may import, everywhere in its cod
 }
 ORDER = {  # rooms from the lowest up: each may import those before it, for types and inside functions too
     "envs": [
-        "messages", "spaces", "steps", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "registry", "worlds",
+        "wordings", "messages", "spaces", "steps", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "registry", "worlds",
         "craft", "dialogue", "functioncall", "games", "grid", "household", "lab", "small", "mcp", "code", "swe", "images",
         "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
     ],
@@ -44,6 +44,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     ],
 }  # fmt: skip
 RECIPE_DOORS = {
+    "credit.py",  # with what options a run made its environments, which play its episodes again
     "environments.py",  # `turnwise list recipes` says what each is about
     "recipe_bias.py",  # the parts of a recipe → its bias, computed by trainers/lab, which lies above run
     "training.py",  # train, explain and what else is told a recipe's name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from random import Random
 
-from turnwise.envs.code.contest.core import build_contest, contests
+from turnwise.envs.code.contest.core import build_contest, held_out
 from turnwise.envs.code.datasets import load_problems
 from turnwise.envs.code.families.core import build_problem, templates
 from turnwise.envs.code.knobs import CodeKnobs
@@ -59,16 +59,20 @@ def _draw_exercise(rng: Random, split: Split, knobs: CodeKnobs) -> Task | None:
         return None
     variant = rng.randrange(_VARIANTS)
     problem = build_problem(
-        template.name, params, visible=knobs.visible, hidden=knobs.hidden, variant=variant, batch=batch
+        template.name,
+        params,
+        visible=knobs.visible,
+        hidden=knobs.hidden,
+        variant=variant,
+        batch=batch,
+        split=split,
     )
     return task_of(problem, knobs, template=template.name, params=params, variant=variant, batch=batch)
 
 
 def _draw_contest(rng: Random, split: Split, knobs: CodeKnobs) -> Task | None:
-    family = rng.choice(list(contests().values()))
+    family = rng.choice(held_out(split))
     params = family.sample(rng)
-    if not in_split(split, ENV, family.name, params):
-        return None
     variant = rng.randrange(_VARIANTS)
     problem = build_contest(family.name, params, visible=knobs.visible, hidden=knobs.hidden, variant=variant)
     return task_of(problem, knobs, family=family.name, params=params, variant=variant)

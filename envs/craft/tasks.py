@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TypeAlias
 
 from turnwise.envs.craft.knobs import CraftKnobs
 from turnwise.envs.craft.solver import distance, missing
 from turnwise.envs.craft.state import Book, begin
-from turnwise.envs.craft.vocabulary import MADE, RAW
+from turnwise.envs.craft.vocabulary import ASKS, MADE, RAW
 from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.tasks.core import Json, Split, Task
 
@@ -21,9 +21,11 @@ Recipes: TypeAlias = dict[str, dict[str, int]]
 def draw_task(rng: Random, split: Split, knobs: CraftKnobs) -> Task:
     """A recipe tree that no other split can draw."""
 
+    spoken = split if knobs.text == "full" else Split.TRAIN  # whose language
+
     def draw(rng: Random) -> Task | None:
-        raw = rng.sample(RAW, knobs.raw)
-        recipes = _recipes(rng, raw, knobs)
+        raw = rng.sample(RAW[spoken], knobs.raw)
+        recipes = _recipes(rng, raw, knobs, MADE[spoken])
         goal = list(recipes)[-1]
         tree = _below(goal, recipes)
         if not in_split(split, ENV, goal, sorted((name, sorted(recipes[name].items())) for name in tree)):
@@ -36,11 +38,8 @@ def draw_task(rng: Random, split: Split, knobs: CraftKnobs) -> Task:
             "told": knobs.recipes == "told",
             **{name: getattr(knobs, name) for name in shared},
         }
-        prompt = (
-            f"Make {'an' if goal[0] in 'aeiou' else 'a'} {goal}."
-            if knobs.text == "full"
-            else f"make {goal} ."
-        )
+        thing = f"{'an' if goal[0] in 'aeiou' else 'a'} {goal}"
+        prompt = ASKS.of(spoken)[0].format(thing=thing) if knobs.text == "full" else f"make {goal} ."
         full = Task(ENV, prompt, {**options, "stock": [_PLENTY] * len(raw)})
         start = begin(Book(full))
         if knobs.spare is not None:
@@ -54,9 +53,9 @@ def draw_task(rng: Random, split: Split, knobs: CraftKnobs) -> Task:
     return first_drawn(draw, rng, split, "craft")
 
 
-def _recipes(rng: Random, raw: list[str], knobs: CraftKnobs) -> Recipes:
+def _recipes(rng: Random, raw: list[str], knobs: CraftKnobs, made: Sequence[str]) -> Recipes:
     """Recipes level by level; each uses at least one thing of the level below it."""
-    names = iter(rng.sample(MADE, knobs.depth * knobs.width))
+    names = iter(rng.sample(made, knobs.depth * knobs.width))
     recipes: Recipes = {}
     below, lower = list(raw), list(raw)
     for _ in range(knobs.depth):

@@ -6,13 +6,19 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from turnwise.envs.acting import calls_or_words
-from turnwise.envs.dialogue.vocabulary import AGREE, REFUSE
+from turnwise.envs.dialogue.vocabulary import AGREE, LEAVE, REFUSE
 from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import without_thoughts
 from turnwise.envs.worlds.sessions import SpokenMessage
 from turnwise.tools.core import Tool, ToolError, find_tool, tool
 
 _WORD = re.compile(r"[a-z]+|\d+")
+_AGREEING = re.compile(
+    r"\b(?:fine (?:with|by|for) me|happy with|suits me|works for me|i take it|sounds (?:good|fair))\b"
+)
+_LEAVING = re.compile(
+    r"\b(?:see you|take care$|so long|until (?:next|later|tomorrow)|(?:nice|good|great) day$|good night|talk (?:soon|later))"
+)
 _LONGEST = 2000  # characters of what is said
 
 
@@ -64,7 +70,17 @@ def agrees(words: Sequence[str]) -> bool:
     >>> agrees(("no", "deal")), agrees(("it", "is", "a", "deal"))
     (False, True)
     """
-    return has(words, AGREE) and not has(words, REFUSE)
+    agreed = has(words, AGREE) or _AGREEING.search(" ".join(words)) is not None
+    return agreed and not has(words, REFUSE)
+
+
+def leaves(words: Sequence[str]) -> bool:
+    """Whether the words take leave.
+
+    >>> leaves(("see", "you", "tomorrow")), leaves(("i", "see"))
+    (True, False)
+    """
+    return has(words, LEAVE) or _LEAVING.search(" ".join(words)) is not None
 
 
 def named(words: Sequence[str], families: Mapping[str, Collection[str]]) -> list[str]:

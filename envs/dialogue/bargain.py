@@ -17,7 +17,7 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import agrees, has
+from turnwise.envs.dialogue.actions import agrees, has, leaves
 from turnwise.envs.dialogue.state import BargainState, Package
 from turnwise.envs.dialogue.vocabulary import AGREE, ASK, LEAVE, REFUSE, language_game, phrase
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
@@ -135,7 +135,7 @@ class BargainPlay(Play[BargainState]):
             if standing is None:
                 raise ToolError("there is no offer yet that could be accepted .")
             return self._deal(position, standing)
-        if has(said.words, LEAVE):
+        if leaves(said.words):
             return PlayOutcome(position, "no deal .", EndReason.GAVE_UP, farewell="other leaves . no deal .")
         if has(said.words, ASK) or (self.two_sided and said.words):
             return self._talked(position, said)

@@ -29,6 +29,7 @@ from turnwise.envs.dialogue.vocabulary import (
     language_game,
     phrase,
 )
+from turnwise.envs.wordings import Wordings, ways
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
@@ -41,21 +42,36 @@ LOSS = {"joke": -12, "belittle": -15, "silence": -6, "hear": 0, "praise": 0, "as
 _REPEATED, _MISSED, _DISLIKED = -6, -2, -3
 
 _TELLS = {
-    "angry": ("i am angry about it .", "i could scream .", "my hands turn into fists ."),
-    "afraid": ("i am afraid of it .", "i lie awake and shake .", "my heart races ."),
-    "lonely": ("i feel lonely with it .", "nobody calls me .", "the house is empty ."),
-    "ashamed": ("i am ashamed of it .", "i cannot look at anyone .", "i want to hide ."),
-    "tired": ("i am so tired of it .", "i have no strength left .", "i barely get up ."),
+    "angry": ways(
+        "i am angry about it . | i could scream . | my hands turn into fists . | it makes my blood boil . | i slammed every door today ."
+    ),
+    "afraid": ways(
+        "i am afraid of it . | i lie awake and shake . | my heart races . | my knees tremble . | i start at every sound ."
+    ),
+    "lonely": ways(
+        "i feel lonely with it . | nobody calls me . | the house is empty . | i eat by myself . | there is no one to talk to ."
+    ),
+    "ashamed": ways(
+        "i am ashamed of it . | i cannot look at anyone . | i want to hide . | my face burns . | i wish the ground would swallow me ."
+    ),
+    "tired": ways(
+        "i am so tired of it . | i have no strength left . | i barely get up . | my eyes fall shut . | everything weighs a ton ."
+    ),
 }
 _HINTS = {
-    "hear": ("i just want to be heard .", "is it odd to feel so ?", "nobody lets me finish ."),
-    "advise": ("what would you do ?", "i need advice .", "i do not know what comes next ."),
-    "praise": (
-        "i think i am no good .",
-        "i need to be told that i can do it .",
-        "others manage , i do not .",
+    "hear": ways(
+        "i just want to be heard . | is it odd to feel so ? | nobody lets me finish . | does anybody see that ? | everybody talks and no one takes it in ."
     ),
-    "reframe": ("maybe i see it too darkly .", "i need another view .", "is that all there is to it ?"),
+    "advise": ways(
+        "what would you do ? | i need advice . | i do not know what comes next . | where do i begin ? | if only i knew how to go on ."
+    ),
+    "praise": ways(
+        "i think i am no good . | i need to be told that i can do it . | others manage , i do not . "
+        "| i fail at everything . | who would ever count on me ?"
+    ),
+    "reframe": ways(
+        "maybe i see it too darkly . | i need another view . | is that all there is to it ? | could it mean something else ? | perhaps i look at it from the wrong end ."
+    ),
 }
 _MOODS = ((70, "( relieved ) "), (40, "( calmer ) "), (10, "( sad ) "), (-1000, "( upset ) "))
 _PHRASES = {act: re.compile("|".join(ways)) for act, ways in COMFORTING_PHRASES.items()}
@@ -183,8 +199,8 @@ class ComfortPlay(Play[ComfortState]):
         """What was gained. Whoever plays the user earns nothing: it judges, and is not to be trained."""
         return self.potential(position), 0.0
 
-    def _phrase(self, variants: Sequence[str], seed: int) -> str:
-        return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
+    def _phrase(self, wordings: Wordings, seed: int) -> str:
+        return phrase(f"{self.task.id} {seed}", wordings.of(self.language), self.options["paraphrase"])
 
     # --- players ---------------------------------------------------------------------------------
 

@@ -12,38 +12,107 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import has, named
+from turnwise.envs.dialogue.actions import has, leaves, named
 from turnwise.envs.dialogue.state import PersuadeState
-from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, LEAVE, THANK, TOPICS, language_game, phrase
+from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, THANK, TOPICS, language_game, phrase
+from turnwise.envs.wordings import Wordings, ways
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
 _REQUEST = frozenset(
-    ["join", "sign", "commit", "decide", "come", "will", "shall", "convinced", "yes", "agree"]
+    [
+        "join",
+        "joining",
+        "sign",
+        "signing",
+        "commit",
+        "decide",
+        "come",
+        "will",
+        "shall",
+        "convinced",
+        "yes",
+        "agree",
+        "part",
+        "count",
+        "in",
+    ]
 )
-_MORE = "A message with a worry and a kind of argument is an argument; two of a kind in one message press."
+_OPEN_QUESTION = frozenset(["what", "which", "why", "where", "who", "when", "wonder", "tell", "explain"])
+_WORRY = frozenset(
+    [
+        "worry",
+        "worries",
+        "worried",
+        "concern",
+        "concerns",
+        "doubt",
+        "doubts",
+        "fear",
+        "fears",
+        "bother",
+        "bothers",
+        "hesitate",
+    ]
+)
+_MORE = (
+    "A message with a worry and a kind of argument is an argument; two of a kind in one message press. A question about a "
+    "worry asks about it."
+)
+_ASKED_BY = frozenset(
+    ["is", "are", "do", "does", "did", "can", "could", "may", "might", "would", "have", "has", "am"]
+)
 _WORRIES = {
-    "cost": ("i worry about the cost .", "it sounds expensive .", "who can afford that ?"),
-    "time": ("i worry about the time .", "i am so busy already .", "how many hours would that take ?"),
-    "safety": ("i worry about safety .", "it looks dangerous .", "i do not want any risk ."),
-    "effort": ("i worry about the effort .", "it must be hard work .", "that would be a lot of trouble ."),
-    "trust": ("i worry about trust .", "why should i believe them ?", "they may not be reliable ."),
-    "noise": ("i worry about the noise .", "it will be loud .", "i like it quiet ."),
+    "cost": ways(
+        "i worry about the cost . | it sounds expensive . | who can afford that ? | is it not rather dear ? | my purse is nearly empty ."
+    ),
+    "time": ways(
+        "i worry about the time . | i am so busy already . | how many hours would that take ? | my week is full . | when should i find a free evening ?"
+    ),
+    "safety": ways(
+        "i worry about safety . | it looks dangerous . | i do not want any risk . | somebody could get hurt . | what if there is an accident ?"
+    ),
+    "effort": ways(
+        "i worry about the effort . | it must be hard work . | that would be a lot of trouble . | it sounds tiring . | will my back stand that much labour ?"
+    ),
+    "trust": ways(
+        "i worry about trust . | why should i believe them ? | they may not be reliable . | who says that they keep their word ? | i have been cheated before ."
+    ),
+    "noise": ways(
+        "i worry about the noise . | it will be loud . | i like it quiet . | how shall i sleep with that din ? | the walls are thin , one hears everything ."
+    ),
 }
 _NEEDS = {
-    "numbers": ("i would want numbers .", "show me figures .", "is there any data ?"),
-    "story": ("i would want a story .", "has a neighbour done it ?", "give me an example ."),
-    "trial": ("i would want a trial .", "could i test it first ?", "could i try it for a week ?"),
+    "numbers": ways(
+        "i would want numbers . | show me figures . | is there any data ? | are there statistics ? | what does it come to in per cent ?"
+    ),
+    "story": ways(
+        "i would want a story . | has a neighbour done it ? | give me an example . | who has lived through it ? | tell me of somebody who did it ."
+    ),
+    "trial": ways(
+        "i would want a trial . | could i test it first ? | could i try it for a week ? | is there a sample ? | may i have a go before i decide ?"
+    ),
 }
-_MET = ("good , that is settled .", "i see , that helps .", "fine , i am at ease about that .")
-_OPEN = ("there is something else .", "but i am not sure yet .", "still , i hesitate .")
-_PUSHED = ("do not press me .", "you are not listening .", "that does not help me .")
+_MET = ways(
+    "good , that is settled . | i see , that helps . | fine , i am at ease about that . | that convinces me . | so much the better , that is off my mind ."
+)
+_OPEN = ways(
+    "there is something else . | but i am not sure yet . | still , i hesitate . | one more thing . | and yet i am in two minds ."
+)
+_PUSHED = ways(
+    "do not press me . | you are not listening . | that does not help me . | not so fast . | that is beside the point ."
+)
 
 
 _SETTLES = {"numbers": "numbers", "story": "the story of somebody who has done it", "trial": "a trial"}
 _VERDICTS = ("open", "settled", "pressed", "untrue", "join")
 """What a message did to a partner who is another agent or a model: it says so itself."""
+
+
+def _asks(said: SpokenMessage) -> bool:
+    """Whether it is a question: by its mark, or by its first word."""
+    return "?" in said.text or said.words[0] in _ASKED_BY
 
 
 def _verdict(before: PersuadeState, script: PlayOutcome[PersuadeState]) -> str:
@@ -107,9 +176,9 @@ class PersuadePlay(Play[PersuadeState]):
         if position.seat:
             return self._judged(position, said)
         if not self.two_sided:
-            return self._answer(position, said.words)
+            return self._answer(position, said)
         try:
-            script = self._answer(position, said.words)
+            script = self._answer(position, said)
         except ToolError:
             script = PlayOutcome(position, "what do you mean ?")
         stage = script.position
@@ -141,16 +210,17 @@ class PersuadePlay(Play[PersuadeState]):
                 return PlayOutcome(position, text, EndReason.FAILED, farewell="goodbye .")
         return PlayOutcome(position._replace(met=position.met + (verdict == "settled")), text)
 
-    def _answer(self, position: PersuadeState, words: Sequence[str]) -> PlayOutcome[PersuadeState]:
+    def _answer(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
         """What the script answers."""
+        words = said.words
         topics, kinds = named(words, TOPICS), named(words, KINDS)
         if topics and kinds:
             return self._argued(position, topics, kinds)
-        if has(words, ASK):
-            return self._asked(position, topics)
-        if has(words, _REQUEST):
+        if has(words, _REQUEST) and not topics and not has(words, _OPEN_QUESTION):
             return self._requested(position)
-        if has(words, LEAVE):
+        if has(words, ASK) or (_asks(said) and (topics or has(words, _WORRY))):
+            return self._asked(position, topics)
+        if leaves(words):
             return PlayOutcome(position, "goodbye .", EndReason.GAVE_UP)
         if has(words, GREET) or has(words, THANK):
             return self._say(position, "hello .")
@@ -198,8 +268,8 @@ class PersuadePlay(Play[PersuadeState]):
     def _say(self, position: PersuadeState, text: str) -> PlayOutcome[PersuadeState]:
         return PlayOutcome(position._replace(turns=position.turns + 1, heard=(*position.heard, text)), text)
 
-    def _phrase(self, variants: Sequence[str], seed: int) -> str:
-        return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
+    def _phrase(self, wordings: Wordings, seed: int) -> str:
+        return phrase(f"{self.task.id} {seed}", wordings.of(self.language), self.options["paraphrase"])
 
     # --- players ---------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import agrees, has
+from turnwise.envs.dialogue.actions import agrees, has, leaves
 from turnwise.envs.dialogue.state import SocialState
 from turnwise.envs.dialogue.vocabulary import (
     AGREE,
@@ -133,7 +133,7 @@ class SocialPlay(Play[SocialState]):
         position = position._replace(proposal=None)  # what is not agreed to at once has lapsed
         if favours:
             return self._proposed(position, favours, words)
-        if has(words, LEAVE):
+        if leaves(words):
             return position._replace(left=position.left | {seat})
         if self.secrets[seat] in words and not has(words, REFUSE):
             return self._once(position, "secret", 0)

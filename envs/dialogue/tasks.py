@@ -19,15 +19,27 @@ from turnwise.envs.dialogue.vocabulary import (
     TOPICS,
     TROUBLES,
 )
+from turnwise.envs.wordings import ways
 from turnwise.envs.worlds.knobs import first_drawn, in_split
 from turnwise.envs.worlds.sessions import SpokenMessage
 from turnwise.tasks.core import Json, Split, Task
 
 ENV = "turnwise/Dialogue-v0"
 _ASKS = {
-    "bargain": ("Agree on a deal that is good for you.", "make a deal ."),
-    "comfort": ("Somebody is troubled by {}. Help.", "help : {} ."),
-    "social": ("You meet a neighbour.", "a neighbour ."),
+    "bargain": "Agree on a deal that is good for you.",
+    "comfort": ways(
+        "Somebody is troubled by {}. Help. | Be a comfort to somebody who has this trouble: {}. | There is someone whose mood suffers from {}. Cheer them up."
+    ),
+    "persuade": ways(
+        "Win the other for {}. | Persuade the other to take part in {}. | The other is undecided about {}: bring about a yes."
+    ),
+    "social": "You meet a neighbour.",
+}
+_BRIEF_ASKS = {
+    "bargain": "make a deal .",
+    "comfort": "help : {} .",
+    "persuade": "plan : {} .",
+    "social": "a neighbour .",
 }
 
 
@@ -36,7 +48,7 @@ def draw_task(rng: Random, split: Split, knobs: DialogueKnobs) -> Task:
 
     def draw(rng: Random) -> Task | None:
         made = {"bargain": _bargain, "persuade": _persuade, "comfort": _comfort, "social": _social}
-        task = made[knobs.scene](rng, knobs)
+        task = made[knobs.scene](rng, knobs, split if knobs.text == "full" else Split.TRAIN)
         key = [
             knobs.scene,
             {k: v for k, v in (task.options if task else {}).items() if k not in _shared(knobs)},
@@ -52,14 +64,15 @@ def _shared(knobs: DialogueKnobs) -> dict[str, Json]:
     return {**shared, "partner": "model"} if knobs.partner == "model" else shared
 
 
-def _ask(knobs: DialogueKnobs, what: str = "") -> str:
-    return _ASKS[knobs.scene][knobs.text == "compact"].format(what)
+def _ask(knobs: DialogueKnobs, language: Split, what: str = "") -> str:
+    ask = _ASKS[knobs.scene] if knobs.text == "full" else _BRIEF_ASKS[knobs.scene]
+    return (ask if isinstance(ask, str) else ask.of(language)[0]).format(what)
 
 
 # --- bargain -----------------------------------------------------------------------------------------
 
 
-def _bargain(rng: Random, knobs: DialogueKnobs) -> Task | None:
+def _bargain(rng: Random, knobs: DialogueKnobs, language: Split) -> Task | None:
     """Both like opposite options best on most issues, but care for different issues."""
     names = rng.sample(list(ISSUES), knobs.issues)
     issues = [[name, rng.sample(ISSUES[name], knobs.choices)] for name in names]
@@ -81,7 +94,7 @@ def _bargain(rng: Random, knobs: DialogueKnobs) -> Task | None:
         "lies": knobs.lies,
         "patience": knobs.patience or knobs.turn_limit + 1,
     }
-    play = BargainPlay(Task(ENV, _ask(knobs), options))
+    play = BargainPlay(Task(ENV, _ask(knobs, language), options))
     return play.task if _is_worth_playing(play) else None
 
 
@@ -114,7 +127,7 @@ def _gold_wins(play: BargainPlay) -> bool:
 # --- the others --------------------------------------------------------------------------------------
 
 
-def _persuade(rng: Random, knobs: DialogueKnobs) -> Task:
+def _persuade(rng: Random, knobs: DialogueKnobs, language: Split) -> Task:
     kinds = list(KINDS)
     facts = {topic: sorted(rng.sample(kinds, 2)) for topic in TOPICS}
     topics = rng.sample(list(TOPICS), knobs.concerns)
@@ -123,29 +136,29 @@ def _persuade(rng: Random, knobs: DialogueKnobs) -> Task:
         "concerns": [[topic, rng.choice(facts[topic])] for topic in topics],
         "facts": facts,
         "patience": knobs.patience or 2,
+        "language": language.value,
     }
-    plan = rng.choice(PLANS)
-    prompt = f"Win the other for {plan}." if knobs.text == "full" else f"plan : {plan} ."
-    return Task(ENV, prompt, options)
+    return Task(ENV, _ask(knobs, language, rng.choice(PLANS.of(language))), options)
 
 
-def _comfort(rng: Random, knobs: DialogueKnobs) -> Task:
+def _comfort(rng: Random, knobs: DialogueKnobs, language: Split) -> Task:
     aims = ["hear", "advise", "praise", "reframe"]
     options = {
         **_shared(knobs),
-        "trouble": rng.choice(TROUBLES),
+        "trouble": rng.choice(TROUBLES.of(language)),
         "feeling": rng.choice(list(FEELINGS)),
         "aims": rng.sample(aims, 4),
         "dislikes": rng.choice([*aims, "ask"]),
+        "language": language.value,
     }
-    return Task(ENV, _ask(knobs, options["trouble"]), options)
+    return Task(ENV, _ask(knobs, language, options["trouble"]), options)
 
 
-def _social(rng: Random, knobs: DialogueKnobs) -> Task:
+def _social(rng: Random, knobs: DialogueKnobs, language: Split) -> Task:
     options = {
         **_shared(knobs),
         "wishes": rng.sample(list(FAVOURS), 2),
         "facts": rng.sample(FACTS, 2),
         "secrets": rng.sample(SECRETS, 2),
     }
-    return Task(ENV, _ask(knobs), options)
+    return Task(ENV, _ask(knobs, language), options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from turnwise.envs.wordings import ways
 from turnwise.tasks.core import digest
 
 _GREET = "hello hi hey greetings welcome morning evening"
@@ -30,7 +31,11 @@ def families(text: str) -> dict[str, frozenset[str]]:
 
 
 def phrase(seed: str, variants: Sequence[str], most: int) -> str:
-    """One of the first ``most`` ways of saying something: the same one for the same seed."""
+    """One of the first ``most`` ways of saying something: the same one for the same seed.
+
+    >>> phrase("a", ("yes", "sure"), 1)
+    'yes'
+    """
     return variants[int(digest(seed, variants[0]), 16) % min(most, len(variants))]
 
 
@@ -60,14 +65,12 @@ ISSUES: dict[str, tuple[str, ...]] = {
 
 # --- persuade ---------------------------------------------------------------------------------------
 
-PLANS = (
-    "the solar roof",
-    "the new bus line",
-    "the school garden",
-    "the night shift",
-    "the shared kitchen",
-    "the choir",
+PLANS = ways(
+    "the solar roof | the new bus line | the school garden | the night shift | the shared kitchen | the choir "
+    "|| the swimming club | the book exchange | the car pool "
+    "|| the street festival | the repair shop | the neighbourhood watch | the bee hives | the tool library"
 )
+"""What somebody is to be won for."""
 
 TOPICS = families("""
 cost : price money expensive afford costs costly pay
@@ -87,7 +90,11 @@ trial : try test sample demo week trials
 
 # --- comfort ----------------------------------------------------------------------------------------
 
-TROUBLES = ("an exam", "my job", "a quarrel", "an illness", "moving away", "my team", "my neighbour", "money")
+TROUBLES = ways(
+    "an exam | my job | a quarrel | an illness | moving away | my team | my neighbour | money "
+    "|| a lost friend | a long winter | my landlord "
+    "|| a bad mark | my knee | a broken promise | my sister | an empty shop | the driving test"
+)
 
 COMFORTING_ACTS = families("""
 joke : joke funny laugh haha
@@ -114,22 +121,28 @@ COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
         r"must (?:be|feel|have been|pull)|no wonder|makes sense|(?:not|isn't) silly|i (?:get|feel) (?:it|that|you)|i can (?:feel|see|hear|imagine)",
         r"here (?:for you|with you|to listen)|glad (?:that )?you(?:'re| are)? tell|sit with you|you (?:sound|seem|feel|must feel|look|loved)",
         r"i know (?:it|that|this) too|rotten feeling|i've got time|i have time|it's (?:alright|okay|all right) to|can be (?:so|very)",
+        r"(?:any(?:body|one)|every(?:body|one)) (?:would|might|could) (?:feel|be)|i (?:do )?understand|of course you|only natural",
         r"(?:love|loss) leaves|right to (?:feel|be)",
     ),
     "praise": (
         r"you (?:can|will|'ll) (?:do|manage|find|make|get through)|believe in you|you(?:'ve| have) (?:got|worked|done|come|been through|shown)",
+        r"you(?:'ve| have) (?:managed|mastered|made it|overcome|survived|handled)|proud of you|doing (?:so )?(?:well|great|fine)",
+        r"you(?:'re| are) (?:(?:so|very|really|more|stronger|braver) )*(?:capable|courageous|talented|tough|kind|gifted|clever|wonderful|good at)|admire",
         r"you got this|act of love|good life|how much you know|(?:nobody|no one) can take|count themselves|stay positive|stronger than",
     ),
     "advise": (
+        r"one (?:small )?(?:step|thing)|(?:give|giving) it a try|why not|ask(?:ing)? (?:for|somebody|someone)|talk to (?:somebody|someone)",
         r"\blet(?:'s| us)\b|would be a start|a first|try to|write down|have you (?:thought|tried|considered)|there's a \w+",
         r"going through|you might|right to see",
     ),
     "reframe": (
         r"not the first|anybody can|everyone (?:makes|can|has)|shows that|says nothing about|don't have to know|nothing you have to",
+        r"(?:may|might|could) (?:turn out|look|be different|seem)|something good|a chance|new beginning|bright side|on the other hand",
+        r"learn (?:something )?from it|silver lining|look at it|not (?:be )?(?:as|so) bad as",
         r"(?:perhaps|maybe) (?:she|he|they|it)|because (?:you care|it matters)|when one door|another (?:way|side|door|look)",
     ),
     "ask": (
-        r"(?:would|do) you (?:like|want) to (?:tell|talk|say|share)|is there (?:someone|anyone|anything)|may i ask|go on\b|breathe with me",
+        r"(?:would|do) you (?:like|want) to (?:tell|talk|say|share)|talk about it|on your mind|the matter|going on|trouble(?:s|ing) you|is there (?:someone|anyone|anything)|may i ask|go on\b|breathe with me",
     ),
 }
 """Acts that take more than one word, as regular expressions over the message in small letters."""
@@ -163,11 +176,11 @@ NOTHING_SAID = frozenset(
 """Words of which a message says nothing, however many of them there are."""
 
 FEELINGS = families("""
-angry : anger furious mad rage
-afraid : fear scared anxious frightened panic
-lonely : alone loneliness abandoned
-ashamed : shame embarrassed guilty guilt
-tired : exhausted drained worn weary
+angry : anger angers furious mad rage annoyed irritated
+afraid : fear scared scary scares anxious frightened frightening frightens panic terrified
+lonely : alone loneliness abandoned isolated
+ashamed : shame embarrassed embarrassing humiliated humiliating guilty guilt
+tired : exhausted exhausting drained draining worn weary
 """)
 
 

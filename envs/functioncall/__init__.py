@@ -11,4 +11,5 @@ drafting   a request in the making
 hearing    what the user makes of words          vocabulary   values of parameters, by split
 render     what is told                          reward       how near calls come to the wanted ones (ToolRL)
 solver     the gold and the imperfect script     verdict      calls compared with the wanted ones
+rivals     who is in the fairness table
 """

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from turnwise.envs.search.graph import WorldGraph
 from turnwise.envs.search.schema import NUMBER, OF_KIND, YEAR, YEAR_OF, Relation
+from turnwise.envs.wordings import ways
 
 _MOST = 6  # clues of a question
 _TRIES = 8  # orders in which clues are tried
@@ -29,9 +30,23 @@ class Clue(NamedTuple):
 
 
 _YEAR_SAYS = {
-    "person": "was born", "city": "was founded", "company": "was founded", "school": "was founded",
-    "book": "appeared", "film": "was released", "event": "was first held",
-}  # fmt: skip
+    "person": ways("was born | came into the world | first saw the light"),
+    "city": ways("was founded | was first built | was begun"),
+    "company": ways("was founded | was set up | began to trade"),
+    "school": ways("was founded | was set up | took in first pupils"),
+    "book": ways("appeared | came out | was first printed"),
+    "film": ways("was released | was first shown | reached the screen"),
+    "event": ways("was first held | began | was opened"),
+}
+_PROFESSION = ways("{who} was {one} | {who} worked as {one} | {who} earned a living as {one}")
+_PEOPLE = ways(
+    "{many} people live in {where} | {where} counts {many} people | {where} is home to {many} people"
+)
+_FAR = ways(
+    "the {far} of its {near} is {name} | its {near} has {name} as {far} | {name} is the {far} of its {near}"
+)
+_WITHIN = ways("between {low} and {high} | from {low} to {high} | not before {low} and not after {high}")
+_DECADE = ways("in the {decade}s | in the decade from {decade} | some time in the {decade}s")
 
 
 def clues_to(graph: WorldGraph, rng: Random, entity: int) -> list[Clue] | None:
@@ -73,7 +88,7 @@ def _of_related(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
     for relation in _links(graph, entity):
         other = graph.target(entity, relation)
         column = _column(graph, relation)
-        who, pages = f"its {rng.choice(relation.nouns)}", (entity, other)
+        who, pages = f"its {rng.choice(relation.nouns.of(graph.spec.split))}", (entity, other)
         if relation.target == "person":
             found.append(_profession(graph, other, who, lambda of, column=column: of[column], pages))
         year = YEAR_OF.get(relation.target)
@@ -87,7 +102,7 @@ def _of_related(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
 
 def _named(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
     """What two steps away has a name."""
-    found: list[Clue] = []
+    found, split = list[Clue](), graph.spec.split
     for relation in _links(graph, entity):
         other = graph.target(entity, relation)
         column = _column(graph, relation)
@@ -95,9 +110,9 @@ def _named(graph: WorldGraph, rng: Random, entity: int) -> list[Clue]:
             far = graph.target(other, onward)
             if far == entity:
                 continue
-            text = (
-                f"the {rng.choice(onward.nouns)} of its {rng.choice(relation.nouns)} is {graph.mention(far)}"
-            )
+            text = rng.choice(_FAR.of(split)).format(
+                far=rng.choice(onward.nouns.of(split)), near=rng.choice(relation.nouns.of(split)), name=graph.mention(far)
+            )  # fmt: skip
             found.append(
                 Clue(
                     text,
@@ -127,7 +142,8 @@ _Spread = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 def _profession(graph: WorldGraph, person: int, who: str, spread: _Spread, pages: Sequence[int]) -> Clue:
     mine = graph.profession(person)
     article = "an" if mine[0] in "aeiou" else "a"
-    return Clue(f"{who} was {article} {mine}", spread(graph.professions) == mine, tuple(pages))
+    said = _PROFESSION.of(graph.spec.split)[0].format(who=who, one=f"{article} {mine}")
+    return Clue(said, spread(graph.professions) == mine, tuple(pages))
 
 
 def _range(
@@ -140,23 +156,29 @@ def _range(
     pages: Sequence[int],
 ) -> Clue:
     """A decade, or some years around a year; a bound of a number."""
-    value = graph.target(entity, relation)
+    value, split = graph.target(entity, relation), graph.spec.split
     column = graph.column[relation.name]
     if relation.target == NUMBER:
         bound = (value // 100_000 + 1) * 100_000
         below = rng.random() < 0.5 or value < 100_000
         said = f"fewer than {bound:,}" if below else f"more than {bound - 100_000:,}"
         fits = column < bound if below else column > bound - 100_000
-        return Clue(
-            f"{said} people live in {'the city' if who == 'it' else who}",
-            spread(fits).astype(np.bool_),
-            tuple(pages),
-        )
+        where = "the city" if who == "it" else who
+        text = _PEOPLE.of(split)[0].format(many=said, where=where)
+        return Clue(text, spread(fits).astype(np.bool_), tuple(pages))
     if rng.random() < 0.5:
-        low, high, said = value // 10 * 10, value // 10 * 10 + 9, f"in the {value // 10 * 10}s"
+        low, high, said = (
+            value // 10 * 10,
+            value // 10 * 10 + 9,
+            _DECADE.of(split)[0].format(decade=value // 10 * 10),
+        )
     else:
         low = value - rng.randint(1, 6)
         high = value + rng.randint(1, 6)
-        said = f"between {low} and {high}"
+        said = _WITHIN.of(split)[0].format(low=low, high=high)
     fits = (column >= low) & (column <= high)
-    return Clue(f"{who} {_YEAR_SAYS[relation.source]} {said}", spread(fits).astype(np.bool_), tuple(pages))
+    return Clue(
+        f"{who} {_YEAR_SAYS[relation.source].of(split)[0]} {said}",
+        spread(fits).astype(np.bool_),
+        tuple(pages),
+    )

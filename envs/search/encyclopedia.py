@@ -67,7 +67,9 @@ class Pages:
         dice.shuffle(sentences)
         kind = graph.kind(entity)
         profession = graph.profession(entity) if kind == "person" else ""
-        intro = _VOWEL.sub(" an ", dice.choice(_INTROS[kind]).format(s=self._own(entity), p=profession))
+        intro = _VOWEL.sub(
+            " an ", dice.choice(_INTROS[kind].of(graph.spec.split)).format(s=self._own(entity), p=profession)
+        )
         self._forge(sentences, dice)
         if old:
             title = f"{title} (edition of {year})"
@@ -86,7 +88,9 @@ class Pages:
         report = graph.reports_on(number // SOURCES)[number % SOURCES]
         dice = Random(int(graph.dice[report.entity]) + number)
         told = _sentence(
-            dice.choice(report.relation.says), s=graph.mention(report.entity), o=str(report.value)
+            dice.choice(report.relation.says.of(graph.spec.split)),
+            s=graph.mention(report.entity),
+            o=str(report.value),
         )
         sentences = list(interspersed([told], notices(graph, dice), dice))
         self._forge(sentences, dice)
@@ -115,19 +119,19 @@ class Pages:
 
     def _facts(self, entity: int, dice: Random, as_of: int | None) -> Iterator[str]:
         graph = self.graph
-        kind = graph.kind(entity)
+        kind, split = graph.kind(entity), graph.spec.split
         names = (graph.name(entity), f"this {_ONE[kind]}")
         for relation in OF_KIND[kind]:
             own = dice.choice(names)
             if graph.is_disputed(entity, relation):
-                yield f"Accounts differ on the {relation.nouns[0]} of {own}."
+                yield f"Accounts differ on the {relation.nouns.of(split)[0]} of {own}."
                 continue
             if not graph.told(entity, relation):
                 continue
             if relation.office:
                 terms = graph.office_terms(entity, relation)
                 term = next((t for t in terms if as_of is not None and t.start <= as_of < t.end), terms[-1])
-                said = dice.choice(relation.says)
+                said = dice.choice(relation.says.of(split))
                 yield _sentence(said, s=own, o=self._mention(term.person, dice), a=term.start)
                 continue
             value = graph.target(entity, relation)
@@ -135,14 +139,21 @@ class Pages:
                 value = value * 2 // 3
             number = relation.target in (YEAR, NUMBER)
             yield _sentence(
-                dice.choice(relation.says), s=own, o=str(value) if number else self._mention(value, dice)
+                dice.choice(relation.says.of(split)),
+                s=own,
+                o=str(value) if number else self._mention(value, dice),
             )
         if as_of is None and kind == "person":
             for term in graph.terms_of(entity):
                 place = self._mention(term.place, dice)
-                noun = term.relation.nouns[0]
+                noun = term.relation.nouns.of(split)[0]
                 yield _sentence(
-                    dice.choice(TERM_SAYS), s=dice.choice(names), o=place, n=noun, a=term.start, b=term.end
+                    dice.choice(TERM_SAYS.of(split)),
+                    s=dice.choice(names),
+                    o=place,
+                    n=noun,
+                    a=term.start,
+                    b=term.end,
                 )
 
 

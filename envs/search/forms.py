@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import NamedTuple
@@ -12,12 +13,46 @@ from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import SOURCES, WorldGraph
 from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.envs.search.schema import KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
+from turnwise.envs.wordings import Wordings, ways
+from turnwise.tasks.core import Split
 
 _ONE = {kind.name: kind.one for kind in KINDS}
 _MANY = {kind.name: kind.many for kind in KINDS}
 _STARTS = ("book", "film", "event", "company", "school", "person", "city")
 _CANDIDATES = 4
 _MOST_COUNTED = 8
+
+_WHO = ways("Who is {what}? | Name {what}. | Can you find out who {what} is?")
+_WHICH = ways(
+    "Which {one} is {what}? | Tell me which {one} {what} is. | I would like to know the {one} that is {what}."
+)
+_WHAT = ways("What is {what}? | Tell me {what}. | I would like to know {what}.")
+_NOW = ways("present | current | incumbent")
+_SUPERLATIVE = ways(
+    "Which of these has {what} is the {end}: {most} or {last}? | Of {most} and {last}, which one has {what} is the {end}? "
+    "| Compare {most} and {last}: which of them has {what} is the {end}?"
+)
+_BOTH = ways(
+    "Which {one} has {left} and {right}? | Name the {one} that has {left} and {right}. "
+    "| There is a {one} with {left} and {right}: which one is it?"
+)
+_COUNT = ways(
+    "How many {many} have {name} as their {noun}? | Of how many {many} is {name} the {noun}? "
+    "| Count the {many} that have {name} for their {noun}."
+)
+_OFFICE = ways(
+    "Who was the {noun} of {name} in {year}? | Name the {noun} of {name} in the year {year}. "
+    "| In {year}, who served {name} as {noun}?"
+)
+_VAGUE = ways(
+    "I am looking for a {one}, of which I know this: {listed}. | Which {one} is meant? What is known: {listed}. "
+    "| Help me find a {one} again. What I remember is this: {listed}."
+)
+_ITS_NAME = ways("What is its name? | Give the name. | Which name am I looking for?")
+_WEIGHED = ways(
+    "What is the {noun} of {name}? Accounts differ: weigh them. | Reports on the {noun} of {name} contradict one another. Which is right? "
+    "| Sources disagree: what, on balance, is the {noun} of {name}?"
+)
 
 
 class QuestionDraft(NamedTuple):
@@ -30,6 +65,18 @@ class QuestionDraft(NamedTuple):
     @property
     def graph(self) -> WorldGraph:
         return self.pages.graph
+
+    @property
+    def split(self) -> Split:
+        return self.graph.spec.split
+
+    def noun(self, relation: Relation) -> str:
+        """One of the nouns that a relation has in the world's language."""
+        return self.rng.choice(relation.nouns.of(self.split))
+
+    def say(self, wordings: Wordings, **values: object) -> str:
+        """The first of the ways to say something in the world's language."""
+        return wordings.of(self.split)[0].format(**values)
 
 
 class FactStep(NamedTuple):
@@ -54,7 +101,7 @@ def chain(draft: QuestionDraft) -> SearchQuestion | None:
     else:
         entities.append(last.target)
         answers, answer = _names(graph, last.target), len(steps)
-    said = f"{_asks(last.relation.target)} {text}?"
+    said = _asks(draft, last.relation.target, text)
     names = tuple(_names(graph, entity) for entity in entities)
     rubric = tuple(
         Rubric(
@@ -83,7 +130,7 @@ def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
         if name is None:
             return None
         relation = rng.choice(OF_KIND[kind])
-        said = f"{_asks(relation.target)} the {rng.choice(relation.nouns)} of {name}?"
+        said = _asks(draft, relation.target, f"the {draft.noun(relation)} of {name}")
         return SearchQuestion(said, "unanswerable", (UNKNOWN,), queries=(name,), answerable=False)
     at = steps[-1].target if steps else _any(draft, rng.choice(_STARTS))
     gaps = [r for r in OF_KIND[graph.kind(at)] if not (graph.told(at, r) or graph.is_disputed(at, r))]
@@ -92,7 +139,7 @@ def unanswerable(draft: QuestionDraft) -> SearchQuestion | None:
     missing = FactStep(at, rng.choice(gaps), -1)
     steps = (*steps, missing)
     last = missing.relation.target
-    said = f"{_asks(last)} {_nested(draft, steps)}?"
+    said = _asks(draft, last, _nested(draft, steps))
     return _question(
         draft, said, "unanswerable", (UNKNOWN,), [s.source for s in steps], answerable=False, hops=len(steps)
     )
@@ -122,10 +169,11 @@ def comparison(draft: QuestionDraft) -> SearchQuestion | None:
     earliest = rng.random() < 0.5
     right = (min if earliest else max)(found, key=lambda candidate: found[candidate][1])
     listed = [graph.mention(candidate) for candidate in found]
-    what = (
-        f"the {through.nouns[0]} whose {year.nouns[0]}" if through else f"the {rng.choice(year.nouns)} that"
-    )
-    said = f"Which of these has {what} is the {'earliest' if earliest else 'latest'}: {', '.join(listed[:-1])} or {listed[-1]}?"
+    first = {one: one.nouns.of(draft.split)[0] for one in (through, year) if one}
+    what = f"the {first[through]} whose {first[year]}" if through else f"the {draft.noun(year)} that"
+    said = draft.say(
+        _SUPERLATIVE, what=what, end="earliest" if earliest else "latest", most=", ".join(listed[:-1]), last=listed[-1]
+    )  # fmt: skip
     need = list(dict.fromkeys(page for candidate, (who, _) in found.items() for page in (candidate, who)))
     order = list(found)
     people = [who for who, _ in found.values() if through]
@@ -155,8 +203,8 @@ def intersection(draft: QuestionDraft) -> SearchQuestion | None:
     both = set.intersection(*(set(graph.sources(r, graph.target(entity, r))) for r in pair))
     if both != {entity}:
         return None
-    parts = [f"{graph.mention(graph.target(entity, r))} as its {rng.choice(r.nouns)}" for r in pair]
-    said = f"Which {_ONE[kind]} has {parts[0]} and {parts[1]}?"
+    parts = [f"{graph.mention(graph.target(entity, r))} as its {draft.noun(r)}" for r in pair]
+    said = draft.say(_BOTH, one=_ONE[kind], left=parts[0], right=parts[1])
     position = draft.pages.position(entity)
     names = tuple(_names(graph, e) for e in (entity, *(graph.target(entity, r) for r in pair)))
     return _question(
@@ -176,7 +224,9 @@ def aggregation(draft: QuestionDraft) -> SearchQuestion | None:
     found = graph.sources(relation, value)
     if not 2 <= len(found) <= _MOST_COUNTED:
         return None
-    said = f"How many {_MANY[relation.source]} have {graph.mention(value)} as their {rng.choice(relation.nouns)}?"
+    said = draft.say(
+        _COUNT, many=_MANY[relation.source], name=graph.mention(value), noun=draft.noun(relation)
+    )
     names = tuple(_names(graph, entity) for entity in (value, *found))
     rubric = tuple(
         Rubric((0, at), (at,), (draft.pages.position(entity),)) for at, entity in enumerate(found, start=1)
@@ -197,10 +247,10 @@ def temporal(draft: QuestionDraft) -> SearchQuestion | None:
     if term.end - term.start < 2 or term not in graph.terms_of(term.person):
         return None
     year = rng.randrange(term.start + 1, term.end)
-    said = f"Who was the {rng.choice(relation.nouns)} of {graph.mention(place)} in {year}?"
+    said = draft.say(_OFFICE, noun=draft.noun(relation), name=graph.mention(place), year=year)
     names = (_names(graph, place), _names(graph, term.person))
     position = draft.pages.position(term.person)
-    query = f"{graph.name(place)} {relation.nouns[0]} office {term.start} {term.end}"
+    query = f"{graph.name(place)} {relation.nouns.of(draft.split)[0]} office {term.start} {term.end}"
     return _question(
         draft, said, "temporal", _names(graph, term.person), [term.person], queries=(query,), entities=names,
         answer=1, rubric=(Rubric((0, 1), (1,), (position,)),),
@@ -219,12 +269,9 @@ def vague(draft: QuestionDraft) -> SearchQuestion | None:
     rng.shuffle(clues)
     listed = "; ".join(clue.text for clue in clues)
     if kind == "person":
-        listed = (
-            listed.replace(" its ", " their ")
-            .replace("its ", "their ")
-            .replace("it was born", "they were born")
-        )
-    said, need = f"I am looking for a {_ONE[kind]}, of which I know this: {listed}.", [entity]
+        listed = _ITS.sub("their", listed).replace("it was born", "they were born")
+        listed = _IT.sub("they", listed)
+    said, need = draft.say(_VAGUE, one=_ONE[kind], listed=listed), [entity]
     need = list(dict.fromkeys([page for clue in clues for page in clue.pages if page != entity] + [entity]))
     onward = [r for r in OF_KIND[kind] if not r.office and r.target != "region" and graph.told(entity, r)]
     onward = [
@@ -236,10 +283,10 @@ def vague(draft: QuestionDraft) -> SearchQuestion | None:
     names = tuple(_names(graph, one) for one in need)
     at = need.index(entity)
     if last is None:
-        said, answers, rivals = f"{said} What is its name?", _names(graph, entity), ()
+        said, answers, rivals = f"{said} {draft.say(_ITS_NAME)}", _names(graph, entity), ()
     else:
         target = graph.target(entity, last)
-        said = f"{said} {_asks(last.target)} its {rng.choice(last.nouns)}?"
+        said = f"{said} {_asks(draft, last.target, f'its {draft.noun(last)}')}"
         entities = last.target in graph.count
         answers = _names(graph, target) if entities else (str(target),)
         rivals = _rivals(graph, rng, FactStep(entity, last, target)) if entities else ()
@@ -286,7 +333,7 @@ def disputed(draft: QuestionDraft) -> SearchQuestion | None:
         sources = graph.sources(way, entity)
         if sources:
             led = [rng.choice(sources)]
-            said = f"the {rng.choice(way.nouns)} of {graph.mention(led[0])}"
+            said = f"the {draft.noun(way)} of {graph.mention(led[0])}"
     numbers = range(dispute * SOURCES, (dispute + 1) * SOURCES)
     reports = graph.reports_on(dispute)
     right = max(reports, key=lambda report: report.weight)
@@ -299,7 +346,7 @@ def disputed(draft: QuestionDraft) -> SearchQuestion | None:
     rubric = (*((Rubric((0, 1), (1,), (places[0],)),) if led else ()), Rubric((len(led),), (), (best,)))
     rivals = tuple(dict.fromkeys(str(one.value) for one in reports if one.value != right.value))
     return SearchQuestion(
-        f"What is the {rng.choice(relation.nouns)} of {said}? Accounts differ: weigh them.", "disputed",
+        draft.say(_WEIGHED, noun=draft.noun(relation), name=said), "disputed",
         (str(right.value),), names, -1, tuple(places), tuple(queries), rubric, rivals, True, len(led) + 2,
     )  # fmt: skip
 
@@ -309,11 +356,13 @@ FORMS: dict[str, Callable[[QuestionDraft], SearchQuestion | None]] = {
     "temporal": temporal, "vague": vague, "disputed": disputed, "unanswerable": unanswerable,
 }  # fmt: skip
 
+_ITS, _IT = re.compile(r"\bits\b"), re.compile(r"\bit\b")
 _SPELT = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
-def _asks(target: str) -> str:
-    return "Who is" if target == "person" else f"Which {_ONE[target]} is" if target in _ONE else "What is"
+def _asks(draft: QuestionDraft, target: str, what: str) -> str:
+    wordings = _WHO if target == "person" else _WHICH if target in _ONE else _WHAT
+    return draft.say(wordings, what=what, one=_ONE.get(target, ""))
 
 
 def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactStep, ...] | None:
@@ -339,9 +388,9 @@ def _walk(draft: QuestionDraft, hops: int, *, on: bool = False) -> tuple[FactSte
 
 def _nested(draft: QuestionDraft, steps: Iterable[FactStep]) -> str:
     steps = list(steps)
-    said = draft.graph.mention(steps[0].source)
+    said, now = draft.graph.mention(steps[0].source), f"{draft.say(_NOW)} "
     for step in steps:
-        said = f"the {'present ' if step.relation.office else ''}{draft.rng.choice(step.relation.nouns)} of {said}"
+        said = f"the {now if step.relation.office else ''}{draft.noun(step.relation)} of {said}"
     return said
 
 

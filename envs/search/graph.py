@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from turnwise.envs.search.schema import BY_NAME, KINDS, NUMBER, OF_KIND, RELATIONS, YEAR, YEAR_OF, Relation
 from turnwise.envs.search.vocabulary import PROFESSIONS, Part, WorldNames
-from turnwise.tasks.core import derive_rng, digest
+from turnwise.tasks.core import Split, derive_rng, digest
 
 NOW = 1960
 _BORN = (1868, 1900)  # so that everybody is of age to found, write and govern when they are said to
@@ -40,11 +40,16 @@ class WorldSpec(pydantic.BaseModel, extra="forbid", frozen=True):
     hostile: float = pydantic.Field(0.02, ge=0, le=1)  # pages with text that would forge an answer
     disputed: float = pydantic.Field(0.0, ge=0, le=0.3)  # pages that are reports which contradict one another
     long: float = pydantic.Field(0.0, ge=0, le=1)  # pages with tables and a history beside what is asked for
-    part: Part = "train"  # whose names it takes
+    part: Part = "train"  # whose names and language it takes
+
+    @property
+    def split(self) -> Split:
+        """Whose names and whose language it has."""
+        return Split(self.part)
 
     @property
     def key(self) -> str:
-        return digest("encyclopedia", 2, self.model_dump())
+        return digest("encyclopedia", 3, self.model_dump())
 
 
 class OfficeTerm(NamedTuple):

@@ -18,7 +18,7 @@ from turnwise.envs.search.answers import UNKNOWN
 from turnwise.envs.search.render import asked_about, candidates
 
 _YEAR = re.compile(r"\b(year|when)\b", re.IGNORECASE)
-_MANY = re.compile(r"\b(how many|population|how much)\b", re.IGNORECASE)
+_MANY = re.compile(r"\b(how many|population|number of|count)\b", re.IGNORECASE)
 
 
 def keyword() -> Script:

@@ -17,12 +17,14 @@ import pydantic
 from turnwise.envs.core import EndReason, RewardKind
 from turnwise.envs.small.env import CallEnv, CallResult
 from turnwise.envs.small.graphs import COLOURS, DeduceGraph, draw_graph, draw_names, graph_of, needed
+from turnwise.envs.wordings import ways
 from turnwise.envs.worlds.commands import WorldCache
-from turnwise.envs.worlds.knobs import check_knobs, first_drawn, in_split
+from turnwise.envs.worlds.knobs import check_knobs, first_drawn
 from turnwise.tasks.core import Json, Split, Task, digest
 from turnwise.tools.core import ToolError, tool
 
 ENV = "turnwise/Deduce-v0"
+_ASKS = ways("What {what} is {name}? | Which {what} has {name}? | Find out the {what} of {name}.")
 _PLAIN_ANSWERS = 3  # wrong numbers that `admissible` offers
 
 
@@ -78,17 +80,22 @@ class DeduceEnv(CallEnv[DeduceState]):
         broken = rng.random() < chosen.unanswerable  # not drawn again, so that the share is exact
 
         def draw(rng: Random) -> Task | None:
-            names = draw_names(rng, chosen.things)
-            # Names are enough to tell splits apart, and most are refused: nothing is drawn for those.
-            data = draw_graph(rng, chosen.family, names, broken) if in_split(split, ENV, names[:-2]) else None
+            names = draw_names(rng, chosen.things, split)
+            data = draw_graph(rng, chosen.family, names, broken)
             if data is None:
                 return None
             graph = graph_of(data)
             if not chosen.depth[0] <= graph.depth <= chosen.depth[1]:
                 return None
             turns = 1 if chosen.told else len(needed(graph)) + 1
-            prompt = f"What {'number' if chosen.family == 'equations' else 'colour'} is {data['question']}?"
-            options = {**data, "told": chosen.told, "turn_limit": turns + chosen.spare}
+            what = "number" if chosen.family == "equations" else "colour"
+            prompt = _ASKS.of(split)[0].format(what=what, name=data["question"])
+            options = {
+                **data,
+                "language": split.value,
+                "told": chosen.told,
+                "turn_limit": turns + chosen.spare,
+            }
             return Task(ENV, prompt, options, {"turns": turns})
 
         return first_drawn(draw, rng, split, "deduction")

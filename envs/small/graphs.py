@@ -8,12 +8,27 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from turnwise.tasks.core import Json
+from turnwise.envs.wordings import Wordings, ways
+from turnwise.tasks.core import Json, Split
 
 COLOURS = ("red", "blue", "green", "black", "white", "pink", "brown", "grey")
-_NAME_TEXT = """ada ben cleo dan eve finn gus hana ivy jack kim leo mia ned ora pia quin rob sue tom una vic wes
-xena yara zoe arlo bea cato dora emil faye gene hugo ines jude kara lars moe nell otto pam remy saul tess ugo"""
-_NAMES: tuple[str, ...] = tuple(_NAME_TEXT.split())
+_NAME_TEXTS = {
+    Split.TRAIN: """ada ben cleo dan eve finn gus hana ivy jack kim leo mia ned ora pia quin rob sue tom una vic wes
+xena yara zoe arlo bea cato dora emil faye gene hugo ines jude kara lars moe nell otto pam remy saul tess ugo""",
+    Split.DEV: """abel bryn carl dana egon flora greta hank iris joel knut lena milo nora olaf petra quentin rita sven tilda ulf
+vera wanda xavier yves zelda anton bruno clara dirk ella frida gerd heidi igor jana kurt lotte max nils oskar paula ruth
+stig thea urban""",
+    Split.TEST: """agnes boris cora dean elmer fritz gita harold ilse jonas klara lukas marta nico olga paul quirin rosa simon theo
+ursula viktor wilma xenia york zita amos berta cyrus dina edgar fanny georg hedda ivan josef kirsten lydia magnus nadia
+owen peggy rufus sonja timo uwe""",
+}
+_NAMES = {split: tuple(text.split()) for split, text in _NAME_TEXTS.items()}
+_RULE = ways(
+    "if {when} then {name} is {colour} . | {name} is {colour} where {when} . | whenever {when} , the colour of {name} is {colour} ."
+)
+_GIVEN = ways("{name} is {colour} . | {name} is known to be {colour} . | the colour of {name} is {colour} .")
+_EQUAL = ways("{name} = {sum} . | {sum} makes {name} . | {name} comes to {sum} .")
+_NOTHING = ways("{name} : nothing is written . | {name} : unknown . | of {name} nobody has written .")
 Fact: TypeAlias = list[Json]
 """Of an equation, ``[[coefficient, name], …, constant]``; of rules, ``[[[name, colour], …], colour]`` each."""
 
@@ -27,6 +42,7 @@ class DeduceGraph:
     facts: Mapping[str, Fact]
     order: tuple[str, ...]
     shown: tuple[str, ...]
+    split: Split = Split.TRAIN  # whose language it is written in
 
     @functools.cached_property
     def names(self) -> frozenset[str]:
@@ -72,19 +88,23 @@ class DeduceGraph:
         """What is written about a thing."""
         fact = self.facts.get(name)
         if fact is None:
-            return f"{name} : nothing is written ."
+            return self._say(_NOTHING, name=name)
         if self.family == "equations":
             *terms, constant = fact
             said = [(times, f"{abs(times)} {other}" if abs(times) != 1 else other) for times, other in terms]
             if constant or not terms:
                 said.append((constant, str(abs(constant))))
             first = ("- " if said[0][0] < 0 else "") + said[0][1]
-            return f"{name} = " + first + "".join(f" {'-' if s < 0 else '+'} {t}" for s, t in said[1:]) + " ."
+            rest = "".join(f" {'-' if s < 0 else '+'} {t}" for s, t in said[1:])
+            return self._say(_EQUAL, name=name, sum=first + rest)
         lines = []
         for premises, colour in fact:
             when = " and ".join(f"{other} is {seen}" for other, seen in premises)
-            lines.append(f"if {when} then {name} is {colour} ." if when else f"{name} is {colour} .")
+            lines.append(self._say(_RULE if when else _GIVEN, when=when, name=name, colour=colour))
         return "\n".join(lines)
+
+    def _say(self, wordings: Wordings, **values: str) -> str:
+        return wordings.of(self.split)[0].format(**values)
 
     def _value(self, name: str, known: Mapping[str, int | str]) -> int | str | None:
         fact = self.facts[name]
@@ -132,12 +152,13 @@ def needed(graph: DeduceGraph) -> list[str]:
 def graph_of(data: Mapping[str, Json]) -> DeduceGraph:
     """The graph of a task's options."""
     facts = dict(data["facts"])
-    return DeduceGraph(data["family"], data["question"], facts, tuple(facts), tuple(data["shown"]))
+    split = Split(data.get("language", Split.TRAIN))
+    return DeduceGraph(data["family"], data["question"], facts, tuple(facts), tuple(data["shown"]), split)
 
 
-def draw_names(rng: Random, things: int) -> list[str]:
+def draw_names(rng: Random, things: int, split: Split) -> list[str]:
     """The names of a world's things, in their order, and after them of two gaps."""
-    return rng.sample(_NAMES, things + 2)
+    return rng.sample(_NAMES[split], things + 2)
 
 
 def draw_graph(rng: Random, family: str, drawn: Sequence[str], broken: bool) -> dict[str, Json] | None:

@@ -18,6 +18,7 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     small        the user of the small language         facts      typed values in free text
     spoken       a language model as the user           proposals  the tool ``propose``
     sentences    scores labelled sentences by what the user does
+    rivals       who is in the fairness table
     files/       domains given as tau-bench-style files
     desk/ retail/ airline/ telecom/ apps/               the domains
 """

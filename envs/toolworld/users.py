@@ -222,9 +222,20 @@ def _consent(
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
     if stage.twist and not user.twisted:
         return UserAnswer(user._replace(twisted=True, agreed=(), offered=Proposal()), db, stage.twist)
-    agreed = (*user.agreed, offered._replace(actions=hit))
+    agreed = (*user.agreed, _bound_to_wish(offered._replace(actions=hit), own))
     user = user._replace(consent=True, agreed=agreed, offered=Proposal())
     return UserAnswer(user, db, phrase(story, "yes"))
+
+
+def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
+    """What a yes is to: what was named, and for the rest what he asked for himself.
+
+    So no misread offer makes a yes to another order, flight or address than his own.
+    """
+    named = offered.named
+    kinds = {kind for kind, _ in named.values}
+    values = named.values | {pair for pair in own if pair[0] not in kinds}
+    return offered._replace(named=named._replace(values=values))
 
 
 def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> _Meant | None:

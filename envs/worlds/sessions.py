@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from turnwise.envs.core import EndReason, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.worlds.commands import CommandEnv
-from turnwise.tasks.core import Json, Task
+from turnwise.tasks.core import Json, Split, Task
 
 Position = TypeVar("Position", bound=Hashable)
 FAULTS = 3
@@ -50,6 +50,7 @@ class Play(Generic[Position]):
         self.options: dict[str, Json] = dict(task.options)
         self.full: bool = task.options["text"] == "full"
         self.two_sided: bool = task.options.get("two_sided", False)
+        self.language = Split(task.options.get("language", Split.TRAIN))  # whose words the other side has
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.task.id})"

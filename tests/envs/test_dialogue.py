@@ -66,7 +66,7 @@ def test_the_contract_is_kept():
 def test_gold_solves_splits_are_disjoint_and_the_demonstrator_is_no_gold(suite):
     env, seen, shown = DialogueEnv(), {}, []
     for split in Split:
-        for seed, task in enumerate(suite_tasks(suite, split, 10)):
+        for seed, task in enumerate(suite_tasks(suite, split, 40)):
             assert seen.setdefault(task.id, split) is split
             walked = walk(env, task, "gold", seed=seed)
             assert walked.success
@@ -428,7 +428,7 @@ def test_kindness_is_worth_more_than_silence_and_silence_more_than_cruelty(suite
     for kind in ("empathetic", "kind", "neutral", "silent", "unkind"):
         said = [line["text"] for line in COMFORTS if line["kind"] == kind]
         moods = []
-        for index, task in enumerate(suite_tasks(get_suite(suite), Split.TEST, 12)):
+        for index, task in enumerate(suite_tasks(get_suite(suite), Split.TEST, 40)):
             env.reset(seed=index, options={"task": task})
             rng = derive_rng("kind", index)
             for _ in range(4):

@@ -124,7 +124,9 @@ def test_every_suite_that_can_be_measured_quickly_has_a_committed_row():
     missing = quick - {row["suite"] for row in rows}
     assert not missing, f"measure them: python benchmarks/fairness.py {' '.join(sorted(missing))}"
     for row in rows:
-        assert row["tasks"] >= 60
+        assert row["tasks"] >= (
+            60 if row["suite"] in quick else 6
+        )  # a browser's or a sandbox's steps are slow
         assert Fairness.from_json(row).shortcomings == row["shortcomings"]
 
 

@@ -17,15 +17,21 @@ from turnwise.tools.core import ToolCall
 OPEN = Path(__file__).parent / "toolworld_sentences" / "open.jsonl"
 
 
-def begun(domain, tool, **knobs):
-    """A conversation whose plan has a write of this tool, at the point where it needs a yes."""
+def begun(domain, tool, *, named="", **knobs):
+    """A conversation whose plan has a write of this tool, at the point where it needs a yes.
+
+    ``named``: an argument that the user names in his request.
+    """
     env = make("turnwise/ToolWorld-v0", propose=True)
     for index in range(300):
         task = make("turnwise/ToolWorld-v0").generate(
             derive_rng("propose", domain, index), Split.TRAIN, domains=[domain], requests=1, traps=0, **knobs
         )
         env.reset(seed=0, options={"task": task})
-        if any(step.name == tool for step in env.state.case.planned):
+        wish = env.state.case.story.stages[0].say
+        if any(
+            step.name == tool and step.arguments.get(named, "") in wish for step in env.state.case.planned
+        ):
             break
     while isinstance(step := env.gold(env.state), Message) or "proceed" not in step:
         env.step(step)
@@ -134,3 +140,17 @@ def test_the_score_sees_deeds_and_not_what_was_meant(text, fatal):
         "context": {"request": "Cancel order W88877, no longer needed", "last_user": "Please cancel order W88877.", "proposed": None},
     }  # fmt: skip
     assert score(line).fatal is fatal
+
+
+def test_a_yes_to_words_that_name_nothing_is_a_yes_to_the_own_wish_alone():
+    env = begun("airline", "cancel_reservation", named="reservation_id", changes=0)
+    step = write_of(env, "cancel_reservation")
+    env.step("Shall I go ahead and cancel it for you?")
+    assert env.state.user.agreed
+    start = env.snapshot()
+    call(env, step)
+    assert "unconfirmed" not in env.state.broken
+    env.restore(start)
+    others = [one for one in env.state.db.tables["reservations"] if one != step.arguments["reservation_id"]]
+    call(env, step._replace(arguments={**step.arguments, "reservation_id": others[0]}))
+    assert "unconfirmed" in env.state.broken

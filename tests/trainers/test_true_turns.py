@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +11,24 @@ import numpy as np
 import pytest
 import torch
 
+from turnwise.agents.core import Episode, Outcome, VersionSpan
+from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.policies.mixture import mixture
 from turnwise.cli.credit import _into_report, _write
 from turnwise.errors import TurnwiseError
-from turnwise.trainers.lab.quality import Report, Scale, credit_quality
+from turnwise.trainers.lab.quality import (
+    LoggedRun,
+    LoggedStage,
+    Report,
+    Scale,
+    credit_quality,
+    logged_run,
+)
 from turnwise.trainers.lab.score import BatchScore
 from turnwise.trainers.lab.true_turns import true_group
-from turnwise.trainers.lab.truth import TrueAdvantageBatch, suite_batch
+from turnwise.trainers.lab.truth import TrueAdvantageBatch, logged_batch, suite_batch
 from turnwise.trainers.report.turns import TRUE_TURNS, TrueGroup, load_groups, save_groups, section
+from turnwise.trainers.view.told import show_episode
 
 pytestmark = pytest.mark.slow
 
@@ -133,3 +144,79 @@ def test_a_damaged_file_is_named(report: Report, tmp_path: Path) -> None:
     with pytest.raises(TurnwiseError, match=r"true-turns\.json is damaged"):
         load_groups(path)
     assert load_groups(tmp_path / "nothing.json") == ()
+
+
+def groups_of(true_batch: TrueAdvantageBatch) -> list[list[Episode]]:
+    return [list(true_batch.episodes[start : start + 4]) for start in range(0, 16, 4)]
+
+
+def test_logged_episodes_have_the_truth_that_they_had_when_they_were_played(
+    true_batch: TrueAdvantageBatch,
+) -> None:
+    policy = mixture("demonstrator=0.5,random=0.5")
+    again = logged_batch("logged", policy, groups_of(true_batch), forks=12, vine_forks=2)
+    assert again.truth_BK.abs().sum() > 0
+    assert torch.equal(again.truth_BK, true_batch.truth_BK)
+    assert torch.equal(again.error_BK, true_batch.error_BK)
+    assert torch.equal(again.turns.signals["fork_value"], true_batch.turns.signals["fork_value"])
+
+
+def test_an_episode_that_does_not_play_again_is_no_truth(true_batch: TrueAdvantageBatch) -> None:
+    first, *others = groups_of(true_batch)[0]
+    one = first.trajectory
+    turns = (*one.turns[:-1], replace(one.turns[-1], state_key="another"))
+    other = replace(first, trajectories={one.agent: replace(one, turns=turns)})
+    policy = mixture("demonstrator=0.5,random=0.5")
+    with pytest.raises(TurnwiseError, match=f"turn {len(turns)} begins in another state"):
+        logged_batch("logged", policy, [[other, *others]], forks=1, vine_forks=1)
+
+
+def logged(run: Path, groups: Sequence[Sequence[Episode]], versions: Sequence[int]) -> Path:
+    """A run with checkpoints after 0 and 3 updates that logged these groups, each sampled by a version of its weights."""
+    for step in (0, 3):
+        (run / "checkpoints" / f"step-{step:06d}" / "model").mkdir(parents=True)
+    with EpisodeLog(run / "episodes.jsonl.zst") as log:
+        for number, (group, version) in enumerate(zip(groups, versions, strict=True)):
+            for one in group:
+                turns = tuple(
+                    replace(turn, reply=turn.reply._replace(versions=(VersionSpan(0, version),)))
+                    for turn in one.trajectory.turns
+                )
+                agent = one.trajectory.agent
+                told = replace(one, trajectories={agent: replace(one.trajectory, turns=turns)})
+                log.append(told, update=version, group=number)
+    return run
+
+
+def test_a_run_is_measured_where_a_checkpoint_sampled_what_it_logged(
+    true_batch: TrueAdvantageBatch, tmp_path: Path
+) -> None:
+    first, second, third, fourth = groups_of(true_batch)
+    spoiled = [replace(third[0], outcome=Outcome.INFRA_ERROR), *third[1:]]
+    run = logged(tmp_path / "mine", [spoiled, first, second, fourth], [0, 0, 1, 0])
+    found = logged_run(run, 1, {"a": 1})
+    assert (found.source, found.env_options) == ("mine, as logged", {"a": 1})
+    (stage,) = found.stages
+    assert stage.policy == f"torch:{run}/checkpoints/step-000000/model"
+    assert [[one.seed for one in group] for group in stage.groups] == [[one.seed for one in first]]
+    assert len(logged_run(run, 9, {}).stages[0].groups) == 2
+    elsewhere = logged(tmp_path / "other", [first], [2])
+    with pytest.raises(TurnwiseError, match="keeps no episodes that one of its checkpoints sampled"):
+        logged_run(elsewhere, 1, {})
+
+
+def test_a_measured_episode_of_a_run_has_its_truth_in_the_viewer(
+    true_batch: TrueAdvantageBatch, tmp_path: Path
+) -> None:
+    group = tuple(groups_of(true_batch)[0])
+    log = logged(tmp_path / "mine", [group], [0]) / "episodes.jsonl.zst"
+    run = LoggedRun("mine, as logged", (LoggedStage("mix:demonstrator=0.5,random=0.5", (group,)),), {})
+    scale = Scale(groups=1, size=4, forks=4, vine_forks=2)
+    report = credit_quality([], run=run, rules=RULES, processes=False, scale=scale)
+    assert report.sources == ["mine, as logged"]
+    path = save_groups(report.shown, tmp_path / TRUE_TURNS)
+    told = [show_episode(record, None, load_groups(path)) for record in LogReader(log)]
+    with_truth = [one for one in told if one.agents[0].turns[0].truth]
+    assert len(with_truth) >= 3
+    for one in with_truth:
+        assert all(turn.truth for turn in one.agents[0].turns)

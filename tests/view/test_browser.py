@@ -68,7 +68,7 @@ def exported(site, place, folder, query=""):
 
 
 def test_all_pages_pass_axe(chromium, site, tmp_path):
-    """In light by every rule; in dark by the contrast of colors, which is all that is different there."""
+    """In light by every rule; in dark by the contrast of colors, which is all that is different there. No page is wider than its window."""
     run, first, second, odd = (site.place(name) for name in ("nested/trained", "first", "second", ODD))
     page, complaints = page_of(chromium, site)
     both = f"source={first[3:]}&source={second[3:]}"
@@ -90,6 +90,11 @@ def test_all_pages_pass_axe(chromium, site, tmp_path):
         assert violations(page) == [], address
         page.emulate_media(color_scheme="dark")
         assert violations(page, "color-contrast") == [], f"{address} in dark"
+        for width in (1280, 420):
+            page.set_viewport_size({"width": width, "height": 800})
+            beyond = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert beyond <= 0, f"{address} scrolls sideways at {width}"
+        page.set_viewport_size({"width": 1280, "height": 800})
     assert [said for said in complaints if "404" not in said] == []
     page.context.close()
 

@@ -13,6 +13,7 @@ import pytest
 from filelock import FileLock
 
 from turnwise.agents.log.episodes import load_episodes
+from turnwise.trainers.view.told import tokenizer_of
 
 ODD = f"odd {made.HOSTILE[:8]} name"
 
@@ -290,3 +291,14 @@ def test_a_damaged_evaluation_is_listed_without_figures(site, folder):
     site.server._scanned = float("-inf")
     assert "not finished" in site.get("/")
     assert site.ask(site.place("broken")).status == 200
+
+
+def test_the_tokeniser_of_a_programs_model_is_found(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "tokenizer.json").write_text("{}")
+    folder = tmp_path / "evaluation"
+    for policy in ("torch:{}", "command:python3 agent.py with torch:{}"):
+        assert (
+            tokenizer_of(folder, policy.format(tmp_path / "model")) == tmp_path / "model" / "tokenizer.json"
+        )
+    assert tokenizer_of(folder, "command:python3 agent.py") is None

@@ -6,20 +6,23 @@ import itertools
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from turnwise.agents.core import Episode
+from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.registry import make_policy
 from turnwise.errors import TurnwiseError
 from turnwise.registry import Component, components, get_component
 from turnwise.tasks.core import Json
 from turnwise.trainers.lab.score import FIGURES, MEDIANS, BatchScore, Draws, bootstrap, score_rule
 from turnwise.trainers.lab.true_turns import true_group
-from turnwise.trainers.lab.truth import TrueAdvantageBatch, process_batches, suite_batch
+from turnwise.trainers.lab.truth import TrueAdvantageBatch, logged_batch, process_batches, suite_batch
 from turnwise.trainers.report.turns import TrueGroup
 
 STAGES = (
@@ -45,6 +48,21 @@ class Scale(NamedTuple):
     forks: int = 24
     vine_forks: int = 4
     process_groups: int = 48
+
+
+class LoggedStage(NamedTuple):
+    """Groups of a run's log, and the policy of the checkpoint that sampled them."""
+
+    policy: str
+    groups: tuple[tuple[Episode, ...], ...]
+
+
+class LoggedRun(NamedTuple):
+    """What a run logged at some of its checkpoints: a source of its own beside suites."""
+
+    source: str
+    stages: tuple[LoggedStage, ...]
+    env_options: Mapping[str, Any]
 
 
 class ScoreInterval(NamedTuple):
@@ -123,6 +141,7 @@ def credit_quality(
     suites: Sequence[str] = ("shop/easy",),
     policies: Sequence[str] = STAGES,
     *,
+    run: LoggedRun | None = None,
     rules: Sequence[str] = (),
     show: Sequence[str] = (),
     processes: bool = True,
@@ -133,8 +152,8 @@ def credit_quality(
 ) -> Report:
     """Score the rules (all without ``rules``) on the processes and on ``suites`` played by ``policies``.
 
-    With ``trees`` each suite is also played in episodes that branch, which rules for trees are made for. ``show`` are
-    the rules that get columns where turns are shown.
+    With ``trees`` each suite is also played in episodes that branch, which rules for trees are made for. Of a ``run`` nothing is
+    played anew: its episodes are forked as they were logged. ``show`` are the rules that get columns where turns are shown.
 
     Raises:
         NotFoundError: a rule, suite or policy is unknown.
@@ -148,7 +167,8 @@ def credit_quality(
     described: list[dict[str, Json]] = []
     left_out: dict[str, dict[str, list[str]]] = {}
     shown: list[TrueGroup] = []
-    for true_batches in _sources(suites, policies, processes, trees, scale, seed, log):
+    logged = _logged(run, scale, log) if run else ()
+    for true_batches in [*_sources(suites, policies, processes, trees, scale, seed, log), *logged]:
         source = true_batches[0].source
         described += [_describe(true_batch) for true_batch in true_batches]
         weights = [bootstrap(int(e.turns.group_B.max()) + 1, DRAWS, seed) for e in true_batches]
@@ -165,7 +185,7 @@ def credit_quality(
             scores.append(_score(entry, true_batches, grades))
             for found, of_batch in zip(given, grades, strict=True):
                 found[entry.name] = of_batch
-        if source in suites:
+        if source in suites or (run and source == run.source):
             pairs = zip(true_batches, given, strict=True)
             shown += [true_group(true_batch, grades, scale.forks, show) for true_batch, grades in pairs]
         log(f"{source}: {len(true_batches)} batches scored after {time.monotonic() - began:.0f} s")
@@ -198,6 +218,23 @@ def _sources(
                 policy.close()
             log(f"{true_batches[-1].source}: {spec} played and forked")
         yield true_batches
+
+
+def _logged(run: LoggedRun, scale: Scale, log: Log) -> Iterable[list[TrueAdvantageBatch]]:
+    found: list[TrueAdvantageBatch] = []
+    for stage in run.stages:
+        policy = make_policy(stage.policy)
+        try:
+            found.append(
+                logged_batch(
+                    run.source, policy, stage.groups,
+                    forks=scale.forks, vine_forks=scale.vine_forks, env_options=run.env_options,
+                )
+            )  # fmt: skip
+        finally:
+            policy.close()
+        log(f"{run.source}: forked as {stage.policy} played it")
+    yield found
 
 
 def _describe(true_batch: TrueAdvantageBatch) -> dict[str, Json]:
@@ -289,6 +326,31 @@ def checkpoints(run: Path, most: int = 4) -> list[str]:
     last, count = len(found) - 1, min(most, len(found))
     chosen = dict.fromkeys(round(i * last / max(1, count - 1)) for i in range(count))
     return [f"torch:{found[i] / 'model'}" for i in chosen]
+
+
+def logged_run(run: Path, groups: int, env_options: Mapping[str, Any]) -> LoggedRun:
+    """The first ``groups`` whole groups that each of the run's checkpoints sampled, of at most four checkpoints.
+
+    Raises:
+        TurnwiseError: the run has no checkpoints, or kept no episodes of theirs.
+    """
+    by_version: dict[int, dict[int, list[Episode]]] = defaultdict(lambda: defaultdict(list))
+    for record in LogReader(run / "episodes.jsonl.zst"):
+        versions = {span.version for turn in record.episode.trajectory.turns for span in turn.reply.versions}
+        if record.group is not None and len(versions) == 1:
+            by_version[versions.pop()][record.group].append(record.episode)
+    stages: list[LoggedStage] = []
+    for policy in checkpoints(run):
+        of_step = by_version[int(re.findall(r"step-(\d+)", policy)[-1])]
+        whole = [tuple(group) for group in of_step.values() if all(one.outcome.counts for one in group)]
+        if whole:
+            stages.append(LoggedStage(policy, tuple(whole[:groups])))
+    if not stages:
+        raise TurnwiseError(
+            f"{run} keeps no episodes that one of its checkpoints sampled.",
+            "Keep them (log.keep: all, checkpoint.keep), or have fresh ones played: --suite NAME.",
+        )
+    return LoggedRun(f"{run.resolve().name}, as logged", tuple(stages), env_options)
 
 
 def interval(draws: Draws) -> ScoreInterval:

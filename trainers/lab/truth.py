@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from turnwise.agents.core import Episode, Policy
+from turnwise.agents.rollout import Request
 from turnwise.errors import TurnwiseError
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.judge.gold import gold
@@ -29,7 +31,15 @@ from turnwise.trainers.signal.answers import solutions
 from turnwise.trainers.signal.matched import shares
 from turnwise.trainers.signal.sampled import logp_and_tokens
 from turnwise.trainers.signal.validity import accepted
-from turnwise.trainers.strategy.runner import Cost, Plan, RolloutRunner, RunnerResult, plan_groups
+from turnwise.trainers.strategy.runner import (
+    Cost,
+    Plan,
+    RecordedMoments,
+    RolloutRunner,
+    RunnerResult,
+    TurnPoint,
+    plan_groups,
+)
 from turnwise.trainers.strategy.tree import grow, labelled
 from turnwise.trainers.strategy.vine import Values, fork_values, value_of
 
@@ -181,23 +191,83 @@ def suite_batch(
         TurnwiseError: an episode or all forks of a state failed.
     """
 
-    async def run() -> TrueAdvantageBatch:
-        runner, truth, vine = (RolloutRunner(policy, as_is) for _ in range(3))
-        plan = plan_groups(suite, groups, size, seed, 0)
-        grown, episodes = await _grown(runner, plan, branch_at)
-        known = await fork_values(truth, grown, forks, "truth")
-        measured = await fork_values(vine, grown, vine_forks, "vine")
-        batch = with_gold(await gold(episodes))
-        value_BK, _ = _on_turns(measured, grown, batch)
-        turns = dataclasses.replace(batch, signals={**batch.signals, "fork_value": value_BK})
-        truth_BK, error_BK = _one_step(*_on_turns(known, grown, batch), batch)
-        source = f"{suite}, trees" if branch_at else suite
-        played = tuple(episode for group in episodes for episode in group)
-        return TrueAdvantageBatch(
-            source, policy.name, turns, truth_BK, error_BK, runner.cost, vine.cost, episodes=played
-        )
+    runner = RolloutRunner(policy, as_is)
+    source = f"{suite}, trees" if branch_at else suite
+    plan = plan_groups(suite, groups, size, seed, 0)
+    return asyncio.run(
+        _forked(source, policy, runner, _grown(runner, plan, branch_at), forks, vine_forks, env_options=None)
+    )
 
-    return asyncio.run(run())
+
+def logged_batch(
+    source: str,
+    policy: Policy,
+    groups: Sequence[Sequence[Episode]],
+    *,
+    forks: int,
+    vine_forks: int,
+    env_options: Mapping[str, Any] | None = None,
+) -> TrueAdvantageBatch:
+    """The same of groups that were played before, by this policy: each is played again as it is recorded, and forked.
+
+    Raises:
+        TurnwiseError: an episode or all forks of a state failed, or an episode does not play again as it is recorded.
+    """
+    moments = {
+        (one.task.id, one.seed): TurnPoint(one, len(one.trajectory.turns))
+        for group in groups
+        for one in group
+    }
+    again = RolloutRunner(RecordedMoments(moments), as_is, env_options=env_options)
+    return asyncio.run(_forked(source, policy, again, _again(again, groups), forks, vine_forks, env_options))
+
+
+async def _forked(
+    source: str,
+    policy: Policy,
+    runner: RolloutRunner,
+    played: Awaitable[tuple[list[list[RunnerResult]], list[list[Episode]]]],
+    forks: int,
+    vine_forks: int,
+    env_options: Mapping[str, Any] | None,
+) -> TrueAdvantageBatch:
+    """What was played, with the truth by forks on which the policy goes on."""
+    truth, vine = (RolloutRunner(policy, as_is, env_options=env_options) for _ in range(2))
+    grown, episodes = await played
+    known = await fork_values(truth, grown, forks, "truth")
+    measured = await fork_values(vine, grown, vine_forks, "vine")
+    batch = with_gold(await gold(episodes))
+    value_BK, _ = _on_turns(measured, grown, batch)
+    turns = dataclasses.replace(batch, signals={**batch.signals, "fork_value": value_BK})
+    truth_BK, error_BK = _one_step(*_on_turns(known, grown, batch), batch)
+    flat = tuple(episode for group in episodes for episode in group)
+    return TrueAdvantageBatch(
+        source, policy.name, turns, truth_BK, error_BK, runner.cost, vine.cost, episodes=flat
+    )
+
+
+async def _again(
+    runner: RolloutRunner, groups: Sequence[Sequence[Episode]]
+) -> tuple[list[list[RunnerResult]], list[list[Episode]]]:
+    """Recorded episodes with their branch points, which are reached by playing them once more."""
+    requests = [Request(one.task, one.seed) for group in groups for one in group]
+    reached = iter(await runner(requests, branch_points=True))
+    grown = [[_on_record(one, next(reached)) for one in group] for group in groups]
+    return grown, [[*group] for group in groups]
+
+
+def _on_record(episode: Episode, played: RunnerResult) -> RunnerResult:
+    found = [
+        TurnPoint(episode, turn).at(played.branch_point(turn))
+        for turn in range(len(episode.trajectory.turns))
+    ]
+    if None in found:
+        raise TurnwiseError(
+            f"An episode of task {episode.task.id} does not play again as it is recorded: turn {found.index(None) + 1} "
+            "begins in another state.",
+            "Measure with the version of the environment that the run was made with.",
+        )
+    return RunnerResult(episode, tuple(point for point in found if point is not None))
 
 
 async def _grown(

@@ -1,7 +1,7 @@
 """What turns were truly worth, beside what each credit rule gave them: one group of a batch, to be looked at.
 
-``turnwise credit-quality --out`` writes these groups as a page of their own; with ``--run`` they are kept in the run's
-directory (``true-turns.json``) and shown in its report.
+``turnwise credit-quality --out`` writes these groups as a page of their own; with ``--run`` they are episodes of the run, are kept in its
+directory (``true-turns.json``) and shown in its report and by ``turnwise view``.
 """
 
 from __future__ import annotations

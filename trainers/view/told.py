@@ -184,7 +184,8 @@ def _texts(file: Path, changed: int) -> functools._lru_cache_wrapper[str]:
 
 def tokenizer_of(folder: Path, policy: str = "") -> Path | None:
     """The tokeniser with which a run or an evaluation was played, if it is on this machine."""
-    model = Path(policy.partition(":")[2]) if ":" in policy else None
+    sampled = policy.rpartition(" with ")[2]  # a program's policy names the model behind it
+    model = Path(sampled.partition(":")[2]) if ":" in sampled else None
     candidates = [folder / "model", folder / "start", *([model, model / "best" / "model"] if model else [])]
     steps = sorted(folder.glob("checkpoints/step-*/model"))
     for place in [*candidates, *steps[-1:]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.envs.code.families.core import Arguments, expected, reference
 from turnwise.envs.code.problem import CodeCase, CodeProblem, LargeTest
 from turnwise.errors import NotFoundError
-from turnwise.tasks.core import Json, derive_rng
+from turnwise.tasks.core import Json, Split, derive_rng, digest
 
 SECONDS = 5
 """Of processor time, for the largest tests of a problem together, the start of Python and reading included."""
@@ -81,6 +81,17 @@ def contests() -> Mapping[str, ContestFamily]:
     for topic in TOPICS:
         import_module(f"turnwise.envs.code.contest.{topic}")
     return dict(sorted(_families.items()))
+
+
+@functools.cache
+def held_out(split: Split) -> tuple[ContestFamily, ...]:
+    """The families of a split: of each topic two are test's and one is dev's, chosen by a hash."""
+    found: list[ContestFamily] = []
+    for topic in TOPICS:
+        own = [family for family in contests().values() if family.topic == topic]
+        own.sort(key=lambda family: digest("contest", family.name))
+        found += {Split.TEST: own[:2], Split.DEV: own[2:3], Split.TRAIN: own[3:]}[split]
+    return tuple(found)
 
 
 @functools.lru_cache(512)

@@ -11,8 +11,9 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.envs.code.problem import CodeCase, CodeProblem
+from turnwise.envs.wordings import ways
 from turnwise.errors import NotFoundError
-from turnwise.tasks.core import Json, derive_rng
+from turnwise.tasks.core import Json, Split, derive_rng
 
 Arguments: TypeAlias = tuple[Any, ...]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -128,12 +129,19 @@ def exercise_of(name: str, params: Mapping[str, Json]) -> Exercise:
 
 
 def build_problem(
-    name: str, params: Mapping[str, Json], *, visible: int, hidden: int, variant: int = 0, batch: str = ""
+    name: str,
+    params: Mapping[str, Json],
+    *,
+    visible: int,
+    hidden: int,
+    variant: int = 0,
+    batch: str = "",
+    split: Split = Split.TRAIN,
 ) -> CodeProblem:
     """The problem of a template with these parameters; its tests are a function of all that is given.
 
     Visible tests are random ones, so that the edges are left to the hidden tests and to the statement.
-    ``batch`` names how it is applied to a list of inputs (:func:`batched`).
+    ``split`` says whose words it is set in; ``batch`` names how it is applied to a list of inputs (:func:`batched`).
     """
     exercise = exercise_of(name, params)
     if batch:
@@ -144,12 +152,41 @@ def build_problem(
     seen = {repr(given) for given in shown}
     unseen = [given for given in inputs(exercise, rng, hidden + visible) if repr(given) not in seen][:hidden]
     return CodeProblem(
-        f"Write {exercise.signature}. {exercise.statement}",
+        worded(exercise.signature, exercise.statement, split),
         exercise.entry,
         tuple(CodeCase(given, expected(solve, given)) for given in shown),
         tuple(CodeCase(given, expected(solve, given)) for given in unseen),
         exercise.solution,
     )
+
+
+_WRITE = ways(
+    "Write {signature}. {statement} | Implement {signature}. {statement} | The function that is wanted: {signature}. {statement}"
+)
+_OTHERWISE = (
+    ("Return ", "Give back "), ("return ", "give back "), ("Where there is none", "If there is none"),
+    ("parted by", "separated by"), ("at least", "not less than"), ("at most", "not more than"),
+    (" are 0 to n - 1", " are numbered from 0 to n - 1"), ("each leading both ways", "each of which can be gone in both directions"),
+    ("of equally long ones", "of those with the same length"), ("in the order of the list", "in the list's own order"),
+    ("the smallest first", "in rising order"), ("as long as possible", "taken as long as it goes"),
+    ("Each item is a list of the arguments of", "An item is made up of the arguments of"),
+    ("Count the pairs", "Find the number of the pairs"),
+    (" holds ", " has room for "), ("divided by", "after a division by"), ("Sort the numbers", "Put the numbers in order"),
+    ("Find the longest", "Look for the longest"), ("Work it out", "Compute it"), ("Count from", "Begin to count with"),
+)  # fmt: skip
+"""What dev and test say otherwise than train."""
+
+
+def worded(signature: str, statement: str, split: Split) -> str:
+    """A statement in the words of a split.
+
+    >>> worded("f(x: int) -> int", "Return x.", Split.TEST)
+    'The function that is wanted: f(x: int) -> int. Give back x.'
+    """
+    if split is not Split.TRAIN:
+        for usual, otherwise in _OTHERWISE:
+            statement = statement.replace(usual, otherwise)
+    return _WRITE.of(split)[0].format(signature=signature, statement=statement)
 
 
 _BATCHES = {

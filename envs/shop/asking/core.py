@@ -7,9 +7,10 @@ from random import Random
 from typing import NamedTuple, TypeAlias
 
 from turnwise.envs.shop.conditions import Condition, Fact
-from turnwise.envs.shop.goods.core import Goods, Quantity, Wordings, ways
+from turnwise.envs.shop.goods.core import Goods, Quantity
 from turnwise.envs.shop.goods.draw import Listed
 from turnwise.envs.shop.reward import NO_CAP
+from turnwise.envs.wordings import Wordings, ways
 from turnwise.tasks.core import Split
 
 

@@ -12,9 +12,9 @@ from turnwise.envs.shop.asking.matter import MATTER
 from turnwise.envs.shop.asking.measures import MEASURES
 from turnwise.envs.shop.asking.money import MONEY
 from turnwise.envs.shop.conditions import Condition
-from turnwise.envs.shop.goods.core import Wordings
 from turnwise.envs.shop.goods.draw import Article, Listed
 from turnwise.envs.shop.reward import NO_CAP
+from turnwise.envs.wordings import Wordings
 from turnwise.tasks.core import Split
 
 ASKS: tuple[AskKind, ...] = (*MONEY, *MEASURES, *MATTER)

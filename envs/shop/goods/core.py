@@ -6,29 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from turnwise.envs.shop.conditions import Condition
-from turnwise.tasks.core import Split
-
-
-class Wordings(NamedTuple):
-    """Ways to say one thing, so that no split can say what another one says."""
-
-    train: tuple[str, ...]
-    dev: tuple[str, ...]
-    test: tuple[str, ...]
-
-    def of(self, split: Split) -> tuple[str, ...]:
-        return {Split.TRAIN: self.train, Split.DEV: self.dev, Split.TEST: self.test}[split]
-
-
-def ways(text: str) -> Wordings:
-    """Wordings, separated by ``|``: the last is of test, the last but one of dev, the others of train.
-
-    >>> ways("a | b | c | d")
-    Wordings(train=('a', 'b'), dev=('c',), test=('d',))
-    """
-    *train, dev, test = (part.strip() for part in text.split("|"))
-    assert train, text
-    return Wordings(tuple(train), (dev,), (test,))
+from turnwise.envs.wordings import Wordings
 
 
 class Dimension(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from turnwise.envs.shop.goods.core import Dimension, ways
+from turnwise.envs.shop.goods.core import Dimension
+from turnwise.envs.wordings import ways
 
 DIMENSIONS: Mapping[str, Dimension] = {
     "weight": Dimension(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnwise.envs.shop.goods.core import Feature, Wordings, ways
+from turnwise.envs.shop.goods.core import Feature
+from turnwise.envs.wordings import Wordings, ways
 
 
 def _feature(label: str, bullet: str, wants: str, shuns: str = "", dollars: float = 5.0) -> Feature:

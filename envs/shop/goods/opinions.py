@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnwise.envs.shop.goods.core import Opinion, ways
+from turnwise.envs.shop.goods.core import Opinion
+from turnwise.envs.wordings import ways
 
 
 def _praise(said: str, wants: str) -> Opinion:

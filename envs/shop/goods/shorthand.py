@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from turnwise.envs.shop.conditions import Condition
-from turnwise.envs.shop.goods.core import Need, Quantity, ways
+from turnwise.envs.shop.goods.core import Need, Quantity
+from turnwise.envs.wordings import ways
 
 
 def measured(

@@ -52,8 +52,9 @@ def credit_quality(
     Args:
         suite: Played beside the small exact processes; shop/easy if none is given.
         policy: One for each stage of training; scripts of rising skill if none is given.
-        run: A run whose checkpoints are the stages: the first, the last and two between. Its report then shows
-            turns with their true advantages and what each rule gave them.
+        run: A run whose checkpoints are the stages: the first, the last and two between, on the episodes that each
+            of them sampled as the run logged them; with --suite, on fresh ones. Its report and `turnwise view` then show
+            turns with their true advantages.
         rule: Which rules; all if none is given.
         show: Rules with columns in credit-quality-turns.html; some that differ if none is given.
         groups: Tasks per policy.
@@ -68,12 +69,14 @@ def credit_quality(
     """
     if episodes_log is not None:
         return _offline(episodes_log, rule or [], out)
-    from turnwise.trainers.lab.quality import STAGES, Scale, checkpoints
+    from turnwise.trainers.lab.quality import STAGES, Scale, checkpoints, logged_run
     from turnwise.trainers.lab.quality import credit_quality as bench
 
+    as_logged = run is not None and not suite
     report = bench(
-        suite or ["shop/easy"],
-        [*(policy or ()), *(checkpoints(run) if run else ())] or STAGES,
+        suite or ([] if as_logged and not policy else ["shop/easy"]),
+        [*(policy or ()), *(checkpoints(run) if run and not as_logged else ())] or STAGES,
+        run=logged_run(run, groups, _env_options(run)) if run and as_logged else None,
         rules=rule or (),
         show=show or (),
         processes=processes,
@@ -175,6 +178,13 @@ def _write(report: Report, out: Path) -> list[Path]:
         written.append(out / "credit-quality-turns.html")
         written[-1].write_text(turns_page(report.shown), "utf-8", errors="replace")
     return written
+
+
+def _env_options(run: Path) -> dict[str, Json]:
+    """With which the run made its environments."""
+    from turnwise.trainers.recipe.load import load_recipe
+
+    return dict(load_recipe(run / "recipe.yaml").rollout.env_options)
 
 
 def _into_report(report: Report, run: Path) -> Path:
