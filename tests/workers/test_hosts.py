@@ -377,7 +377,7 @@ def test_frames_that_are_cut_or_changed_on_their_way_are_no_answers(
 def test_a_host_of_other_code_is_refused_with_what_differs(
     hazards: ModuleType, host: Hosts, token_file: Path
 ):
-    other = "import turnwise.agents.workers.agreement as a; a._ROOMS = ('tasks',)"
+    other = "import turnwise.agents.workers.agreement as a; own = a.code; a.code = lambda: own(('tasks',))"
     with pool_of(token_file, host(before=[other])) as pool:
         said = r"Turnwise's code is \w+ here and \w+ there: install the same version on both"
         with pytest.raises(RunError, match=said):
