@@ -349,7 +349,7 @@ def log_with(wrong: str) -> str:
 
 @functools.cache
 def log_of(solved: bool) -> Log:
-    """Three updates of two groups, two episodes of no update, and one that failed."""
+    """Three updates of two groups, of no update two episodes of one task and one of each of three, and one that failed."""
     play = mixture("demonstrator=0.5,random=0.5")
     policy = DemonstrationPolicy(play, untrained_policy().renderer)
     folder = Path(tempfile.mkdtemp(prefix="turnwise-reference-"))
@@ -361,9 +361,16 @@ def log_of(solved: bool) -> Log:
                 for one in group:
                     log.append(one, update=update, group=number)
                 groups.append(group)
-        for one in run_episodes([Request(groups[0][0].task, seed) for seed in (1, 2)], policy):
-            log.append(one)
-            groups.append([one])
+        gold = DemonstrationPolicy(mixture("gold=1.0"), policy.renderer)
+        for number, seeds, player in (
+            (0, (1, 2), policy),
+            (1, (3,), gold),
+            (2, (4,), gold),
+            (3, (5,), policy),
+        ):
+            groups.append(run_episodes([Request(groups[number][0].task, seed) for seed in seeds], player))
+            for one in groups[-1]:
+                log.append(one)
         log.append(dataclasses.replace(groups[0][0], outcome=Outcome.INFRA_ERROR), update=9, group=0)
     wanted = [[one for one in group if one.success or not solved] for group in groups]
     return Log(str(path), [group for group in wanted if group])
@@ -410,7 +417,7 @@ def stored(make: Part, path: str = "", groups: int = 4, solved: bool = True, joi
         assert make(path=kept).joins_unknown() is (join and unknown)
     log = log_of(solved and not join)
     draw = make(path=log.path)
-    assert 3 < len(log.groups) < (9 if solved and not join else 10)
+    assert 4 < len(log.groups) < (10 if solved and not join else 11)
     counts = [0] * len(log.groups)
     for update in range(60):
         found = drawn(draw, update)

@@ -52,7 +52,7 @@ def test_a_scripts_episodes_are_rendered_as_its_demonstrations_are(suite: str) -
     tools = ToolsOfTasks({})
     for one, wanted in zip(plain, demonstrated, strict=True):
         assert not fits(one, renderer)
-        assert tokens(rendered(one, renderer, tools)) == tokens(wanted)
+        assert tokens(rendered(one, renderer, tools, "")) == tokens(wanted)
         assert fits(wanted, renderer)
 
 
@@ -63,7 +63,7 @@ def test_what_was_played_under_another_instruction_is_rendered_anew() -> None:
     asked = renderer.instructed("Aim high.")
     assert fits(plain, renderer)
     assert not fits(plain, asked)
-    told = rendered(plain, asked, ToolsOfTasks({}))
+    told = rendered(plain, asked, ToolsOfTasks({}), "")
     assert fits(told, asked)
     (wanted,) = run_episodes([request], DemonstrationPolicy(make_policy("scripted:gold"), asked))
     assert tokens(told) == tokens(wanted)
@@ -94,14 +94,14 @@ def test_what_one_agent_did_is_not_played_again_without_the_other_or_its_program
     by_program = replace(alone, trajectories={"agent": replace(alone.trajectory, turns=turns)})
     see = example_context("shop/quick")
     see = replace(see, renderer=see.renderer.instructed("Return: 1.0"))
-    refused = ("beside it, or a program", "A program wrote the prompts")
+    refused = ("beside it, or a program", "a program wrote the prompts")
     for number, one in enumerate((against_script, by_program)):
         with EpisodeLog(tmp_path / f"{number}.jsonl") as log:
             log.append(one)
         with pytest.raises(RunError, match=refused[number]):
             asyncio.run(Conditioned(path=str(log.path), chances=1)(see, 0))
     assert asyncio.run(Conditioned(path=str(tmp_path / "0.jsonl"))(see, 0)).shown
-    with pytest.raises(RunError, match="A program wrote the prompts"):
+    with pytest.raises(RunError, match="a program wrote the prompts"):
         asyncio.run(Conditioned(path=str(tmp_path / "1.jsonl"))(see, 0))
 
 
@@ -128,7 +128,7 @@ def test_what_a_program_asked_is_learned_from_as_it_was_or_not_at_all(tmp_path: 
     text = policy.renderer.tokenizer.decode(served.episodes[0].trajectory.turns[0].reply.prompt_ids)
     assert "Words of the program's own 0." in text
     for other in (see.renderer.instructed("Aim high."), other_template(see.renderer)):
-        with pytest.raises(RunError, match="A program wrote the prompts"):
+        with pytest.raises(RunError, match="a program wrote the prompts"):
             asyncio.run(Stored(path=str(log.path), join=True, groups=2)(replace(see, renderer=other), 0))
 
 

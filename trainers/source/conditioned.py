@@ -75,7 +75,7 @@ class Conditioned:
         for group in draw_groups(see, update, known, self.groups):
             for one in (alone for episode in group for alone in by_agent(episode)):
                 told = instruction_of(await self._worth_of(one, see))
-                shown.append(rendered(one, see.renderer.instructed(told), self._tools))
+                shown.append(rendered(one, see.renderer.instructed(told), self._tools, self.path))
         return SourceDraw(shown=shown)
 
     async def _worth_of(self, episode: Episode, see: SourceContext) -> float:

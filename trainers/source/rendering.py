@@ -48,10 +48,10 @@ class ToolsOfTasks:
 
 
 class Rendering:
-    """Brings episodes into this model's tokens, and counts those for which it had to."""
+    """Brings the episodes of a log into this model's tokens, and counts those for which it had to."""
 
-    def __init__(self, renderer: Renderer, env_options: Mapping[str, Any]) -> None:
-        self._renderer, self._tools = renderer, ToolsOfTasks(env_options)
+    def __init__(self, renderer: Renderer, env_options: Mapping[str, Any], path: str) -> None:
+        self._renderer, self._tools, self._path = renderer, ToolsOfTasks(env_options), path
         self._anew, self._all = 0, 0
 
     def __call__(self, episode: Episode) -> Episode:
@@ -59,14 +59,14 @@ class Rendering:
         if fits(episode, self._renderer):
             return episode
         self._anew += 1
-        return rendered(episode, self._renderer, self._tools)
+        return rendered(episode, self._renderer, self._tools, self._path)
 
-    def tell(self, path: str) -> None:
+    def tell(self) -> None:
         """Say how many were rendered anew, if any were."""
         if self._anew:
             _logger.warning(
                 "%s: %d of %d episodes are not in this model's tokens and were rendered anew.",
-                path,
+                self._path,
                 self._anew,
                 self._all,
             )
@@ -84,15 +84,15 @@ def fits(episode: Episode, renderer: Renderer) -> bool:
     return all(_fits(one, renderer) for one in episode.trajectories.values())
 
 
-def rendered(episode: Episode, renderer: Renderer, tools_of: ToolsOfTasks) -> Episode:
-    """The episode with the tokens that this run's model would have been given and would have said.
+def rendered(episode: Episode, renderer: Renderer, tools_of: ToolsOfTasks, path: str) -> Episode:
+    """The episode, of the log at ``path``, with the tokens that this run's model would have been given and would have said.
 
     Raises:
         RunError: a program stood between the policy and the environment.
     """
     if any(turn.acts is not None for one in episode.trajectories.values() for turn in one.turns):
         raise RunError(
-            "A program wrote the prompts of a stored episode, and only their tokens, of another model, are known.",
+            f"{path}: a program wrote the prompts of an episode, and nothing but their tokens, of another model, is known.",
             "Name a log of a model with this run's tokeniser, chat template and sampling.instruction.",
         )
     return replace(

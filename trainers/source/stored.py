@@ -107,7 +107,7 @@ def draw_groups(see: SourceContext, update: int, known: Sequence[Group], count: 
 @functools.lru_cache(maxsize=4)
 def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> list[Group]:
     found: dict[tuple[object, ...], list[Episode]] = {}
-    rendering = Rendering(renderer, json.loads(env_options))
+    rendering = Rendering(renderer, json.loads(env_options), path)
     for record in LogReader(path):
         episode = own_trajectories(record.episode)
         if not episode.outcome.counts or (solved and not episode.success):
@@ -120,5 +120,5 @@ def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> li
         found.setdefault(place, []).append(rendering(episode))
     if not found:
         raise RunError(f"{path} has no{' solved' if solved else ''} episode to learn from.", REMEDY)
-    rendering.tell(path)
+    rendering.tell()
     return list(found.values())

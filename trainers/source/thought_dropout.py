@@ -63,7 +63,9 @@ class ThoughtDropout:
         for group in draw_groups(see, update, known, self.groups):
             for one in (alone for episode in group for alone in by_agent(episode)):
                 dropped = self._dropped(one, rng)
-                shown.append(one if dropped == one else rendered(dropped, see.renderer, self._tools))
+                shown.append(
+                    one if dropped == one else rendered(dropped, see.renderer, self._tools, self.path)
+                )
         return SourceDraw(shown=shown)
 
     def _dropped(self, episode: Episode, rng: random.Random) -> Episode:
