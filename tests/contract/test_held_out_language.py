@@ -74,6 +74,7 @@ def test_every_family_that_speaks_holds_language_out():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", HELD_OUT, ids=lambda suite: suite.name)
 def test_no_test_task_is_worded_as_a_training_task(suite: Suite):
     shared = templates(suite, Split.TRAIN) & templates(suite, Split.TEST)
