@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,6 +78,17 @@ class Renderer:
     def longest_token(self) -> int:
         """Letters of the longest token, or a few more: a text of n letters is at least n / longest_token tokens."""
         return max(map(len, self.tokenizer.get_vocab()))
+
+    @functools.cached_property
+    def opening(self) -> tuple[int, ...]:
+        """The tokens with which every prompt ends: the template's, after the last message."""
+        one, other = (
+            self.encoder.encode(self.template.render([Message("user", word)], ())) for word in ("a", "b")
+        )
+        same = itertools.takewhile(
+            lambda pair: pair[0] == pair[1], zip(reversed(one), reversed(other), strict=False)
+        )
+        return tuple(token for token, _ in same)[::-1]
 
     def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Tokens of a whole conversation, up to where the policy's reply begins."""

@@ -133,22 +133,12 @@ def _fits(trajectory: Trajectory, renderer: Renderer) -> bool:
 def _fits_program(turn: Turn, first: bool, renderer: Renderer) -> bool:
     """Whether a turn that a program asked for is of this tokeniser and template; what it asked is in no message."""
     told = [Message("user", renderer.instruction)] if first else []
-    bare = renderer.instructed("")
-    opening = _common_end(*(bare.start([Message("user", word)]) for word in ("a", "b")))
     ids = turn.reply.prompt_ids
     return (
-        ids[len(ids) - len(opening) :] == opening
+        ids[len(ids) - len(renderer.opening) :] == renderer.opening
         and _says(renderer, ids, told)
         and _says(renderer, turn.reply.action_ids, [turn.action])
     )
-
-
-def _common_end(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    """The longest sequence with which both end."""
-    same = 0
-    while same < min(len(one), len(other)) and one[-1 - same] == other[-1 - same]:
-        same += 1
-    return tuple(one[len(one) - same :])
 
 
 def _says(renderer: Renderer, ids: Sequence[int], messages: Sequence[Message]) -> bool:

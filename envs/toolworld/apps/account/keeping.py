@@ -73,7 +73,7 @@ def export(draft: StoryDraft) -> Stage | None:
         f"Please export what {row.app} has stored about me in {first}.", f"I need my data from {row.app}; the format is {first}.",
     )  # fmt: skip
     twist = draft.words(
-        f"Could it be {second} instead?  Yes, {second}, please.".replace("  ", " "),
+        f"Could it be {second} instead? Yes, {second}, please.",
         f"Hm, I need {second} rather.",
         f"No: {second}.",
         f"I just see that it must be {second}.",
