@@ -105,6 +105,7 @@ def test_a_page_refers_by_name_and_not_by_number(page: str) -> None:
     assert not re.findall(r"^#+ \d+[.)] .*", text, re.MULTILINE), "headings carry no numbers"
 
 
+@pytest.mark.slow
 def test_documents_that_comments_and_docstrings_name_exist() -> None:
     faults = [
         f"{source}:{line}: {fault}"
@@ -127,6 +128,7 @@ def test_comments_and_docstrings_refer_by_name_and_not_by_number() -> None:
     assert not faults
 
 
+@pytest.mark.slow
 def test_names_that_docstrings_refer_to_exist() -> None:
     seen, faults = 0, []
     for source in SOURCES:

@@ -111,6 +111,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     assert "as worked by hand" in said
 
 
+@pytest.mark.slow
 def test_the_programs_about_agents_run(tmp_path: Path) -> None:
     page = (ROOT / "docs/your-own-agent.md").read_text("utf-8")
     source = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))

@@ -152,6 +152,7 @@ def test_what_a_verb_needs_is_said_of_the_extra_that_brings_it() -> None:
             assert command.split()[0] in verbs, f"{command} needs {extra}"
 
 
+@pytest.mark.slow
 def test_the_core_makes_plays_and_evaluates_without_any_extra() -> None:
     program = (
         "import turnwise\n"
@@ -161,6 +162,7 @@ def test_the_core_makes_plays_and_evaluates_without_any_extra() -> None:
     assert without_extras(program) == "1.0\n"
 
 
+@pytest.mark.slow
 def test_every_public_name_loads_or_names_its_extra() -> None:
     program = (
         "import turnwise\n"
@@ -182,6 +184,7 @@ def test_the_viewer_shows_every_page_without_any_extra_but_what_rules_give() -> 
     assert {tuple(answer) for answer in pages.values()} == {(200, "")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "extra"),
     [

@@ -64,6 +64,7 @@ def test_links_lead_to_the_top_level_folders(folder):
     assert not list((ROOT / folder).rglob("__init__.pyi"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_dependencies_point_one_way(folder):
     for path, module in _imports(ROOT / folder):
@@ -73,6 +74,7 @@ def test_dependencies_point_one_way(folder):
         assert module.split(".")[0] not in FOLDERS, f"{path} imports {module}: say turnwise.{module}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ORDER)
 def test_rooms_import_only_lower_rooms(folder):
     rooms = graphs.rooms_of(arrows(), folder)

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.answer import Job, Lost, SampledTokens
 from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, Unreachable, new_session, parse_url
-from turnwise.agents.remote.lease import BEAT_S, LeaseHolder
+from turnwise.agents.remote.lease import BEAT_S, LeaseHolder, Taken
 from turnwise.agents.remote.protocol import EngineFacts, version_of
 from turnwise.agents.remote.publishers import PUBLISHERS, Offered, WeightPublisher
 from turnwise.agents.remote.roster import Roster
-from turnwise.agents.remote.router import NOT_READY, OTHERS, EngineHealth, Router
+from turnwise.agents.remote.router import NOT_READY, OTHERS, TAKEN, EngineHealth, Router
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class RemoteFleet:
 
     def _hope(self, until: float) -> bool:
         """Whether an engine may serve yet, while none does."""
-        theirs = self._router.of_others() if self._published is None else []
+        theirs = self._router.failed(OTHERS if self._published is None else TAKEN)
         return time.monotonic() <= until and not (theirs and len(theirs) == len(self._router.absent))
 
     async def _from(self, server: RemoteServer, job: Job, kept: SampledTokens) -> Completion:
@@ -432,7 +432,7 @@ class RemoteFleet:
         with contextlib.suppress(TurnwiseError):  # whether it is there at all, others see
             if not await self._loop.run_in_executor(self._pool, self._lease.beat, server):
                 server.run = ""
-                self._take_out(server, "taken", "another run has it, since this one was silent too long")
+                self._take_out(server, TAKEN, "another run has it, since this one was silent too long")
         await asyncio.sleep(BEAT_S)
 
     async def _look_at(self, server: RemoteServer) -> None:
@@ -450,6 +450,8 @@ class RemoteFleet:
             return
         try:
             await self._loop.run_in_executor(self._pool, self._make_ready, server, facts)
+        except Taken as error:
+            self._router.stays_out(server, TAKEN, error.cause)
         except TurnwiseError as error:
             self._router.take_out(server, NOT_READY, error.cause)
         else:

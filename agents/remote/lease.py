@@ -33,6 +33,10 @@ STEERING = frozenset(
 )
 
 
+class Taken(EngineError):
+    """Another run has an engine's lease, and lives."""
+
+
 class Lease:
     """The server's side: who has the engine."""
 
@@ -91,7 +95,7 @@ class LeaseHolder:
 
         Raises:
             Unreachable: the server does not answer.
-            EngineError: another run has it, and lives.
+            Taken: another run has it, and lives.
         """
         silent = 0.0
         while not (found := self._ask(server, self._body)).granted:
@@ -118,15 +122,16 @@ class LeaseHolder:
         """See that another run does not have it, without taking it for longer than that.
 
         Raises:
-            EngineError: another run has it, and lives; or the server does not answer.
+            Taken: another run has it, and lives.
+            Unreachable: the server does not answer.
         """
         self.take(server)
         self.give_back(server)
 
     @staticmethod
-    def refused(server: RemoteServer, found: LeaseFacts) -> EngineError:
+    def refused(server: RemoteServer, found: LeaseFacts) -> Taken:
         """What to raise where another run has an engine."""
-        return EngineError(
+        return Taken(
             f"The engine at {server.name} is used by another run: {found.holder}, heard of {found.silent_s:.0f} s ago.",
             "A run changes the weights of its engines: start others for this one (`turnwise serve-engine`), or wait until "
             "that one ends.",

@@ -144,6 +144,7 @@ def test_the_context_bounds_the_answer(engine: Any) -> None:
         sample(engine, [prompts(1, shortest=CONTEXT, longest=CONTEXT)[0]], GREEDY)
 
 
+@pytest.mark.slow
 def test_turns_extend_the_prefix(engine: Any, model: Any) -> None:
     """Episodes of four turns, of different lengths, side by side: what is cached changes nothing."""
 
@@ -319,6 +320,7 @@ class TestPump:
         assert counter.steps == 5
         loop.close()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("afar", [False, True])
     def test_callers_through_a_socket_are_given_time_to_join_the_next_step(
         self, threaded: bool, afar: bool

@@ -231,6 +231,7 @@ def test_tables_say_whether_a_difference_is_significant(suite, player):
     assert "10 tasks × 4 runs" in one
 
 
+@pytest.mark.slow
 def test_verdicts_pair_sampled_with_sampled_and_greedy_with_greedy(suite, player):
     skills = {
         ("warm start", "sampled"): 0.0,
@@ -258,6 +259,7 @@ def test_opponents_must_be_agents_of_the_suite():
         evaluate("games/kuhn-self", scripted("gold"), episodes=4, opponents=both)
 
 
+@pytest.mark.slow
 def test_a_notebook_has_no_standard_error_with_a_descriptor():
     program = (
         "import io, sys, turnwise\n"

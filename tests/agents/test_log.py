@@ -93,6 +93,7 @@ records = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(records, st.lists(finite, min_size=3, max_size=3))
 def test_a_record_survives_its_line_exactly(record, advantages):
     record = replace(

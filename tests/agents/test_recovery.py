@@ -91,6 +91,7 @@ def test_another_state_than_before_is_a_fault() -> None:
     assert caught.value.outcome is Outcome.INFRA_ERROR
 
 
+@pytest.mark.slow
 def test_a_step_that_hangs_twice_does_not_cost_a_third_time() -> None:
     task = Task(NAME, "count", {"does": "hangs"})
     (episode,) = run_episodes([Request(task, 1)], Counter(), limits=Limits(step_s=0.3), retries=3)

@@ -320,6 +320,7 @@ def test_the_pieces_are_what_the_engine_was_given(name: str, data: st.DataObject
     assert turns[0].reply.parent is None
 
 
+@pytest.mark.slow
 # "plain" has no token between a prompt and a reply, so that their texts would merge if rendered at once.
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REWRITES | {"plain"}])
 @several

@@ -59,6 +59,7 @@ def test_wilson_holds_the_share_and_mirrors(cn):
     assert wilson(n - c, n) == pytest.approx((1 - high, 1 - low))
 
 
+@pytest.mark.slow
 @given(clustered)
 def test_one_episode_per_task_is_plain_wilson(data):
     values, _ = data
@@ -66,6 +67,7 @@ def test_one_episode_per_task_is_plain_wilson(data):
     assert proportion(values, range(len(values))).interval == pytest.approx(plain)
 
 
+@pytest.mark.slow
 @given(clustered, st.randoms(use_true_random=False))
 def test_order_does_not_matter(data, random):
     pairs = list(zip(*data, strict=True))
@@ -149,6 +151,7 @@ def test_the_plain_interval_fails_where_scores_are_near_a_bound():
     assert outside / 200 > 0.3
 
 
+@pytest.mark.slow
 @given(clustered, st.integers(2, 4))
 def test_score_intervals_mirror_and_copies_are_no_new_evidence(data, times):
     values, tasks = [float(value) for value in data[0]], data[1]
@@ -194,6 +197,7 @@ def test_compare_says_significant_and_counts_what_it_left_out():
     assert result.to_json()["significant"] is True
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12))
 def test_compare_is_antisymmetric(pairs):
     before = {str(i): [float(a)] for i, (a, _) in enumerate(pairs)}

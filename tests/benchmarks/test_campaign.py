@@ -219,6 +219,7 @@ ASKING = {
 }
 
 
+@pytest.mark.slow
 def test_what_else_a_plan_asks_is_told_and_an_older_cell_is_accepted(part, plan_file):
     plan_file.write_text(yaml.safe_dump(TINY | ASKING))
     write_result(part, plan_file, "grpo", 0, 19)  # older than the questions
@@ -417,6 +418,7 @@ def test_a_spent_budget_runs_nothing(plan_file):
     assert not (plan_file.parent / "cells").exists()
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_within_a_cell_stops_it_and_writes_down_its_time(part, tmp_path):
     cell = part("plan").Cell("tiny", "grpo", 0)
     endless = [sys.executable, "-c", "while True: pass"]

@@ -23,12 +23,14 @@ def test_the_page_is_up_to_date() -> None:
     assert (ROOT / PAGE).read_text("utf-8") == page(KEPT), "run `python benchmarks/objectives.py --page`"
 
 
+@pytest.mark.slow
 def test_the_page_of_choices_says_what_the_committed_cells_say() -> None:
     text = (ROOT / CHOOSING).read_text("utf-8")
     assert text == choosing(text), "run `python benchmarks/objectives.py --page`"
     assert all(f"plans/{name}.yaml" in text for name in QUESTIONS)
 
 
+@pytest.mark.slow
 def test_what_was_not_run_says_so_and_what_was_has_its_number() -> None:
     lines = campaigns().splitlines()[2:]
     (shown,) = [line for line in lines if "demonstrations.yaml" in line]

@@ -88,6 +88,7 @@ def evaluation_folder(path: Path, found: Evaluation, **asked: object) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_evaluations_are_paired_by_task(turnwise, tmp_path):
     for name, skill in (("weak", 0.2), ("strong", 0.99)):
         policy = f"mix:gold={skill},null={1 - skill}"
@@ -107,6 +108,7 @@ def test_evaluations_are_paired_by_task(turnwise, tmp_path):
     assert difference["interval"][0] < gain < difference["interval"][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_the_terminal_says_it_aloud(turnwise, tmp_path, columns):
     evaluation_folder(tmp_path / "a", weak())
@@ -149,6 +151,7 @@ UNLIKE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", UNLIKE)
 def test_unlike_is_refused_unless_it_is_said_aloud(tmp_path, how):
     asked, found, words = UNLIKE[how]
@@ -187,6 +190,7 @@ def test_runs_stand_with_before_and_after_and_at_equal_cost(tmp_path):
     assert tokens == [0.4, 0.6]
 
 
+@pytest.mark.slow
 def test_groups_are_compared_over_their_seeds(turnwise, tmp_path):
     for seed in range(3):
         run_folder(tmp_path / f"a-{seed}", (weak(), fair(), weak())[seed], seed=seed)

@@ -39,6 +39,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "code", "cause", "remedy"), WRONG, ids=[" ".join(w[0]) for w in WRONG])
 def test_errors_name_cause_and_remedy(turnwise, arguments, code, cause, remedy):
     done = turnwise(*arguments, "--json")
@@ -56,6 +57,7 @@ def test_errors_without_json_leave_stdout_empty(turnwise):
     assert done.err == "There is no environment 'turnwise/Shop-v1'.\n→ Did you mean 'turnwise/Shop-v0'?\n"
 
 
+@pytest.mark.slow
 def test_a_corrupt_log_is_named(turnwise, tmp_path):
     (tmp_path / "broken.jsonl").write_text('{"format": 99}\n')
     done = turnwise("replay", "broken.jsonl", "--json")
@@ -105,6 +107,7 @@ def test_a_full_disk(turnwise):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -c 'from turnwise.cli import main; main()' list suites | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)

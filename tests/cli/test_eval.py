@@ -263,6 +263,7 @@ def test_an_environment_that_was_changed_is_another_one(flaky):
     assert (done.returncode, "env_source" in done.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_damaged_log_is_repaired_and_what_was_lost_is_played_again(tmp_path, capsys):
     out = tmp_path / "out"
     first = ["eval", "shop/easy", "--policy", "scripted:random", "--episodes", "60", "--out", str(out)]

@@ -157,6 +157,7 @@ def test_errors_of_environments(tmp_path, verb):
     check_clean(said, True)
 
 
+@pytest.mark.slow
 def test_json_stays_json(tmp_path):
     done = subprocess.run(
         [*COMMAND, "list", "suites", "--json"],

@@ -167,6 +167,7 @@ def test_references_stay_references_and_reach_the_environment(tmp_path):
     assert "KEYED_WORD is not set" in without.stderr
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_and_its_traceback(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import turnwise.registry as r\n"

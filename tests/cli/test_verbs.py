@@ -38,6 +38,7 @@ def test_every_verb_has_help(turnwise, verb):
     assert "--json" in done.out
 
 
+@pytest.mark.slow
 def test_help_names_every_verb(turnwise):
     done = turnwise("--help")
     assert done.code == 0
@@ -46,6 +47,7 @@ def test_help_names_every_verb(turnwise):
     assert turnwise("--version").out.strip().count(".") == 2
 
 
+@pytest.mark.slow
 def test_help_is_quick(turnwise):
     def cpu_seconds() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -115,6 +117,7 @@ def test_check_prints_the_card(turnwise):
     assert all(set(result) == {"ok", "detail"} for result in card["requirements"].values())
 
 
+@pytest.mark.slow
 def test_play_with_a_script(turnwise):
     episode = turnwise("play", "shop/easy", "--policy", "scripted:gold", "--json").json
     assert (episode["outcome"], episode["end"], episode["score"]) == ("ok", "solved", 1.0)
@@ -122,6 +125,7 @@ def test_play_with_a_script(turnwise):
     assert "solved, score 1" in turnwise("play", "shop/easy", "--policy", "scripted:gold").out
 
 
+@pytest.mark.slow
 def test_play_as_a_person(turnwise):
     done = turnwise("play", "turnwise/Shop-v0", stdin=":help\n:actions\nsearch[red shoes]\nnonsense\n:quit\n")
     assert done.code == 0
@@ -157,6 +161,7 @@ def test_eval_is_repeatable_and_gold_wins(turnwise):
     assert {**one, "seconds": 0} == {**two, "seconds": 0}
 
 
+@pytest.mark.slow
 def test_new_env_passes_its_own_check(turnwise, tmp_path):
     made = turnwise("new-env", "word-chain", "--json").json
     assert made["env"] == "word-chain/WordChain-v0"
@@ -166,6 +171,7 @@ def test_new_env_passes_its_own_check(turnwise, tmp_path):
     assert "exists already" in twice.err
 
 
+@pytest.mark.slow
 def test_doctor_finds_what_is_here(turnwise):
     report = turnwise("doctor", "--json").json
     findings = {finding["name"]: finding for finding in report["findings"]}

@@ -62,6 +62,7 @@ def broken(monkeypatch):
         gymnasium.registry.pop(name, None)
 
 
+@pytest.mark.slow
 def test_a_sound_environment_passes_every_clause(broken):
     report = check_env(broken("Good"), tasks=60)
     assert report.ok, str(report)

@@ -33,6 +33,7 @@ def desk(monkeypatch):
         gymnasium.registry.pop(name, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "how"),
     [
@@ -50,6 +51,7 @@ def test_the_answer_in_what_is_shown_first_breaks_the_check(desk, cls, how):
     assert "Take the answer out of what is shown first." in result.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", ["ShortGold", "GoldInPrompt", "ReserveAtOnce", "ToldByTheDesk"])
 def test_a_copying_agent_solves_each_of_them(desk, cls):
     name = desk(cls)
@@ -71,6 +73,7 @@ def test_what_is_so_by_design_is_declared_and_stands_on_the_card(desk):
     assert "declared: the ticket names the book" in result.detail
 
 
+@pytest.mark.slow
 def test_naming_the_candidates_is_no_leak_where_the_bound_says_so(desk):
     assert check_env(desk("OneOfTwo"), only=["E8"]).requirements["E8"].ok
 

@@ -75,6 +75,7 @@ def test_each_mistake_is_told_with_cause_place_and_remedy(desk, mistake, capfd):
     assert "please report it" not in said
 
 
+@pytest.mark.slow
 def test_the_environment_of_the_table_is_sound(desk):
     desk(Mistake("none", (), "", ""))
     report = check_env("desk.py", tasks=20)

@@ -47,6 +47,7 @@ def degrees(**keys: Any) -> dict[str, float]:
     return {name: bias.degrees for name, bias in found(**keys).items() if bias.degrees is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [{}, {"credit": "rloo"}, {"credit": "dr_grpo"}, {"credit": "gae"}], ids=str)
 def test_the_default_recipe_is_exact_with_its_filter_and_its_denominator(keys: dict[str, Any]) -> None:
     for name, bias in found(**keys).items():
@@ -89,6 +90,7 @@ def test_options_denominators_and_shapes_are_seen(keys: dict[str, Any]) -> None:
     assert max(degrees(**keys).values()) > 0.3
 
 
+@pytest.mark.slow
 def test_learned_signals_are_also_shown_wrong_and_others_are_not_measurable() -> None:
     gae = found(credit={"name": "gae", "lam": 0.5})
     assert all((gae[name].degrees or 0.0) < EXACT for name in ("stopping", "two tasks"))
@@ -287,6 +289,7 @@ def test_what_the_audit_found_is_told_now() -> None:
     assert "the reference is the policy itself" in "\n".join(shown(dpo))
 
 
+@pytest.mark.slow
 def test_no_step_and_a_loss_without_its_teacher_are_no_zero_degrees() -> None:
     for loss in ("kl", "siren"):
         biases = found(2, loss=[loss], correction="none")
@@ -300,6 +303,7 @@ def test_no_step_and_a_loss_without_its_teacher_are_no_zero_degrees() -> None:
     assert all(bias.degrees is None and not bias.instead for bias in alone.values())
 
 
+@pytest.mark.slow
 def test_an_added_objective_is_in_the_angle_and_what_it_adds_is_said() -> None:
     plain, more = (found(2, loss=["clip", {"name": "entropy", "weight": w}]) for w in (1e-9, 0.1))
     for name in plain:
@@ -310,6 +314,7 @@ def test_an_added_objective_is_in_the_angle_and_what_it_adds_is_said() -> None:
     assert "0.0° without loss entropy" in "\n".join(shown(more))
 
 
+@pytest.mark.slow
 def test_options_that_cost_exactness_are_named() -> None:
     off = found(
         2,
@@ -324,6 +329,7 @@ def test_options_that_cost_exactness_are_named() -> None:
     assert all(not bias.instead for bias in found(2, reduce={"name": "fixed_length", "length": 9}).values())
 
 
+@pytest.mark.slow
 def test_losses_that_nobody_knows_are_measured() -> None:
     def doubtful(batch: TokenBatch) -> TokenLoss:
         """The slope of unlikely tokens alone."""

@@ -106,6 +106,7 @@ def test_recipes_that_are_not_told_can_be_asked_for():
     assert say(env, "recipe rod") == "rod : ore 2 ."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_gold_is_shortest_and_baselines_hold(name):
     env, suite = CraftEnv(), get_suite(f"craft/{name}")
@@ -142,6 +143,7 @@ def test_gold_from_any_state(depth, index, seed, turns):
     assert env.snapshot().end is EndReason.SOLVED
 
 
+@pytest.mark.slow
 def test_splits_share_no_tree():
     suite = get_suite("craft/easy")
     trees = {split: {tree(task) for task in suite_tasks(suite, split, 400)} for split in Split}

@@ -62,6 +62,7 @@ def test_the_contract_is_kept():
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", environment_suites(ENV), ids=lambda suite: suite.name)
 def test_gold_solves_splits_are_disjoint_and_the_demonstrator_is_no_gold(suite):
     env, seen, shown = DialogueEnv(), {}, []

@@ -182,7 +182,11 @@ def test_heavy_questions_do_not_hold_the_loop(library_port):
     assert answered >= 3
 
 
-@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"result": ' + b" " * (17 << 20), b"\xff", b"null"])
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 100_000, b'{"result": ' + b" " * (17 << 20), b"\xff", b"null"],
+    ids=["deep", "large", "no text", "null"],
+)
 def test_no_answer_of_a_retrieval_server_harms_the_client(body, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

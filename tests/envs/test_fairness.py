@@ -97,6 +97,7 @@ def test_rewordings_keep_what_changes(rewordings):
         load_rewordings(rewordings().parent / "none.jsonl")
 
 
+@pytest.mark.slow
 def test_a_rewording_is_said_in_its_domain_alone(tmp_path):
     file = tmp_path / "some.jsonl"
     file.write_text(json.dumps({"gold": "Done.", "domain": "airline", "template": "The name is corrected."}))

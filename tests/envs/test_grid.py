@@ -194,6 +194,7 @@ def test_hard_sokoban_is_long_also_where_a_turn_makes_three_moves():
     assert all(task.gold["moves"] >= 42 for task in tasks)  # 14 turns; with random levels most had 6
 
 
+@pytest.mark.slow
 def test_who_looks_at_one_box_at_a_time_seldom_solves_hard_sokoban():
     env, tasks = GridEnv(), list(suite_tasks(get_suite("grid/sokoban-hard"), Split.TEST, 5))
     with pytest.MonkeyPatch.context() as patch:
@@ -218,6 +219,7 @@ def test_random_moves_seldom_succeed(name):
     assert sum(walked.success for walked in played) / 40 <= GridEnv.max_trivial_score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sokoban-easy", "maze", "lake"])
 def test_splits_share_no_level(name):
     suite = get_suite(f"grid/{name}")

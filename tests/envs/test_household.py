@@ -339,6 +339,7 @@ KNOBS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(KNOBS), st.integers(0, 30), st.integers(0, 2**32), st.integers(0, 25))
 def test_gold_from_any_state(knobs, index, seed, turns):
@@ -366,6 +367,7 @@ def test_a_state_of_another_order_of_the_same_acts_has_the_same_key():
     assert keys[0] == keys[1]
 
 
+@pytest.mark.slow
 def test_splits_share_no_goals_and_each_has_every_kind():
     suite = get_suite("household/easy")
     of = {split: [task.options["goals"][0] for task in suite_tasks(suite, split, 400)] for split in Split}

@@ -376,6 +376,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(said, answer):
     assert env.state == before
 
 
+@pytest.mark.slow
 def test_every_admissible_command_can_be_carried_out():
     rng = random.Random(0)
     env = LabEnv()

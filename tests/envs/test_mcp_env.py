@@ -54,6 +54,7 @@ def test_the_contract_is_kept(kind, monkeypatch):
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 def test_gold_solves_and_several_calls_may_stand_in_one_message(env):
     plan = [(call.name, dict(call.arguments)) for call in env.plan(env.task)]
     step = say(env, *plan)

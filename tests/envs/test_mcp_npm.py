@@ -26,6 +26,7 @@ def kind():
     return module.FilingTasks
 
 
+@pytest.mark.slow
 def test_gold_solves_and_errors_are_observations(kind):
     env = kind()
     task = kind.generate(derive_rng(3), Split.TRAIN)

@@ -138,6 +138,7 @@ def test_what_is_cached_follows_the_code_that_made_it():
     assert made_by("turnwise.envs.search.vocabulary") == first
 
 
+@pytest.mark.slow
 def test_processes_that_come_together_build_once(tmp_path):
     program = (
         "import os, sys, time; from turnwise.envs.search.cache import cached\n"
@@ -276,6 +277,7 @@ def test_gold_plays_against_a_server(serve):
     assert env.fork().step(env.gold(env.state)) == env.step(env.gold(env.state))
 
 
+@pytest.mark.slow
 def test_a_failing_server_is_no_observation(serve):
     """Search-R1 and SkyRL show the error to the policy and train on it."""
 
@@ -300,6 +302,7 @@ def test_a_failing_server_is_no_observation(serve):
     assert "500" in episode.error
 
 
+@pytest.mark.slow
 def test_the_command_serves_and_says_what_is_wrong(tmp_path):
     assert len(suite_library("search/easy", Split.TEST, 1)) == 300
     with pytest.raises(TurnwiseError, match="no world"):

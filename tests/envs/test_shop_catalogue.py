@@ -35,6 +35,7 @@ def differences(base, other, required):
     return found + ["price"] * (other.price > base.price)
 
 
+@pytest.mark.slow
 def test_near_duplicates_differ_in_exactly_one_thing_from_their_base(shop):
     columns = shop.details
     kinds = set()
@@ -53,6 +54,7 @@ def test_near_duplicates_differ_in_exactly_one_thing_from_their_base(shop):
     assert kinds == {"attribute", "color", "size", "price"}
 
 
+@pytest.mark.slow
 def test_the_same_in_a_process_that_hashes_strings_otherwise(shop):
     program = f"""
 import json

@@ -96,6 +96,7 @@ def test_without_whims_a_persona_is_its_habits_and_the_description_tells_them():
         assert last.act.type == "terminate" or last.act.name == last.shop.world.layout.buttons.buy
 
 
+@pytest.mark.slow
 def test_people_differ_buy_leave_and_come_to_an_end():
     sessions = [session_of(task) for task in tasks(60, "shop-human/standard")]
     lengths = [len(session.moments) for session in sessions]

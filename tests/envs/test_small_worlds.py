@@ -146,6 +146,7 @@ def test_what_cannot_be_known_must_be_named():
     assert step.info["rewards"] == {"outcome": 0.0, "wrong": -0.5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["equations", "rules"])
 def test_half_of_the_questions_have_no_answer_and_one_thing_is_why(family):
     chances = [derive_rng(family, n) for n in range(400)]

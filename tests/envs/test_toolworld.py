@@ -124,6 +124,7 @@ def calls_of(work):
     return count, result
 
 
+@pytest.mark.slow
 def test_forks_and_steps_are_little_work():
     env = begun("retail", requests=3)
     assert calls_of(env.fork)[0] < 60  # 20 were needed

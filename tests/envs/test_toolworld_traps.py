@@ -67,6 +67,7 @@ def test_a_refusal_needs_its_reason_on_record():
         assert (step.reward == 1.0) == (given == right)
 
 
+@pytest.mark.slow
 def test_a_transfer_needs_the_right_reason_and_is_wrong_elsewhere():
     env = find("airline", lambda s: calls(s) == ["transfer_to_human"], requests=1, traps=1)
     right = env.gold(env.state).tool_calls[0].arguments["reason"]

@@ -102,6 +102,7 @@ def test_contained_match_is_no_substring_and_no_list(said, gold, rivals):
     assert answers.judge(said, [gold], rivals) == answers.AnswerVerdict(0.0, pytest.approx(0, abs=0.5), 0.0)
 
 
+@pytest.mark.slow
 def test_a_failing_retriever_teaches_nothing():
     """Errors of the retriever shown as observations, or counted as 0, are trained on (NeMo Gym #2552)."""
     with socket.socket() as free:

@@ -54,6 +54,7 @@ async def told(client: aiohttp.ClientSession, url: str, **more) -> tuple[int, st
         return response.status, await response.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("announced", [False, True])
 @pytest.mark.parametrize("letter", [b"x", b"["])
 def test_a_hundred_megabytes_are_refused_in_little_memory_and_other_sessions_go_on(

@@ -224,6 +224,7 @@ def test_those_who_open_sessions_at_the_same_moment_get_no_more_than_there_may_b
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_client_that_comes_again_during_an_update_gets_one_reply(model):
     """OpenAI's own client heeds what it is told while the weights change, and asks again."""
 

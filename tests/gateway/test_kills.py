@@ -92,6 +92,7 @@ def test_a_program_that_is_killed_while_it_waits_for_a_reply_ends_its_episode_an
     assert (len(episode.trajectory.turns), engine.cancelled) == (0, 1)
 
 
+@pytest.mark.slow
 def test_what_a_killed_keeper_leaves_is_ended_with_its_episode(engine):
     """A program may kill the process that keeps it: it is the same user's."""
     children: list[psutil.Process] = []

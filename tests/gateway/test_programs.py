@@ -148,6 +148,7 @@ while not os.path.exists(path): time.sleep(0.01)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["", "time.sleep(60)"], ids=["program ends", "program hangs"])
 def test_what_a_program_leaves_running_in_a_session_of_its_own_is_ended_with_it(model, tmp_path, left):
     (episode,) = played(model, program(f"path = {str(tmp_path / 'pid')!r}" + ESCAPE + left, timeout=2))

@@ -70,6 +70,7 @@ def test_an_engine_that_joins_or_is_back_gets_base_and_adapters(
     assert_samples_merged(remote, [first, late], model, alone)
 
 
+@pytest.mark.slow
 def test_a_base_that_changed_is_sent_again(served: Any, fleet: Fleet, alone: TorchEngine, lora: Any):
     server = served()
     remote, model = fleet(server.url), lora()
@@ -103,6 +104,7 @@ def test_whole_weights_follow_adapters_and_adapters_whole_weights(
         assert_samples_merged(remote, [server], model, alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["base", "adapters"])
 def test_a_damaged_pack_changes_nothing(
     served: Any, fleet: Fleet, alone: TorchEngine, lora: Any, monkeypatch: pytest.MonkeyPatch, which: str

@@ -63,6 +63,7 @@ def proxied(served: Any) -> Iterator[Callable[[], Any]]:
         yield start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "cause"),
     [
@@ -86,6 +87,7 @@ def test_what_an_engine_leaves_unfinished_another_goes_on_with(
     assert answers == len(PROMPTS), "an answer was counted twice, or not at all"
 
 
+@pytest.mark.slow
 def test_a_server_that_listens_and_says_nothing_keeps_nobody_from_seeing_that_another_is_wedged(
     proxied: Any, served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch
 ):
@@ -124,6 +126,7 @@ def test_a_connection_that_closed_while_idle_is_no_failure(proxied: Any, fleet: 
     assert failures(remote, proxy.name) == {}
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_back_with_old_weights_gets_the_new_ones_first(
     served: Any, fleet: Fleet, alone: TorchEngine
 ):
@@ -173,6 +176,7 @@ class Slow(EngineServer):
         return await super()._score(body)
 
 
+@pytest.mark.slow
 def test_engines_that_are_there_and_not_ready_yet_are_waited_for(
     served: Any, fleet: Fleet, alone: TorchEngine
 ):
@@ -222,6 +226,7 @@ def test_an_update_that_no_engine_takes_is_an_error(served: Any, fleet: Fleet):
     assert remote.version == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [0.0, 0.5, 0.999])
 def test_a_pack_that_breaks_off_or_is_damaged_changes_nothing(
     served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch, cut: float

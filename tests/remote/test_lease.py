@@ -79,8 +79,10 @@ def test_a_run_that_fell_silent_loses_its_engine_and_hears_of_it(
     monkeypatch.setattr(silent._lease, "beat", lambda server: not speaks.wait(30) or beat(server))
     push_weights(random_model(seed=4), heir, 1)  # waits until the lease is lost
     speaks.set()
-    with pytest.raises(EngineError):
+    silent.options = silent.options._replace(patience_s=3600.0)  # waiting brings nothing: the other run lives
+    with pytest.raises(EngineError) as error:
         push_weights(random_model(seed=5), silent, 2)
+    assert "another run" in str(error.value)
     assert server.engine.version == 1
     assert heir.health()[0].serving
 

@@ -45,6 +45,7 @@ def killed() -> Iterator[list[psutil.Process]]:
             one.kill()
 
 
+@pytest.mark.slow
 def test_a_program_that_was_told_to_end_is_killed_in_the_end(killed: list[psutil.Process]) -> None:
     over, program = started("signal.SIGTERM")
     killed.append(program)
@@ -53,6 +54,7 @@ def test_a_program_that_was_told_to_end_is_killed_in_the_end(killed: list[psutil
     assert not program.is_running()
 
 
+@pytest.mark.slow
 def test_a_program_ends_by_force_with_whoever_stood_over_it(killed: list[psutil.Process]) -> None:
     over, program = started("signal.SIGKILL")
     killed.append(program)

@@ -135,6 +135,7 @@ def test_engines_come_and_go_while_answers_are_sampled(
     assert all(server.engine.version == 4 for server in (first, second, third))
 
 
+@pytest.mark.slow
 def test_who_leaves_finishes_what_it_has_in_hand_and_is_free_then(
     served: Any, fleet: Fleet, alone: TorchEngine, listed: Listed, asked: Counter[str]
 ):
@@ -157,6 +158,7 @@ def test_who_leaves_finishes_what_it_has_in_hand_and_is_free_then(
     wait_for(lambda: others.beat(stranger))
 
 
+@pytest.mark.slow
 def test_who_leaves_and_says_nothing_more_is_not_waited_for(
     served: Any, fleet: Fleet, alone: TorchEngine, listed: Listed
 ):
@@ -194,6 +196,7 @@ def test_who_comes_back_while_it_finishes_is_one_engine(
     assert remote._router.serving[server.name].run, "the lease is held"
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_sends_nobody_away(
     served: Any, fleet: Fleet, listed: Listed, monkeypatch: pytest.MonkeyPatch
 ):
@@ -246,6 +249,7 @@ def test_an_engine_that_holds_less_than_the_others_does_not_serve(served: Any, f
     assert serving(remote) == {good.name}
 
 
+@pytest.mark.slow
 def test_engines_of_the_file_are_asked_for_before_a_run_begins(
     served: Any, fleet: Fleet, alone: TorchEngine, listed: Listed
 ):

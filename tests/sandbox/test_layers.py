@@ -103,6 +103,7 @@ def _state(layers: tuple[Layer, ...]) -> dict[str, bytes | None]:
     return state
 
 
+@pytest.mark.slow
 @given(st.lists(OPERATIONS, min_size=13, max_size=16))
 def test_joining_layers_changes_nothing(stacks: list) -> None:
     layers = []

@@ -88,6 +88,7 @@ def gone(one: psutil.Process) -> bool:
     return not one.is_running() or one.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worker", "backend"),
     [((SANDBOX, name), name) for name in backend_names()],
@@ -104,6 +105,7 @@ def test_a_killed_workers_sandboxes_are_removed(worker: subprocess.Popen[str], b
     assert reap(worker.pid) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worker", "kind", "backend"),
     [((SANDBOX, "bubblewrap"), "process", "bubblewrap"), ((SANDBOX, "process"), "folder", "process")],
@@ -151,6 +153,7 @@ def test_a_killed_workers_servers_and_folders_go(worker: subprocess.Popen[str]) 
     assert not owner.folders(worker.pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worker", [(APPLICATION,)], indirect=True)
 def test_who_starts_next_cleans_up(worker: subprocess.Popen[str]) -> None:
     family = killed(worker)

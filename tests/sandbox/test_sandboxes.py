@@ -206,6 +206,7 @@ def test_pool_starts_none_where_memory_is_short(
     assert pool.waiting() == 0
 
 
+@pytest.mark.slow
 def test_a_forked_child_has_a_pool_of_its_own(closing: contextlib.ExitStack) -> None:
     pool = Pool(ProcessBackend(unsafe=True), size=1)
     closing.callback(pool.close)

@@ -28,7 +28,7 @@ from turnwise.envs.swe.tasks import load_instances, place_of
 from turnwise.envs.swe.twins import function_of
 from turnwise.errors import TurnwiseError
 from turnwise.tools.sandbox.core import SandboxImage
-from turnwise.tools.sandbox.registry import isolated_backend
+from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = """def shorten(text, most):
@@ -170,7 +170,7 @@ def test_what_cannot_be_added_says_why(cache, monkeypatch):
         path = cache / "mine.yaml"
         path.write_text(text)
         with pytest.raises(TurnwiseError) as caught:
-            add(isolated_backend(), str(path))
+            add(get_backend("bubblewrap"), str(path))  # which runs nothing before that
         assert why in str(caught.value).replace("Did", "did")
 
 
@@ -226,7 +226,7 @@ def test_a_folder_of_source_distributions_lists_versions_in_order(cache):
         sdists_of("other", folder=cache)
     with pytest.raises(TurnwiseError, match="two are needed"):
         build_releases(
-            isolated_backend(), [ReleaseRange("mint", since="1.10", folder=cache)], cache / "out.jsonl"
+            get_backend("bubblewrap"), [ReleaseRange("mint", since="1.10", folder=cache)], cache / "out.jsonl"
         )
 
 

@@ -44,6 +44,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(st.sampled_from(["query", "{", "</tool_call>"]), json_values), max_size=3))
 def test_what_is_well_written_is_read(arguments: list[dict[str, object]]) -> None:
     calls = tuple(ToolCall("search", given, f"call_{n}") for n, given in enumerate(arguments))

@@ -118,6 +118,7 @@ def server(names: str) -> StdioServer:
     return StdioServer((sys.executable, "-c", f"{SERVER}\nserve_stdio(PlainToolbox('evil', [{names}]))"))
 
 
+@pytest.mark.slow
 def test_a_servers_pattern_holds_nothing_up() -> None:
     pytest.importorskip("mcp")
     with McpConnection(server("say('f', schema)"), timeout=60) as connection:
@@ -140,6 +141,7 @@ def test_a_servers_pattern_holds_nothing_up() -> None:
         assert tool.function(x="aaa") == "aaa"
 
 
+@pytest.mark.slow
 def test_a_servers_broken_schema_is_a_fault_of_the_world() -> None:
     pytest.importorskip("mcp")
     with (

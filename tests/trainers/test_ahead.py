@@ -183,6 +183,7 @@ async def discarding(staleness: int, concurrency: int = 48) -> tuple[list[float]
     return trained, lost
 
 
+@pytest.mark.slow
 def test_a_rule_that_discards_what_is_old_trains_on_short_episodes() -> None:
     trained, lost = simulate(discarding(4))
     assert lost > 0

@@ -68,6 +68,7 @@ def test_the_figures_say_what_was_asked() -> None:
     assert {f.unit for name, f in figures.items() if name in ("learner", "bare", "lean")} == {"tokens/s"}
 
 
+@pytest.mark.slow
 def test_a_missing_trl_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turnwise.trainers.bench.train.find_spec", lambda name: None)
     with pytest.warns(UserWarning, match="pip install trl"):
@@ -139,6 +140,7 @@ def test_trl_descends_the_same_gradient(
     torch.testing.assert_close(gradients(theirs), ours, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.slow
 @TRL
 def test_a_pass_of_trl_moves_the_weights_as_ours_does(
     folder: Path, made: tuple[LearningSetup, TrainingBatch]

@@ -68,6 +68,7 @@ def test_arithmetic_is_linear_in_tokens_and_square_in_length():
     assert longer - more == 1600 * 3 * 128 * 200, "twice the turns: attention alone costs more"
 
 
+@pytest.mark.slow
 def test_the_model_never_ends_a_message_and_its_other_tokens_are_by_chance(tmp_path: Path):
     make_models(tmp_path / "short", tmp_path / "long", UpdateWorkload(turns=4, times=(2,)))
     end = load_tokenizer(tmp_path / "short").eos_token_id

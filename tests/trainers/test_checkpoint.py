@@ -255,6 +255,7 @@ ERRORS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS, ids=["python", "rust"])
 def test_whichever_write_fails_the_earlier_checkpoint_stays(
     save: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, error: Exception

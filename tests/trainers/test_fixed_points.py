@@ -65,6 +65,7 @@ def test_kl_in_the_reward_is_the_gradient_of_the_regularised_return(
     assert compare(update_SA, p.policy_gradient()).angle > 1e-3  # the return alone is another objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.5, 1.0])
 @pytest.mark.parametrize("process", ONCE, ids=lambda process: process.name)
 def test_it_rests_at_the_posterior_whose_value_is_the_evidence(process: Process, beta: float) -> None:
@@ -168,6 +169,7 @@ def by_loss(beta: float) -> Callable[[Paths], Tensor]:
     return step
 
 
+@pytest.mark.slow
 def test_kl_as_a_loss_rests_elsewhere_where_turns_lead_to_others() -> None:
     """Its gradient holds every state's actions near the prior, and not the way to states where that costs most."""
     wanted = posterior(CHAIN, prior(CHAIN), 0.3)

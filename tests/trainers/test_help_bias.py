@@ -130,6 +130,7 @@ def test_what_a_source_shows_and_what_joins_is_learned_by_its_own_losses_and_wei
         joined(rule._replace(losses=[loss("dpo")]), p, SIZE, theirs=LearnedHelp(none))
 
 
+@pytest.mark.slow
 def test_prefixes_and_hints_pass_the_recipes_losses() -> None:
     for key in (("guide/prefix", "where: all"), ("guide/hint", WHOLE)):
         plain = help_bias(parts("return_to_go"), KEPT[key].step, SIZE)

@@ -92,6 +92,7 @@ def test_a_run_whose_hosts_are_killed_has_every_episode_once_and_as_without(
     assert first[0] == first[1]
 
 
+@pytest.mark.slow
 def test_a_run_whose_hosts_all_refuse_it_ends_at_once_with_the_cause(
     letters: dict[str, Any], hosts: list[Host], tmp_path: Path
 ):

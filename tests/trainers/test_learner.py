@@ -348,6 +348,7 @@ def test_supervised_steps_are_cross_entropy(random_model: Callable[..., Any], ba
 # --- value head, adapters, reference -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("critic", "given"),
     [

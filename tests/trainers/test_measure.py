@@ -129,6 +129,7 @@ def test_signals_of_one_pass_share_it(learner: Learner, batch: TrainingBatch) ->
             assert torch.equal(x, found.signals[name]), (kind, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["outcomes", "pairs"])
 def test_a_reward_model_learns_to_tell_success_from_failure(
     kind: Any, learner: Learner, random_model: Any, batch: TrainingBatch

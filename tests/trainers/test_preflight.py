@@ -223,6 +223,7 @@ def test_a_run_is_the_same_with_and_without(letters: dict[str, Any], tmp_path: P
     assert sum(line.startswith("preflight:") for line in said) == 1
 
 
+@pytest.mark.slow
 def test_a_refused_run_does_not_stand_in_the_way(letters: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "letters.yaml"
     file.write_text(yaml.safe_dump(letters))

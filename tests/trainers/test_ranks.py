@@ -130,6 +130,7 @@ def test_learners_that_were_given_something_else_refuse_to_learn(
     assert len(together(2, tmp_path, work)) == 2
 
 
+@pytest.mark.slow
 def test_a_rank_that_says_nothing_is_given_up(tied_model: Any, batch: TrainingBatch, tmp_path: Path):
     def work(rank: int) -> str:
         team = Rank(

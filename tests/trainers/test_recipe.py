@@ -171,6 +171,7 @@ def test_settings_with_an_effect_are_accepted() -> None:
     load_recipe("shop-quick", {"credit": "gae", "optimizer.value_weight": 0.1})
 
 
+@pytest.mark.slow
 def test_signals_that_nobody_measures_are_refused() -> None:
     sources = [(seam, source) for seam in ("strategy", "judge") for source in components(seam)]
     given = {name for _, source in sources for name in source.gives}

@@ -60,6 +60,7 @@ def copied(run_dir: Path, tmp_path: Path, *names: str) -> Path:
 ALL = ("recipe.yaml", "objective.txt", "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst")
 
 
+@pytest.mark.slow
 def test_it_says_what_was_trained_and_whether_it_worked(run_dir, page):
     rows = [json.loads(line) for line in (run_dir / "evaluations.jsonl").read_text().splitlines()]
     sampled = [row for row in rows if row["mode"] == "sampled"]
@@ -166,6 +167,7 @@ def _poisoned(episode):
     return replace(episode, trajectories={"agent": replace(trajectory, turns=turns, final=said)})
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(hostile_dir):
     page = Page(write_report(hostile_dir))
     assert not page.tags & {"script", "img"}
@@ -212,6 +214,7 @@ def test_a_part_that_is_missing_is_left_out_and_named(run_dir, tmp_path, missing
     assert (f"{missing} is missing" in text) == (missing != "objective.txt")
 
 
+@pytest.mark.slow
 def test_torn_ends_are_left_out_and_named(run_dir, tmp_path):
     target = copied(run_dir, tmp_path, *ALL)
     for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"):
@@ -223,6 +226,7 @@ def test_torn_ends_are_left_out_and_named(run_dir, tmp_path):
     assert "the torn end of episodes.jsonl.zst was left out" in text
 
 
+@pytest.mark.slow
 def test_damage_is_an_error_and_keeps_the_old_report(run_dir, tmp_path):
     target = copied(run_dir, tmp_path, *ALL)
     old = write_report(target).read_bytes()

@@ -60,6 +60,7 @@ def test_a_fork_begins_with_its_parents_turns_and_tokens() -> None:
     assert {turn.signals["edge"] for g in groups for e in g for turn in e.trajectory.turns} == {0.0, 1.0, 2.0}
 
 
+@pytest.mark.slow
 def test_vine_values_are_the_values_of_the_states() -> None:
     """Mean over many forks against the exact value, within what chance allows."""
     for process in (CHANCE, STOPPING):

@@ -59,6 +59,7 @@ def whole(episode: Episode) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return turns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [(1, 3), "entropy"])
 def test_leaves_are_what_the_engine_read_and_said(policy: ModelPolicy, at) -> None:
     runner = RolloutRunner(policy, as_is)
@@ -79,6 +80,7 @@ def test_leaves_are_what_the_engine_read_and_said(policy: ModelPolicy, at) -> No
             assert rows.behaviour_logp_RT[r, t].item() == pytest.approx(scored[t], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_shared_turns_are_sampled_once(policy: ModelPolicy) -> None:
     runner = RolloutRunner(policy, as_is)
     groups = asyncio.run(tree(runner, PLAN, at=(2,)))

@@ -146,6 +146,7 @@ def test_a_loaded_model_trains_without_a_warm_start(runs: Runs, small_model: Pat
     assert all(0 < row["engine_gap"] < 0.1 for row in runs.rows()), "bfloat16 against the engine's float32"
 
 
+@pytest.mark.slow
 def test_a_warm_start_alone(runs: Runs) -> None:
     result = runs(updates=0)
     assert result.best_update == 0
@@ -206,6 +207,7 @@ def test_logged_episodes_replay_though_rewards_were_replaced(runs: Runs) -> None
     assert report.episodes == 24
 
 
+@pytest.mark.slow
 def test_an_update_from_which_nothing_can_be_learned(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """All groups dropped, or no episode with a single turn: the run goes on, and says so."""
 
@@ -384,6 +386,7 @@ def test_an_engine_with_other_weights_stops_the_run(runs: Runs, monkeypatch: pyt
     assert runs.rows() == []
 
 
+@pytest.mark.slow
 def test_what_cannot_start_leaves_no_run_behind(runs: Runs) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(Exception, match="GPU"):

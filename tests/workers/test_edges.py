@@ -249,6 +249,7 @@ os._exit(5)
 """
 
 
+@pytest.mark.slow
 def test_a_keeper_that_is_told_to_end_twice_still_ends_what_was_left() -> None:
     with subprocess.Popen([sys.executable, "-c", KEEPER], stdout=subprocess.PIPE) as keeper:
         assert keeper.stdout is not None
