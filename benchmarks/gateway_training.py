@@ -4,7 +4,8 @@
 
 Three seeds of tests/letters.py, whose environment pays even a random model, so that there is no warm start to wait for. The
 program is examples/plain_agent.py. For each seed both run one after the other in one process: success on test tasks
-before and after, the tokens that were sampled, and how fast episodes were played. The larger question, on search, is
+before and after, the tokens that were sampled, how fast episodes were played and how fast updates followed each other. Two models:
+the smallest, beside which everything else takes long, and one of the size that one trains. The larger question, on search, is
 benchmarks/learning/plans/gateway.yaml.
 """
 
@@ -41,6 +42,17 @@ PROGRAM = {
     "preload": ["http.client", "json"],
 }
 METHODS: dict[str, dict[str, Any]] = {"in process": {}, "program": {"agent": PROGRAM}}
+SCRATCH = {"init": "random", "vocab_size": 300, "context": 128, "text_episodes": 10}
+MODELS: dict[str, dict[str, Any]] = {
+    "smallest": {},
+    "25 million": {
+        "model": {"scratch": {"layers": 8, "width": 512, "heads": 8} | SCRATCH},
+        "optimizer": {"learning_rate": 3e-4, "minibatches": 2},
+        "updates": 6,
+        "evaluate": {"every": 6, "dev": 20, "test": 100},
+        "checkpoint": {"every": 6},
+    },
+}
 
 
 def main(file: Path) -> None:
@@ -48,18 +60,21 @@ def main(file: Path) -> None:
     letters = importlib.import_module("letters")
     letters.register_letters()
     load_before = os.getloadavg()
-    with tempfile.TemporaryDirectory() as folder:
-        recipe = Path(folder, "letters.yaml")
-        recipe.write_text(yaml.safe_dump(yaml.safe_load(letters.RECIPE) | LARGER))
-        runs = [
-            {
-                "seed": seed,
-                "method": method,
-                **trained(recipe, Path(folder, f"{method}-{seed}"), seed, method),
-            }
-            for seed in SEEDS
-            for method in METHODS
-        ]
+    runs: list[dict[str, Any]] = []
+    for model, changes in MODELS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            recipe = Path(folder, "letters.yaml")
+            recipe.write_text(yaml.safe_dump(yaml.safe_load(letters.RECIPE) | LARGER | changes))
+            runs += [
+                {
+                    "model": model,
+                    "seed": seed,
+                    "method": method,
+                    **trained(recipe, Path(folder, f"{method}-{seed}"), seed, method),
+                }
+                for seed in SEEDS
+                for method in METHODS
+            ]
     data = {
         "name": "gateway-training",
         "date": time.strftime("%Y-%m-%d"),
@@ -67,8 +82,7 @@ def main(file: Path) -> None:
         "load_after": [round(x, 1) for x in os.getloadavg()],
         "machine": describe(),
         "runs": runs,
-        "throughput_ratio": [ratio(runs, seed) for seed in SEEDS],
-        "same_tokens": [same(runs, seed) for seed in SEEDS],
+        "pairs": [compared(runs, model, seed) for model in MODELS for seed in SEEDS],
     }
     for run in runs:
         del run["sampled"]
@@ -99,26 +113,32 @@ def trained(recipe: Path, out: Path, seed: int, method: str) -> dict[str, Any]:
         "reward": [round(row["reward"], 4) for row in updates],
         "tokens_sampled": tokens,
         "rollout_seconds": round(seconds, 2),
+        "update_seconds": round(sum(row["seconds"] for row in updates), 2),
         "sampled": [t.reply.action_ids for record in log for t in record.episode.trajectory.turns],
     }
 
 
-def of(runs: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
-    """The two runs of a seed, in process first."""
-    return [run for method in METHODS for run in runs if (run["seed"], run["method"]) == (seed, method)]
+def compared(runs: list[dict[str, Any]], model: str, seed: int) -> dict[str, Any]:
+    """The two runs of a model and a seed: how much of the speed in process the program has, and what is the same.
 
+    ``playing_ratio`` is of tokens per second of the episodes alone, ``training_ratio`` of those per second of whole updates;
+    ``same_tokens`` is the share of turns whose tokens are the same in both runs.
+    """
+    both = {run["method"]: run for run in runs if (run["model"], run["seed"]) == (model, seed)}
+    alone, program = (both[method] for method in METHODS)
+    equal = sum(a == b for a, b in zip(alone["sampled"], program["sampled"], strict=False))
 
-def ratio(runs: list[dict[str, Any]], seed: int) -> float:
-    """Sampled tokens per second of episodes by the program, divided by those in process."""
-    alone, program = (run["tokens_sampled"] / run["rollout_seconds"] for run in of(runs, seed))
-    return round(program / alone, 3)
+    def ratio(seconds: str) -> float:
+        fast, slow = (run["tokens_sampled"] / run[seconds] for run in (alone, program))
+        return round(slow / fast, 3)
 
-
-def same(runs: list[dict[str, Any]], seed: int) -> float:
-    """The share of turns whose tokens are the same in both runs."""
-    alone, program = (run["sampled"] for run in of(runs, seed))
-    equal = sum(a == b for a, b in zip(alone, program, strict=False))
-    return round(equal / max(len(alone), len(program)), 4)
+    return {
+        "model": model,
+        "seed": seed,
+        "playing_ratio": ratio("rollout_seconds"),
+        "training_ratio": ratio("update_seconds"),
+        "same_tokens": round(equal / max(len(alone["sampled"]), len(program["sampled"])), 4),
+    }
 
 
 if __name__ == "__main__":

@@ -95,7 +95,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_xdist_auto_num_workers() -> int:
     """Three workers for two cores, since a part of the time is waiting, if there is memory for that many."""
-    return max(1, min((os.cpu_count() or 1) * 3 // 2, int(psutil.virtual_memory().available / 2**30 / WORKER_GIB)))
+    return max(
+        1, min((os.cpu_count() or 1) * 3 // 2, int(psutil.virtual_memory().available / 2**30 / WORKER_GIB))
+    )
 
 
 # --- the record of a run ------------------------------------------------------------------------------

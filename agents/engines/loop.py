@@ -68,6 +68,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
         self._futures: dict[int, asyncio.Future[AnswerT]] = {}
         self._dropped: list[int] = []
         self._from_afar: set[int] = set()
+        self._step_s = 0.0  # what the last step took
         self._away = 0  # callers from afar that were answered after the last step and have not asked since
         self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -152,16 +153,18 @@ class EngineLoop(Generic[RequestT, AnswerT]):
                     "Await all its requests from one loop, or give each loop its own engine.",
                 )
             self._forget()  # that loop was left in the middle of its requests
+        self._asked = asyncio.Event()  # an event is of the loop in which somebody has waited for it
         self._task = loop.create_task(self._run())
 
     async def _run(self) -> None:
         try:
+            await self._linger()  # all were away: who comes first is rarely the only one
             while self._futures:
                 await self._going.wait()
                 self._admit()
                 began = time.monotonic()
                 answers = await self._step()
-                seconds, self._away = time.monotonic() - began, 0
+                self._step_s, self._away = time.monotonic() - began, 0
                 for key, answer in answers:
                     future = self._futures.pop(key, None)
                     if future is not None and not future.done():
@@ -169,13 +172,13 @@ class EngineLoop(Generic[RequestT, AnswerT]):
                         self._away += key in self._from_afar
                 for _ in range(YIELDS):
                     await asyncio.sleep(0)
-                await self._linger(seconds)
+                await self._linger()
         except Exception as error:  # noqa: BLE001 (whatever it is, those who wait must hear of it)
             self._fail(error)
         finally:
             self._forget()
 
-    async def _linger(self, step_s: float) -> None:
+    async def _linger(self) -> None:
         """Wait a little for callers from afar, who would else miss the next step.
 
         With n requests in flight and k callers away, a wait of w costs the n requests n·w, and who comes within it saves half a
@@ -184,7 +187,7 @@ class EngineLoop(Generic[RequestT, AnswerT]):
         waiting = len(self._futures)
         if self._away <= 0 or not waiting:
             return
-        deadline = time.monotonic() + step_s * self._away / (waiting + self._away) / 2
+        deadline = time.monotonic() + self._step_s * self._away / (waiting + self._away) / 2
         while self._away > 0 and (left := deadline - time.monotonic()) > 0:
             self._asked.clear()
             try:

@@ -351,6 +351,28 @@ class TestPump:
         assert steps <= 5 if afar else steps >= 7  # 5: a thread may have begun a step before the program asks
         loop.close()
 
+    def test_callers_through_a_socket_who_were_all_away_share_the_next_step(self, threaded: bool) -> None:
+        """In each loop that an engine is used from: the first of them to come again is not stepped alone."""
+        counter = Counter()
+        step = counter.step
+        counter.step = lambda: [time.sleep(0.1), *step()][1:]  # type: ignore[method-assign]
+        loop = EngineLoop(counter, threaded=threaded)
+
+        async def program(number: int) -> None:
+            COMES_THROUGH_A_SOCKET.set(True)
+            for _ in range(3):
+                assert await loop.submit(1) == 1
+                await asyncio.sleep(0.005 * number)
+
+        async def together() -> int:
+            before = counter.steps
+            await asyncio.gather(*map(program, range(4)))
+            return counter.steps - before
+
+        for _ in range(2):
+            assert asyncio.run(together()) == 3
+        loop.close()
+
     def test_a_broken_step_fails_all_and_the_next_ones_work(self, threaded: bool) -> None:
         counter = Counter()
         loop = EngineLoop(counter, threaded=threaded)

@@ -107,6 +107,7 @@ def folder(tmp_path_factory) -> Path:
     made.evaluation(folder / "first")
     made.evaluation(folder / "second", "mix:gold=0.7,random=0.3")
     made.run(folder / "nested" / "trained")
+    made.branched(folder / "branched")
     made.hostile(folder / f"odd {made.HOSTILE[:8]} name".replace("/", "_"))
     return folder
 

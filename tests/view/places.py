@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import turnwise
-from turnwise.agents.core import Episode, VersionSpan
+from turnwise.agents.core import NO_PARENT, Episode, VersionSpan
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.envs.messages import Message, Messages
 
@@ -72,6 +72,29 @@ def run(folder: Path, *, updates: int = 3, size: int = 4) -> Path:
                     entropies={episode.trajectory.agent: [(0.125, 2.75)] * len(given)} if update else None,
                     suite=f"half/{number // size}",
                 )
+    return folder
+
+
+def branched(folder: Path) -> Path:
+    """An episode as a program plays it that has a sub-agent, and tries its first turn's continuation twice."""
+    (episode,) = turnwise.rollout("shop/hard", "scripted:gold", episodes=1)
+    one, parents = episode.trajectory, {1: (NO_PARENT, 0), 2: (0, None), 3: (0, None)}
+    turns = tuple(
+        dataclasses.replace(
+            turn, reply=turn.reply._replace(parent=parents[index][0], caller=parents[index][1])
+        )
+        if index in parents
+        else turn
+        for index, turn in enumerate(one.turns)
+    )
+    folder.mkdir(parents=True)
+    with EpisodeLog(folder / "episodes.jsonl.zst", policy="scripted:gold") as log:
+        log.append(
+            dataclasses.replace(episode, trajectories={one.agent: dataclasses.replace(one, turns=turns)})
+        )
+    (folder / "asked.json").write_text(
+        json.dumps({"suite": "shop/hard", "policy": "scripted:gold", "split": "train"})
+    )
     return folder
 
 

@@ -54,6 +54,16 @@ def text_of(page: str) -> str:
     return html.unescape(re.sub(r"<[^>]*>", " ", page))
 
 
+def test_branches_stand_under_the_turn_that_they_go_on_from(site):
+    page = site.get(f"{site.place('branched')}/e/1")
+    tree = page[page.index('<nav class="tree"') : page.index("</nav>", page.index('<nav class="tree"'))]
+    said = " ".join(text_of(tree).split())
+    first, rest = said.index("called by 1"), said.index("after 1")
+    assert first < rest
+    assert tree.count("<ol>") == tree.count("</ol>") == 3
+    assert re.findall(r'href="#turn-(\d+)"', tree)[:4] == ["1", "2", "4", "5"]
+
+
 def test_the_first_page_lists_what_the_folders_hold(site):
     said = text_of(site.get("/"))
     assert all(name in said for name in ("nested/trained", "first", "second", "shop-short.json", "shop/easy"))

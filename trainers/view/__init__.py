@@ -3,7 +3,7 @@
     places    what the folders hold: runs, evaluations, results of campaigns
     index     an SQLite file beside nobody's log: what episodes are searched, filtered and sorted by
     selection what a reader asks of the index, and the rows that answer
-    told      an episode made ready to be shown: turns, tokens, branches, differences of files
+    told      an episode made ready to be shown: turns, tokens, differences of files; branches: its turns as a tree
     given     what credit rules give the turns of a logged group
     forking   a process in which a logged episode is played on from one of its turns
     jobs      those processes, and what they have said so far

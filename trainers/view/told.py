@@ -18,6 +18,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json
 from turnwise.trainers.report.episodes import Said, said, visible
 from turnwise.trainers.report.turns import TrueEpisode, TrueGroup, TrueTurn
+from turnwise.trainers.view.branches import Branch, branches_of
 
 SHADES = 8
 """How many steps of colour a token's probability is shown in."""
@@ -74,7 +75,7 @@ class MessageShown(NamedTuple):
 
 
 class TurnShown(NamedTuple):
-    """A turn. ``parent`` is the turn whose tokens its prompt extends, from 1, or 0; ``depth`` how often it branched off."""
+    """A turn. ``parent`` is the turn whose tokens its prompt extends, from 1, or 0."""
 
     number: int
     saw: tuple[MessageShown, ...]
@@ -96,18 +97,17 @@ class TurnShown(NamedTuple):
     weight: float
     state_key: str
     parent: int
-    depth: int
     prompt_tokens: int
 
 
 class AgentShown(NamedTuple):
-    """What one agent did."""
+    """What one agent did; ``branches`` where its turns are no single line."""
 
     name: str
     turns: tuple[TurnShown, ...]
     final: tuple[MessageShown, ...]
     total: float
-    branched: bool
+    branches: tuple[Branch, ...]
 
 
 class EpisodeShown(NamedTuple):
@@ -204,12 +204,12 @@ def _agent(
     turns = trajectory.turns
     to_go = [sum(turn.reward for turn in turns[index:]) for index in range(len(turns))]
     largest = max(map(abs, advantages), default=0.0)
-    depths, before = _depths(turns), dict[str, str]()
+    before = dict[str, str]()
     shown = tuple(
         _turn(
             index, turn, show_messages(turn.observation, before), to_go[index],
             advantages[index] if index < len(advantages) else None, largest,
-            truth.turns[index] if truth else None, words, depths[index],
+            truth.turns[index] if truth else None, words,
             entropies[index] if index < len(entropies) else (),
         )
         for index, turn in enumerate(turns)
@@ -219,18 +219,10 @@ def _agent(
         shown,
         show_messages(trajectory.final, before),
         trajectory.total_reward,
-        any(turn.reply.parent is not None for turn in turns[1:]),
+        branches_of([turn.reply for turn in turns])
+        if any(turn.reply.parent is not None for turn in turns[1:])
+        else (),
     )
-
-
-def _depths(turns: Sequence[Turn]) -> list[int]:
-    """How often each turn's line of tokens branched off from the turn before it in the episode."""
-    found: list[int] = []
-    for index, turn in enumerate(turns):
-        parent = index - 1 if turn.reply.parent is None else turn.reply.parent
-        before = found[parent] if 0 <= parent < index else 0
-        found.append(before if parent in (index - 1, NO_PARENT) else before + 1)
-    return found
 
 
 def _turn(
@@ -242,7 +234,6 @@ def _turn(
     largest: float,
     truth: TrueTurn | None,
     words: TokenTexts,
-    depth: int,
     entropies: Sequence[float],
 ) -> TurnShown:
     reply = turn.reply
@@ -272,7 +263,6 @@ def _turn(
         weight=turn.weight,
         state_key=turn.state_key,
         parent=0 if parent == NO_PARENT else parent + 1,
-        depth=depth,
         prompt_tokens=len(reply.prompt_ids),
     )
 

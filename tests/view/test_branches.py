@@ -1,0 +1,85 @@
+"""The turns of an agent as a tree: every turn stands in it once, in its place."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from turnwise.agents.core import NO_PARENT, Reply
+from turnwise.envs.messages import Message
+from turnwise.trainers.view.branches import DEEPEST, Branch, branches_of
+
+
+def reply(parent: int | None = None, caller: int | None = None) -> Reply:
+    return Reply(Message("assistant", "x"), parent=parent, caller=caller)
+
+
+def lines(branches: tuple[Branch, ...], depth: int = 0) -> Iterator[str]:
+    for branch in branches:
+        yield f"{'  ' * depth}{branch.origin}: {' '.join(str(step.turn) for step in branch.steps)}"
+        for step in branch.steps:
+            yield from lines(step.branches, depth + 1)
+
+
+def test_one_line_is_one_branch():
+    assert list(lines(branches_of([reply(), reply(), reply()]))) == [": 0 1 2"]
+    assert branches_of([]) == ()
+
+
+def test_children_stand_under_their_parents():
+    replies = [
+        reply(),
+        reply(NO_PARENT, caller=0),  # a sub-agent, of two turns
+        reply(),
+        reply(0),  # the first goes on
+        reply(1),  # the sub-agent once more, from its first turn
+        reply(NO_PARENT),  # the history was compacted
+        reply(3),
+        reply(3),
+    ]
+    assert list(lines(branches_of(replies))) == [
+        ": 0 3 6",
+        "  called by 1: 1 2",
+        "    after 2: 4",
+        "  after 4: 7",
+        "new prompt: 5",
+    ]
+
+
+def test_every_turn_stands_there_once_and_after_what_it_extends():
+    for seed in range(200):
+        rng = random.Random(seed)
+        replies = [reply()]
+        for index in range(1, rng.randint(2, 40)):
+            earlier = rng.randrange(index)
+            replies.append(
+                rng.choice([reply(), reply(earlier), reply(NO_PARENT), reply(NO_PARENT, caller=earlier)])
+            )
+        found = branches_of(replies)
+        places = dict[int, tuple[int, ...]]()
+
+        def walk(branches: tuple[Branch, ...], above: tuple[int, ...]) -> None:
+            for branch in branches:
+                before = above
+                for step in branch.steps:
+                    assert step.turn not in places
+                    places[step.turn] = before
+                    before = (*before, step.turn)
+                    walk(step.branches, before)
+
+        walk(found, ())
+        assert sorted(places) == list(range(len(replies)))
+        for index, one in enumerate(replies):
+            parent = index - 1 if one.parent is None else one.parent
+            origin = one.caller if parent == NO_PARENT else parent
+            if origin is not None and origin >= 0 and len(replies) <= DEEPEST:
+                assert origin in places[index]
+
+
+def test_a_thousand_branches_each_off_the_last_are_no_deeper_than_can_be_read():
+    replies = [reply()]
+    for index in range(1, 2000):  # each even turn goes on, each odd one branches off the one before it
+        replies.append(reply(index - 1) if index % 2 else reply(max(0, index - 2)))
+    found = list(lines(branches_of(replies)))
+    assert max(len(line) - len(line.lstrip(" ")) for line in found) == 2 * DEEPEST
+    assert sum(len(line.split(": ")[1].split()) for line in found) == 2000

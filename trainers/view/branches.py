@@ -1,0 +1,78 @@
+"""The turns of an agent as a tree: what goes on from a turn a second time, or is called by it, stands under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from turnwise.agents.core import NO_PARENT, Reply
+
+DEEPEST = 8
+"""Branches off deeper ones stand beside them, and say after which turn."""
+
+
+class Step(NamedTuple):
+    """A turn, by its place in the episode, and what branches off there."""
+
+    turn: int
+    branches: tuple[Branch, ...]
+
+
+class Branch(NamedTuple):
+    """Turns each of whose prompts extends the one before. ``origin`` says how it began: "after 3", "called by 3", "new prompt"."""
+
+    origin: str
+    steps: tuple[Step, ...]
+
+
+class _Place(NamedTuple):
+    """Where a turn stands: at which depth, under which turn its branch hangs, how that began ("": it goes on)."""
+
+    depth: int
+    host: int
+    origin: str
+
+
+def branches_of(replies: Sequence[Reply]) -> tuple[Branch, ...]:
+    """The branches of an agent's turns, those that begin with a new prompt side by side, in the order of time.
+
+    The first turn whose prompt extends another's goes on with its branch; the next ones begin branches of their own. A
+    conversation that a turn called (:attr:`Reply.caller`) hangs under that turn.
+    """
+    places, continued = list[_Place](), set[int]()
+    for index, reply in enumerate(replies):
+        places.append(_placed(index, reply, places, continued))
+    chains = dict[int, list[Step]]()  # by their first turn, the last step first
+    hanging = dict[int, list[Branch]]()  # by their host, the latest first
+    for index in reversed(range(len(replies))):
+        below = tuple(reversed(hanging.pop(index, [])))
+        chain = chains.pop(index, [])
+        chain.append(Step(index, below))
+        place, parent = places[index], _parent(index, replies[index])
+        if place.origin or parent is None:
+            hanging.setdefault(place.host, []).append(Branch(place.origin, tuple(reversed(chain))))
+        else:
+            chains[parent] = chain
+    return tuple(reversed(hanging.pop(NO_PARENT, [])))
+
+
+def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[int]) -> _Place:
+    parent = _parent(index, reply)
+    if parent is None and reply.caller is None:
+        return _Place(0, NO_PARENT, "new prompt" if index else "")
+    if parent is not None and parent not in continued:
+        continued.add(parent)
+        return places[parent]._replace(origin="")
+    from_turn = parent if parent is not None else reply.caller
+    assert from_turn is not None
+    above = places[from_turn]
+    origin = f"{'after' if parent is not None else 'called by'} {from_turn + 1}"
+    if above.depth < DEEPEST:
+        return _Place(above.depth + 1, from_turn, origin)
+    return _Place(above.depth, above.host, origin)
+
+
+def _parent(index: int, reply: Reply) -> int | None:
+    """The turn whose prompt this one's extends."""
+    parent = index - 1 if reply.parent is None else reply.parent
+    return None if parent == NO_PARENT else parent
