@@ -30,7 +30,7 @@ from campaigning.carry_out import (
     train_cell,
 )
 from campaigning.cells import read_cell, write_cell
-from campaigning.plan import START, Cell, Plan, read_plan
+from campaigning.plan import START, Cell, Plan, read_plan, start_of
 from campaigning.table import CONFIRM, SCREEN, choices, write_report
 
 from turnwise.errors import RecipeError, TurnwiseError
@@ -114,7 +114,11 @@ def run_all(plan: Plan, waiting: Sequence[Cell], options: argparse.Namespace) ->
     began = time.monotonic()
     for cell in waiting:
         known = read_cell(plan, cell, options.cells)
-        if known is not None and not (known["failed"] and options.retry):
+        if (
+            known is not None
+            and not (known["failed"] and options.retry)
+            and not lacks_start(plan, cell, waiting, options)
+        ):
             continue
         left = options.budget * 3600 - (time.monotonic() - began)
         if left <= 0:
@@ -129,8 +133,19 @@ def run_all(plan: Plan, waiting: Sequence[Cell], options: argparse.Namespace) ->
             raise TurnwiseError(f"The recipe of {cell} is refused: {failed}", "Repair the plan and go on.")
         if failed and cell.method == START:
             raise TurnwiseError(f"The start of {cell.setting} failed: {failed}", "Repair it and go on.")
-        write_cell(plan, cell, options.runs, options.cells, failed)
+        if known is None or known["failed"]:  # a start that was made again has its result
+            write_cell(plan, cell, options.runs, options.cells, failed)
     return 0
+
+
+def lacks_start(plan: Plan, cell: Cell, waiting: Sequence[Cell], options: argparse.Namespace) -> bool:
+    """Whether a cell is a start that others are yet to begin from, and whose model is not here: results are committed, models are not."""
+    others = (one for one in waiting if one.setting == cell.setting and one.method != START)
+    return (
+        cell.method == START
+        and not start_of(cell.setting, options.runs).is_dir()
+        and any(read_cell(plan, one, options.cells) is None for one in others)
+    )
 
 
 def _paused(cell: Cell) -> int:

@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -339,6 +340,25 @@ def test_a_common_start_replaces_the_model_and_the_warm_start(part, plan_file):
     assert (changed["warm_start"], changed["credit"], changed["seed"]) == (None, "return_to_go", 1)
     start = part("plan").overrides_of(plan, part("plan").Cell("tiny", "start", 0), plan_file.parent)
     assert (start["updates"], start["seed"], "scratch" in start["model"]) == (0, 0, True)
+
+
+@pytest.mark.slow
+def test_a_start_whose_result_is_committed_is_made_again_where_its_model_is_not(plan_file):
+    tiny = TINY["settings"]["tiny"] | {"shared_start": True}
+    plan_file.write_text(yaml.safe_dump(TINY | {"settings": {"tiny": tiny}}))
+    subprocess.run(command(plan_file, "screen"), check=True, capture_output=True)
+    cells = plan_file.parent / "cells" / "tiny"
+    results = {path: path.read_text() for path in cells.rglob("*.json")}
+    assert len(results) == 3
+    shutil.rmtree(plan_file.parent / "runs")  # as in a new checkout
+    (cells / "grpo" / "0.json").unlink()
+    done = subprocess.run(command(plan_file, "screen"), check=True, capture_output=True, text=True)
+    assert [line.partition(" after")[0] for line in done.stdout.splitlines()] == [
+        "tiny/start/0: done",
+        "tiny/grpo/0: done",
+    ]
+    again = {path: path.read_text() for path in cells.rglob("*.json")}
+    assert {path for path in again if again[path] != results[path]} == {cells / "grpo" / "0.json"}
 
 
 @pytest.mark.slow

@@ -21,6 +21,18 @@ def lines(branches: tuple[Branch, ...], depth: int = 0) -> Iterator[str]:
             yield from lines(step.branches, depth + 1)
 
 
+def standing(
+    branches: tuple[Branch, ...], above: tuple[int, ...] = ()
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Each turn, and those that it stands after or under."""
+    for branch in branches:
+        before = above
+        for step in branch.steps:
+            yield step.turn, before
+            before = (*before, step.turn)
+            yield from standing(step.branches, before)
+
+
 def test_one_line_is_one_branch():
     assert list(lines(branches_of([reply(), reply(), reply()]))) == [": 0 1 2"]
     assert branches_of([]) == ()
@@ -55,19 +67,9 @@ def test_every_turn_stands_there_once_and_after_what_it_extends():
             replies.append(
                 rng.choice([reply(), reply(earlier), reply(NO_PARENT), reply(NO_PARENT, caller=earlier)])
             )
-        found = branches_of(replies)
-        places = dict[int, tuple[int, ...]]()
-
-        def walk(branches: tuple[Branch, ...], above: tuple[int, ...]) -> None:
-            for branch in branches:
-                before = above
-                for step in branch.steps:
-                    assert step.turn not in places
-                    places[step.turn] = before
-                    before = (*before, step.turn)
-                    walk(step.branches, before)
-
-        walk(found, ())
+        found = list(standing(branches_of(replies)))
+        places = dict(found)
+        assert len(found) == len(replies)
         assert sorted(places) == list(range(len(replies)))
         for index, one in enumerate(replies):
             parent = index - 1 if one.parent is None else one.parent

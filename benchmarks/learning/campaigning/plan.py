@@ -162,13 +162,21 @@ def asked_of(plan: Plan, cell: Cell) -> dict[str, Any]:
     }
 
 
+def start_of(setting: str, runs: Path) -> Path:
+    """The model from which every method of a setting begins, where the warm start is shared."""
+    return Cell(setting, START, 0).folder(runs).resolve() / "checkpoints" / "step-000000" / "model"
+
+
 def overrides_of(plan: Plan, cell: Cell, runs: Path) -> Mapping[str, Any]:
     """What a cell changes in its recipe."""
     asked = asked_of(plan, cell)
     if cell.method == START:
         return {**asked["changes"], "seed": cell.seed, "updates": 0, "evaluate.test": 1, "evaluate.dev": 1}
-    start = Cell(cell.setting, START, 0).folder(runs).resolve() / "checkpoints" / "step-000000" / "model"
-    begun = {"model": {"path": str(start)}, "warm_start": None} if asked["shared_start"] else {}
+    begun = (
+        {"model": {"path": str(start_of(cell.setting, runs))}, "warm_start": None}
+        if asked["shared_start"]
+        else {}
+    )
     own = {
         key: value
         for key, value in asked["changes"].items()
