@@ -151,7 +151,7 @@ async def tree(server: ViewServer, judged: Sequence[ViewedPlace], shot: Shot) ->
     for place in judged:
         index = await server.index(place)
         for row in find(index, Selection(sort="turns", order="down")).rows[:1]:
-            if episode_shown(place, index, row.id, Selection()).first.branched:
+            if episode_shown(place, index, row.id, Selection()).first.branches:
                 await shot("branches", f"/p/{place.id}/e/{row.id}", 1100)
                 return
 
