@@ -3,7 +3,7 @@
     turnwise eval shop/standard --policy scripted:demonstrator --episodes 2000 --out shots/shop-demonstrator
     turnwise eval shop/standard --policy mix:gold=0.8,random=0.2 --episodes 2000 --out shots/shop-mix
     turnwise train search-quick --out shots/search-quick --set updates=40    # while it runs, for the live picture
-    turnwise train shop-quick --out shots/shop-quick --set warm_start.episodes=1600 updates=2 log.entropy=true checkpoint.every=1 checkpoint.keep=9
+    turnwise train shop-quick --out shots/shop-quick --set warm_start.episodes=1600 updates=2 evaluate.every=2 log.entropy=true checkpoint.every=1 checkpoint.keep=9
     turnwise credit-quality --run shots/shop-quick --groups 2 --forks 12 --no-processes
     turnwise eval shop/quick --policy command:branching.yaml --model torch:shots/shop-quick/best/model --episodes 8 --out shots/branches
     python scripts/view_screenshots.py shots benchmarks/learning/shop-short.json --out docs/view
