@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from turnwise.agents.core import NO_PARENT, Reply
 from turnwise.envs.messages import Message
-from turnwise.trainers.view.branches import DEEPEST, Branch, branches_of
+from turnwise.trainers.view.branches import DEEPEST, TurnBranch, branches_of
 
 
 def reply(parent: int | None = None, caller: int | None = None) -> Reply:
     return Reply(Message("assistant", "x"), parent=parent, caller=caller)
 
 
-def lines(branches: tuple[Branch, ...], depth: int = 0) -> Iterator[str]:
+def lines(branches: tuple[TurnBranch, ...], depth: int = 0) -> Iterator[str]:
     for branch in branches:
         yield f"{'  ' * depth}{branch.origin}: {' '.join(str(step.turn) for step in branch.steps)}"
         for step in branch.steps:
@@ -22,7 +22,7 @@ def lines(branches: tuple[Branch, ...], depth: int = 0) -> Iterator[str]:
 
 
 def standing(
-    branches: tuple[Branch, ...], above: tuple[int, ...] = ()
+    branches: tuple[TurnBranch, ...], above: tuple[int, ...] = ()
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Each turn, and those that it stands after or under."""
     for branch in branches:

@@ -11,18 +11,18 @@ DEEPEST = 8
 """Branches off deeper ones stand beside them, and say after which turn."""
 
 
-class Step(NamedTuple):
+class BranchStep(NamedTuple):
     """A turn, by its place in the episode, and what branches off there."""
 
     turn: int
-    branches: tuple[Branch, ...]
+    branches: tuple[TurnBranch, ...]
 
 
-class Branch(NamedTuple):
+class TurnBranch(NamedTuple):
     """Turns each of whose prompts extends the one before. ``origin`` says how it began: "after 3", "called by 3", "new prompt"."""
 
     origin: str
-    steps: tuple[Step, ...]
+    steps: tuple[BranchStep, ...]
 
 
 class _Place(NamedTuple):
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
     origin: str
 
 
-def branches_of(replies: Sequence[Reply]) -> tuple[Branch, ...]:
+def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
     """The branches of an agent's turns, those that begin with a new prompt side by side, in the order of time.
 
     The first turn whose prompt extends another's goes on with its branch; the next ones begin branches of their own. A
@@ -42,15 +42,15 @@ def branches_of(replies: Sequence[Reply]) -> tuple[Branch, ...]:
     places, continued = list[_Place](), set[int]()
     for index, reply in enumerate(replies):
         places.append(_placed(index, reply, places, continued))
-    chains = dict[int, list[Step]]()  # by their first turn, the last step first
-    hanging = dict[int, list[Branch]]()  # by their host, the latest first
+    chains = dict[int, list[BranchStep]]()  # by their first turn, the last step first
+    hanging = dict[int, list[TurnBranch]]()  # by their host, the latest first
     for index in reversed(range(len(replies))):
         below = tuple(reversed(hanging.pop(index, [])))
         chain = chains.pop(index, [])
-        chain.append(Step(index, below))
+        chain.append(BranchStep(index, below))
         place, parent = places[index], _parent(index, replies[index])
         if place.origin or parent is None:
-            hanging.setdefault(place.host, []).append(Branch(place.origin, tuple(reversed(chain))))
+            hanging.setdefault(place.host, []).append(TurnBranch(place.origin, tuple(reversed(chain))))
         else:
             chains[parent] = chain
     return tuple(reversed(hanging.pop(NO_PARENT, [])))

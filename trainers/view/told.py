@@ -18,7 +18,7 @@ from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json
 from turnwise.trainers.report.episodes import Said, said, visible
 from turnwise.trainers.report.turns import TrueEpisode, TrueGroup, TrueTurn
-from turnwise.trainers.view.branches import Branch, branches_of
+from turnwise.trainers.view.branches import TurnBranch, branches_of
 
 SHADES = 8
 """How many steps of colour a token's probability is shown in."""
@@ -107,7 +107,7 @@ class AgentShown(NamedTuple):
     turns: tuple[TurnShown, ...]
     final: tuple[MessageShown, ...]
     total: float
-    branches: tuple[Branch, ...]
+    branches: tuple[TurnBranch, ...]
 
 
 class EpisodeShown(NamedTuple):
