@@ -76,7 +76,7 @@ def test_all_pages_pass_axe(chromium, site, tmp_path):
     paths = [
         "/", run, first, odd, f"{run}/episodes", f"{run}/episodes?ended=solved&sort=turns", f"{run}/e/1?rules=1",
         f"{run}/e/1/what-if?turn=1", answered(site, first), f"/side?{both}", f"/compare?{both}", "/help", "/what-ifs",
-        "/nothing", site.place("shop-short.json"), f"{odd}/e/1", f"/side?{both}&show=all", f"{run}/e/3", "/waiting",
+        "/nothing", site.place("shop-short.json"), f"{site.place('branched')}/e/1", f"{odd}/e/1", f"/side?{both}&show=all", f"{run}/e/3", "/waiting",
     ]  # fmt: skip
     waiting = render("waiting.html.j2", "A table is drawn; 3 s so far.", title="Comparing", live=60)
     page.route("**/waiting", lambda route: route.fulfill(body=waiting, content_type="text/html"))

@@ -46,7 +46,7 @@ def pages_of(site) -> list[str]:
     return [
         "/", "/help", "/what-ifs", "/?words=shop", run, first, odd, site.place("shop-short.json"), f"{run}/episodes",
         f"{odd}/episodes", f"{run}/e/1", f"{run}/e/1?rules=1", f"{run}/e/1/what-if?turn=1", f"{odd}/e/1", f"{odd}/e/2",
-        f"{odd}/e/1?rules=1", f"{odd}/e/1/what-if?turn=1", f"/side?{both}", f"{odd}/export", f"{run}/export",
+        f"{odd}/e/1?rules=1", f"{odd}/e/1/what-if?turn=1", f"{site.place('branched')}/e/1", f"/side?{both}", f"{odd}/export", f"{run}/export",
     ]  # fmt: skip
 
 
