@@ -139,7 +139,8 @@ def run_all(plan: Plan, waiting: Sequence[Cell], options: argparse.Namespace) ->
 
 
 def lacks_start(plan: Plan, cell: Cell, waiting: Sequence[Cell], options: argparse.Namespace) -> bool:
-    """Whether a cell is a start that others are yet to begin from, and whose model is not here: results are committed, models are not."""
+    """Whether a cell is a start that others are yet to begin from, and whose model is not here: results are committed, models are
+    not. Made again on another kind of processor, it may differ in the last bits of its weights."""
     others = (one for one in waiting if one.setting == cell.setting and one.method != START)
     return (
         cell.method == START

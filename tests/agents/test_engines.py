@@ -351,11 +351,12 @@ class TestPump:
         assert steps <= 5 if afar else steps >= 7  # 5: a thread may have begun a step before the program asks
         loop.close()
 
+    @pytest.mark.slow
     def test_callers_through_a_socket_who_were_all_away_share_the_next_step(self, threaded: bool) -> None:
         """In each loop that an engine is used from: the first of them to come again is not stepped alone."""
         counter = Counter()
         step = counter.step
-        counter.step = lambda: [time.sleep(0.1), *step()][1:]  # type: ignore[method-assign]
+        counter.step = lambda: [time.sleep(0.3), *step()][1:]  # type: ignore[method-assign]
         loop = EngineLoop(counter, threaded=threaded)
 
         async def program(number: int) -> None:

@@ -58,7 +58,13 @@ def test_children_stand_under_their_parents():
     ]
 
 
-def test_every_turn_stands_there_once_and_after_what_it_extends():
+def test_turns_that_a_damaged_log_does_not_hold_are_nobodys_origin():
+    replies = [reply(7), reply(1), reply(-5), reply(NO_PARENT, caller=9), reply(NO_PARENT, caller=-2)]
+    assert list(lines(branches_of(replies))) == [": 0", *(f"new prompt: {turn}" for turn in (1, 2, 3, 4))]
+
+
+def test_every_turn_stands_there_once_and_after_what_it_extends(monkeypatch):
+    monkeypatch.setattr("turnwise.trainers.view.branches.DEEPEST", 1000)
     for seed in range(200):
         rng = random.Random(seed)
         replies = [reply()]
@@ -74,7 +80,7 @@ def test_every_turn_stands_there_once_and_after_what_it_extends():
         for index, one in enumerate(replies):
             parent = index - 1 if one.parent is None else one.parent
             origin = one.caller if parent == NO_PARENT else parent
-            if origin is not None and origin >= 0 and len(replies) <= DEEPEST:
+            if origin is not None and origin >= 0:
                 assert origin in places[index]
 
 

@@ -37,7 +37,8 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
     """The branches of an agent's turns, those that begin with a new prompt side by side, in the order of time.
 
     The first turn whose prompt extends another's goes on with its branch; the next ones begin branches of their own. A
-    conversation that a turn called (:attr:`Reply.caller`) hangs under that turn.
+    conversation that a turn called (:attr:`Reply.caller`) hangs under that turn. What a damaged log says to extend or to be
+    called by no earlier turn is a new prompt.
     """
     places, continued = list[_Place](), set[int]()
     for index, reply in enumerate(replies):
@@ -58,13 +59,12 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
 
 def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[int]) -> _Place:
     parent = _parent(index, reply)
-    if parent is None and reply.caller is None:
+    from_turn = _earlier(index, reply.caller) if parent is None else parent
+    if from_turn is None:
         return _Place(0, NO_PARENT, "new prompt" if index else "")
     if parent is not None and parent not in continued:
         continued.add(parent)
         return places[parent]._replace(origin="")
-    from_turn = parent if parent is not None else reply.caller
-    assert from_turn is not None
     above = places[from_turn]
     origin = f"{'after' if parent is not None else 'called by'} {from_turn + 1}"
     if above.depth < DEEPEST:
@@ -74,5 +74,8 @@ def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[i
 
 def _parent(index: int, reply: Reply) -> int | None:
     """The turn whose prompt this one's extends."""
-    parent = index - 1 if reply.parent is None else reply.parent
-    return None if parent == NO_PARENT else parent
+    return _earlier(index, index - 1 if reply.parent is None else reply.parent)
+
+
+def _earlier(index: int, turn: int | None) -> int | None:
+    return turn if turn is not None and 0 <= turn < index else None
