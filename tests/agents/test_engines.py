@@ -363,7 +363,7 @@ class TestPump:
             COMES_THROUGH_A_SOCKET.set(True)
             for _ in range(3):
                 assert await loop.submit(1) == 1
-                await asyncio.sleep(0.005 * number)
+                await asyncio.sleep(0.01 * (number + 1))  # nothing is in flight when the first comes
 
         async def together() -> int:
             before = counter.steps
