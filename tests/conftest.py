@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import psutil
 import pytest
+from scheduling import GroupScheduling
 
 from turnwise.envs.check import leaks
 from turnwise.machine import describe
@@ -98,6 +99,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(
         1, min((os.cpu_count() or 1) * 3 // 2, int(psutil.virtual_memory().available / 2**30 / WORKER_GIB))
     )
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
+    """Groups as with pytest-xdist's own, in a run that survives its workers."""
+    return GroupScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 # --- the record of a run ------------------------------------------------------------------------------

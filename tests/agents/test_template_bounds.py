@@ -13,10 +13,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from turnwise.agents.tokens import renderer as renderer_module
-from turnwise.agents.tokens import template as template_module
 from turnwise.agents.tokens.renderer import Renderer
-from turnwise.envs.messages import Message
-from turnwise.errors import TurnwiseError
 
 TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
 NESTED = "{% for a in range(99999) %}" * 3 + "{% set x = a %}" + "{% endfor %}" * 3
@@ -45,28 +42,37 @@ def tokenizer(
     return made
 
 
-# An interrupt that strikes in a callback of the garbage collector is lost, and is repeated a second later.
+def rendered_elsewhere(template: str, grace_s: float) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, which prints the error: what cannot be interrupted there ends that process."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import test_template_bounds as tests\n"
+        "from turnwise import watchdog\n"
+        "from turnwise.agents.tokens import template\n"
+        "from turnwise.envs.messages import Message\n"
+        "from turnwise.errors import TurnwiseError\n"
+        f"template.RENDER_S, watchdog.GRACE_S = 0.5, {grace_s}\n"
+        f"try: tests.Renderer(tests.tokenizer({template!r})).start([Message('user', 'bomb')])\n"
+        "except TurnwiseError as error: print(error)\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_bombs_end_in_time_with_the_templates_name(bomb, monkeypatch):
-    monkeypatch.setattr(template_module, "RENDER_S", 0.5)
-    with pytest.raises(TurnwiseError, match=r"tests/bomb|refuses"):
-        Renderer(tokenizer(BOMBS[bomb])).start([Message("user", "bomb")])
+def test_bombs_end_in_time_with_the_templates_name(bomb):
+    """A loaded machine may need more than one interrupt, hence the grace."""
+    done = rendered_elsewhere(BOMBS[bomb], 60)
+    assert done.returncode == 0, done.stderr
+    assert "tests/bomb" in done.stdout or "refuses" in done.stdout, (done.stdout, done.stderr)
 
 
 @pytest.mark.slow
 def test_a_bomb_in_one_expression_ends_the_process_by_name():
     """``10 ** (10 ** 10)`` is one call of C: nothing can interrupt it."""
-    folder = Path(__file__).parent
-    code = (
-        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
-        "import test_template_bounds as t; t.template_module.RENDER_S = 0.5\n"
-        "t.Renderer(t.tokenizer('{{ 10 ** (10 ** 10) }}'))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = rendered_elsewhere("{{ 10 ** (10 ** 10) }}", 5)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert "the chat template of tests/bomb" in done.stderr
 

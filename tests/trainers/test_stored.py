@@ -97,6 +97,8 @@ def test_a_policy_is_taught_and_asked_for_returns_in_the_same_words(stored: Stor
 def test_nothing_to_learn_from_is_refused(stored: Stored) -> None:
     with pytest.raises(RecipeError, match="plays nothing"):
         check_recipe({**stored.recipe, "rollout": {**stored.recipe["rollout"], "groups": 0}})
+    # A warm start alone plays nothing and is something to learn from.
+    check_recipe({**stored.recipe, "rollout": {**stored.recipe["rollout"], "groups": 0}, "updates": 0})
 
 
 def test_what_joins_is_not_a_minibatch_of_its_own(stored: Stored) -> None:

@@ -119,7 +119,7 @@ def _groups(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"loss {part.name!r} compares the trajectories of a group, and {key} gives it one at a time: there is no loser.",
             "Set rollout.group_size above 1, or let the source join what is played (`join: true`) and put the loss into `loss`.",
         )
-    if not groups and not recipe.source:
+    if not groups and not recipe.source and recipe.updates:
         yield RecipeProblem(
             "rollout.groups 0 plays nothing, and there is no source to learn from.",
             "Set rollout.groups above 0, or add `source: [{name: stored, path: …}]`.",
