@@ -49,7 +49,7 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
         below = tuple(reversed(hanging.pop(index, [])))
         chain = chains.pop(index, [])
         chain.append(BranchStep(index, below))
-        place, parent = places[index], _parent(index, replies[index])
+        place, parent = places[index], parent_of(index, replies[index])
         if place.origin or parent is None:
             hanging.setdefault(place.host, []).append(TurnBranch(place.origin, tuple(reversed(chain))))
         else:
@@ -58,8 +58,8 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
 
 
 def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[int]) -> _Place:
-    parent = _parent(index, reply)
-    from_turn = _earlier(index, reply.caller) if parent is None else parent
+    parent = parent_of(index, reply)
+    from_turn = caller_of(index, reply) if parent is None else parent
     if from_turn is None:
         return _Place(0, NO_PARENT, "new prompt" if index else "")
     if parent is not None and parent not in continued:
@@ -72,9 +72,14 @@ def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[i
     return _Place(above.depth, above.host, origin)
 
 
-def _parent(index: int, reply: Reply) -> int | None:
-    """The turn whose prompt this one's extends."""
+def parent_of(index: int, reply: Reply) -> int | None:
+    """The turn whose prompt this one's extends; None where it is a new one."""
     return _earlier(index, index - 1 if reply.parent is None else reply.parent)
+
+
+def caller_of(index: int, reply: Reply) -> int | None:
+    """The turn that called the conversation that begins with this one, if any did."""
+    return _earlier(index, reply.caller) if parent_of(index, reply) is None else None
 
 
 def _earlier(index: int, turn: int | None) -> int | None:

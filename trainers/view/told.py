@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, Reply, Trajectory, Turn
+from turnwise.agents.core import Reply, Trajectory, Turn
 from turnwise.agents.log.records import Record
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json
 from turnwise.trainers.report.episodes import Said, said, visible
 from turnwise.trainers.report.turns import TrueEpisode, TrueGroup, TrueTurn
-from turnwise.trainers.view.branches import TurnBranch, branches_of
+from turnwise.trainers.view.branches import TurnBranch, branches_of, caller_of, parent_of
 
 SHADES = 8
 """How many steps of colour a token's probability is shown in."""
@@ -75,7 +75,7 @@ class MessageShown(NamedTuple):
 
 
 class TurnShown(NamedTuple):
-    """A turn. ``parent`` is the turn whose tokens its prompt extends, from 1, or 0."""
+    """A turn. ``parent`` is the turn whose tokens its prompt extends, ``caller`` the one that called its conversation; from 1, or 0."""
 
     number: int
     saw: tuple[MessageShown, ...]
@@ -97,6 +97,7 @@ class TurnShown(NamedTuple):
     weight: float
     state_key: str
     parent: int
+    caller: int
     prompt_tokens: int
 
 
@@ -238,7 +239,7 @@ def _turn(
 ) -> TurnShown:
     reply = turn.reply
     known = reply.logprobs
-    parent = index - 1 if reply.parent is None else reply.parent
+    parent, caller = parent_of(index, reply), caller_of(index, reply)
     return TurnShown(
         number=index + 1,
         saw=saw,
@@ -262,7 +263,8 @@ def _turn(
         source=visible(reply.source),
         weight=turn.weight,
         state_key=turn.state_key,
-        parent=0 if parent == NO_PARENT else parent + 1,
+        parent=0 if parent is None else parent + 1,
+        caller=0 if caller is None else caller + 1,
         prompt_tokens=len(reply.prompt_ids),
     )
 
