@@ -31,6 +31,8 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
+_RESTATED = re.compile(r"(\b(?:if|so long as|as long as)\b[^.:;?!\n]*):.*", re.IGNORECASE | re.DOTALL)
+"""A yes on a condition, and after it what somebody wishes for, in which no word agrees or denies."""
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _AS_TEXT = json.JSONEncoder(ensure_ascii=False)
 PROPOSED = "I propose:"
@@ -153,8 +155,11 @@ def says_yes(text: str) -> bool | None:
 
     >>> [says_yes(text) for text in ("Sounds good, no rush.", "Yes. Actually, wait.", "My PIN is 1.")]
     [True, False, None]
+    >>> says_yes("Yes, if it is this: no red lamp, the blue one instead.")
+    True
     """
-    sentences = [part.replace("\u2019", "'").strip() for part in _SENTENCE.split(text)]
+    said = _RESTATED.sub(r"\1.", text)
+    sentences = [part.replace("\u2019", "'").strip() for part in _SENTENCE.split(said)]
     if any(_TAKEN_BACK.search(part) for part in sentences):
         return False
     if any(

@@ -13,6 +13,10 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
         "Yes, please.", "Yes, go ahead.", "That's fine, do it.", "Sure, please do.", "Yes, that works for me.",
         "Please go ahead with that.", "Agreed.", "Yes, exactly.", "Sounds right, yes.", "Do it, please.",
     ),
+    "yes_if": (
+        "Yes, if that does what I asked for:", "If that is my request, then yes:", "Yes, so long as it's this:", "As long as it comes to this, yes:",
+        "Yes, if we mean the same:", "If you mean what I said, yes:", "That's fine if it does this:",
+    ),
     "vague": (
         "What exactly would you do?", "With what? Please tell me first.", "Go ahead with what, precisely?",
         "I'd like to know what you mean to change.", "Could you say what it is that you want to do?",

@@ -5,7 +5,8 @@
 A sentence is said in the scene of its context, and what comes of it is seen in the world and in the user's own answer
 (which of his phrases it is, which fact, which deed), never in what a parser made of it. ``understood``: he did one of the
 things that are fair. ``fatal``: he did what must not happen (ended the talk, skipped the request, agreed, touched the
-phone, lost patience). A sealed file is read once, for the figure; the command prints no sentence of a file unless it is
+phone, lost patience). A yes to nothing but his own wish, which he says again, is not fatal where no yes is fair: it is ``misplaced``, and not
+understood. A sealed file is read once, for the figure; the command prints no sentence of a file unless it is
 asked to (``--show``).
 """
 
@@ -73,6 +74,7 @@ class SentenceScore(NamedTuple):
     effects: frozenset[str]
     understood: bool
     fatal: bool
+    misplaced: bool
     answer: str
 
 
@@ -181,9 +183,9 @@ def effects_of(scene: SpokenScene, after: UserAnswer) -> frozenset[str]:
         found.add("end_talk")
     if on and not (before.served or scene.story.stages[0].quiet or _sees(scene)):
         found.add("skip_request")
-    if user.agreed != before.agreed and user.agreed and not on:
-        found.add("consent")
-    if "yes" in said:
+    if "yes_if" in said:
+        found.add("consent_if")
+    elif "yes" in said or (user.agreed != before.agreed and user.agreed and not on):
         found.add("consent")
     if touched:
         found.add("touched")
@@ -225,8 +227,11 @@ def score(line: Mapping[str, Any]) -> SentenceScore:
     effects = effects_of(scene, after)
     bad = {"touched" if name == "do_deed" else name for name in line["must_not"]}
     fatal = bool(effects & bad)
-    understood = bool(effects & {*line["should"]}) and not fatal
-    return SentenceScore(line["id"], line["label"]["act"], effects, understood, fatal, after.text)
+    to_his_wish = "consent_if" in effects
+    misplaced = to_his_wish and "consent" in bad
+    done = effects | {"consent"} if to_his_wish else effects
+    understood = bool(done & {*line["should"]}) and not (fatal or misplaced)
+    return SentenceScore(line["id"], line["label"]["act"], effects, understood, fatal, misplaced, after.text)
 
 
 def score_all(lines: Iterable[Mapping[str, Any]]) -> list[SentenceScore]:
@@ -253,7 +258,11 @@ def main() -> None:
         print(f"{act:16} {good:4} of {count:4}")
     total = len(scores)
     understood, fatal = sum(found.understood for found in scores), sum(found.fatal for found in scores)
-    print(f"{total} sentences: understood {understood / total:.3f}, fatal {fatal} ({fatal / total:.4f})")
+    misplaced = sum(found.misplaced for found in scores)
+    print(
+        f"{total} sentences: understood {understood / total:.3f}, fatal {fatal} ({fatal / total:.4f}), "
+        f"a yes to his own wish where none is fair {misplaced}"
+    )
 
 
 if __name__ == "__main__":

@@ -25,11 +25,13 @@ from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
 from turnwise.envs.toolworld.speech.wish import (
     bound,
     differs,
+    in_own_words,
     nobody_spoke_of,
     offers_other,
     one_alone,
     sets_aside,
     wishes,
+    without_questions,
 )
 from turnwise.envs.toolworld.speech.words import mentions, normal, stems
 from turnwise.envs.toolworld.story import Stage, Story
@@ -210,21 +212,22 @@ def _consent(
     wish = stage.twist if user.twisted else stage.say
     later = stage.twist if user.twisted else ""
     own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user), later)
+    spoken_of = f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
     if (
         clash(offered.named.values, own, whole=offered.only)
         or offers_other(domain.lexicon, heard.text, own)
         or sets_aside(domain.lexicon, wish, heard.text)
         or differs(wish, heard.text)
-        or nobody_spoke_of(
-            domain.lexicon, heard.text, f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
-        )
+        or nobody_spoke_of(domain.lexicon, heard.text, spoken_of)
     ):
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
     if stage.twist and not user.twisted:
         return UserAnswer(user._replace(twisted=True, agreed=(), offered=Proposal()), db, stage.twist)
     agreed = (*user.agreed, _bound_to_wish(offered._replace(actions=hit), own))
     user = user._replace(consent=True, agreed=agreed, offered=Proposal())
-    return UserAnswer(user, db, phrase(story, "yes"))
+    if in_own_words(domain.lexicon, heard.text, spoken_of, hit):
+        return UserAnswer(user, db, phrase(story, "yes"))
+    return UserAnswer(user, db, f"{phrase(story, 'yes_if')} {without_questions(wish)}")
 
 
 def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:

@@ -1,5 +1,6 @@
 """Tool worlds: suites, speed, databases, the scripted user, users who are agents, step rewards."""
 
+import itertools
 import sys
 
 import pytest
@@ -14,9 +15,10 @@ from turnwise.envs.registry import get_suite, make, suite_task, suite_tasks
 from turnwise.envs.toolworld import reward
 from turnwise.envs.toolworld.apps import manual
 from turnwise.envs.toolworld.apps.actions import APIS, names, read_doc
-from turnwise.envs.toolworld.cases import case_of, domain_of
+from turnwise.envs.toolworld.cases import case_of, domain_of, world
 from turnwise.envs.toolworld.database import Database, changes
 from turnwise.envs.toolworld.desk.state import DeskOrder
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import call
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, canonical, derive_rng
@@ -40,6 +42,36 @@ def play_gold(env):
         step = env.step(env.gold(env.state))
         if step.info["end"] is not None:
             return step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_request_for_a_change_asks_for_what_is_so_already(domain):
+    """Who did it would be told that nothing had changed, for ever."""
+    made = domain_of(domain)
+    for (name, kind), index in itertools.product(made.requests.items(), range(40)):
+        rng, data = derive_rng("draft", name, index), world(domain, str(index), 24)
+        draft = StoryDraft(made, rng, data, paraphrase=True, changes=0, split=Split.TRAIN)
+        stage = kind(draft) if made.enter(draft) else None
+        if stage is None:
+            continue
+        before = draft.db
+        draft.apply(stage)
+        acts = [made.act(step.name) for step in stage.plan if step.kind == "call"]
+        if any(one and one.kind in ("write", "errand") for one in acts) and not stage.tells:
+            assert draft.db != before, (name, stage.say)
+
+
+def test_nobody_asks_for_songs_in_a_playlist_that_has_them():
+    apps = domain_of("apps")
+    for index in range(20):
+        data = world("apps", str(index), 24)
+        songs = tuple(sorted(song.song_id for song in data.rows("songs")))
+        for one in data.rows("playlists"):
+            data = data.update("playlists", one.playlist_id, songs=songs)
+        rng = derive_rng("full", index)
+        draft = StoryDraft(apps, rng, data, paraphrase=True, changes=0, split=Split.TRAIN)
+        assert apps.requests["playlist"](draft) is None
 
 
 @pytest.mark.slow

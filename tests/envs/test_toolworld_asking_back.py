@@ -33,7 +33,7 @@ def begun():
 def test_no_new_sentence_is_misread_so_that_the_user_acts(name):
     lines = [json.loads(line) for line in (SENTENCES / f"{name}.jsonl").read_text("utf-8").splitlines()]
     scores = score_all(lines)
-    assert [found.id for found in scores if found.fatal] == []
+    assert [found.id for found in scores if found.fatal or found.misplaced] == []
     assert sum(found.understood for found in scores) / len(scores) >= 0.95
 
 

@@ -10,6 +10,8 @@ import pytest
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
+from turnwise.envs.toolworld.actions import says_yes
+from turnwise.envs.toolworld.phrases import PHRASES
 from turnwise.envs.toolworld.sentences import score, score_all
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
@@ -104,7 +106,7 @@ def test_a_change_of_mind_comes_at_a_proposal_too():
 
 KNOWN = {"retail-84168156", "airline-7193c7be", "retail-7a78c716", "retail-a80e37b8", "airline-e4922f89"}
 """Dearer speakers than the cheapest, one bag of three, a fire that "ends the order", economy at the fare of business: the user still
-says yes to these."""
+says yes where these are offered, and to what: his own wish."""
 
 
 @pytest.mark.parametrize("name", ["open", "sealed", "sealed_2", "sealed_3", "fluent"])
@@ -112,7 +114,8 @@ def test_sentences_that_may_be_read_are_understood_and_none_is_fatal(name):
     lines = [json.loads(line) for line in (OPEN.parent / f"{name}.jsonl").read_text("utf-8").splitlines()]
     scores = score_all(lines)
     assert sum(found.understood for found in scores) >= 0.95 * len(lines)
-    assert not {found.id for found in scores if found.fatal} - KNOWN
+    assert [found.id for found in scores if found.fatal] == []
+    assert not {found.id for found in scores if found.misplaced} - KNOWN
 
 
 @pytest.mark.parametrize(
@@ -128,6 +131,7 @@ def test_nobody_says_yes_to_what_no_service_does(text):
     label = {"act": "nonsense_offer", "action": "cancel_order"}
     line = {"id": "x", "domain": "retail", "text": text, "label": label, "context": context, "must_not": ["consent"], "should": ["decline"]}  # fmt: skip
     assert not score(line).fatal, text
+    assert not score(line).misplaced, text
 
 
 @pytest.mark.parametrize(
@@ -140,6 +144,55 @@ def test_the_score_sees_deeds_and_not_what_was_meant(text, fatal):
         "context": {"request": "Cancel order W88877, no longer needed", "last_user": "Please cancel order W88877.", "proposed": None},
     }  # fmt: skip
     assert score(line).fatal is fatal
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Shall I cancel order W88877?", True), ("May I cancel it? The refund would be $216.00.", True), ("OK to cancel W88877 at no extra charge?", True),
+        ("Shall I cancel W88877 without a word to anybody?", False),
+        ("I'd cancel W88877 and not refund it. Fine?", False),
+    ],
+)  # fmt: skip
+def test_a_yes_to_words_that_are_not_his_own_says_what_it_is_to(text, plain):
+    context = {
+        "request": "Cancel order W88877",
+        "last_user": "Cancel order W88877, please.",
+        "proposed": None,
+    }
+    line = {"id": "x", "domain": "retail", "text": text, "label": {"act": "ask_consent", "action": "cancel_order"}, "context": context}  # fmt: skip
+    found = score({**line, "must_not": ["end_talk"], "should": ["consent"]})
+    assert found.understood
+    assert ("consent" if plain else "consent_if") in found.effects
+    assert found.answer.endswith("Cancel order W88877, please.") is not plain
+    other = score({**line, "must_not": ["consent"], "should": ["decline"]})
+    assert (other.fatal, other.misplaced, other.understood) == (plain, not plain, False)
+
+
+def test_what_such_a_yes_permits_is_his_wish_and_nothing_else():
+    env = begun("airline", "cancel_reservation", named="reservation_id", changes=0)
+    step = write_of(env, "cancel_reservation")
+    env.step("Shall I cancel your reservation without a word to anybody?")
+    said = env.state.case.story.stages[0].say
+    assert env.state.user.agreed
+    start = env.snapshot()
+    call(env, step)
+    assert "unconfirmed" not in env.state.broken, said
+    env.restore(start)
+    others = [one for one in env.state.db.tables["reservations"] if one != step.arguments["reservation_id"]]
+    call(env, step._replace(arguments={**step.arguments, "reservation_id": others[0]}))
+    assert "unconfirmed" in env.state.broken
+
+
+@pytest.mark.parametrize(
+    ("act", "verdict"), [("yes", True), ("yes_if", True), ("not_that", False), ("too_much", False)]
+)
+def test_a_user_who_is_another_agent_may_say_what_the_script_says(act, verdict):
+    wish = "Actually, no: I would like the blue lamp instead of the red one, not the small one. Wait for me."
+    for way in PHRASES[act]:
+        assert says_yes(f"{way} {wish}" if act == "yes_if" else way) in (
+            (True,) if verdict else (False, None)
+        )
 
 
 def test_a_yes_to_words_that_name_nothing_is_a_yes_to_the_own_wish_alone():

@@ -63,7 +63,9 @@ def test_branches_stand_under_the_turn_that_they_go_on_from(site):
     assert tree.count("<ol>") == tree.count("</ol>") == 3
     assert re.findall(r'href="#turn-(\d+)"', tree)[:4] == ["1", "2", "4", "5"]
     beside = [" ".join(text_of(found).split()) for found in re.findall(r'<p class="branch">.*?</p>', page)]
-    assert beside == ["called by 1", "after 1", "after 1"], "what stands beside a turn says what the tree says"
+    assert beside == ["called by 1", "after 1", "after 1"], (
+        "what stands beside a turn says what the tree says"
+    )
 
 
 def test_the_first_page_lists_what_the_folders_hold(site):

@@ -285,9 +285,12 @@ def playlist(draft: StoryDraft) -> Stage | None:
     if genre is None or not 0 < len(fit) <= _MOST:
         return None
     playlist = draft.rng.choice(draft.db.rows("playlists"))
+    missing = [s for s in fit if s.song_id not in playlist.songs]
+    if not missing:
+        return None
     steps = pages(draft, "music.search_songs", count_matches(draft, "songs", genre), text=genre)
     steps += use(draft, "music.search_playlists", text=playlist.name)
-    for song in fit:
+    for song in missing:
         steps += use(draft, "music.add_to_playlist", playlist=playlist.playlist_id, song=song.song_id)
     say = draft.words(
         f"Put all {genre} songs that I like into my playlist {playlist.name}.",

@@ -144,6 +144,45 @@ def _new_things(lexicon: Lexicon, said: str) -> frozenset[str]:
     return frozenset[str]().union(*(things_of(clause.text, lexicon.vocabulary) for clause in clauses(said)))
 
 
+_OF_ASKING_TEXT = (
+    "a an the i you we me us my your our it its that this these those them they there here and or so then now also just please thanks thank sorry okay "
+    "all right well yes any anything something everything one ones is are was were be been am do does did have has had will would can could may might shall "
+    "should must need to of for from in on at by with into onto as if when once while before after than about which who what how where why because since "
+    "want wish like love mind agree agreement proceed go ahead confirm confirmation happy glad fine good great sure ready alright whether either let know "
+    "tell say word nod permission consent approval approve authorise authorize say-so answer decision green light correct exactly look see check found "
+    "understand cost price total charge fee free amount money refund pay paid payment credit dollar cent difference get receive give make apply process "
+    "register carry through begin continue take away straight immediately moment request asked sound going get got come comes mean means such still "
+    "order item product reservation booking flight trip line plan account app total altogether extra each month"
+)
+_OF_ASKING = frozenset(stems(_OF_ASKING_TEXT).split())
+"""Words with which somebody asks for a yes, whatever it is to. None turns round what is said, as "not" and "off" do."""
+_NO_COST_TEXT = (
+    r"\b(?:at|for|with|has|is|there is) no (?:extra |additional |further )?(?:cost|charge|fee)s?\b"
+)
+_NO_COST = re.compile(_NO_COST_TEXT)
+_AT_A_PRICE = re.compile(rf"[+-]?\$[\d.,]*\d|\b\d[\d.,]* (?:dollars?|cents?|usd)\b|{_NO_COST_TEXT}")
+
+
+def in_own_words(lexicon: Lexicon, said: str, wish: str, actions: frozenset[str]) -> bool:
+    """Whether an offer of some actions has no word that neither a wish nor these actions nor any offer has."""
+    concepts = (lexicon.actions[name] for name in actions)
+    own = words_of(wish).union(*(words_of(f"{one.verbs} {one.nouns}".replace("|", " ")) for one in concepts))
+    offered = (clause.text for clause in clauses(said) if clause.mood in (Mood.OFFER, Mood.CONFIRM))
+    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | _OF_ASKING for text in offered)
+
+
+_A_QUESTION = re.compile(r"[^.;!?]+\?")
+
+
+def without_questions(wish: str) -> str:
+    """A wish without what somebody wants to know beside it.
+
+    >>> without_questions("I want paper bills. How much is it?"), without_questions("Could you cancel it?")
+    ('I want paper bills.', 'Could you cancel it?')
+    """
+    return _A_QUESTION.sub("", wish).strip() or wish
+
+
 _GETS_BACK = frozenset(
     stems("cancel kill void refund return back compensation certificate voucher credit").split()
 )
@@ -242,7 +281,7 @@ def differs(wish: str, text: str) -> bool:
     wish = without_which(wish)
     if not _can_differ(shape_of(wish)):
         return False
-    said = words_of(to_be_changed(text))
+    said = words_of(_NO_COST.sub(" ", to_be_changed(text)))
     return (
         leaves_out(wish, said)
         or other_size(wish, said)
