@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from hosts import Host
 
 from turnwise.agents.log.records import from_line
 from turnwise.agents.policies.registry import fingerprint
@@ -330,3 +332,40 @@ def test_worker_processes_change_no_figure(flaky):
     assert done.returncode == 0, done.stderr
     assert figures(flaky / "elsewhere") == figures(flaky / "here")
     assert logged(flaky / "elsewhere") == logged(flaky / "here")
+
+
+# --- on other hosts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_evaluation_on_a_host_is_the_same_as_here(turnwise, tmp_path):
+    token = tmp_path / "run.token"
+    token.write_text("0123456789abcdef0123456789abcdef")
+    asked = ["eval", "shop/easy", "--policy", "scripted:demonstrator", "--episodes", "12", "--json", "--out"]
+    assert turnwise(*asked, "here").code == 0
+    with contextlib.closing(Host(token, processes=2)) as host:
+        assert turnwise(*asked, "there", "--worker-hosts", host.address, "--token-file", str(token)).code == 0
+        wrong = tmp_path / "wrong.token"
+        wrong.write_text("another-token-of-16-characters")
+        refused = turnwise(*asked, "refused", "--worker-hosts", host.address, "--token-file", str(wrong))
+    assert figures(tmp_path / "there") == figures(tmp_path / "here")
+    assert logged(tmp_path / "there") == logged(tmp_path / "here")
+    assert len(logged(tmp_path / "there")) == 12
+    assert refused.code
+    assert "has another token" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--token-file", "t"], "--worker-hosts"),
+        (["--worker-hosts", "a:1", "--token-file", "t", "--env-workers", "2"], "Leave one out"),
+        (["--worker-hosts", "a:1"], "no token is named"),
+        (["--worker-hosts", "nowhere", "--token-file", "t"], "is no address"),
+    ],
+)
+def test_hosts_that_cannot_be_are_refused(turnwise, tmp_path, options, said):
+    (tmp_path / "t").write_text("0123456789abcdef0123456789abcdef")
+    ran = turnwise("eval", "shop/easy", "--policy", "scripted:gold", *options)
+    assert ran.code
+    assert said in ran.err

@@ -21,7 +21,16 @@ from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall
 
 ENV = "turnwise/Grid-v0"
-SUITES = ["sokoban-easy", "sokoban", "sokoban-hard", "maze", "maze-dark", "lake", "lake-slippery", "lake-small"]
+SUITES = [
+    "sokoban-easy",
+    "sokoban",
+    "sokoban-hard",
+    "maze",
+    "maze-dark",
+    "lake",
+    "lake-slippery",
+    "lake-small",
+]
 OPTIONS = {
     "moves": 1,
     "slip": 0.0,

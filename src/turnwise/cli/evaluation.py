@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from turnwise.agents.evaluation.evaluate import Evaluation
     from turnwise.agents.evaluation.folder import EvaluationFolder
     from turnwise.agents.rollout import Limits
+    from turnwise.agents.workers.hosted import WorkerHosts
     from turnwise.console import SafeConsole
 
 
@@ -37,6 +38,8 @@ def eval_(
     model: str = "",
     env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     env_workers: int = 0,
+    worker_hosts: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    token_file: str = "",
     generate_s: float = 300.0,
     step_s: float = 60.0,
     episode_s: float | None = None,
@@ -64,6 +67,8 @@ def eval_(
         model: The policy that a program of `command:` talks to, such as vllm:PATH.
         env_option: What environments are made with, as KEY=VALUE.
         env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
+        worker_hosts: Hosts that environments run on instead, HOST:PORT of each `turnwise serve-workers`.
+        token_file: Holds the token that these hosts were started with.
         generate_s: Deadline of one answer of the policy, in seconds.
         step_s: Deadline of one step of a blocking environment, in seconds.
         episode_s: Seconds after which an episode is cut; what it came to by then counts.
@@ -76,6 +81,7 @@ def eval_(
     from turnwise.agents.evaluation.folder import open_folder
     from turnwise.agents.policies.registry import make_policy
     from turnwise.agents.rollout import check_numbers
+    from turnwise.agents.workers.pool import workers_for
     from turnwise.cli.training import overrides
     from turnwise.errors import TurnwiseError
 
@@ -96,9 +102,13 @@ def eval_(
         "limits": _limits(generate_s, step_s, episode_s),
         "retries": retries,
         "env_options": env_options,
-        "env_workers": env_workers,
     }
-    with nullcontext() if out is None else open_folder(out, asked, resume=resume) as folder:
+    at = _environments_at(suite, env_workers, worker_hosts or (), token_file)
+    with (
+        nullcontext() if out is None else open_folder(out, asked, resume=resume) as folder,
+        workers_for(at) as workers,
+    ):
+        options["env_workers"] = workers or 0
         player = make_policy(policy, max_sequences=concurrency, seed=seed, **played_by)
         try:
             result, interrupted = _evaluate(player, suite, folder, options)
@@ -107,6 +117,37 @@ def eval_(
         if folder is not None:
             folder.write(result, interrupted=interrupted)
     return _answer(result, folder, interrupted, max_failed)
+
+
+def _environments_at(
+    suite: str, env_workers: int, worker_hosts: Sequence[str], token_file: str
+) -> int | WorkerHosts:
+    """So many processes of this machine, or hosts.
+
+    Raises:
+        TurnwiseError: both are asked for, a token without hosts, or hosts without one.
+    """
+    from turnwise.agents.workers.hosted import WorkerHosts
+    from turnwise.envs.registry import get_suite
+    from turnwise.errors import TurnwiseError
+
+    if not worker_hosts:
+        if token_file:
+            raise TurnwiseError(
+                "--token-file is of hosts, and there are none.", "Name them with --worker-hosts."
+            )
+        return env_workers
+    if env_workers:
+        raise TurnwiseError(
+            "Environments are on hosts (--worker-hosts) or in processes of this machine (--env-workers).",
+            "Leave one out.",
+        )
+    if not token_file:
+        raise TurnwiseError(
+            "The hosts run programs for whoever has their token, and no token is named.",
+            "Say with --token-file which file holds it.",
+        )
+    return WorkerHosts(worker_hosts, token_file=token_file, envs=(get_suite(suite).env,))
 
 
 def _answer(
