@@ -185,6 +185,19 @@ def test_the_best_so_many_are_confirmed(part, plan_file):
     assert {c.method: c.confirmed for c in chosen} == {"grpo": True, "return_to_go": False, "gigpo": True}
 
 
+def test_what_the_plan_asks_for_is_confirmed_whatever_came_of_it(part, plan_file):
+    asked = {"confirm": {"seeds": [0, 1], "top": 0, "also": ["return_to_go"]}}
+    plan = TINY | asked | {"methods": {**TINY["methods"], "gigpo": {"credit": "gigpo"}}}
+    plan_file.write_text(yaml.safe_dump(plan))
+    for method, solved in (("grpo", 19), ("return_to_go", 2), ("gigpo", 24)):
+        write_result(part, plan_file, method, 0, solved)
+    chosen = part("table").choices(part("plan").read_plan(plan_file), "tiny", plan_file.parent / "cells")
+    assert {c.method: c.confirmed for c in chosen} == {"grpo": True, "return_to_go": True, "gigpo": False}
+    plan_file.write_text(yaml.safe_dump(plan | {"confirm": {"also": ["nobody"]}}))
+    with pytest.raises(TurnwiseError, match=r"confirm\.also names the method 'nobody'"):
+        part("plan").read_plan(plan_file)
+
+
 @pytest.mark.slow
 def test_confirmed_methods_are_compared_over_equal_seeds(part, plan_file):
     for seed in (0, 1):

@@ -44,7 +44,10 @@ class Confirm(_Section):
     """The second stage: what the first one left, with more seeds."""
 
     seeds: list[int] = Field(default=[0, 1, 2], min_length=2)
-    top: int = Field(default=3, ge=1)
+    top: int = Field(default=3, ge=0)
+    """How many of those that may be better than the base."""
+    also: list[str] = []
+    """Methods that get more seeds whatever the first stage found: those whose differences are the question."""
 
 
 class After(_Section):
@@ -96,9 +99,10 @@ class Plan(_Section):
             for method in (setting.base, *setting.methods):
                 if method not in self.methods:
                     raise ValueError(f"settings.{name} names the method {method!r}, which is not in methods")
-        for method in self.placement:
-            if method not in self.methods:
-                raise ValueError(f"placement names the method {method!r}, which is not in methods")
+        for where, names in (("placement", self.placement), ("confirm.also", self.confirm.also)):
+            for method in names:
+                if method not in self.methods:
+                    raise ValueError(f"{where} names the method {method!r}, which is not in methods")
         if START in self.methods:
             raise ValueError(f"no method may be called {START!r}")
         return self

@@ -86,7 +86,7 @@ def _alone(seeds: Sequence[int], rows: Sequence[Mapping[str, Any] | None]) -> st
 
 
 def choices(plan: Plan, setting: str, cells: Path) -> list[Choice]:
-    """Which methods are to be confirmed: not excluded to be better than the base, and among the best so far.
+    """Which methods are to be confirmed: not excluded to be better than the base and among the best so far, or asked for.
 
     Empty as long as the screen lacks a cell that has not failed.
     """
@@ -100,6 +100,9 @@ def choices(plan: Plan, setting: str, cells: Path) -> list[Choice]:
     open_ones = [c.other for c in ranked if c.difference.interval.high > 0]
     found = [Choice(base, True, "the base")]
     for method in methods:
+        if method in plan.confirm.also:
+            found.append(Choice(method, True, "the plan asks for it"))
+            continue
         if method not in contrasts:
             found.append(Choice(method, False, "its run failed"))
             continue
