@@ -935,9 +935,13 @@ def _told_returns(make: Part, kind: str) -> None:
 
 
 @functools.cache
-def programmed_log() -> str:
-    """A program stood between policy and environment in one turn of the last episode."""
+def programmed_log(*, asked_for: bool = False) -> str:
+    """A program stood between policy and environment in one turn of the last episode; ``asked_for``: of a policy that is told
+    what to earn, so that its tokens are those of the run."""
     groups = [[*group] for group in log_of(False).groups]
+    if asked_for:
+        told = DemonstrationPolicy(mixture("gold=1.0"), instructed()[1])
+        groups = [run_episodes([Request(group[0].task, 1)], told) for group in groups]
     last = next(one for group in reversed(groups) for one in group if len(one.trajectory.turns) > 1)
     first, *others = last.trajectory.turns
     turns = (dataclasses.replace(first, acts=(Act(first.action, 0, 0),)), *others)
@@ -961,6 +965,8 @@ def _told_without_chance(make: Part) -> None:
     assert {*told} == {"0.0", "0.5", "0.8", "1.0"}
     for path in (paid_log(), crowded_log(tokens=True), programmed_log()):
         assert path in refuses(lambda path=path: asked(make(path=path, groups=99), see), RunError)
+    path = programmed_log(asked_for=True)
+    assert "again alone" in refuses(lambda: asked(make(path=path, groups=99), see), RunError)
 
 
 def _told_of_dice(make: Part, chances: int) -> None:
