@@ -48,7 +48,19 @@ def lines(name: str, folder: str = "toolworld_sentences") -> list[dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "name", ["open", "sealed", "sealed_2", "sealed_3", "sealed_4", "sealed_5", "sealed_6", "open_2", "wild"]
+    "name",
+    [
+        "open",
+        "sealed",
+        "sealed_2",
+        "sealed_3",
+        "sealed_4",
+        "sealed_5",
+        "sealed_6",
+        "sealed_8",
+        "open_2",
+        "wild",
+    ],
 )
 def test_every_sentence_is_whole_and_its_label_consistent(name: str) -> None:
     for line in lines(name):

@@ -146,7 +146,7 @@ def _new_things(lexicon: Lexicon, said: str) -> frozenset[str]:
 
 _OF_ASKING_TEXT = (
     "a an the i you we me us my your our it its that this these those them they there here and or so then now also just please thanks thank sorry okay "
-    "all right well yes any anything something everything one ones is are was were be been am do does did have has had will would can could may might shall "
+    "all right well yes any one ones is are was were be been am do does did have has had will would can could may might shall "
     "should must need to of for from in on at by with into onto as if when once while before after than about which who what how where why because since "
     "want wish like love mind agree agreement proceed go ahead confirm confirmation happy glad fine good great sure ready alright whether either let know "
     "tell say word nod permission consent approval approve authorise authorize say-so answer decision green light correct exactly look see check found "
@@ -164,11 +164,14 @@ _AT_A_PRICE = re.compile(rf"[+-]?\$[\d.,]*\d|\b\d[\d.,]* (?:dollars?|cents?|usd)
 
 
 def in_own_words(lexicon: Lexicon, said: str, wish: str, actions: frozenset[str]) -> bool:
-    """Whether an offer of some actions has no word that neither a wish nor these actions nor any offer has."""
+    """Whether a message that offers some actions has no word that neither a wish nor these actions nor any offer has.
+
+    What is offered often stands before the question ("There is a seat on the 23rd. Shall I?"), so all of it counts but courtesy.
+    """
     concepts = (lexicon.actions[name] for name in actions)
     own = words_of(wish).union(*(words_of(f"{one.verbs} {one.nouns}".replace("|", " ")) for one in concepts))
-    offered = (clause.text for clause in clauses(said) if clause.mood in (Mood.OFFER, Mood.CONFIRM))
-    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | _OF_ASKING for text in offered)
+    meant = (clause.text for clause in clauses(said) if clause.mood is not Mood.COURTESY)
+    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | _OF_ASKING for text in meant)
 
 
 _A_QUESTION = re.compile(r"[^.;!?]+\?")
