@@ -38,6 +38,8 @@ from turnwise.machine import describe
 CONTEXT = 256
 GONE_S = 300.0
 """What a server and all that it started may take to be gone: on a machine at load 25 a minute was not enough for vLLM's."""
+BACK_S = 600.0
+"""What a server that was struck may take to serve again: vLLM's takes a minute on a quiet machine, and five on a busy one."""
 STARTED = "--max-sequences", "16", "--with-parent"
 
 _forks = multiprocessing.get_context("forkserver")
@@ -302,35 +304,28 @@ def kill_engines(
 def _under_kills(
     servers: list[Server], fleet: RemoteFleet, given: Round, kills: int, until: float, stop: bool
 ) -> dict[str, Any]:
-    done, broken = list[float](), list[BaseException]()
+    """Strike from this thread, for a server that it starts ends with the thread; the answers are asked for in another."""
+    done, found, broken, over = list[float](), Counter[str](), list[BaseException](), threading.Event()
 
-    def strike() -> None:
+    def ask() -> None:
         try:
-            for number in range(kills):
-                if time.monotonic() > until:
-                    return
-                victim = servers[number % len(servers)]
-                wait_for(lambda v=victim: any(r.name == v.name and r.in_flight for r in fleet.health()))
-                began = time.monotonic()
-                if stop:
-                    victim.hold()
-                    wait_for(lambda v=victim: not next(r for r in fleet.health() if r.name == v.name).serving)
-                    victim.let_go()
-                else:
-                    victim.end()
-                    victim.start()
-                wait_for(lambda: serving(fleet) == len(servers))
-                done.append(time.monotonic() - began)
+            while not over.is_set() or not found:
+                found.update(judged(given, sample(fleet, given.prompts, given.sampling)))
         except BaseException as error:  # noqa: BLE001 (told by the thread that waits)
             broken.append(error)
 
-    thread, found, rounds = threading.Thread(target=strike), Counter[str](), 0
+    thread = threading.Thread(target=ask)
     began = time.monotonic()
     thread.start()
-    while thread.is_alive() or not rounds:
-        found += judged(given, sample(fleet, given.prompts, given.sampling))
-        rounds += 1
-    thread.join()
+    try:
+        for number in range(kills):
+            if broken or time.monotonic() > until:
+                break
+            done.append(_strike(servers[number % len(servers)], fleet, len(servers), stop))
+            print(f"{len(done)} of {kills}: back after {done[-1]:.0f} s", file=sys.stderr, flush=True)
+    finally:
+        over.set()
+        thread.join()
     if broken:
         raise broken[0]
     failures = sum((Counter(row.failures) for row in fleet.health()), Counter[str]())
@@ -344,6 +339,21 @@ def _under_kills(
         "failures": dict(failures),
         "seconds_until_back_mean": round(sum(done) / max(1, len(done)), 2),
     }
+
+
+def _strike(victim: Server, fleet: RemoteFleet, engines: int, stop: bool) -> float:
+    """Strike one in the middle of answers and bring it back; seconds until all serve."""
+    wait_for(lambda: any(row.name == victim.name and row.in_flight for row in fleet.health()))
+    began = time.monotonic()
+    if stop:
+        victim.hold()
+        wait_for(lambda: not next(row for row in fleet.health() if row.name == victim.name).serving)
+        victim.let_go()
+    else:
+        victim.end()
+        victim.start()
+    wait_for(lambda: serving(fleet) == engines, BACK_S)
+    return time.monotonic() - began
 
 
 def small_model(folder: Path) -> Path:
