@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 
 import pytest
 
@@ -49,6 +50,28 @@ def test_hindsight_knows_the_answer_to_each_reply_and_the_end() -> None:
             assert "The task will be" not in shown[1]
         else:
             assert "The task will be failed" in shown[1]
+
+
+def test_a_reply_whose_told_conversation_is_too_long_is_read_as_it_was_sampled(caplog) -> None:
+    """So that one long episode neither ends a run nor teaches anything."""
+    whole = read("hindsight")
+    longest = int(whole.length_R.max())
+    teacher, turns = made(get_component("teacher", "hindsight")), []
+    with caplog.at_level(logging.WARNING):
+        rows = teacher.rows(dataclasses.replace(SEE, context=longest - 1), BATCH, GROUPS)
+    for episode in GROUPS[0]:
+        turns += [turn.reply for turn in episode.trajectory.turns]
+    own = 0
+    for n, reply in enumerate(turns):
+        row = rows.token_RT[n, : int(rows.length_R[n])].tolist()
+        if int(whole.length_R[n]) == longest:
+            assert row == [*reply.prompt_ids, *reply.action_ids]
+            own += 1
+        else:
+            assert row == whole.token_RT[n, : int(whole.length_R[n])].tolist()
+    assert 0 < own < len(turns)
+    assert f"{own} of {len(turns)} replies as the policy did" in caplog.text
+    assert torch.equal(rows.token_RT[rows.mask_RT], BATCH.rows.token_RT[BATCH.rows.mask_RT])
 
 
 def test_the_blind_one_sees_the_task_and_no_answer() -> None:

@@ -8,6 +8,7 @@ loss may also ask for ``teacher_top``, the tokens that the teacher finds likelie
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, collate_ro
 from turnwise.trainers.signal.core import SignalContext
 from turnwise.trainers.source.rendering import ToolsOfTasks
 
+_logger = logging.getLogger(__name__)
 GIVES = ("token_teacher_logp", "teacher_top")
 
 
@@ -133,21 +135,31 @@ def rewritten_rows(
 ) -> TokenRows:
     """The batch's replies, each below a conversation of its own, so that what is shown may differ from turn to turn.
 
-    Every turn is a row: the tokens that are read grow with the square of the turns.
+    Every turn is a row: the tokens that are read grow with the square of the turns. A reply whose conversation does not fit the
+    model's context is read below its own, as it was sampled, which a warning counts.
 
     Raises:
         RunError: an episode's environment cannot be made, of whose tools the prompt speaks.
     """
-    told: list[Trajectory] = []
+    told, too_long = list[Trajectory](), 0
     for episode, tools in _with_tools(see, groups):
         turns: list[Turn] = []
         said: list[Message] = []
         for k, turn in enumerate(episode.trajectory.turns):
             said.extend(turn.observation)
             shown = see.renderer.start([*rewrite(episode, k, said)], tools)
+            if len(shown) + len(turn.reply.action_ids) > see.context:
+                shown, too_long = turn.reply.prompt_ids, too_long + 1
             turns.append(replace(turn, reply=turn.reply._replace(parent=NO_PARENT, scored_ids=shown)))
             said.append(turn.action)
         told.append(Trajectory(tuple(turns), episode.trajectory.agent, episode.trajectory.final))
+    if too_long:
+        _logger.warning(
+            "the teacher reads %d of %d replies as the policy did: what it is shown does not fit the model's context of %d tokens",
+            too_long,
+            sum(len(one.turns) for one in told),
+            see.context,
+        )
     return collate_rows(told, batch.sources)
 
 
