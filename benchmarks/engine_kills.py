@@ -39,7 +39,7 @@ CONTEXT = 256
 GONE_S = 300.0
 """What a server and all that it started may take to be gone: on a machine at load 25 a minute was not enough for vLLM's."""
 BACK_S = 600.0
-"""What a server that was struck may take to serve again: vLLM's takes a minute on a quiet machine, and five on a busy one."""
+"""What a server that was struck may take to serve again: vLLM's takes two to four minutes on two quiet cores, while the other samples."""
 STARTED = "--max-sequences", "16", "--with-parent"
 
 _forks = multiprocessing.get_context("forkserver")

@@ -32,7 +32,7 @@ _TAKEN_BACK = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.?!;])\s+|\n+")
 _RESTATED = re.compile(r"(\b(?:if|so long as|as long as)\b[^.:;?!\n]*):.*", re.IGNORECASE | re.DOTALL)
-"""A yes on a condition, and after it what somebody wishes for, in which no word agrees or denies."""
+"""A condition, and after it what somebody wishes for: where a yes stands before, no word of the wish agrees or denies."""
 _UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _AS_TEXT = json.JSONEncoder(ensure_ascii=False)
 PROPOSED = "I propose:"
@@ -155,10 +155,11 @@ def says_yes(text: str) -> bool | None:
 
     >>> [says_yes(text) for text in ("Sounds good, no rush.", "Yes. Actually, wait.", "My PIN is 1.")]
     [True, False, None]
-    >>> says_yes("Yes, if it is this: no red lamp, the blue one instead.")
-    True
+    >>> [says_yes(text) for text in ("Yes, if it is this: no red lamp.", "If it is free: yes.", "If you must: no!")]
+    [True, True, False]
     """
-    said = _RESTATED.sub(r"\1.", text)
+    found = _RESTATED.search(text)
+    said = text[: found.end(1)] if found and _YES.search(text[: found.end(1)]) else text
     sentences = [part.replace("\u2019", "'").strip() for part in _SENTENCE.split(said)]
     if any(_TAKEN_BACK.search(part) for part in sentences):
         return False
