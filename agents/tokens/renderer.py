@@ -123,6 +123,17 @@ class Renderer:
             ids = ids[ids.index(self._end.id) + 1 :]
         return Extension(tuple(ids))
 
+    def told_last(self, prompt_ids: Sequence[int], text: str) -> tuple[int, ...] | None:
+        """A prompt whose last message ends in a paragraph more, all else as it stands; None where its end is not the template's.
+
+        Where a message ends and how it goes on are encoded apart, so that the ids can differ from those of the whole text.
+        """
+        end = self.opening
+        if not end or tuple(prompt_ids[-len(end) :]) != end:
+            return None
+        below = self.encoder.encode_after(self.encoder.guard(f"\n\n{text}"))
+        return (*prompt_ids[: -len(end)], *below, *end)
+
     def reply_ids(self, message: Message) -> tuple[int, ...]:
         """Tokens of a reply that was written, not sampled (a demonstration), with its end of turn."""
         after = self.template.render((*_OPENING, message), generate=False)

@@ -74,6 +74,21 @@ def told_at(prompt: list[int], conversation: list[Message], place: int) -> str:
     return said
 
 
+def told_last(prompt: list[int], episode: Episode, k: int) -> str:
+    """What stands below all that the policy read before its reply, each token of which stands as it was; the template's end follows."""
+    turns = episode.trajectory.turns
+    read = [i for turn in turns[:k] for i in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
+    own = [*read, *turns[k].reply.prompt_ids]
+    same = next(n for n, (a, b) in enumerate(itertools.zip_longest(own, prompt)) if a != b)
+    assert prompt[len(prompt) - len(own) + same :] == own[same:], "what was read is read otherwise"
+    tail = text_of(renders([Message("user", MARK)])).partition(MARK)[2]
+    head = text_of(own).removesuffix(tail)
+    found = text_of(prompt)
+    assert found.startswith(f"{head}\n\n")
+    assert found.endswith(tail)
+    return found[len(head) + 2 : len(found) - len(tail)]
+
+
 def prompts(teacher: Any, batch: TrainingBatch, groups: list[Group]) -> list[list[list[int]]]:
     """By trajectory and turn what the policy reads before the reply, where every turn is a row of its own."""
     assert teacher.model is None, "another model than the policy"
@@ -147,7 +162,7 @@ def hindsight(make: Part, longest: int = 400, outcome: bool = True) -> None:
         turns = one.trajectory.turns
         observed = [*(turn.observation for turn in turns[1:]), one.trajectory.final]
         for k, prompt in enumerate(of):
-            said = one_line(told_at(prompt, before(one, k), -1))
+            said = one_line(told_last(prompt, one, k))
             answer = one_line("\n".join(m.content for m in observed[k])[:longest])
             if frame is None:
                 start, cut, end = said.partition(answer)

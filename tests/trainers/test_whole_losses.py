@@ -87,7 +87,7 @@ def read_by(teacher: Any, batch: TrainingBatch) -> TrainingBatch:
     reader, view = Learner(teacher, OptimizerOptions()).reader, batch.turns.tokens
     assert view is not None
     with torch.no_grad():
-        token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, 5)
+        token_RTJ, logp_RTJ = reader.likeliest(teacher, batch.rows, reader.hidden(teacher, batch.rows), 5)
         own_RT = reader.scores(teacher, batch.rows).logp_RT
         mean_RT = PassPart(reader, teacher, batch.rows, torch.arange(len(batch.rows.mask_RT))).mean_logp()
     told = {"token_teacher_logp": own_RT, "token_mean_logp": mean_RT}

@@ -63,13 +63,14 @@ class Reader:
         zero_RT = torch.zeros(wanted_RT.shape, device=self.device)
         return Scores(*(zero_RT.masked_scatter(wanted_RT, x_N) for x_N in stats))
 
-    def likeliest(self, model: nn.Module, part: TokenRows, count: int) -> tuple[Tensor, Tensor]:
+    def likeliest(
+        self, model: nn.Module, part: TokenRows, hidden_RTD: Tensor, count: int
+    ) -> tuple[Tensor, Tensor]:
         """The ``count`` likeliest tokens at each place under the mask and their log-probabilities, (R, T, J), 0 off it.
 
         All of the vocabulary, if it has no more.
         """
-        with self.precision():
-            logp_NV = self.vocabulary(model, part, self.hidden(model, part))
+        logp_NV = self.vocabulary(model, part, hidden_RTD)
         logp_NJ, token_NJ = logp_NV.topk(min(count, logp_NV.shape[-1]))
         return _placed(part, token_NJ), _placed(part, logp_NJ)
 

@@ -11,7 +11,8 @@ from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.signal.core import SignalContext
-from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup, rewritten_rows
+from turnwise.trainers.teacher.contexts import rewritten_rows
+from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 
 @component("teacher", "blind", gives=GIVES, paper="2507.06448")
@@ -19,8 +20,8 @@ class BlindTeacher(Teacher):
     """The policy as it is now, before whom every answer of the environment after the first message stands as ``instead``.
 
     PAPO (2507.06448) masks a picture to see what of an answer came from it; here it is the observations of later turns. What
-    the policy finds likelier than the blind one does is what it read. Use it with the loss `papo`. Each turn is read under
-    a context of its own, so that tokens grow with the square of the turns.
+    the policy finds likelier than the blind one does is what it read. Use it with the loss `papo`. Each reply is a row
+    of its own, and what they have in common is read once (``learn/sharing.py``).
 
     >>> BlindTeacher(None).instead
     '(not shown)'

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from turnwise.agents.core import Episode
-from turnwise.envs.messages import Message
 from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.signal.core import SignalContext
-from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup, rewritten_rows
+from turnwise.trainers.teacher.contexts import told_each_turn
+from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 
 @component("teacher", "hindsight", gives=GIVES, paper="2605.19447")
@@ -21,8 +20,8 @@ class HindsightTeacher(Teacher):
     Tokens that this knowledge makes likelier led where they should; those that it makes less likely did not. Use it with the
     shape `step_opsd`, where the reward says which way and this how much (SERL 2605.19447 and StepOPSD 2605.27140 have the
     environment's feedback as teacher, told turn by turn), or distil it with `distill` or `kdrl`. What is told stands below the
-    observation that the reply answers, at most ``longest`` characters of it; the wording is ours. Each turn is read under a
-    context of its own, so that tokens grow with the square of the turns.
+    observation that the reply answers, at most ``longest`` characters of it; the wording is ours. Each reply is a row of its own,
+    and what they have in common is read once (``learn/sharing.py``).
 
     >>> HindsightTeacher(None, longest=80).longest
     80
@@ -32,11 +31,7 @@ class HindsightTeacher(Teacher):
         self.longest, self.outcome = longest, outcome
 
     def rows(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> TokenRows:
-        return rewritten_rows(see, batch, groups, self._told)
-
-    def _told(self, episode: Episode, k: int, said: Sequence[Message]) -> Sequence[Message]:
-        *before, last = said
-        return [*before, replace(last, content=f"{last.content}\n\n{self.hindsight(episode, k)}".strip())]
+        return told_each_turn(see, batch, groups, self.hindsight)
 
     def hindsight(self, episode: Episode, k: int) -> str:
         """What came of turn ``k``, in words."""

@@ -13,7 +13,8 @@ from turnwise.registry import component
 from turnwise.trainers.core import Group
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
 from turnwise.trainers.signal.core import SignalContext
-from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup, told_rows
+from turnwise.trainers.teacher.contexts import told_rows
+from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 
 @component("teacher", "told", gives=GIVES)
