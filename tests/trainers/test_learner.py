@@ -327,6 +327,49 @@ def test_old_log_probabilities_are_those_before_the_first_step(
     assert all(gap > 1e-3 for gap in stale[1:])
 
 
+@pytest.mark.parametrize(
+    ("loss", "correction", "passes"), [("nll", "none", 0), ("clip", "none", 1), ("nll", "tis", 0)]
+)
+def test_what_imitates_takes_no_pass_to_know_what_was_likely_before(
+    random_model: Callable[..., Any], batch: TrainingBatch, loss: str, correction: str, passes: int
+) -> None:
+    """And its weights are the same, to the bit, as with that pass."""
+    unknown = batch._replace(
+        rows=batch.rows._replace(
+            behaviour_logp_RT=torch.zeros_like(batch.rows.behaviour_logp_RT),
+            known_RT=torch.zeros_like(batch.rows.known_RT),
+        )
+    )
+    weights: list[list[Tensor]] = []
+    for always in (False, True):
+        calls: list[int] = []
+
+        class Counting(Learner):
+            def score(self, *args: Any, calls: list[int] = calls, **options: Any) -> Tensor:
+                calls.append(1)
+                return super().score(*args, **options)
+
+        aim = objective(loss, correction=correction)
+        if always:
+            aim.__dict__["reads_old"] = True
+        learner = Counting(random_model(), OptimizerOptions(epochs=2, minibatches=2, learning_rate=0.01))
+        learner.update(unknown, advantages(batch), aim)
+        assert len(calls) == (1 if always else passes)
+        weights.append([p.detach().clone() for p in learner.model.parameters()])
+    assert all(map(torch.equal, *weights))
+
+
+def test_losses_that_compare_with_before_are_found_by_trying() -> None:
+    """All that take a ratio do; what does not needs no pass."""
+    plain = {
+        entry.name
+        for entry in components("loss")
+        if not entry.needs and not entry.whole and not objective(entry.name).reads_old
+    }
+    assert "nll" in plain
+    assert not plain & {"clip", "cispo", "gspo", "sapo", "dppo", "bpo"}
+
+
 def test_supervised_steps_are_cross_entropy(random_model: Callable[..., Any], batch: TrainingBatch) -> None:
     model, rows = random_model(), batch.rows
     inside = (torch.arange(rows.token_RT.shape[1]) < rows.length_R[:, None]).float()

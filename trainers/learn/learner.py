@@ -168,7 +168,8 @@ class Learner:
         for step in range(self.options.epochs * count):
             for one in streams:
                 if step % count < len(one.chunks):
-                    found = self._backward(one, one.chunks[step % count], first=step == 0)
+                    first = step == 0 or not one.compares
+                    found = self._backward(one, one.chunks[step % count], first=first)
                     metrics.add(
                         {f"{one.stream.name}/{k}" if one.stream.name else k: v for k, v in found.items()}
                     )
@@ -184,8 +185,10 @@ class Learner:
         rows, turns = batch.rows, batch.turns
         weight_B = torch.ones(len(turns.group_B)) if stream.weight_B is None else stream.weight_B.float()
         chunks = minibatches(batch, weight_B, stream.order, self.options.minibatches)
-        # The first step's own forward pass is that of the old weights, so its rows need no other.
-        later = [chunk.row_M for chunk in chunks[1:]]
+        # The first step's own forward pass is that of the old weights, so its rows need no other; none do where
+        # nothing asks how likely a token was before.
+        compares = bool(rows.known_RT.any()) or objective.reads_old
+        later = [chunk.row_M for chunk in chunks[1:]] if compares else []
         kept_M = torch.cat([chunk.row_M for chunk in chunks]) if chunks else torch.zeros(0, dtype=torch.long)
         given_RT = on_tokens(stream.credit, turns) * over_tokens(batch.weight_BK, turns)
         token = turns.tokens.signals if turns.tokens else {}
@@ -198,7 +201,7 @@ class Learner:
             aims=stream.credit if stream.aims is None else stream.aims,
             signals={name: token[name].float() for name in sorted(objective.signals & {*token})},
         )
-        return _Prepared(stream, chunks, constants)
+        return _Prepared(stream, chunks, constants, compares)
 
     def supervise(self, rows: TokenRows, observation_weight: float, learning_rate: float) -> dict[str, float]:
         """One step of cross-entropy on actions, and on observations by ``observation_weight``.
@@ -423,11 +426,12 @@ class _Step(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """A stream, cut into minibatches."""
+    """A stream, cut into minibatches; ``compares``: with the weights before its first step."""
 
     stream: Stream
     chunks: Sequence[Minibatch]
     constants: Constants
+    compares: bool
 
 
 def _top_of(batch: TrainingBatch, seen: PassPart) -> TeacherTop:

@@ -11,7 +11,15 @@ import torch
 from torch import Tensor
 
 from turnwise.tasks.core import derive_rng
-from turnwise.trainers.core import Correction, Loss, LossOfWhole, Reduce, TokenBatch, WholeBatch
+from turnwise.trainers.core import (
+    Correction,
+    Loss,
+    LossOfWhole,
+    Reduce,
+    TokenBatch,
+    TokenLoss,
+    WholeBatch,
+)
 from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.learn.passes import Scores
 
@@ -104,6 +112,17 @@ class Objective:
         """Whether the correction of a row depends on other rows of its trajectory; found by trying it."""
         return _spans_rows(self.correction)
 
+    @functools.cached_property
+    def reads_old(self) -> bool:
+        """Whether anything depends on how likely a token was before the update; found by trying it.
+
+        What imitates does not: its minibatches need no pass before the first step. (What remembers is not tried.)
+        """
+        parts = [*(term.loss for term in self.terms), self.correction]
+        if self.signals or self.reference or self.whole or self.by_source:
+            return True
+        return any(hasattr(part, "restore") or _reads_old(part) for part in parts)
+
 
 class Slopes(NamedTuple):
     """How the losses of a whole minibatch change with each token's log-probability and entropy, and their metrics."""
@@ -172,6 +191,32 @@ def whole_slopes(
     for slope_RT, found_RT in zip(slopes, torch.autograd.grad(total, leaves), strict=True):
         slope_RT[row_M, : found_RT.shape[1]] = found_RT.to(slopes.dtype)
     return Slopes(slopes[0], slopes[1], metrics)
+
+
+def _reads_old(part: Loss | Correction) -> bool:
+    """Try a loss or a correction on tokens that were as likely before as they are, and on such that were not."""
+    rng = derive_rng("before")
+
+    def said(old: Sequence[Sequence[float]]) -> list[Tensor]:
+        batch = token_batch(logp, advantage, old_logp=old, behaviour_logp=old, entropy=entropy)
+        found = part(batch)
+        if not isinstance(found, TokenLoss):
+            return [found]
+        slopes = torch.autograd.grad(
+            found.loss_RT.sum(), (batch.logp_RT, batch.entropy_RT), allow_unused=True
+        )
+        return [found.loss_RT, *(x for x in slopes if x is not None), *found.metrics.values()]
+
+    logp, advantage, entropy = (
+        [[rng.uniform(low, high) for _ in range(6)] for _ in range(4)]
+        for low, high in ((-4, -1), (-2, 2), (0, 2))
+    )
+    same = said(logp)
+    for size in (0.03, 0.3, 3.0):
+        other = said([[x + rng.gauss(0, size) for x in row] for row in logp])
+        if len(other) != len(same) or not all(map(torch.equal, same, other)):
+            return True
+    return False
 
 
 def _spans_rows(correction: Correction) -> bool:

@@ -98,13 +98,14 @@ def build_parts(recipe: Recipe) -> Parts:
 
 def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
     losses = part.loss or [LossPart(name="nll")]
+    needs = _needs(losses)
     shown = Objective(
         _terms(losses, part.weight),
         recipe.reduce.build("reduce"),
         (part.correction or Part(name="none")).build("correction"),
-        reference="reference" in recipe.needs,
+        reference="reference" in needs,
         whole=[WholeTerm(loss.name, loss.make(), loss.weight * part.weight) for loss in losses if loss.whole],
-        signals=_needs(losses),
+        signals=needs,
     )
     corrects = (
         part.correction is not None and level_of_correction(part.correction.build("correction")) is not None
