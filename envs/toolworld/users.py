@@ -19,6 +19,7 @@ from turnwise.envs.toolworld.domain import Deed, Domain
 from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
 from turnwise.envs.toolworld.phrases import phrase
 from turnwise.envs.toolworld.small import respond_small
+from turnwise.envs.toolworld.speech.contrary import is_contrary
 from turnwise.envs.toolworld.speech.proposing import Proposal, without_which
 from turnwise.envs.toolworld.speech.reading import Heard, understand
 from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
@@ -218,6 +219,7 @@ def _consent(
         or offers_other(domain.lexicon, heard.text, own)
         or sets_aside(domain.lexicon, wish, heard.text)
         or differs(wish, heard.text)
+        or is_contrary(wish, heard.text)
         or nobody_spoke_of(domain.lexicon, heard.text, spoken_of)
     ):
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
@@ -257,6 +259,8 @@ def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: H
         return None
     if hit := user.offered.actions & wanted:
         return _Meant(_with(user.offered, now), hit)
+    if now.actions and not others and not heard.verbs and not now.named.values and not stage.check:
+        return _Meant(now._replace(actions=wanted), wanted) if wanted else None  # "shall I update it?"
     known = (domain.lexicon.actions[name].verbs for name in now.about & wanted or wanted)
     if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None

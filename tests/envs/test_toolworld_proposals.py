@@ -109,7 +109,7 @@ KNOWN = {"retail-84168156", "airline-7193c7be", "retail-7a78c716", "retail-a80e3
 says yes where these are offered, and to what: his own wish."""
 
 
-@pytest.mark.parametrize("name", ["open", "sealed", "sealed_2", "sealed_3", "fluent"])
+@pytest.mark.parametrize("name", ["open", "sealed", "sealed_2", "sealed_3", "fluent", "played"])
 def test_sentences_that_may_be_read_are_understood_and_none_is_fatal(name):
     lines = [json.loads(line) for line in (OPEN.parent / f"{name}.jsonl").read_text("utf-8").splitlines()]
     scores = score_all(lines)

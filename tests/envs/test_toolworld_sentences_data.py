@@ -59,6 +59,7 @@ def lines(name: str, folder: str = "toolworld_sentences") -> list[dict[str, Any]
         "sealed_6",
         "sealed_8",
         "open_2",
+        "played",
         "wild",
     ],
 )

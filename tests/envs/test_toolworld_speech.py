@@ -124,7 +124,12 @@ def test_a_yes_needs_something_to_be_said_yes_to():
         env.step(text)
         assert not env.state.user.agreed
     line = env.state.case.base.get("customers", env.state.case.story.customer).line_id
-    env.step(f"I can enable international roaming on your line {line} at no cost. Would that work for you?")
+    plan = env.state.case.story.stages[env.state.user.stage].plan
+    on = next(step for step in plan if step.name == "set_roaming").arguments["enabled"]
+    does, contrary = ("enable", "disable") if on else ("disable", "enable")
+    env.step(f"I can {contrary} international roaming on your line {line} at no cost. Would that work for you?")
+    assert not env.state.user.agreed
+    env.step(f"I can {does} international roaming on your line {line} at no cost. Would that work for you?")
     assert env.state.user.agreed
     env.step(call(env, "set_roaming"))
     assert env.state.broken == ()

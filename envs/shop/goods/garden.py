@@ -58,7 +58,7 @@ GARDEN = (
             measured("weight", "weight", "kg", "0.7 1.2 1.8 2.4 3.2 4.2 5.5 7"),
             measured("pressure", "load", "bar", "6 8 10 12 16 20 25 30", 2, grows=False),
         ),
-        ("spray nozzle", "kink resistant", "expandable", "frost proof"),
+        ("spray nozzle", "kink resistant", "self-stretching", "frost proof"),
         (*DAILY, "smells at first", "strong grip"),
         (
             need("gets from the tap to a bed thirty metres away | crosses my whole yard, 30 m | waters what grows 30 m off | stretches the length of two buses and a car, 30 m", least("length", 30.0)),
@@ -88,7 +88,7 @@ GARDEN = (
             measured("maximum load", "load", "kg", "8 12 15 20 30 40 50 60", 2, grows=False),
             measured("weight", "weight", "g", "70 90 120 150 190 240 300"),
         ),
-        ("reflective", "retractable", "padded handle", "waterproof"),
+        ("reflective", "retractable", "padded handle", "coated"),
         (*DAILY, "strong grip", "smells at first"),
         (
             need("holds a Great Dane | restrains a dog of 45 kg | is up to my mastiff | a St Bernard cannot snap", least("maximum load", 50.0)),

@@ -29,7 +29,7 @@ KITCHEN = (
             measured("power", "power", "W", "300 450 600 750 900 1200 1500 1800", 9),
             measured("noise", "noise", "dB", "62 66 70 74 78 82 86 90", grows=False),
         ),
-        ("dishwasher safe", "bottle pocket", "rechargeable", "travel case", "non-slip", "auto shut-off"),
+        ("dishwasher safe", "drinking lid", "rechargeable", "travel case", "non-slip", "auto shut-off"),
         (*DAILY, "quiet in use", "easy to clean", "rattles"),
         (
             need("crushes ice without stalling | makes frozen margaritas | pulverises nuts and ice | is not stopped by frozen mango", least("power", 1200.0)),
@@ -103,7 +103,7 @@ KITCHEN = (
             measured("blade", "length", "cm", "8 10 12 15 18 20 22 25", 4),
             measured("weight", "weight", "g", "60 80 110 140 170 200 230 260"),
         ),
-        ("sheath", "gift box", "dishwasher safe", "non-slip"),
+        ("sheath", "gift box", "dishwasher safe", "soft grip"),
         (*DAILY, "sharp for months", "strong grip", "stains"),
         (
             need("goes through a pumpkin | copes with a watermelon | halves a cabbage in a stroke | deals with a big squash", least("blade", 20.0)),

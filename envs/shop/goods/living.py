@@ -44,7 +44,7 @@ LIVING = (
             measured("width", "width", "cm", "40 45 50 60 70 80", 4),
             measured("weight", "weight", "g", "400 500 650 800 950 1100 1300"),
         ),
-        ("machine washable", "hypoallergenic", "organic", "washable cover", "travel case"),
+        ("machine washable", "hypoallergenic", "organic", "washable cover", "storage bag"),
         (*DAILY, "comfortable for hours", "smells at first"),
         (
             need("suits somebody who sleeps on the stomach | is flat for belly sleepers | does not bend a stomach sleeper's neck | stays low for somebody lying face down", most("height", 9.0)),
@@ -59,7 +59,7 @@ LIVING = (
             measured("weight", "weight", "g", "700 900 1100 1400 1700 2000 2400 2900", 2, grows=False),
             measured("length", "length", "cm", "190 200 210 220 230 240"),
         ),
-        ("machine washable", "tumble dry", "hypoallergenic", "organic", "travel case"),
+        ("machine washable", "tumble dry", "hypoallergenic", "organic", "storage bag"),
         (*DAILY, "warm", "smells at first"),
         (
             need("covers two without fighting | is wide enough for a couple | ends tugging at night between us | spans a double bed", least("width", 200.0)),

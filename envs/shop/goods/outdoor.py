@@ -120,7 +120,7 @@ OUTDOOR = (
             measured("weight", "weight", "g", "450 600 800 950 1100 1300 1600 1900"),
             measured("thickness", "thickness", "mm", "6 8 10 12 14 16 18", 5, grows=False),
         ),
-        ("bike mount", "alarm", "key spare", "combination lock", "splash proof"),
+        ("bike mount", "alarm", "key spare", "number code", "splash proof"),
         (*DAILY, "rattles"),
         (
             need("goes round a lamp post | reaches around a thick tree | spans a fat railing | wraps about a broad pillar", least("length", 85.0)),

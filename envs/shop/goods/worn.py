@@ -119,7 +119,7 @@ WORN = (
             measured("runtime", "runtime", "h", "5 7 9 12 15 18 24 30", 3, grows=False),
             measured("weight", "weight", "g", "250 400 550 750 1000 1400 1900 2800"),
         ),
-        ("bluetooth", "splash proof", "waterproof", "app control", "carry strap", "rechargeable"),
+        ("bluetooth", "splash proof", "floats", "app control", "carry strap", "rechargeable"),
         (*DAILY, "great sound", "battery weak", "rattles"),
         (
             need("fills a garden party | is powerful enough for dancing outdoors | gets forty guests moving | entertains the whole backyard", least("power", 40.0)),

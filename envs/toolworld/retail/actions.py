@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from turnwise.envs.toolworld.database import Database, plain
@@ -82,11 +83,20 @@ def change_item(db: Database, order_id: str, item_id: str, new_item_id: str, pay
     return Written(db, {"order_id": order_id, "charged": dollars(difference)})
 
 
+def _tidy(address: str) -> str:
+    """An address as it is kept, however its parts are set apart.
+
+    >>> _tidy(" 52 Bridge Street,  Larkhill, 79034. ")
+    '52 Bridge Street, Larkhill 79034'
+    """
+    return re.sub(r",? (\d{5})$", r" \1", " ".join(address.split()).rstrip(" .,"))
+
+
 def change_address(db: Database, order_id: str, address: str) -> Written:
     """Change where an order goes."""
     _order(db, order_id)
     return Written(
-        db.update("orders", order_id, address=address.strip()), {"order_id": order_id, "address": address}
+        db.update("orders", order_id, address=_tidy(address)), {"order_id": order_id, "address": address}
     )
 
 
@@ -163,7 +173,7 @@ def change_user_address(db: Database, user_id: str, address: str) -> Written:
     """Change the address of a customer's account; orders keep theirs."""
     db.get("users", user_id)
     return Written(
-        db.update("users", user_id, address=address.strip()), {"user_id": user_id, "address": address}
+        db.update("users", user_id, address=_tidy(address)), {"user_id": user_id, "address": address}
     )
 
 

@@ -81,7 +81,7 @@ _NO_DEED = re.compile(
 )
 _TAG = GuardedPattern(
     r"(?:,|^|\s[-\u2013\u2014]) ?(?:yeah|yes|yep|okay|alright|all right|right|agreed|deal|fine|cool|good|correct|fair|shall (?:i|we)|may i|should i|"
-    r"okey[- ]?dokey|happy|content|interested|keen|in|game|sound good|that (?:alright|okay|fine|good)|y|sure|savvy)\?+$|\b(?:shall|should|may|can) (?:i|we)\?+$|\byou (?:in|up for (?:it|that)|game|on board|keen|happy|okay|fine|sure)\?+$"
+    r"okey[- ]?dokey|happy|content|interested|keen|in|game|sound good|that (?:alright|okay|fine|good)|y|sure|savvy)\?+$|\b(?:shall|should|may|can) (?:i|we)\?+$|(?<!sign )(?<!log )(?<!let )(?<!get )(?<!check )(?<!book )(?<!put )(?<!signing )(?<!logging )\byou in\?+$|\byou (?:up for (?:it|that)|game|on board|keen|happy|okay|fine|sure)\?+$"
 )  # fmt: skip
 _ALOUD = re.compile(r"^(?:still |quite |that |all |you |really |so )*(?:in|on|good|okay)\?*$")
 _OTHERWISE = GuardedPattern(

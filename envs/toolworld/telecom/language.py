@@ -37,7 +37,7 @@ SENSES = {
     ),
     "set_roaming": Concept(
         "allow|enable|activate|turn on|switch on|set|add|open|permit|unlock|put on|get on|start|activation|have on|"
-        "unblock|authorize|set up",
+        "unblock|authorize|set up|disable|deactivate|turn off|switch off|take off|put off|forbid|end|cut off|deactivation|flip",
         "roaming|abroad use|use abroad",
     ),
 }  # fmt: skip
