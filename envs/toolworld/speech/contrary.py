@@ -23,7 +23,7 @@ _OFF = re.compile(
 )
 _WITHOUT = re.compile(r"\b(?:without|no longer|not need|do without)\b")
 """How a wish says off in other words; in an offer they stand for other things, such as costs."""
-_ADDS = re.compile(r"\badd(?:ed|ing|s)?\b|\bmore\b|\bextra\b")
+_ADDS = re.compile(r"\b(?:add|top up)(?:ed|ing|s)?\b|(?<!any )(?<!no )\bmore\b")
 _TAKES_AWAY = re.compile(
     r"\btake (?:\S+ ){0,4}?(?:away|off)\b|\b(?:remove|subtract|deduct|drop)(?:d|s|ing)?\b|\bfewer\b"
 )
