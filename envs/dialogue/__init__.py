@@ -1,7 +1,7 @@
 """Conversations with a goal, against scripted partners, between two agents, or with a language model (spoken).
 
 Scripted partners are small language games: what they say is a function of the task and of what was said, and they
-understand plain text by the words in it (actions.py), which the agent is told. Whoever wants natural conversation takes
+understand plain text by the words and phrases in it (actions.py, comforting.py, persuading.py); words the agent is told. Whoever wants natural conversation takes
 a language model as the partner.
 
 A scene is a play (turnwise.envs.worlds.sessions): one class that knows the rules, the texts and the gold script of
@@ -12,6 +12,7 @@ a task, so there are no modules render and solver.
     knobs        what a suite may set                     comfort    a sad user (RLVER's emotion score)
     state        positions in each scene                  social     two-sided goals (SOTOPIA's kind)
     actions      speech acts out of words
+    comforting   what a comforting message does           persuading what a persuading message does
     vocabulary   families of words, paraphrases           spoken     a language model as the partner
     rivals       who plays for the fairness table
 """

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import agrees, has, leaves
+from turnwise.envs.dialogue.actions import agrees, has, is_question, leaves, sentences, spoken_text
 from turnwise.envs.dialogue.state import BargainState, Package
 from turnwise.envs.dialogue.vocabulary import AGREE, ASK, LEAVE, REFUSE, language_game, phrase
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
@@ -27,7 +27,10 @@ from turnwise.tools.core import ToolError
 STEPS = 4
 """Steps in which the partner comes down to its share of the Nash point."""
 _GAME = {"accept": AGREE, "refuse": REFUSE, "ask": ASK, "leave": LEAVE}
-_MORE = "A message that names options is an offer of them; what it does not name stays as in your last offer."
+_MORE = (
+    "A message that names options is an offer of them; what it does not name stays as in your last offer. A question, or a yes "
+    "with a but, accepts nothing."
+)
 _LAST = ("this is my last offer .", "i cannot do better than this .", "take it or leave it .")
 _OFFER = ("i offer {} .", "how about {} ?", "let us say {} .")
 _MATTERS = ("{} matters most to me .", "above all i care about {} .", "for me it is all about {} .")
@@ -127,17 +130,19 @@ class BargainPlay(Play[BargainState]):
         seat = position.seat
         standing = position.offers[1 - seat]
         options = self._options(said.words)
+        accepts = agrees(spoken_text(said))
         if options:
             package = self._package(options, position.offers[seat])
-            accepted = agrees(said.words) and package == standing
+            accepted = accepts and package == standing
             return self._deal(position, package) if accepted else self._offered(position, package, said)
-        if agrees(said.words):
+        if accepts:
             if standing is None:
                 raise ToolError("there is no offer yet that could be accepted .")
             return self._deal(position, standing)
-        if leaves(said.words):
+        asks = any(map(is_question, sentences(spoken_text(said))))
+        if leaves(said.words) and not asks:
             return PlayOutcome(position, "no deal .", EndReason.GAVE_UP, farewell="other leaves . no deal .")
-        if has(said.words, ASK) or (self.two_sided and said.words):
+        if asks or has(said.words, ASK) or (self.two_sided and said.words):
             return self._talked(position, said)
         raise ToolError("offer something , accept , ask what matters , or leave .")
 

@@ -7,8 +7,8 @@ which whoever says nothing keeps 0.3.)
 
 RLVER lets a language model judge each message. Here the user is a script, a small language game: it wants to be asked first, then that its
 feeling is named, then what it hints at (to be heard, advised, encouraged, or shown another view), one after the
-other. What fits raises the score; jokes, belittling and repetition lower it; to say nothing, or one word, lowers it more
-than what is kind and out of place. With two agents, or a language model as the partner, the user is played by the second
+other. What fits raises the score; jokes, belittling, repetition and a feeling that it does not have lower it; to say nothing, one word,
+or key words without a sentence lowers it no less than what is kind and out of place. A message does one thing (comforting.py). With two agents, or a language model as the partner, the user is played by the second
 one, who says ``feel`` and a change from −20 to 20.
 """
 
@@ -19,13 +19,12 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import named
+from turnwise.envs.dialogue.actions import spoken_text
+from turnwise.envs.dialogue.comforting import ComfortingAct, read_act
 from turnwise.envs.dialogue.state import START, ComfortState
 from turnwise.envs.dialogue.vocabulary import (
     COMFORTING_ACTS,
-    COMFORTING_PHRASES,
     FEELINGS,
-    NOTHING_SAID,
     language_game,
     phrase,
 )
@@ -37,9 +36,11 @@ from turnwise.tools.core import ToolError
 MOST = 100
 GAINS = (8, 12, 17, 17, 17, 17)
 """What the fitting message of each stage adds: asking, naming the feeling, and what is hinted at, four times."""
-LOSS = {"joke": -12, "belittle": -15, "silence": -6, "hear": 0, "praise": 0, "ask": 0}
+LOSS = {"joke": -12, "belittle": -15, "silence": -6, "words": -6, "hear": 0, "praise": 0, "ask": 0}
 """What a message costs that does not fit, by its kind; others cost ``_MISSED``."""
 _REPEATED, _MISSED, _DISLIKED = -6, -2, -3
+_MISTAKEN = -4  # to name a feeling that the other does not have
+_UNKIND = ("joke", "belittle", "silence", "words")
 
 _TELLS = {
     "angry": ways(
@@ -74,9 +75,16 @@ _HINTS = {
     ),
 }
 _MOODS = ((70, "( relieved ) "), (40, "( calmer ) "), (10, "( sad ) "), (-1000, "( upset ) "))
-_PHRASES = {act: re.compile("|".join(ways)) for act, ways in COMFORTING_PHRASES.items()}
-_MORE = "Common phrases of these kinds count, too. Saying nothing, or one word, helps less than any of them."
+_MORE = (
+    "Say it in sentences, of which many other wordings count, too; a mere list of such words counts for nothing. Each message counts as "
+    "the one thing that it says most about. Saying nothing, or one word, helps less than any of them."
+)
 _CHANGE = re.compile(r"feel\W*?([+-]?\d{1,3})")
+
+
+def _last(done: ComfortingAct) -> str:
+    """What is kept of a message: its act, and the feeling that it named."""
+    return " ".join(done).strip()
 
 
 class ComfortPlay(Play[ComfortState]):
@@ -121,9 +129,9 @@ class ComfortPlay(Play[ComfortState]):
     def move(self, position: ComfortState, said: SpokenMessage) -> PlayOutcome[ComfortState]:
         if position.seat:
             return self._felt(position, said)
-        acts = self._acts(said)
-        change, stage = self._change(position, acts)
-        last = " ".join(acts)
+        done = read_act(spoken_text(said), small=not self.full)
+        change, stage = self._change(position, done)
+        last = _last(done)
         if self.two_sided:
             heard = (*position.heard, said.text)
             after = ComfortState(position.emotion, stage, last, position.turns + 1, 1, heard, change)
@@ -131,22 +139,6 @@ class ComfortPlay(Play[ComfortState]):
         emotion = min(MOST, position.emotion + change)
         after = position._replace(emotion=emotion, stage=stage, last=last, turns=position.turns + 1)
         return self._over(after, self._reply(after, change))
-
-    def _acts(self, said: SpokenMessage) -> tuple[str, ...]:
-        """The kinds of act in a message, a named feeling first; ``silence``, ``listing`` and ``other`` stand alone."""
-        words = said.words
-        if len(words) < 2 or all(word in NOTHING_SAID for word in words):
-            return ("silence",)
-        text = (said.text or " ".join(words)).lower().replace("\u2019", "'")
-        acts = named(words, COMFORTING_ACTS)
-        acts += [act for act, found in _PHRASES.items() if act not in acts and found.search(text)]
-        for worst in ("belittle", "joke"):
-            if worst in acts:
-                return (worst,)
-        feelings = named(words, FEELINGS)
-        if len(feelings) > 1 or len({*acts} - {"ask"}) > 2:
-            return ("listing",)
-        return (*feelings, *sorted(acts, key=lambda act: act == "ask")) or ("other",)
 
     def _wanted(self, position: ComfortState) -> str:
         stage = position.stage
@@ -158,13 +150,18 @@ class ComfortPlay(Play[ComfortState]):
             else self.aims[min(stage - 2, len(self.aims) - 1)]
         )
 
-    def _change(self, position: ComfortState, acts: tuple[str, ...]) -> tuple[int, int]:
-        if self._wanted(position) in acts:
+    def _change(self, position: ComfortState, done: ComfortingAct) -> tuple[int, int]:
+        """What a message adds, and the stage after it; nothing that is kind costs more than silence."""
+        wanted = self._wanted(position)
+        mistaken = done.feeling not in ("", self.feeling)
+        named = wanted == self.feeling == done.feeling
+        if named or (done.act == wanted and not mistaken):
             return GAINS[min(position.stage, len(GAINS) - 1)], position.stage + 1
-        change = LOSS.get(acts[0], _MISSED)
-        if " ".join(acts) == position.last:
+        change = min(LOSS.get(done.act, _MISSED), _MISTAKEN if mistaken else 0)
+        if done.act != "other" and _last(done) == position.last:
             change = min(change, _REPEATED)
-        return change + (_DISLIKED if acts[0] == self.dislikes else 0), position.stage
+        change += _DISLIKED if done.act == self.dislikes else 0
+        return change if done.act in _UNKIND else max(change, LOSS["silence"]), position.stage
 
     def _reply(self, position: ComfortState, change: int) -> str:
         mood = next(text for least, text in _MOODS if position.emotion >= least)

@@ -12,7 +12,15 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import has, leaves, named
+from turnwise.envs.dialogue.actions import has, leaves, spoken_text, words_of
+from turnwise.envs.dialogue.persuading import (
+    REQUEST,
+    asks_for_yes,
+    asks_of_worries,
+    spoken_of,
+    tells,
+    without_idioms,
+)
 from turnwise.envs.dialogue.state import PersuadeState
 from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, THANK, TOPICS, language_game, phrase
 from turnwise.envs.wordings import Wordings, ways
@@ -20,48 +28,9 @@ from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
-_REQUEST = frozenset(
-    [
-        "join",
-        "joining",
-        "sign",
-        "signing",
-        "commit",
-        "decide",
-        "come",
-        "will",
-        "shall",
-        "convinced",
-        "yes",
-        "agree",
-        "part",
-        "count",
-        "in",
-    ]
-)
-_OPEN_QUESTION = frozenset(["what", "which", "why", "where", "who", "when", "wonder", "tell", "explain"])
-_WORRY = frozenset(
-    [
-        "worry",
-        "worries",
-        "worried",
-        "concern",
-        "concerns",
-        "doubt",
-        "doubts",
-        "fear",
-        "fears",
-        "bother",
-        "bothers",
-        "hesitate",
-    ]
-)
 _MORE = (
-    "A message with a worry and a kind of argument is an argument; two of a kind in one message press. A question about a "
-    "worry asks about it."
-)
-_ASKED_BY = frozenset(
-    ["is", "are", "do", "does", "did", "can", "could", "may", "might", "would", "have", "has", "am"]
+    "A message with a worry and a kind of argument is an argument, and a whole sentence with a kind alone is one about the worry that was "
+    "asked about; two of a kind in one message press. A question about a worry asks about it."
 )
 _WORRIES = {
     "cost": ways(
@@ -108,11 +77,6 @@ _PUSHED = ways(
 _SETTLES = {"numbers": "numbers", "story": "the story of somebody who has done it", "trial": "a trial"}
 _VERDICTS = ("open", "settled", "pressed", "untrue", "join")
 """What a message did to a partner who is another agent or a model: it says so itself."""
-
-
-def _asks(said: SpokenMessage) -> bool:
-    """Whether it is a question: by its mark, or by its first word."""
-    return "?" in said.text or said.words[0] in _ASKED_BY
 
 
 def _verdict(before: PersuadeState, script: PlayOutcome[PersuadeState]) -> str:
@@ -164,7 +128,7 @@ class PersuadePlay(Play[PersuadeState]):
         ) + (
             ""
             if self.two_sided
-            else language_game({"ask": ASK, "will you join": _REQUEST, **TOPICS, **KINDS}, _MORE)
+            else language_game({"ask": ASK, "will you join": REQUEST, **TOPICS, **KINDS}, _MORE)
         )
 
     def opening(self, position: PersuadeState) -> str:
@@ -212,13 +176,16 @@ class PersuadePlay(Play[PersuadeState]):
 
     def _answer(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
         """What the script answers."""
-        words = said.words
-        topics, kinds = named(words, TOPICS), named(words, KINDS)
+        text = without_idioms(spoken_text(said))
+        words = words_of(text)
+        topics, kinds = spoken_of(words, TOPICS), spoken_of(words, KINDS)
+        if position.needed and kinds and not topics and tells(text):
+            topics = [self.concerns[position.met][0]]
         if topics and kinds:
             return self._argued(position, topics, kinds)
-        if has(words, _REQUEST) and not topics and not has(words, _OPEN_QUESTION):
+        if not topics and asks_for_yes(text):
             return self._requested(position)
-        if has(words, ASK) or (_asks(said) and (topics or has(words, _WORRY))):
+        if has(words, ASK) or asks_of_worries(text):
             return self._asked(position, topics)
         if leaves(words):
             return PlayOutcome(position, "goodbye .", EndReason.GAVE_UP)

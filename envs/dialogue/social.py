@@ -19,7 +19,7 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import agrees, has, leaves
+from turnwise.envs.dialogue.actions import agrees, has, leaves, spoken_text
 from turnwise.envs.dialogue.state import SocialState
 from turnwise.envs.dialogue.vocabulary import (
     AGREE,
@@ -98,7 +98,7 @@ class SocialPlay(Play[SocialState]):
     # --- rules, the same for both ------------------------------------------------------------------
 
     def move(self, position: SocialState, said: SpokenMessage) -> PlayOutcome[SocialState]:
-        after = self._act(position, said.words)
+        after = self._act(position, said)
         if self.two_sided:
             text = f"other : {said.text}"
             after = after._replace(heard=(*after.heard, text), turns=after.turns + 1, seat=1 - after.seat)
@@ -107,7 +107,8 @@ class SocialPlay(Play[SocialState]):
         if over is not None:
             return over
         words = self._reply(position, after, said.words)
-        after = self._act(after._replace(seat=1), tuple(words.replace(",", " ").split()))
+        answer = SpokenMessage(tuple(words.replace(",", " ").split()), words)
+        after = self._act(after._replace(seat=1), answer)
         after = after._replace(seat=0, turns=after.turns + 1, heard=(*after.heard, words))
         return self._over(after, words) or PlayOutcome(after, words)
 
@@ -122,13 +123,14 @@ class SocialPlay(Play[SocialState]):
             position, "that was rude . goodbye ." if upset else text, end, scores, "goodbye .", details
         )
 
-    def _act(self, position: SocialState, words: Sequence[str]) -> SocialState:
+    def _act(self, position: SocialState, said: SpokenMessage) -> SocialState:
         """What the current agent's words change."""
-        seat = position.seat
+        seat, words = position.seat, said.words
+        accepts = agrees(spoken_text(said))
         if has(words, RUDE):
             return position._replace(relation=position.relation - 2)
         favours = [word for word in words if word in FAVOURS]
-        if agrees(words) and not favours and position.proposal is not None and position.proposal[0] != seat:
+        if accepts and not favours and position.proposal is not None and position.proposal[0] != seat:
             return self._agreed(position)
         position = position._replace(proposal=None)  # what is not agreed to at once has lapsed
         if favours:
@@ -146,7 +148,7 @@ class SocialPlay(Play[SocialState]):
             return self._once(position, "thank", int(received)) if received else position
         if has(words, GREET):
             return self._once(position, "greet", 1)
-        if seat == 0 and not (has(words, REFUSE) or agrees(words)):
+        if seat == 0 and not (has(words, REFUSE) or has(words, AGREE)):
             raise ToolError(
                 "greet , ask , tell , propose a favour for a favour , accept , thank , or say bye ."
             )

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from turnwise.agents.policies.scripted import scripted
@@ -16,8 +16,10 @@ from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import EndReason
 from turnwise.envs.dialogue.comfort import GAINS
+from turnwise.envs.dialogue.comforting import read_act
 from turnwise.envs.dialogue.env import DialogueEnv
 from turnwise.envs.dialogue.state import START
+from turnwise.envs.dialogue.vocabulary import COMFORTING_ACTS, FEELINGS
 from turnwise.envs.registry import environment_suites, get_suite, suite_task, suite_tasks
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
@@ -39,6 +41,11 @@ COMFORT = {
 SOCIAL = {
     "scene": "social", "wishes": ["dog", "cake"], "facts": ["ferry", "library"], "secrets": ["debt", "tattoo"],
 }  # fmt: skip
+KEY_WORDS = {*FEELINGS, *COMFORTING_ACTS}.union(*FEELINGS.values(), *COMFORTING_ACTS.values())
+COMFORTS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "comfort_sentences" / "open.jsonl").read_text("utf-8").splitlines()
+]
 
 
 def start(options, **more):
@@ -158,6 +165,59 @@ def test_a_liar_names_the_wrong_issue_and_calls_each_offer_its_last():
     assert liar.now.end is EndReason.FAILED
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What matters most to you in this deal?",
+        "Is that your best deal?",
+        "Okay, what matters most to you?",
+        "It's a deal breaker.",
+        "Thanks, but that deal leaves me worse off.",
+        "I'm sure we can find something better for both of us.",
+        "Would you accept something else?",
+        "Yes, I see your point, however it's not enough.",
+        "I'd agree if you moved a bit.",
+        "I would rather not accept yet.",
+        "That's hardly a fair deal.",
+        "Let me think about whether I should accept.",
+    ],
+)
+def test_what_asks_objects_hedges_or_denies_accepts_nothing(text):
+    env, _ = start(BARGAIN)
+    say(env, "offer blue , lamp .", text)
+    assert env.state.position.deal is None
+    assert env.now.end is None
+
+
+def test_a_polite_question_opens_a_negotiation():
+    env, _ = start(BARGAIN)
+    step = say(env, "Hello! Nice to meet you. What matters most to you in this deal?")
+    assert text_of(step) == "gift matters most to me ."
+    assert not step.info.get("bad_action")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "accept .",
+        "accept",
+        "It's a deal.",
+        "Alright, you've got yourself a deal.",
+        "That works for me, let's do it.",
+        "Yes, I'm happy with that.",
+        "No problem, I accept.",
+        "Okay, I'll take it.",
+        "Sure.",
+        "I'd be glad to accept that.",
+        "Not bad at all, I'll take your offer.",
+        "You convinced me, deal!",
+    ],
+)
+def test_many_wordings_accept(text):
+    env, _ = start(BARGAIN)
+    assert text_of(say(env, "offer blue , lamp .", text)).startswith("deal : ")
+
+
 def test_patience_ends():
     env, _ = start(BARGAIN, patience=2)
     step = say(env, "what matters?", "and why?")
@@ -207,6 +267,73 @@ def test_pressing_guessing_and_lying_do_not_persuade(texts, end):
     assert env.state.position.met == 0
 
 
+TRIAL = {"concerns": [["cost", "trial"]], "facts": {"cost": ["story", "trial"], "safety": ["trial"]}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Of course! You can come for a trial evening first, without paying a cent, and decide afterwards.",
+        "We have a free sample evening, so your wallet is safe.",
+        "Come along and test it for a week, and judge the price afterwards.",
+        "You're welcome to try it first.",
+        "argue cost with trial .",
+    ],
+)
+def test_a_true_answer_in_a_sentence_settles_the_worry(text):
+    env, _ = start({**PERSUADE, **TRIAL})
+    say(env, "what worries you ?", "ask about cost .")
+    assert text_of(say(env, text)) == "good , that is settled ."
+    assert env.state.position.pressed == 0
+
+
+def test_an_answer_before_the_need_is_told_or_to_another_worry_settles_nothing():
+    env, _ = start({**PERSUADE, **TRIAL, "patience": 5})
+    say(env, "You're welcome to try it first.", "what worries you ?", "You're welcome to try it first.")
+    assert env.state.position.met == 0  # who has not named the worry may not have heard it
+    say(env, "A trial shows that it is no danger.")
+    assert (env.state.position.met, env.state.position.pressed) == (0, 1)
+    say(env, "ask about cost .", "trial story")
+    assert env.state.position.met == 0
+
+
+@pytest.mark.parametrize("suite", ["dialogue/persuade", "dialogue/persuade-quick"])
+def test_arguments_without_listening_do_not_persuade(suite):
+    said = ("What worries you?", "My neighbour did it and is happy.", "You can see the figures for yourself.")
+    said += ("You're welcome to try it first.", "Will you join?")
+    solved = 0
+    for seed, task in enumerate(suite_tasks(get_suite(suite), Split.TEST, 40)):
+        env = DialogueEnv()
+        env.reset(seed=seed, options={"task": task})
+        while env.now.end is None:
+            step = env.step(said[env.now.turn % len(said)])
+        solved += step.info["end"] is EndReason.SOLVED
+    assert solved == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your opinion matters to me - please share your doubts.",
+        "Do you have any reservations?",
+        "Is something keeping you from joining?",
+        "What would make you want to come?",
+    ],
+)
+def test_worries_are_told_to_whoever_asks_for_them(text):
+    env, _ = start(PERSUADE)
+    step = say(env, text)
+    assert text_of(step) == "i worry about the cost ."
+    assert not step.info.get("bad_action")
+
+
+@pytest.mark.parametrize("text", ["So, are you in?", "Will you come?", "Join us!", "Shall I sign you up?"])
+def test_who_asks_for_a_yes_too_early_presses(text):
+    env, _ = start(PERSUADE)
+    say(env, text)
+    assert env.state.position.pressed == 1
+
+
 # --- comfort -----------------------------------------------------------------------------------------
 
 
@@ -239,6 +366,189 @@ def test_one_phrase_for_everything_does_not_help(text):
     while env.now.end is None:
         step = env.step(text)
     assert step.reward <= 17 / 70
+
+
+WARM = {
+    "ask": (
+        "What's weighing on you today?",
+        "Would you mind walking me through it from the start?",
+        "Oh, I'm sorry. What happened?",
+        "Tell me a bit more about it, I'm in no hurry.",
+    ),
+    "afraid": (
+        "You must be terrified.",
+        "I sense a lot of fear in what you say.",
+        "You're worried sick, aren't you?",
+        "So you're scared?",
+        "You sound really frightened. What is it that scares you most?",
+    ),
+    "hear": (
+        "I can see why this hurts so much.",
+        "It's not childish at all to be afraid of this.",
+        "It isn't odd at all to feel like that.",
+        "That's a lot for one person to deal with.",
+        "You deserve better than this.",
+    ),
+    "advise": (
+        "How about making a list of what needs doing first?",
+        "It might help to get some sleep before you decide anything.",
+        "My suggestion would be to speak with your boss openly.",
+        "Start small: tidy one corner, then stop.",
+    ),
+    "praise": (
+        "You've come so far already, and I truly believe in you.",
+        "It takes courage to say that out loud.",
+        "Don't forget that you are strong.",
+        "Honestly, I'm proud of you.",
+    ),
+    "reframe": (
+        "One bad day doesn't define who you are.",
+        "Perhaps in a year this will look quite different.",
+        "What if it says more about them than about you?",
+        "It may not be as bad as it feels right now.",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("act", "text"), [(act, text) for act, texts in WARM.items() for text in texts], ids=str
+)
+def test_a_warm_sentence_is_understood(act, text):
+    aims = sorted(COMFORT["aims"], key=lambda aim: aim != act)
+    env, _ = start(COMFORT, aims=aims, text="full")
+    earlier = {"ask": (), "afraid": ("what happened ?",)}
+    for said in earlier.get(act, ("what happened ?", "you feel afraid .")):
+        say(env, said)
+    before = env.state.position
+    say(env, text)
+    assert env.state.position.stage == before.stage + 1
+    assert env.state.position.emotion > before.emotion
+
+
+@pytest.mark.parametrize(
+    ("text", "act", "feeling"),
+    [
+        ("It's not childish at all to be angry about this.", "hear", "angry"),
+        ("So you're fuming?", "name", "angry"),
+        ("You're not angry.", "other", ""),
+        ("You never seem tired.", "other", ""),
+        ("I don't think you are afraid.", "other", ""),
+        ("They must be furious with you.", "other", ""),
+        ("No wonder you're exhausted.", "hear", "tired"),
+        ("That's a shame.", "other", ""),
+        ("You are exaggerating.", "belittle", ""),
+        ("Nobody could say that you're exaggerating.", "other", ""),
+        ("I don't understand you.", "other", ""),
+        ("They laughed at you, and that hurts.", "hear", ""),
+        ("I'm so sorry. You could ask a friend for help.", "advise", ""),
+        ("You could ask a friend. You are strong. There is another side to it.", "listing", ""),
+    ],
+)
+def test_a_message_does_one_thing_and_denials_are_read(text, act, feeling):
+    assert read_act(text, small=False) == (act, feeling)
+
+
+SALAD = (
+    "sorry strong what",
+    "angry sorry strong",
+    "afraid try view",
+    "lonely sorry strong",
+    "ashamed try view",
+    "tired sorry strong",
+    "tired try view",
+    "sorry strong what",
+)
+OWN_KINDNESS = (
+    "Do you want to tell me what happened?",
+    "That must be really hard for you.",
+    "I can see why this hurts so much.",
+    "Maybe you could talk to a friend about it.",
+    "You're stronger than you think.",
+    "Perhaps it will look different in a while.",
+    "I'm so sorry you're going through this.",
+    "I'm here for you, take all the time you need.",
+)
+
+
+def test_to_name_a_feeling_that_is_not_there_helps_with_nothing():
+    env, _ = start(COMFORT, text="full")
+    say(env, "what happened ?", "You must be exhausted.", "That must be really lonely for you.")
+    assert (env.state.position.stage, env.state.position.emotion) == (1, START + GAINS[0] - 4 - 4)
+    say(env, "You must be terrified.", "No wonder you're exhausted.")
+    assert env.state.position.stage == 2  # it wants to be heard, and is taken for somebody else
+
+
+def mood_after(task, seed, pick):
+    """The emotion when an agent has said what ``pick(play, position, turn)`` gives, and what it earned."""
+    env = DialogueEnv()
+    env.reset(seed=seed, options={"task": task})
+    turn = 0
+    while env.now.end is None:
+        step = env.step(pick(env.state.play, env.state.position, turn))
+        turn += 1
+    return env.state.position.emotion, step.info["rewards"].get("outcome", 0.0)
+
+
+def warmly(play, position, turn):
+    """Gold's act in a kind sentence of one's own; of a feeling, in words of its own."""
+    wanted = play.gold(position)
+    act = {
+        "what happened ?": "ask",
+        "that is understandable .": "hear",
+        "you could take a first step .": "advise",
+        "you are strong .": "praise",
+        "there is another side to it .": "reframe",
+    }.get(wanted)
+    if act is None:
+        return f"It sounds as if you're really {wanted.split()[-2]} about this."
+    return WARM[act][(turn + position.stage) % len(WARM[act])]
+
+
+@pytest.mark.parametrize("suite", ["dialogue/comfort", "dialogue/comfort-quick"])
+def test_a_salad_of_words_is_no_kindness(suite):
+    tasks = list(enumerate(suite_tasks(get_suite(suite), Split.TEST, 40)))
+    agents = {
+        "salad": lambda play, position, turn: SALAD[turn],
+        "kind": lambda play, position, turn: OWN_KINDNESS[turn],
+        "warm": warmly,
+    }
+    felt, earned = {}, {}
+    for name, pick in agents.items():
+        ends = [mood_after(task, seed, pick) for seed, task in tasks]
+        felt[name], earned[name] = (sum(values) / 40 for values in zip(*ends, strict=True))
+    assert earned["salad"] <= min(DialogueEnv.max_trivial_score, earned["kind"])
+    assert earned["salad"] == 0.0
+    assert felt["salad"] + 10 < felt["kind"] < felt["warm"]
+    assert earned["warm"] == 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(sorted(KEY_WORDS)), min_size=1, max_size=6))
+def test_key_words_without_a_sentence_earn_nothing(words):
+    assume("what happened" not in " ".join(words))
+    for opened in ([], ["what happened ?"], ["what happened ?", "you feel afraid ."]):
+        env, _ = start(COMFORT, text="full")
+        for text in opened:
+            say(env, text)
+        before = env.state.position
+        say(env, " ".join(words))
+        assert env.state.position.emotion < before.emotion
+
+
+def test_no_kind_sentence_costs_more_than_silence():
+    kind = [line["text"] for line in COMFORTS if line["grade"] >= 3]
+    kind += [text for texts in WARM.values() for text in texts]
+    for opened in ([], ["what happened ?"], ["what happened ?", "you feel afraid ."]):
+        for text in kind:
+            changes = []
+            for said in ("hm", text):
+                env, _ = start(COMFORT, text="full", dislikes="advise")
+                for earlier in opened:
+                    say(env, earlier)
+                before = env.state.position.emotion
+                say(env, said)
+                changes.append(env.state.position.emotion - before)
+            assert changes[1] >= changes[0] < 0, text
 
 
 def test_naming_every_feeling_names_none():
@@ -286,6 +596,14 @@ MEETING = [
     "I could bake a cake if you walk the dog.",
     "Where is the library?",
 ]
+
+
+def test_a_question_or_an_objection_agrees_to_no_favour():
+    options = {**SOCIAL, "two_sided": True}
+    for text, agreed in (("Is that a deal?", 0), ("Okay, but not today.", 0), ("Okay, agreed!", 2)):
+        env, _ = start(options)
+        say(env, "i bake a cake if you walk the dog .", text)
+        assert len(env.state.position.agreed) == agreed, text
 
 
 def test_a_meeting_in_plain_text():
@@ -397,10 +715,6 @@ ONE_WORD = (
     "accept",
     "bye",
 )
-COMFORTS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "comfort_sentences" / "open.jsonl").read_text("utf-8").splitlines()
-]
 
 
 def mean_score(suite, pick, tasks=8):
