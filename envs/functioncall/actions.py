@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from turnwise.envs.core import EndReason
+from turnwise.envs.functioncall.answers import ToldAnswer, told
 from turnwise.envs.functioncall.data import carry_out
-from turnwise.envs.functioncall.hearing import ToldAnswer, WordsMeaning, asks_for, meaning, told
+from turnwise.envs.functioncall.hearing import WordsMeaning, agrees, asks_for, meaning
 from turnwise.envs.functioncall.interfaces import by_written, to_ours
 from turnwise.envs.functioncall.state import Conversation, FunctionCallState, Round, mark
 from turnwise.envs.functioncall.verdict import CallVerdict, equivalent
@@ -20,6 +21,11 @@ _LONGEST = 20_000  # characters of a message to the user, and of a call's argume
 _REMEMBERED = 200  # calls of a round
 
 
+_ASKED_BACK: Mapping[ToldAnswer | None, str] = {
+    ToldAnswer.NOTHING: "And what is the answer?",
+    ToldAnswer.OPEN: "And what is the answer, then?",
+    ToldAnswer.UNCLEAR: "Which of these is it? Say only that.",
+}
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -82,28 +88,38 @@ def say(talk: Conversation, state: FunctionCallState, text: str) -> UserReply:
         raise ToolError("Call a function, or tell the user something in words.")
     now = talk.rounds[state.round]
     meant = meaning(text)
+    if state.doubted and meant is WordsMeaning.UNSURE and agrees(text):
+        meant = WordsMeaning.DECLINES
     if now.ask is not None and not state.asked:
         return _while_missing(state, now, now.ask, text, meant)
-    verdict = _verdict(state, now, text, meant)
+    heard = None if now.answer is None else told(text, now.answer, now.say)
+    verdict = _verdict(state, now, heard, meant)
     if verdict.right:
         return _next(talk, state, verdict)
     if meant is WordsMeaning.ANNOUNCES:
         return UserReply(state, "Good, go ahead.")
     if meant is WordsMeaning.ASKS or "?" in text:
         return _patiently(state, "I know no more than I have said. Please go on.", verdict)
-    if verdict.state and now.answer is not None and meant is not WordsMeaning.DECLINES:
-        heard = told(text, now.answer)
-        if heard in (ToldAnswer.NOTHING, ToldAnswer.UNCLEAR):
-            many = heard is ToldAnswer.UNCLEAR
-            return _patiently(state, "Which of these is it?" if many else "And what is the answer?", verdict)
+    if verdict.state and heard in _ASKED_BACK and not _gives_up(heard, meant):
+        return _patiently(state, _ASKED_BACK[heard], verdict)
+    told_nothing = heard in (None, ToldAnswer.NOTHING)
+    if told_nothing and meant is WordsMeaning.UNSURE and not state.doubted:
+        return UserReply(state._replace(doubted=True), "Do you mean that you cannot do it?")
     return UserReply(state, "That is not what I wanted.", EndReason.FAILED, verdict)
 
 
-def _verdict(state: FunctionCallState, now: Round, text: str, meant: WordsMeaning) -> CallVerdict:
+def _gives_up(heard: ToldAnswer | None, meant: WordsMeaning) -> bool:
+    """Whether a message refuses and names nothing that could be an answer."""
+    return heard is ToldAnswer.NOTHING and meant is WordsMeaning.DECLINES
+
+
+def _verdict(
+    state: FunctionCallState, now: Round, heard: ToldAnswer | None, meant: WordsMeaning
+) -> CallVerdict:
     answer = meant is WordsMeaning.DECLINES if now.declines else True
-    if now.answer is not None:
+    if heard is not None:
         looked = {one.function.table for one in now.wanted} <= state.read
-        answer = looked and told(text, now.answer) is ToldAnswer.RIGHT
+        answer = looked and heard is ToldAnswer.RIGHT
     return CallVerdict(state.data.key == now.key, answer, equivalent(state.made, now.wanted))
 
 
@@ -116,7 +132,7 @@ def _while_missing(
         return UserReply(state, "Good, go ahead.")
     if meant is WordsMeaning.REPORTS:
         return UserReply(state, "That is not what I wanted.", EndReason.FAILED, verdict)
-    if asks_for(text, ask):
+    if meant is not WordsMeaning.UNSURE and asks_for(text, ask):
         return UserReply(state._replace(asked=True), f"{ask['reply']}.")
     return _patiently(state, "What exactly do you need to know?", verdict)
 

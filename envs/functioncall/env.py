@@ -164,7 +164,7 @@ class FunctionCallEnv(AgentEnv[FunctionCallState]):
     def state_key(self, state: FunctionCallState) -> str:
         now = state
         return _key(
-            now.task, now.patience, now.data.key, now.round, now.expired, now.asked, now.valid, now.made, now.read, now.failed,
+            now.task, now.patience, now.data.key, now.round, now.expired, now.asked, now.doubted, now.valid, now.made, now.read, now.failed,
             now.best,
         )  # fmt: skip
 

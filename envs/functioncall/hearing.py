@@ -1,6 +1,7 @@
-"""What the user makes of an agent's words: a question, a refusal, an announcement, or a report with or without an answer.
+"""What the user makes of an agent's words: a question, a refusal, an announcement, or a report.
 
-Courtesy and announcements cost nothing. Whoever says that it is done is taken at their word.
+Courtesy and announcements cost nothing. Whoever says that it is done is taken at their word, and whoever says neither that
+nor that it cannot be done is asked. Whether a report tells the answer is for :mod:`turnwise.envs.functioncall.answers`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,41 @@ import functools
 import re
 from collections.abc import Mapping
 
-from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
 from turnwise.tasks.core import Json
 
+_TOOLS = (
+    r"(?:tool|function|api|access|abilit|capabilit|permission|feature|command|interface|means|method|toolset|option|way|power|"
+    r"possibilit|authori)\w*(?! (?:error|problem|issue|trouble))"
+)
 _DECLINES = re.compile(
-    r"\b(can(?:no|['’]?)t|can not|unable|not able|no (?:\w+ )?(?:tool|function|way|means|option|ability|access|api)s?|"
-    r"(?:do(?:es)?|did|have|has|is|are|was|could|will|would)(?:n['’]?t| not) (?:\w+ ){0,3}?(?:have|possible|available|"
-    r"supported|offered|able|support|allow|offer|provide|include|let|do|exist|find)\w*|won['’]?t be able|impossible|"
-    r"(?:lack|miss)(?:s|es|ing)? (?:a|the|any)|beyond (?:my|what)|outside (?:of )?(?:my|what)|none of (?:my|the)|"
-    r"nothing (?:that|here|which|to)|without (?:a|the|any) (?:tool|function)|not (?:possible|available|supported|something)|"
-    r"decline|must refuse|no such)\b",
+    # inability
+    r"\b(?:can(?:no|['’]?)t|can not|could(?:n['’]t| not)|unable|incapable|not able|won['’]?t be able|impossible|powerless)\b|"
+    r"\b(?:do(?:es)?|did|have|has|is|are|am|was|could|will|would|['’](?:m|re|s))(?: ?n['’]?t| not) (?:\w+ ){0,3}?"
+    r"(?:have(?! to\b)|possible|available|supported|offered|able|support|allow|offer|provide|include|let|do|exist|find|equipped|capable|"
+    r"cover|handle|permit|authori[sz]ed|designed|built|meant|implemented|enabled|doable|feasible|set up|cut out|up to me|"
+    r"in a position|part of|among|within|in my|for me|know how|know of|see (?:a|any|how)|got)\w*|"
+    r"\bnot (?:possible|available|supported|something|allowed|permitted|feasible|doable|a thing|(?:with)?in my|among|part of)\b|"
+    r"n['’]t (?:something|anything|a thing|one of|part of|within|in my)\b|\bno idea how\b|"
+    # what is lacking
+    rf"\b(?:no|without(?: an?| any| the)?|(?:lack|miss)(?:s|es|ing)?(?: an?| any| the)?|needs? (?:an?other|a different)|"
+    rf"nor any)\s+(?:(?!(?:error|problem|issue|trouble|from|with|of|in|at|for|to|by|was|were|is)s?\b)[\w-]+ ){{0,3}}?"
+    rf"{_TOOLS}\b|\b(?:lack|miss)(?:s|es|ing)? (?:a|the|any)\b|"
+    r"\bnone of (?:my|the|these|those|them|what)\b|\bnothing (?:that|here|which|to|in my|i (?:have|can|could))\b|\bno can do\b|\bhands are tied\b|\bno such\b|"
+    # what is out of scope
+    r"\b(?:beyond|outside|out) (?:of )?(?:my|what|the (?:scope|range|reach|limits|bounds|remit)|scope|reach|range)\b|"
+    r"\bout of (?:my|our) \w+|\bexceeds? (?:my|what)\b|\boutwith\b|\bnot my (?:job|place|department|task)\b|"
+    r"\bun(?:supported|available|implemented|feasible)\b|"
+    r"\b(?:can|could|may|able to|allowed to|know how to) only\b|\b(?:limited|restricted|confined) to\b|"
+    rf"\bonly (?:(?:have|got|offered|given|been given|provided with|equipped with) (?:\w+ ){{0,2}}{_TOOLS}\b|(?:able|allowed|equipped) to)|"
+    # what is refused
+    r"\bdecline\b|\b(?:must|have to|need to|going to have to) (?:refuse|decline|pass|say no|turn)\b|\bpass on (?:this|that|it)\b|"
+    r"\b(?:ask|find|try|turn to|contact) (?:some(?:one|body)|anyone) else\b|\bof no (?:help|use)\b",
+    re.IGNORECASE,
+)
+_LACKING = r"(?:\b(?:not|no|nothing|none|neither|never|lack\w*|limited|without)\b|n['’]t\b)"
+_WITH_WHAT = r"\b(?:tools?|toolset|functions?|functionality|interfaces?|capabilit\w+|remit)\b"
+_LACKS = re.compile(
+    rf"{_LACKING}[^.;!?\n]{{0,50}}{_WITH_WHAT}|{_WITH_WHAT}[^.;!?\n]{{0,50}}(?:\bonly\b|{_LACKING})",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -41,10 +67,28 @@ _COURTESY = re.compile(
     r"very well|noted)\b[^a-z]*)+",
     re.IGNORECASE,
 )
-_IDS = re.compile(r"\b[a-z]-\d+\b|\b\d+-\d+-\d+\b|\d+:\d+", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\d)")
-_WORD = re.compile(r"[a-z]+")
-_FEW = 3  # numbers, or names, among which an answer may stand
+_NEGATED = r"(?!(?:\w+ ){0,2}?(?:not|never|no|nothing)\b)"
+_DEEDS = re.compile(
+    r"\b(?:done|finished|completed?|all set|in place|taken care of|sorted|success\w*|settled|accomplished|all good|ready)\b|"
+    rf"\b(?:i|we)(?:['’]ve| have| had|['’]d)?\b{_NEGATED} (?:(?:now|just|already|also|successfully|then) )*"
+    r"(?:(?!need|limit|restrict|suppos|allow|tri|look|search|check|regret|consider|examin|want|fear|ask)\w+ed|sent|made|put|set|"
+    r"took|taken|gave|given|wrote|written|bought|sold|did|got rid|paid|told)\b|"
+    rf"\b(?:has|have|was|were)\b{_NEGATED} (?:(?:now|just|already|also|both|all) )*(?:been )?(?!need|limit|restrict|suppos|allow)"
+    r"(?:\w+ed|sent|made|put|set|taken|given|written|bought|sold|done|paid)\b|"
+    r"\A\W*(?:(?:all|successfully|also) )?(?!need|limit|restrict|regret)\w{2,}ed\b|"
+    rf"\b(?:is|are)\b{_NEGATED} now\b|\bnow (?:is|are|has|have|set to)\b",
+    re.IGNORECASE,
+)
+_VALUES = re.compile(
+    r"(?:\b(?:is|are|has|have|was|were|of|to|answer|result|value|total)|['’]s|[:=])\s*[\"'“$€£]?\d|\W*[$€£]?\d[\d.,: -]*\W*\Z|"
+    r"\b(?:answer|result|value) is\b",
+    re.IGNORECASE,
+)
+_AGREES = re.compile(
+    r"\W*(?:yes|yep|yeah|yup|right|correct|exactly|indeed|precisely|true|i do|i['’]m afraid so|i am afraid so|afraid so|sadly|"
+    r"unfortunately|regrettably|that['’]?s (?:right|so|correct|it|true|what i mean)|that is (?:right|so|correct|it|true|what i mean))\b",
+    re.IGNORECASE,
+)
 
 
 class WordsMeaning(enum.Enum):
@@ -54,93 +98,41 @@ class WordsMeaning(enum.Enum):
     DECLINES = enum.auto()
     ANNOUNCES = enum.auto()
     REPORTS = enum.auto()
-
-
-class ToldAnswer(enum.Enum):
-    """Whether an answer was told."""
-
-    RIGHT = enum.auto()
-    WRONG = enum.auto()
-    UNCLEAR = enum.auto()  # among many others
-    NOTHING = enum.auto()
+    UNSURE = enum.auto()  # neither clearly a report nor clearly anything else
 
 
 @functools.lru_cache(maxsize=8192)
 def meaning(text: str) -> WordsMeaning:
     """What a message is.
 
-    >>> [meaning(text).name for text in ("I'm afraid I can't.", "Which day?", "One moment please.", "Done!", "Sure!")]
-    ['DECLINES', 'ASKS', 'ANNOUNCES', 'REPORTS', 'ANNOUNCES']
+    >>> [meaning(text).name for text in ("I'm afraid I can't.", "Which day?", "One moment please.", "Done!", "Sure!", "Hm.")]
+    ['DECLINES', 'ASKS', 'ANNOUNCES', 'REPORTS', 'ANNOUNCES', 'UNSURE']
     """
     if _DECLINES.search(text):
         return WordsMeaning.DECLINES
     if _ASKS.search(text):
         return WordsMeaning.ASKS
+    reports = _DEEDS.search(text) is not None
+    if not reports and _LACKS.search(text):
+        return WordsMeaning.DECLINES
     if _ANNOUNCES.search(text) or _COURTESY.fullmatch(text):
         return WordsMeaning.ANNOUNCES
-    return WordsMeaning.REPORTS
+    return WordsMeaning.REPORTS if reports or _VALUES.search(text) else WordsMeaning.UNSURE
+
+
+def agrees(text: str) -> bool:
+    """Whether a message says yes.
+
+    >>> [agrees(text) for text in ("Yes.", "That's right, sorry.", "No.")]
+    [True, True, False]
+    """
+    return _AGREES.match(text) is not None
 
 
 def asks_for(text: str, ask: Mapping[str, Json]) -> bool:
     """Whether a question names what is missing."""
     words = f" {_plain(text)} "
     return any(f" {_plain(word)} " in words for word in ask["words"])
-
-
-def told(text: str, answer: Mapping[str, Json]) -> ToldAnswer:
-    """Whether a message tells an answer, and not with it whatever else it could be."""
-    value, others = answer["value"], answer["others"]
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        found = numbers_in(text)
-        if not found:
-            return ToldAnswer.NOTHING
-        if all(abs(number - value) > 0.005 for number in found):
-            return ToldAnswer.WRONG
-        return ToldAnswer.RIGHT if len(found) <= _FEW else ToldAnswer.UNCLEAR
-    lower = text.casefold()
-    named = sum(str(other).casefold() in lower for other in others if str(other) not in str(value))
-    if not any(way in lower for way in _ways(str(value))):
-        return ToldAnswer.WRONG if named else ToldAnswer.NOTHING
-    return ToldAnswer.RIGHT if named < _FEW else ToldAnswer.UNCLEAR
-
-
-def numbers_in(text: str) -> set[float]:
-    """The numbers that a text tells, in digits or words, without ids, dates and times.
-
-    >>> sorted(numbers_in("Of f-12 and 1,250.5 there are three, on 2031-01-02 at 10:30."))
-    [3.0, 1250.5]
-    """
-    plain = _IDS.sub(" ", text)
-    found = {float(number.replace(",", "")) for number in _NUMBER.findall(plain)}
-    words = _WORD.findall(plain.lower())
-    found |= {float(NUMBERS.index(word)) for word in words if word in NUMBERS and word != "one"}
-    return found or ({1.0} if "one" in words else {0.0} if {"no", "none"} & {*words} else set())
-
-
-def _ways(value: str) -> list[str]:
-    """How a value may be said."""
-    ways = [value.casefold()]
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
-        year, month, day = value.split("-")
-        name = MONTHS[int(month) - 1].lower()
-        for d in (str(int(day)), day, _nth(int(day))):
-            ways += [
-                f"{d} {name} {year}",
-                f"{name} {d}, {year}",
-                f"{name} {d} {year}",
-                f"{d} of {name} {year}",
-            ]
-            ways += [f"{d} {name}, {year}"]
-    if re.fullmatch(r"\d\d:\d\d", value):
-        hour, minute = value.split(":")
-        half = "am" if int(hour) < 12 else "pm"
-        short = f"{(int(hour) - 1) % 12 + 1}:{minute}"
-        ways += [f"{short} {half}", f"{short}{half}", f"{short} {half[0]}.{half[1]}."]
-    return ways
-
-
-def _nth(day: int) -> str:
-    return f"{day}{'th' if 10 < day < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
 
 
 def _plain(text: str) -> str:

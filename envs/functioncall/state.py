@@ -66,6 +66,7 @@ class FunctionCallState(NamedTuple):
     failed: frozenset[str] = frozenset()  # functions of this round that failed once
     expired: bool = False
     asked: bool = False
+    doubted: bool = False  # the user has asked in this round whether it cannot be done
     best: Nearness = Nearness()
     valid: bool = False  # a message of this round called functions and all calls fitted their schemas
 

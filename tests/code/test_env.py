@@ -21,7 +21,7 @@ from turnwise.envs.code.tasks import task_of
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_task, suite_tasks
 from turnwise.tasks.core import Split, Task, derive_rng
-from turnwise.tools.core import ToolError
+from turnwise.tools.core import ToolCall, ToolError
 
 ENV = "turnwise/Code-v0"
 ISOLATED = ("bubblewrap", "docker")
@@ -73,6 +73,56 @@ def test_other_texts_are_answered(text: str) -> None:
         read(Message("assistant", text))
 
 
+PROGRAM = "```python\ndef f():\n    return 1\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [("Let me test it.\nSubmit comes later.", "test"), ("Submit will follow once the visible tests pass.", "test"),
+     ("Action: submit", "submit"), ("**submit**", "submit"), ("- submit", "submit"), ("Please submit it.", "submit"),
+     ("**Action:** `submit`", "submit"), ("Now submit the draft, please!", "submit"), ("submit()", "submit"),
+     ("```\nsubmit\n```", "submit"), ("Shall I submit?", "test"), ("submit?", "test"), ("Run this experiment:", "run")],
+)  # fmt: skip
+def test_a_line_that_is_only_a_command_is_one_and_words_about_it_are_none(said: str, name: str) -> None:
+    assert read(Message("assistant", PROGRAM + said)) == (name, "def f():\n    return 1")
+
+
+@pytest.mark.parametrize(
+    "said", ["Submit comes later.", "Submit will follow (once all 5 pass).", "I submit soon."]
+)
+def test_words_about_submitting_hand_nothing_in(said: str) -> None:
+    env, (_, step) = episode(quick(), "test sum ( xs ) .", said)
+    assert step.info["bad_action"]
+    assert not env.state.submitted
+
+
+@pytest.mark.parametrize("code", ["sum ( xs", "max xs", "xs", "0", "xs [ : : - 1 ]"])
+def test_a_program_however_wrong_is_handed_in(code: str) -> None:
+    assert read(Message("assistant", f"submit {code} .")) == ("submit", code)
+
+
+@pytest.mark.parametrize(
+    "code", ["```python\nx = 1\n```", "```\nx = 1\n```\n", "```python\nx = 1", "`x = 1`", "x = 1"]
+)
+def test_a_native_call_is_read_without_its_fences(code: str) -> None:
+    assert read(Message("assistant", "", (ToolCall("submit", {"code": code}, "c"),))) == ("submit", "x = 1")
+
+
+def test_fences_within_a_program_stay() -> None:
+    code = "x = '''\n```\na\n```\n'''"
+    assert read(Message("assistant", "", (ToolCall("test", {"code": code}, "c"),))).code == code
+
+
+@pytest.mark.parametrize(
+    "said",
+    [f"{PROGRAM}test\n{PROGRAM}submit", f"{PROGRAM}test\nsubmit", "test[sum(xs)]\nsubmit", "test sum ( xs ) .\nsubmit .",
+     (f"{PROGRAM}submit\n```json\n" '{"name": "run", "arguments": {"code": "x"}}\n```')],
+)  # fmt: skip
+def test_of_two_actions_in_a_message_none_is_carried_out(said: str) -> None:
+    with pytest.raises(ToolError, match="this message has 2, and none was carried out"):
+        read(Message("assistant", said))
+
+
 def test_a_draft_is_tested_and_handed_in() -> None:
     env, _ = episode(quick(3))
     gold = env.gold(env.state).removeprefix("submit ")
@@ -82,7 +132,7 @@ def test_a_draft_is_tested_and_handed_in() -> None:
     ended = env.step("submit .")
     assert ended.reward == 1.0
     assert ended.terminated
-    assert ended.info["details"] == {"hidden_passed": 8, "hidden": 8}
+    assert ended.info.get("details") == {"hidden_passed": 8, "hidden": 8}
 
 
 def test_nothing_is_submitted_without_a_draft() -> None:

@@ -11,8 +11,9 @@ from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import EndReason
 from turnwise.envs.functioncall import phrases, vocabulary
+from turnwise.envs.functioncall.answers import ToldAnswer, numbers_in, told
 from turnwise.envs.functioncall.env import FunctionCallEnv
-from turnwise.envs.functioncall.hearing import ToldAnswer, asks_for, meaning, numbers_in, told
+from turnwise.envs.functioncall.hearing import asks_for, meaning
 from turnwise.envs.functioncall.interfaces import CASES, apis, as_tool, functions, tables, to_ours, to_theirs
 from turnwise.envs.functioncall.reading import read
 from turnwise.envs.functioncall.reward import Nearness, nearness, same
@@ -266,6 +267,125 @@ def test_courtesy_costs_nothing(said):
             assert env.step(said).info["end"] is None
         assert env.state.patience == 2
         assert env.state.round == 0
+
+
+FILE = {
+    "value": "young_forecast.txt",
+    "others": ["simple_handover.csv", "tidy_handover.docx", "warm_handover.csv"],
+}
+TWO, SUM = {"value": 2, "others": []}, {"value": 196608, "others": []}
+RIGHT, WRONG, UNCLEAR, OPEN = ToldAnswer.RIGHT, ToldAnswer.WRONG, ToldAnswer.UNCLEAR, ToldAnswer.OPEN
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "heard"),
+    [
+        ("It is young_forecast.txt, tidy_handover.docx or simple_handover.csv, one of them.", FILE, UNCLEAR),
+        ("It is definitely not young_forecast.txt; it's warm_handover.csv.", FILE, WRONG),
+        ("I can't say, but young_forecast.txt is small.", FILE, UNCLEAR),
+        ("Not warm_handover.csv, but young_forecast.txt.", FILE, RIGHT),
+        ("young_forecast.txt is wrong.", FILE, OPEN),
+        ("Is it young_forecast.txt?", FILE, OPEN),
+        ("It is young_forecast.txt, which is smaller than warm_handover.csv.", FILE, RIGHT),
+        ("There is no doubt: it is **young_forecast.txt**. Anything else?", FILE, RIGHT),
+        ("1 2 3", TWO, UNCLEAR),
+        ("3 4 5", TWO, UNCLEAR),  # asked back as if it held the answer
+        ("It is 2, 3 or 4.", TWO, UNCLEAR),
+        ("The answer is 2. Alternatively it is 3.", TWO, UNCLEAR),
+        ("2 (or 3)", TWO, UNCLEAR),
+        ("at least 2", TWO, UNCLEAR),
+        ("Not 2.", TWO, OPEN),
+        ("I don't think that it is 2.", TWO, OPEN),
+        ("I found 2 – no, sorry, I mean 3.", TWO, WRONG),
+        ("I found 3 – no, sorry, I mean 2.", TWO, RIGHT),
+        ("I said 2, but that was wrong; it's 3.", TWO, WRONG),
+        ("twenty-two", TWO, WRONG),
+        ("There are 2 (m-12 and m-13), out of 8.", TWO, RIGHT),
+        ("There are 2:\n1. wide debate\n2. tidy index", TWO, RIGHT),
+        ("79,694 + 35,832 + 81,082 = 196,608.", SUM, RIGHT),
+        ("79,694 + 35,832 + 81,082 = 196,609.", SUM, WRONG),
+        ("196,608 + 1 = 196,609", SUM, WRONG),
+        ("The three volumes (79,694, 35,832, 81,082) add up to 196608.", SUM, RIGHT),
+        ("They are 79,694, 35,832 and 81,082; together that is 196,608.", SUM, RIGHT),
+        ("It comes to 196 608.", SUM, RIGHT),
+        ("It comes to 196\u2009608.", SUM, RIGHT),
+        ("196\u202f608", SUM, RIGHT),
+        ("one hundred ninety-six thousand six hundred and eight", SUM, RIGHT),
+    ],
+)
+def test_one_answer_counts_and_no_list_denial_or_doubt(said, answer, heard):
+    assert told(said, answer) is heard
+
+
+def test_what_the_request_says_is_no_answer_to_it():
+    request = "How many remarks were taken during session 4?"
+    assert told("There are 3 remarks of session 4.", {"value": 3, "others": []}, request) is RIGHT
+    assert told("session 4: done", {"value": 4, "others": []}, request) is ToldAnswer.NOTHING
+    assert told("I have no function for that.", {"value": 0, "others": []}, request) is ToldAnswer.NOTHING
+
+
+@pytest.mark.parametrize("said", ["4 or 9", "Not 9.", "I can't say, but 9 is a nice number.", "4 5 9"])
+def test_who_tells_no_single_answer_is_asked_back_and_may_still_tell_it(said):
+    env = start(VOTES)
+    call(env, ("find_tickets", {}))
+    assert env.step(said).info["end"] is None
+    assert env.step("It is 9.").info["end"] is EndReason.SOLVED
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["1 " * 9_000, "(" * 9_000 + "2", "1,234," * 3_000, "one hundred " * 1_600, "2," * 39 + "= " * 3_000],
+)
+def test_hostile_answers_are_read_in_time_and_are_none(words):
+    assert told(words, TWO) in (UNCLEAR, WRONG, OPEN)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["I'm afraid logging issues isn't something I'm equipped to do.",
+     "Sorry - I only have tools for messages and files, so this one is not in my power.",
+     "I can only work with messages; ticket logging is unsupported.", "None of what I was given fits that.",
+     "That goes beyond my remit.", "I lack the permission to do that.", "I'd need another tool for it.",
+     "My tools don't cover that.", "I have to pass on this one."],
+)  # fmt: skip
+def test_refusals_are_understood_by_what_they_are_made_of(said):
+    env = start(wants(declines=True), wants(ASSIGN))
+    assert env.step(said).info["end"] is None
+    assert env.state.round == 1
+    assert start(wants(ASSIGN)).step(said).info["end"] is EndReason.FAILED
+
+
+def test_who_neither_reports_nor_refuses_is_asked_once_whether_it_cannot_be_done():
+    """The question is the same whether a function exists or not, so it gives nothing away."""
+    for request, end in ((wants(declines=True), EndReason.SOLVED), (wants(ASSIGN), EndReason.FAILED)):
+        env = start(request)
+        assert "Do you mean that you cannot do it?" in str(
+            env.step("That is a matter for others.").observation
+        )
+        assert env.state.patience == 2
+        assert env.fork().step("Hm, a matter for others.").info["end"] is EndReason.FAILED
+        assert env.step("Yes.").info["end"] is end
+    env = start(wants(ASSIGN))
+    env.step("Hm.")
+    call(env, ASSIGNED)
+    assert env.step("Done.").info["end"] is EndReason.SOLVED
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Done.", "I've logged it.", "The issue is now open.", "It is t-100.", "I logged the issue without any problem.",
+     "The ticket has been created, no errors from the function.", "Logged."],
+)  # fmt: skip
+def test_claims_of_what_no_function_does_are_no_refusals(said):
+    assert start(wants(declines=True)).step(said).info["end"] is EndReason.FAILED
+
+
+def test_one_word_said_always_solves_nothing_that_can_be_done():
+    for word in ("hm", "yes", "ok", "no", "sorry"):
+        env = start(wants(declines=True), wants(ASSIGN))
+        while env.now.end is None:
+            env.step(word)
+        assert env.now.end is not EndReason.SOLVED
 
 
 ASK = {"words": ["assignee", "person", "who", "whom"], "reply": ADA}

@@ -1,0 +1,392 @@
+"""Whether a message tells the answer: one value that it stands by, not a list of them, nor one that it denies or doubts.
+
+Each value that a message names becomes one sign in a skeleton of the text. What is denied, corrected, compared with,
+asked about or only worked with is taken out of it; what is left must be one value.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from turnwise.envs.functioncall.hearing import WordsMeaning, meaning
+from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
+from turnwise.tasks.core import Json
+
+AnswerKey: TypeAlias = float | str
+
+_LONGEST = 4_000  # characters of a message; a longer one is to be said shortly
+_MOST = 40  # values in one message; more are a list whatever stands around them
+_MONTH = rf"(?:{'|'.join(MONTHS)})"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_ISO = r"\d{4}-\d\d-\d\d"
+_IDS = re.compile(
+    rf"\b[a-z]-\d+\b|\b\d+-\d+-\d+\b|\d+:\d+|\b{_DAY} (?:of )?{_MONTH}\b(?:,? \d{{4}}\b)?"
+    rf"|\b{_MONTH} {_DAY}\b(?:,? \d{{4}}\b)?",
+    re.IGNORECASE,
+)
+_ITEMS = re.compile(r"^[ \t]*\d+[.)](?=[ \t]+\S)", re.MULTILINE)
+_DIGITS = r"(?<![\w.])\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,]*\d)|(?<![\w.])\d+(?:\.\d+)?(?!\d)"
+_TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_WORDED = {word: value for value, word in enumerate((*NUMBERS, *_TEENS))}
+_WORDED |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
+_SCALES = {"hundred": 100, "thousand": 1000}
+_ANY_WORD = "|".join(sorted((*_WORDED, *_SCALES), key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"(?P<digits>{_DIGITS})|\b(?:a )?(?:{_ANY_WORD})(?:(?:[- ]| and )(?:{_ANY_WORD})){{0,12}}\b",
+    re.IGNORECASE,
+)
+_A_ONE = re.compile(
+    r"\b(?:the|that|this|which|no|any|each|every|another|right|wrong|first|last|the only) one\b|\bone (?:of|by|moment|more|second)\b",
+    re.IGNORECASE,
+)
+_ZERO = re.compile(
+    r"\bnone\b|\bno (?!idea|problem|doubt|longer|sorry|such|matter|one|need|answer|i\b|it\b)\w", re.IGNORECASE
+)
+
+# --- what stands around values in a skeleton; a value is one sign between _FIRST and _LAST ------------
+
+_FIRST = 0xE000
+_V = "[\ue000-\uf8ff]"
+_GAP = "[^.;:!?\n\ue000-\uf8ff]"
+_LIST = rf"(?:{_V}(?:(?:\s*(?:,|/|&)\s*|\s+)(?:and |or |nor )?)?)*{_V}"
+_NOT = (
+    r"(?:\bnot|\bcannot|n't|\bnever|\bneither|\bnor|\brather than|\binstead of|\bas opposed to|\banything but|\bother than|"
+    r"\bexcept(?: for)?|\bapart from|\bexclud\w+|\brul(?:e[sd]?|ing) out|\breject\w*|\beliminat\w+|\bdismiss\w*|\bno longer)"
+)
+_VERB = r"(?:is|are|was|were|has|have|does|do|did|can|could|would|will)"
+_DENIED = re.compile(
+    rf"{_NOT}(?:\s+(?!is\b|are\b|was\b|were\b|but\b|sure\b)[\w'-]+){{0,5}}\s*[\"'(]*{_LIST}"
+    rf"|(?:(?:not|n't) (?:think|believe|say|suppose|claim|sure|certain|know|mean|convinced)|(?<!no )(?<!any )(?<!without )(?<!without a )\bdoubt(?:s|ed|ful)?|"
+    rf"\bunlikely|\bwrong (?:that|to))\b(?:(?!but\b)[^.;:!?,\n\ue000-\uf8ff]){{0,40}}{_LIST}",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    rf"{_LIST}[\"')]*,?\s*(?:(?:which|that|this|it|they|but|and)\s+){{0,2}}{_VERB}(?:n't|(?:\s+\w+)?\s+(?:not|wrong|incorrect|false|"
+    rf"mistaken|out|excluded|impossible|ruled|no longer))\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:that|this|it|which|i) (?:was|is|were) (?:\w+ )?(?:wrong|mistaken|incorrect|a mistake|an error|a slip)\b|\bscratch that\b|"
+    r"\bforget that\b",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(
+    r"\bno\b\s*[,.!:;–—-]|\bsorry\b|\bcorrection\b|\bi mean(?:t)?\b|\bactually\b|\bmake (?:that|it)\b|\bor rather\b|\brather,|"
+    r"\bwait\b|\boops\b|\bmisspoke\b|\bon second thoughts?\b|\bmy mistake\b|\bin fact\b|\bbut now\b",
+    re.IGNORECASE,
+)
+_BELIEVED = re.compile(
+    rf"\b(?:thought|assumed|guessed|said|believed|suspected|expected|seemed|looked like)\b{_GAP}{{0,40}}{_LIST}"
+    rf"|\bwas {_V}(?= (?:before|earlier|previously|at first|until)\b)",
+    re.IGNORECASE,
+)
+_COMPARED = re.compile(
+    rf"\b(?:than|compared (?:to|with)|versus|vs\.?|unlike|followed by|ahead of|beat(?:s|ing)?|next (?:is|are|come|comes))\s+"
+    rf"(?:the |both )?[\"'(]*{_LIST}"
+    rf"|(?<!total )(?<!sum )(?<!number )(?<!count )\bof (?:the |all |all the |these |your |them,? )?{_LIST}"
+    rf"|\b(?:compar\w+|check\w*|look\w* (?:at|into|through)|consider\w*|review\w*|examin\w+|went through|candidates?|options?)\b"
+    rf"{_GAP}{{0,30}}:?\s*{_LIST}",
+    re.IGNORECASE,
+)
+_OPERAND = re.compile(
+    rf"{_V}(?=[^\S\n]*\w{{0,12}}[^\S\n]*(?:\+|×|plus\b))|(?<=[+×])\s*[$€£]?{_V}|\bplus\s+[$€£]?{_V}"
+)
+_ASKED = re.compile(rf"[^.;!?\n]*{_V}[^.;!\n]*\?")
+_BESIDE = re.compile(r"(?<!\bor )\((?![^()]{0,300}\b(?:or|maybe|perhaps|possibly|either)\b)[^()]{0,300}\)")
+_HEDGED = re.compile(
+    r"\b(?:could|might|may) (?:also |well |still |just )?be\b|\bmight\b|\bmaybe\b|\bperhaps\b|\bpossibly\b|\bwhether\b|"
+    r"\bone of (?:these|them|those|the following)\b(?=\s*:)|\beither\b|\bdepends\b|\bif not\b|\bis it\b|"
+    rf"\b(?:more|less|fewer) than {_V}|\bat (?:least|most) {_V}|{_V} or (?:more|less|fewer|so)\b",
+    re.IGNORECASE,
+)
+_IGNORANT = re.compile(
+    r"\b(?:can'?t|cannot|can not|couldn't|could not) (?:really |possibly |quite )?(?:say|tell|know|answer|determine|be (?:sure|certain))\b|"
+    r"(?:\bnot|n't) (?:\w+ )?(?:sure|certain|know)\b|\bunsure\b|\buncertain\b|\bno idea\b|\bhard to (?:say|tell)\b",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(
+    r"\b(?:answer|result|total(?:s|ling)?|in all|altogether|together|sum|comes? to|came to|adds? up|amounts?|makes|mak(?:es|ing) it|gives|so|"
+    r"therefore|thus|hence|final(?:ly)?|conclu\w+|overall|is the one|what you (?:want|are looking for|asked))\b|=",
+    re.IGNORECASE,
+)  # fmt: skip
+_RIVALLED = re.compile(
+    rf"\b(?:or|alternatively|otherwise|else|unless|maybe|perhaps|possibly|might)\b{_GAP}{{0,40}}{_LIST}",
+    re.IGNORECASE,
+)
+_LEADS = re.compile(
+    rf"(?:\b(?:(?:comes?|came|adds? up|amounts?) to|makes|gives|(?:total|sum|answer|result|number)(?:s| is| would be|:)?)|=)"
+    rf"[^\w\ue000-\uf8ff]{{1,3}}(?={_V})",
+    re.IGNORECASE,
+)
+_PART = re.compile(
+    r"[.;!?\n]+(?=\s|$)|:|[–—]|\s-\s|,(?= (?:so|therefore|thus|hence|which (?:makes|gives|adds|comes)|together|in (?:total|all))\b)"
+)
+
+
+class ToldAnswer(enum.Enum):
+    """Whether an answer was told."""
+
+    RIGHT = enum.auto()
+    WRONG = enum.auto()
+    UNCLEAR = enum.auto()  # several values, or one with a doubt
+    OPEN = enum.auto()  # values are named, and none of them is said to be it
+    NOTHING = enum.auto()
+
+
+class _NamedValue(NamedTuple):
+    """A value that a text names, and where."""
+
+    start: int
+    end: int
+    key: AnswerKey
+
+
+def told(text: str, answer: Mapping[str, Json], request: str = "") -> ToldAnswer:
+    """Whether a message tells an answer, and nothing else that it could be. What the request says is no answer to it.
+
+    >>> [told(text, {"value": 5, "others": []}).name for text in (
+    ...     "It is 5.", "2 + 3 = 5", "5 or 6", "Not 5.", "5, sorry, I mean 6.", "Perhaps 5.", "Soon.")]
+    ['RIGHT', 'RIGHT', 'UNCLEAR', 'OPEN', 'WRONG', 'UNCLEAR', 'NOTHING']
+    """
+    plain = _tidied(text)
+    value, named = _named(plain, answer, request)
+    if not named:
+        return ToldAnswer.NOTHING
+    if len(named) > _MOST or len(plain) > _LONGEST:
+        return ToldAnswer.UNCLEAR
+    skeleton = plain
+    for number, one in reversed([*enumerate(named)]):
+        skeleton = f"{skeleton[: one.start]}{chr(_FIRST + number)}{skeleton[one.end :]}"
+    left = _without_context(_without_denied(skeleton))
+    said = _said(left, named)
+    if not said:
+        return ToldAnswer.OPEN
+    if len(said) > 1 or _doubted(left):
+        return ToldAnswer.UNCLEAR
+    return ToldAnswer.RIGHT if _equal(next(iter(said)), value) else ToldAnswer.WRONG
+
+
+def numbers_in(text: str) -> set[float]:
+    """The numbers that a text tells, in digits or words, without ids, dates and times.
+
+    >>> sorted(numbers_in("Of f-12 and 1,250.5 there are twenty-three, not 196 608, on 2031-01-02 at 10:30."))
+    [23.0, 1250.5, 196608.0]
+    """
+    return {one.key for one in _numbers(_tidied(text)) if isinstance(one.key, float)}
+
+
+# --- the values that a text names --------------------------------------------------------------------
+
+
+def _tidied(text: str) -> str:
+    """A text without emphasis, in plain quotes and spaces, and without signs that a skeleton uses."""
+    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
+    text = text.replace("“", '"').replace("”", '"').replace("−", "-")
+    return re.sub("[\ue000-\uf8ff]|\\*+|`+", "", text)
+
+
+def _named(text: str, answer: Mapping[str, Json], request: str) -> tuple[AnswerKey, list[_NamedValue]]:
+    """The right value, and the values that a text names, in order."""
+    value, others = answer["value"], answer["others"]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        right, asked = float(value), _tidied(request)
+        mine = numbers_in(request) if request else set[float]()
+        found = [
+            one
+            for one in _numbers(text)
+            if one.key not in mine or (_equal(one.key, right) and not _repeats(text, one, asked))
+        ]
+        return right, found
+    ways = _all_ways(str(value), tuple(map(str, others)))
+    lower = text.casefold()
+    if len(lower) != len(text):  # a letter that folds to two: where values stand is kept by leaving it
+        lower = text.lower() if len(text.lower()) == len(text) else text
+    keys = [(one, ways.keys.get(one[0], one[0])) for one in ways.pattern.finditer(lower)]
+    right = str(value).casefold()
+    said = request.casefold()
+    return right, [
+        _NamedValue(one.start(), one.end(), key) for one, key in keys if key == right or key not in said
+    ]
+
+
+def _numbers(text: str) -> list[_NamedValue]:
+    """The numbers of a text; 1 for "one" and 0 for "none" only where there are no others."""
+    masked = _IDS.sub(lambda found: " " * len(found[0]), text)
+    if len(items := _ITEMS.findall(masked)) > 1 and items[0].strip()[:-1] == "1":
+        masked = _ITEMS.sub(lambda found: " " * len(found[0]), masked)
+    found: list[_NamedValue] = []
+    ones: list[_NamedValue] = []
+    for one in _NUMBER.finditer(masked):
+        value = float(re.sub("[,' ]", "", one[0])) if one["digits"] else _from_words(one[0])
+        lone = one[0].lower() == "one"
+        (ones if lone else found).append(_NamedValue(one.start(), one.end(), value))
+    if found:
+        return found
+    if ones and not _A_ONE.search(masked):
+        return ones
+    none = _ZERO.search(masked)
+    if none and meaning(text) is not WordsMeaning.DECLINES:
+        return [_NamedValue(none.start(), none.end(), 0.0)]
+    return []
+
+
+def _from_words(text: str) -> float:
+    """A number in words: what stands before a hundred or a thousand is multiplied by it."""
+    whole = part = 0
+    for word in re.findall("[a-z]+", text.lower()):
+        if word == "hundred":
+            part = max(part, 1) * 100
+        elif word == "thousand":
+            whole, part = whole + max(part, 1) * 1000, 0
+        else:
+            part += _WORDED.get(word, 0)
+    return float(whole + part)
+
+
+def _repeats(text: str, one: _NamedValue, request: str) -> bool:
+    """Whether a number stands behind the same word as in the request: "session 4"."""
+    before = re.search(r"(\w+) $", text[: one.start])
+    said = text[one.start : one.end]
+    return (
+        before is not None
+        and re.search(rf"\b{before[1]} {re.escape(said)}\b", request, re.IGNORECASE) is not None
+    )
+
+
+def _equal(one: AnswerKey, other: AnswerKey) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= 0.005
+    return one == other
+
+
+class _SayableValues(NamedTuple):
+    """The ways to say the values of an answer: what finds them, and which value each way says."""
+
+    pattern: re.Pattern[str]
+    keys: Mapping[str, str]
+
+
+@functools.lru_cache(maxsize=2048)
+def _all_ways(value: str, others: tuple[str, ...]) -> _SayableValues:
+    keys: dict[str, str] = {}
+    for one in (*others, value):
+        keys |= dict.fromkeys(_ways(one), one.casefold())
+    known = "|".join(re.escape(way) for way in sorted(keys, key=lambda way: (-len(way), way)))
+    same_kind = "".join(f"|{kind}" for kind in (_ISO, r"\d\d:\d\d") if re.fullmatch(kind, value))
+    return _SayableValues(
+        re.compile(rf"(?<!\w)(?:{known}{same_kind})(?:(?=s\b|ing\b)|(?!\w| (?:answer|result|value)\b))"), keys
+    )
+
+
+def _ways(value: str) -> list[str]:
+    """How a value may be said."""
+    ways = [value.casefold()]
+    if re.fullmatch(_ISO, value):
+        year, month, day = value.split("-")
+        name = MONTHS[int(month) - 1].lower()
+        for d in (str(int(day)), day, _nth(int(day))):
+            ways += [
+                f"{d} {name} {year}",
+                f"{name} {d}, {year}",
+                f"{name} {d} {year}",
+                f"{d} of {name} {year}",
+            ]
+            ways += [f"{d} {name}, {year}"]
+    if re.fullmatch(r"\d\d:\d\d", value):
+        hour, minute = value.split(":")
+        half = "am" if int(hour) < 12 else "pm"
+        short = f"{(int(hour) - 1) % 12 + 1}:{minute}"
+        ways += [f"{short} {half}", f"{short}{half}", f"{short} {half[0]}.{half[1]}."]
+    return ways
+
+
+def _nth(day: int) -> str:
+    return f"{day}{'th' if 10 < day < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
+
+
+# --- what is said of them ----------------------------------------------------------------------------
+
+
+def _without_denied(text: str) -> str:
+    """A skeleton without values that are asked about, denied or taken back."""
+    text = _blank(_ASKED, text)
+    text = _blank(_DENIED_AFTER, _blank(_DENIED, text))
+    for one in reversed([*_TAKEN_BACK.finditer(text)]):
+        return _blank_before(text, one.end())
+    for one in reversed([*_CORRECTED.finditer(text)]):
+        if _values(text[one.end() :]):
+            return _blank_before(text, one.end())
+    return text
+
+
+def _without_context(text: str) -> str:
+    """A skeleton without values that are worked with or compared, where that leaves any."""
+    text = _blank(_OPERAND, "".join(map(_after_sign, re.split(r"([.;!?\n])", text))))
+    for pattern in (_BELIEVED, _BESIDE, _COMPARED):
+        if len(_values(text)) > 1 and _values(shorter := _blank(pattern, text)):
+            text = shorter
+    return text
+
+
+def _after_sign(sentence: str) -> str:
+    """A sentence in a skeleton without values before its last "=" that stands before one."""
+    places = [one.end() for one in re.finditer("=", sentence)]
+    last = max((place for place in places if _values(sentence[place:])), default=0)
+    return _blank_before(sentence, last)
+
+
+def _said(text: str, named: Sequence[_NamedValue]) -> set[AnswerKey]:
+    """The values that a skeleton stands by: those of its conclusion, where it draws one."""
+    everything = _keys(text, named)
+    if len(everything) < 2:
+        return everything
+    concluding = [part for part in _parts(text) if _CONCLUDES.search(part)]
+    concluding = [
+        part[one.end() :] for part in concluding for one in [*_LEADS.finditer(part)][-1:]
+    ] or concluding
+    concluded = {key for part in concluding for key in _keys(part, named)}
+    rivals = {key for one in _RIVALLED.findall(text) for key in _keys(one, named)}
+    return concluded | rivals if concluded else everything
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between its stops; one that only introduces the next belongs to it."""
+    parts: list[str] = []
+    start = 0
+    for one in _PART.finditer(text):
+        if _values(text[start : one.start()]) or one[0][0] not in ":–—":
+            parts.append(text[start : one.start()])
+            start = one.end()
+    return [*parts, text[start:]]
+
+
+def _doubted(text: str) -> bool:
+    """Whether the sentence with the value has a doubt, or what stands before it says that it is not known."""
+    for sentence in re.split(r"[.;!?\n]+(?=\s|$)", text):
+        if _values(sentence) and (_HEDGED.search(sentence) or _IGNORANT.search(sentence)):
+            return True
+    ignorant = _IGNORANT.search(text)
+    return ignorant is not None and not _CONCLUDES.search(text, ignorant.end())
+
+
+def _values(text: str) -> list[str]:
+    return re.findall(_V, text)
+
+
+def _keys(text: str, named: Sequence[_NamedValue]) -> set[AnswerKey]:
+    return {named[ord(sign) - _FIRST].key for sign in _values(text)}
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """A skeleton without the values in whatever a pattern finds; the words stay."""
+    return pattern.sub(lambda found: re.sub(_V, "…", found[0]), text)
+
+
+def _blank_before(text: str, place: int) -> str:
+    return re.sub(_V, "…", text[:place]) + text[place:]
