@@ -18,9 +18,15 @@ from turnwise.envs.household.state import (
     look_goals,
 )
 from turnwise.envs.household.vocabulary import PLACES, ROOMS, THINGS, VERBS
+from turnwise.envs.worlds.commands import Forms
 from turnwise.tools.core import ToolError
 
 NAMED = frozenset((*PLACES, *ROOMS, *THINGS, "lamp"))
+FORMS = Forms(
+    verbs=frozenset(VERBS),
+    names=NAMED,
+    traits=frozenset(("hot", "heated", "cold", "cooled", "cleaned", "dirty", "burnt")),
+)
 DONE = {"clean": "clean", "heat": "hot", "cool": "cool"}
 
 
@@ -100,6 +106,8 @@ def do(state: HouseState, act: HouseAct) -> Effect:
             after, act = _treat(state, act)
         case "use":
             after, act = _use(state, act.place)
+        case "examine":
+            after = _examine(state, act)
         case _:
             after = state
     return Effect(look_goals(after), act)
@@ -168,6 +176,16 @@ def _use(state: HouseState, lamp: int) -> tuple[HouseState, HouseAct]:
     if state.place not in state.house.lamps or lamp not in (NOTHING, state.place):
         raise ToolError("there is no lamp here .")
     return state._replace(lit=state.lit ^ 1 << state.place), HouseAct("use", place=state.place)
+
+
+def _examine(state: HouseState, act: HouseAct) -> HouseState:
+    house = state.house
+    room = house.receptacles + house.room_of[state.place]
+    if act.object not in (NOTHING, state.holding) and not state.can_reach(act.object):
+        raise ToolError(f"{house.objects[act.object]} is not here .")
+    if act.object == NOTHING and act.place not in (NOTHING, state.place, room):
+        raise ToolError(f"you are not at {house.places[act.place]} .")
+    return state
 
 
 def _here(state: HouseState, place: int) -> int:

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.household import render, solver
-from turnwise.envs.household.actions import do, possible, read, write
+from turnwise.envs.household.actions import FORMS, do, possible, read, write
 from turnwise.envs.household.knobs import HouseholdKnobs
 from turnwise.envs.household.state import House, HouseState, begin, solved
 from turnwise.envs.household.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache, spoken
+from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, Forms, WorldCache, spoken
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.meta_reasoning import BLANK, PAID, fitting_tag, stumble, tag_of, think
 from turnwise.tasks.core import Json, Split, Task
@@ -29,6 +29,7 @@ class HouseholdEnv(CommandEnv[HouseState]):
 
     turn_limit = 30
     max_trivial_score: ClassVar[float] = 0.1
+    forms: ClassVar[Forms | None] = FORMS
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         f"{objects}_objects": {"objects": objects, "receptacles": 20, "rooms": 3, "turn_limit": 60}
         for objects in (20, 50)
@@ -77,7 +78,7 @@ class HouseholdEnv(CommandEnv[HouseState]):
         if not self.meta:
             return super().transition(state, action)
         change = super().transition(state, action)
-        meant = write(state.house, read(state, spoken(action)))  # the same however it is worded
+        meant = write(state.house, read(state, self.heard(state, action)))  # the same however it is worded
         said = " ".join(spoken(Message("assistant", meant)))
         solves, tag = change.end is EndReason.SOLVED, tag_of(action.content)
         mind, earned = think(state.mind, tag, said, solved=solves, weight=self.meta)
@@ -89,7 +90,7 @@ class HouseholdEnv(CommandEnv[HouseState]):
         if self.meta:
             said = ""
             with contextlib.suppress(ToolError):
-                said = " ".join(spoken(action))
+                said = " ".join(self.heard(state, action))
             state = state._replace(mind=stumble(state.mind, said))
         return Transition(state, why)
 

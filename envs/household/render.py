@@ -109,9 +109,7 @@ def tell(state: HouseState, act: HouseAct) -> str:
         case "go" | "open" | "look":
             return describe(state)
         case "examine":
-            return (
-                _name(state, act.object) if act.object in (*state.reach, state.holding) else describe(state)
-            )
+            return describe(state) if act.object == NOTHING else _name(state, act.object)
         case "put":
             return describe(state)
         case "close":

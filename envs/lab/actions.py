@@ -7,10 +7,38 @@ from typing import NamedTuple
 
 from turnwise.envs.lab import circuit
 from turnwise.envs.lab.goals import FOCUSED, notes, suits
-from turnwise.envs.lab.matter import NUMBER, PHASES, RECIPES, SLUDGE, SOLID, leads_somewhere, names
+from turnwise.envs.lab.matter import NAMES, NUMBER, PHASES, RECIPES, SLUDGE, SOLID, leads_somewhere, names
 from turnwise.envs.lab.state import FLOWER, HELD, NOTHING, NOWHERE, Laboratory, LabState
-from turnwise.envs.lab.vocabulary import VERBS
+from turnwise.envs.lab.vocabulary import KINDS, ROOMS, VERBS
+from turnwise.envs.worlds.commands import Forms
 from turnwise.tools.core import ToolError
+
+FORMS = Forms(
+    verbs=frozenset(VERBS),
+    names=frozenset((*KINDS, *ROOMS, *NAMES)),
+    traits=frozenset(
+        (
+            "solid",
+            "liquid",
+            "gas",
+            "open",
+            "closed",
+            "on",
+            "off",
+            "hot",
+            "cold",
+            "warm",
+            "paint",
+            "seed",
+            "flower",
+        )
+    ),
+    pairs=frozenset(
+        word for word, verb in VERBS.items() if verb in ("connect", "disconnect", "cross", "mix")
+    ),
+    final=frozenset(word for word, verb in VERBS.items() if verb == "focus"),
+    how="focus on X",
+)
 
 
 class LabAct(NamedTuple):

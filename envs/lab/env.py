@@ -9,14 +9,14 @@ from typing import ClassVar
 
 from turnwise.envs.core import EndReason, RewardKind, Transition
 from turnwise.envs.lab import render, solver
-from turnwise.envs.lab.actions import Wrong, do, possible, read, write
+from turnwise.envs.lab.actions import FORMS, Wrong, do, possible, read, write
 from turnwise.envs.lab.clock import tick
 from turnwise.envs.lab.goals import advance, points, score, solved
 from turnwise.envs.lab.knobs import LabKnobs
 from turnwise.envs.lab.state import Laboratory, LabState, begin
 from turnwise.envs.lab.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
+from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, Forms, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
@@ -33,6 +33,7 @@ class LabEnv(CommandEnv[LabState]):
 
     turn_limit = 60
     max_trivial_score: ClassVar[float] = 0.1
+    forms: ClassVar[Forms | None] = FORMS
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "standard": {"rooms": 6, "distractors": 10, "turn_limit": 100},
     }

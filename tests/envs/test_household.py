@@ -196,6 +196,23 @@ def test_what_cannot_be_done_is_refused_with_the_reason(said, answer):
     assert env.state == before
 
 
+def test_what_is_not_here_cannot_be_examined_and_nothing_far_away_is_named():
+    for text in ("compact", "full"):
+        env = start(text=text)
+        seen = say(env, "look")
+        for said in ("examine", "examine myself", "examine kitchen 1"):
+            assert say(env, said) == seen
+        for said in ("examine shelf 1", "examine book 1", "examine lounge 1"):
+            step = env.step(said)
+            assert step.info["bad_action"]
+            assert "book 1" not in step.observation[-1].content.replace("ook 1 is not here", "")
+    env = start()
+    shelf = say(env, "go shelf 1")
+    assert say(env, "examine shelf 1") == say(env, "examine") == shelf
+    assert say(env, "examine mug 2") == say(env, "take mug 2", "go sink 1", "examine mug 2") == "mug 2 ."
+    assert say(env, "examine") == "sink 1 : nothing ."
+
+
 def test_every_admissible_command_can_be_carried_out_and_changes_something():
     rng = random.Random(0)
     for name in ("easy", "standard"):
