@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from turnwise.envs.acting import calls_or_words
 from turnwise.envs.dialogue.vocabulary import AGREE, LEAVE, word_set
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import without_thoughts
+from turnwise.envs.worlds.one_command import without_thoughts
 from turnwise.envs.worlds.sessions import SpokenMessage
 from turnwise.tools.core import Tool, ToolError, find_tool, tool
 
@@ -65,7 +65,7 @@ _COURTESY = AGREE - {"accept", "agree", "agreed", "deal"} | word_set(
 _ACCEPTING = re.compile(
     r"(?:i )?(?:accept(?:ed)?|agreed?|deal|done)\b(?! (?:my|mine|our|or|breaker|that|with you|we)\b)|settled$"
 )
-"""How an accepting clause begins."""
+"""How an accepting part of a sentence begins."""
 
 _ACCEPTED = re.compile(
     r"\bi(?:'ll| will| do| can|'m| am|'d| would| hereby| gladly| happily| fully| also|(?: be)? (?:glad|happy|pleased|delighted|ready|willing) to)*"

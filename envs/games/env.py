@@ -12,8 +12,9 @@ from turnwise.envs.games.poker import PokerPlay
 from turnwise.envs.games.riddles import riddle
 from turnwise.envs.games.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import WorldCache, spoken
+from turnwise.envs.worlds.commands import WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
+from turnwise.envs.worlds.one_command import spoken
 from turnwise.envs.worlds.sessions import Play, SessionEnv, SpokenMessage
 from turnwise.tasks.core import Json, Split, Task
 

@@ -18,7 +18,7 @@ from turnwise.envs.household.state import (
     look_goals,
 )
 from turnwise.envs.household.vocabulary import PLACES, ROOMS, THINGS, VERBS
-from turnwise.envs.worlds.commands import Forms
+from turnwise.envs.worlds.one_command import Forms
 from turnwise.tools.core import ToolError
 
 NAMED = frozenset((*PLACES, *ROOMS, *THINGS, "lamp"))

@@ -15,9 +15,10 @@ from turnwise.envs.household.knobs import HouseholdKnobs
 from turnwise.envs.household.state import House, HouseState, begin, solved
 from turnwise.envs.household.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, Forms, WorldCache, spoken
+from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.meta_reasoning import BLANK, PAID, fitting_tag, stumble, tag_of, think
+from turnwise.envs.worlds.one_command import Forms, spoken
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 

@@ -10,7 +10,7 @@ from turnwise.envs.lab.goals import FOCUSED, notes, suits
 from turnwise.envs.lab.matter import NAMES, NUMBER, PHASES, RECIPES, SLUDGE, SOLID, leads_somewhere, names
 from turnwise.envs.lab.state import FLOWER, HELD, NOTHING, NOWHERE, Laboratory, LabState
 from turnwise.envs.lab.vocabulary import KINDS, ROOMS, VERBS
-from turnwise.envs.worlds.commands import Forms
+from turnwise.envs.worlds.one_command import Forms
 from turnwise.tools.core import ToolError
 
 FORMS = Forms(

@@ -16,8 +16,9 @@ from turnwise.envs.lab.knobs import LabKnobs
 from turnwise.envs.lab.state import Laboratory, LabState, begin
 from turnwise.envs.lab.tasks import draw_task
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, Forms, WorldCache
+from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
+from turnwise.envs.worlds.one_command import Forms
 from turnwise.tasks.core import Json, Split, Task
 from turnwise.tools.core import ToolError
 

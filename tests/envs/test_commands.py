@@ -11,7 +11,7 @@ import pytest
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task
-from turnwise.envs.worlds.commands import Forms, command_in, spoken
+from turnwise.envs.worlds.one_command import Forms, command_in, spoken
 from turnwise.tasks.core import Split
 from turnwise.tools.core import ToolCall, ToolError
 

@@ -17,8 +17,8 @@ from turnwise.envs.household.state import solved
 from turnwise.envs.household.vocabulary import PLACES, ROOMS, THINGS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.envs.worlds.commands import spoken
 from turnwise.envs.worlds.meta_reasoning import PAID
+from turnwise.envs.worlds.one_command import spoken
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall

@@ -20,7 +20,7 @@ from turnwise.envs.lab.tasks import _OTHERWISE, variations
 from turnwise.envs.lab.vocabulary import KINDS, ROOMS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.envs.worlds.commands import spoken
+from turnwise.envs.worlds.one_command import spoken
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Split, Task, derive_rng
 

@@ -127,7 +127,9 @@ def test_a_yes_needs_something_to_be_said_yes_to():
     plan = env.state.case.story.stages[env.state.user.stage].plan
     on = next(step for step in plan if step.name == "set_roaming").arguments["enabled"]
     does, contrary = ("enable", "disable") if on else ("disable", "enable")
-    env.step(f"I can {contrary} international roaming on your line {line} at no cost. Would that work for you?")
+    env.step(
+        f"I can {contrary} international roaming on your line {line} at no cost. Would that work for you?"
+    )
     assert not env.state.user.agreed
     env.step(f"I can {does} international roaming on your line {line} at no cost. Would that work for you?")
     assert env.state.user.agreed

@@ -89,9 +89,13 @@ def told_last(prompt: list[int], episode: Episode, k: int) -> str:
     return found[len(head) + 2 : len(found) - len(tail)]
 
 
-def prompts(teacher: Any, batch: TrainingBatch, groups: list[Group]) -> list[list[list[int]]]:
-    """By trajectory and turn what the policy reads before the reply, where every turn is a row of its own."""
+def prompts(teacher: Any, batch: TrainingBatch, groups: list[Group], *, anew: bool) -> list[list[list[int]]]:
+    """By trajectory and turn what the policy reads before the reply, where every turn is a row of its own.
+
+    ``anew``: the conversation is rendered again, which it must declare.
+    """
     assert teacher.model is None, "another model than the policy"
+    assert teacher.writes_anew is anew
     rows: TokenRows = teacher.rows(scene()[2], batch, groups)
     found: list[list[list[int]]] = []
     r = itertools.count()
@@ -155,7 +159,7 @@ GOOD, BAD = ("solved", "success", "succeed"), ("fail", "not ", "un")
 def hindsight(make: Part, longest: int = 400, outcome: bool = True) -> None:
     """Below the last message before each reply the environment's answer to it, cut; at the last one how it ended."""
     groups = readable()
-    found = prompts(make(setup()), collate(groups), groups)
+    found = prompts(make(setup()), collate(groups), groups, anew=False)
     ends: dict[tuple[bool, bool], set[str]] = {}
     frame: tuple[str, str] | None = None
     for one, of in zip([one for group in groups for one in group], found, strict=True):
@@ -202,7 +206,7 @@ def says_how(ends: dict[tuple[bool, bool], set[str]], outcome: bool) -> None:
 def blind(make: Part, instead: str = "(not shown)") -> None:
     """The first observation and all that was said stand; the later observations do not."""
     groups = readable()
-    found = prompts(make(setup()), collate(groups), groups)
+    found = prompts(make(setup()), collate(groups), groups, anew=True)
     for one, of in zip([one for group in groups for one in group], found, strict=True):
         conversation: list[Message] = []
         for k, (turn, prompt) in enumerate(zip(one.trajectory.turns, of, strict=True)):
@@ -240,6 +244,7 @@ def peer(make: Part, actions: int = 0) -> None:
     groups = [group for group, _ in known]
     batch, teacher = collate(groups), make(setup())
     assert teacher.model is None, "another model than the policy"
+    assert teacher.writes_anew, "its first message is rendered again"
     rows: TokenRows = teacher.rows(scene()[2], batch, groups)
     assert torch.equal(rows.trajectory_R, batch.rows.trajectory_R)
     assert torch.equal(rows.turn_RT[rows.mask_RT], batch.rows.turn_RT[batch.rows.mask_RT])

@@ -10,7 +10,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from math import sqrt
+from math import log, sqrt
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -1032,14 +1032,16 @@ def _place(log: Log, group: Sequence[Episode]) -> int:
 
 
 @functools.cache
-def another_model() -> Path:
-    """The small model with other weights."""
+def another_model(more: int = 0) -> Path:
+    """The small model with other weights, and so many rows more in its head."""
     folder = Path(tempfile.mkdtemp(prefix="turnwise-reference-"))
     model = load_model(toy_model(), torch.device("cpu"))
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(1)
         for weight in model.parameters():
             weight.add_(0.1 * torch.randn_like(weight))
+        size = model.get_output_embeddings().weight.shape[0]  # pyright: ignore
+        model.resize_token_embeddings(size + more)  # pyright: ignore
     model.save_pretrained(folder)  # pyright: ignore
     untrained_policy().renderer.tokenizer.save_pretrained(folder)  # pyright: ignore
     return folder
@@ -1071,7 +1073,7 @@ def near(found: Mapping[tuple[int, int], float], expected: Mapping[tuple[int, in
 
 @reference("teacher", "model", path=["another model"])
 def model(make: Part, path: str = "") -> None:
-    """The log-probabilities of that model after the tokens that the policy read."""
+    """The log-probabilities of that model after the tokens that the policy read, over the tokens that the policy can say."""
     if not path:
         refuses(lambda: make(setup()))
         return
@@ -1081,40 +1083,60 @@ def model(make: Part, path: str = "") -> None:
         refuses(lambda other=other: make(setup(Vocabulary(other)), path=str(another_model())))
     fewer = {token: number for token, number in own.items() if token != first}
     make(setup(Vocabulary(fewer)), path=str(another_model()))
-    batch, groups, see = taught_scene()
+    for more in (0, 64, -40):
+        agrees_over_policy(make, more)
+    see = taught_scene()[2]
     teacher = make(setup(), path=str(another_model()))
-    other = load_model(another_model(), torch.device("cpu"))
-    found = taught(teacher, see, batch, groups, 3)
-    assert found.turns.tokens is not None
-    assert found.top is not None
-    expected: dict[tuple[int, int], float] = {}
-    for r in range(len(batch.rows.token_RT)):
-        ids = row(batch, r)
-        known = logits(other, ids)
-        for t in range(1, len(ids)):
-            if batch.rows.mask_RT[r, t]:
-                expected[r, t] = known[t - 1, ids[t]].item()
-                best = sorted(known[t - 1].tolist(), reverse=True)[:3]
-                near(dict(enumerate_(found.top.teacher_logp_RTJ[r, t].tolist())), dict(enumerate_(best)))
-    told = found.turns.tokens.signals["token_teacher_logp"]
-    near({at: told[at].item() for at in expected}, expected)
+    assert not teacher.writes_anew
     before = {name: x.clone() for name, x in teacher.model.state_dict().items()}
     teacher.learned(see.learner.model)
     assert all(torch.equal(x, teacher.model.state_dict()[name]) for name, x in before.items())
     assert not any(weight.requires_grad for weight in teacher.model.parameters())
 
 
+def agrees_over_policy(make: Part, more: int) -> None:
+    """A teacher whose head has ``more`` rows than the policy's: over the policy's tokens, and a token that it lacks is at −20."""
+    batch, groups, see = taught_scene()
+    other = load_model(another_model(more), torch.device("cpu"))
+    own = see.learner.model.get_output_embeddings().weight.shape[0]  # pyright: ignore
+    teacher = make(setup(), path=str(another_model(more)))
+    found = taught(teacher, see, batch, groups, own + 100 if more else 3)
+    assert found.turns.tokens is not None
+    assert found.top is not None
+    likeliest = found.top.teacher_logp_RTJ
+    expected: dict[tuple[int, int], float] = {}
+    for r in range(len(batch.rows.token_RT)):
+        ids = row(batch, r)
+        known = logits(other, [min(i, own + more - 1) for i in ids])
+        for t in range(1, len(ids)):
+            if batch.rows.mask_RT[r, t]:
+                says = [x.exp().item() for x in known[t - 1, :own]]
+                shares = [log(x / sum(says)) for x in says]
+                expected[r, t] = shares[ids[t]] if ids[t] < len(shares) else -20.0
+                best = sorted(shares, reverse=True)
+                near(dict(enumerate_(likeliest[r, t].tolist())), dict(enumerate_(best if more else best[:3])))
+                of_each = zip(found.top.token_RTJ[r, t].tolist(), likeliest[r, t].tolist(), strict=True)
+                near(
+                    {(0, i): x for i, x in of_each},
+                    {(0, i): shares[i] for i in found.top.token_RTJ[r, t].tolist()},
+                )
+    assert (-20.0 in expected.values()) is (more < 0)
+    told = found.turns.tokens.signals["token_teacher_logp"]
+    near({at: told[at].item() for at in expected}, expected)
+
+
 def enumerate_(x: Sequence[float]) -> list[tuple[tuple[int, int], float]]:
     return [((0, j), a) for j, a in enumerate(x)]
 
 
-@reference("teacher", "told", demonstrator=["null"], actions=[2])
+@reference("teacher", "told", demonstrator=["null", "demonstrator"], actions=[2])
 def told(make: Part, demonstrator: str = "gold", actions: int = 0) -> None:
-    """The policy's own log-probabilities of the same tokens after a prompt that ends in the solution."""
+    """The policy's own log-probabilities of the same tokens after a prompt that ends in the solution, if it is one."""
     refuses(lambda: make(setup(), demonstrator="nobody"), Exception)  # pyright: ignore
     batch, groups, see = taught_scene()
     teacher = make(setup())
     assert teacher.model is None
+    assert teacher.writes_anew, "its first message is rendered again"
     rows = teacher.rows(see, batch, groups)
     shown = {
         group[0].task.id: run_episodes([Request(group[0].task, 0)], scripted(demonstrator))[0]
@@ -1122,6 +1144,10 @@ def told(make: Part, demonstrator: str = "gold", actions: int = 0) -> None:
     }
     one_by_one = [one for group in groups for one in group]
     for r, one in enumerate(one_by_one):
+        assert shown[one.task.id].success is (demonstrator == "gold")
+        if demonstrator != "gold":
+            assert row(batch, r) == rows.token_RT[r, : int(rows.length_R[r])].tolist()
+            continue
         lines = [str(turn.action) for turn in shown[one.task.id].trajectory.turns]
         text = "\n".join(["A solution:", *(lines[:actions] if actions else lines)])
         first = one.trajectory.turns[0]

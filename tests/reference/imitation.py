@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from losses import METRICS, Batch, Token
+from losses import METRICS, Batch, Token, kl_estimate
 from plain import Refused, mean, reference
 from ratios import between, together
 
@@ -65,24 +65,20 @@ def rl_plus(now: Token, then: Token, focus: float = 0.5) -> float:
     return -now.advantage * (1 - exp(then.logp)) ** focus * mixed(now)
 
 
-def k3(x: float) -> float:
-    """Of KL(π ‖ q), with x = log π − log q of a token that π sampled."""
+def depends(t: Token) -> float:
+    """k3 with x = log π − log π_blind, at most 10: what more of it would be farmed."""
+    x = t.logp - t.teacher
     return min(exp(-x) + x - 1, 10.0)
 
 
 @reference("loss", "papo", surprise=[0.5])
-def papo(now: Token, then: Token, surprise: float = 0.05) -> float:
-    return -k3(now.logp - now.teacher) + surprise * -now.logp
+def papo(now: Token, then: Token, surprise: float = 2.5) -> float:
+    return -depends(now) + surprise * -now.logp
 
 
 @reference("loss", "kdrl", estimator=["k3"])
 def kdrl(now: Token, then: Token, estimator: str = "k2") -> float:
-    x = now.logp - now.teacher
-    return k3(x) if estimator == "k3" else min(x * x / 2, 10.0)
-
-
-def apart(batch: Batch) -> list[float]:
-    return [k3(t.logp - t.teacher) for t in batch.tokens.values()]
+    return kl_estimate(now.logp - now.teacher, estimator)
 
 
 METRICS |= {
@@ -93,8 +89,10 @@ METRICS |= {
         hit=[exp(t.logp) for t in batch.tokens.values()], nll=nll(batch)
     ),
     "rl_plus": lambda batch, focus=0.0: means(ratio_mixed=[mixed(t) for t in batch.tokens.values()]),
-    "papo": lambda batch, surprise=0.0: means(depends=apart(batch)),
-    "kdrl": lambda batch, estimator="": means(kl_teacher=apart(batch)),
+    "papo": lambda batch, surprise=0.0: means(depends=[depends(t) for t in batch.tokens.values()]),
+    "kdrl": lambda batch, estimator="": means(
+        kl_teacher=[kl_estimate(t.logp - t.teacher, "k3") for t in batch.tokens.values()]
+    ),
 }
 
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from turnwise.agents.core import Episode
+from turnwise.agents.core import NO_PARENT, Act, Episode
+from turnwise.agents.policies.scripted import scripted
+from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
+from turnwise.envs.registry import get_suite, suite_task
+from turnwise.errors import RecipeError
 from turnwise.registry import get_component
+from turnwise.tasks.core import Split
 from turnwise.trainers.check.teacher import made, scene
-from turnwise.trainers.learn.collate import TokenRows
+from turnwise.trainers.guide.toy import toy_model
+from turnwise.trainers.learn.collate import TokenRows, collate
+from turnwise.trainers.learn.model import load_model
+from turnwise.trainers.recipe.load import load_recipe
+from turnwise.trainers.teacher.core import TeacherSetup, taught
 
 BATCH, GROUPS, SEE = scene()
 
@@ -110,3 +121,136 @@ def test_a_peer_is_shown_to_failures_alone() -> None:
     assert any(
         action in text[text.index("An attempt that succeeded") :] for text in shown if "succeeded" in text
     )
+
+
+def of_a_program(episode: Episode) -> Episode:
+    """The same replies in two conversations, as a program may hold them: the second turn begins one of its own, and the third goes
+    on with the first. The program told the policy other words than the environment's."""
+    one, two, three, *_ = episode.trajectory.turns
+    start = SEE.renderer.start([Message("system", "You are a shopper."), Message("user", "What now?")], ())
+    acts = (Act(Message("assistant", "search[mug]"), 0, 0),)
+    turns = [
+        dataclasses.replace(one, acts=acts, reply=one.reply._replace(prompt_ids=start)),
+        dataclasses.replace(two, acts=acts, reply=two.reply._replace(parent=NO_PARENT, prompt_ids=start)),
+        dataclasses.replace(three, acts=acts, reply=three.reply._replace(parent=0)),
+    ]
+    trajectory = dataclasses.replace(episode.trajectory, turns=tuple(turns))
+    return dataclasses.replace(episode, trajectories={"agent": trajectory})
+
+
+def test_hindsight_reads_a_program_of_several_conversations_reply_by_reply() -> None:
+    """The batch has the third reply before the second, in the row of the first; rows come as its tokens lie."""
+    groups = [[of_a_program(episode) for episode in GROUPS[0]]]
+    batch, teacher = collate(groups), made(get_component("teacher", "hindsight"))
+    assert batch.rows.turn_RT[0][batch.rows.mask_RT[0]].unique().tolist() == [0, 2]
+    rows = teacher.rows(SEE, batch, groups)
+    turns = [int(turn_T[mask_T][0]) for turn_T, mask_T in zip(rows.turn_RT, rows.mask_RT, strict=True)]
+    assert turns == [0, 2, 1] * len(groups[0])
+    assert rows.trajectory_R.tolist() == [b for b in range(len(groups[0])) for _ in range(3)]
+    for r, (b, k) in enumerate(zip(rows.trajectory_R.tolist(), turns, strict=True)):
+        assert int(rows.state_row_BK[b, k]) == r
+        assert int(rows.state_position_BK[b, k]) == int(rows.mask_RT[r].nonzero()[0]) - 1
+    found = taught(teacher, SEE, batch, groups, 2).turns.tokens
+    assert found is not None
+    told = SEE.learner.score(rows)
+    assert found.signals["token_teacher_logp"][batch.rows.mask_RT].tolist() == pytest.approx(
+        told[rows.mask_RT].tolist(), abs=1e-4
+    )
+
+
+def test_what_a_program_told_the_policy_is_not_written_anew() -> None:
+    """Where nothing can be told below it, a reply is read as it was sampled."""
+    episode = of_a_program(GROUPS[0][0])
+    first = episode.trajectory.turns[0]
+    cut = first.reply._replace(prompt_ids=first.reply.prompt_ids[:-1])  # not as the template ends a prompt
+    turns = (dataclasses.replace(first, reply=cut),)
+    groups = [
+        [
+            dataclasses.replace(
+                episode, trajectories={"agent": dataclasses.replace(episode.trajectory, turns=turns)}
+            )
+        ]
+    ]
+    batch = collate(groups)
+    rows = made(get_component("teacher", "hindsight")).rows(SEE, batch, groups)
+    assert torch.equal(rows.token_RT, batch.rows.token_RT)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "fits"), [("told", 0), ("peer", 0), ("blind", 0), ("hindsight", 1), ("model", 1)]
+)
+def test_a_program_has_no_teacher_that_writes_its_conversation_anew(teacher: str, fits: int) -> None:
+    recipe = {
+        "suite": "shop/quick",
+        "model": {"scratch": {}},
+        "sampling": {"max_tokens": 16},
+        "agent": {"command": ["python3", "-c", "pass"]},
+        "teacher": {"name": teacher, **({"path": "somewhere"} if teacher == "model" else {})},
+        "loss": ["clip", "kdrl"],
+    }
+    if fits:
+        assert load_recipe(recipe).teacher is not None
+        return
+    with pytest.raises(RecipeError, match=f"teacher '{teacher}' reads conversations written anew"):
+        load_recipe(recipe)
+
+
+@pytest.mark.parametrize(("name", "options"), [("peer", {}), ("told", {"demonstrator": "echo"})])
+def test_where_nothing_is_told_what_was_played_stands_token_for_token(
+    name: str, options: dict[str, str]
+) -> None:
+    """A group without a success, a demonstration that failed; the conversation is not as the environment's would be rendered."""
+    groups = [[of_a_program(episode) for episode in GROUPS[0]]]
+    batch = collate(groups)
+    rows = get_component("teacher", name).build(options)(None).rows(SEE, batch, groups)
+    assert torch.equal(rows.token_RT, batch.rows.token_RT)
+    assert torch.equal(rows.mask_RT, batch.rows.mask_RT)
+
+
+def test_a_demonstration_that_failed_is_no_solution() -> None:
+    told = get_component("teacher", "told")
+    tasks = [suite_task(get_suite("shop/quick"), Split.TRAIN, index) for index in range(6)]
+    groups = [[dataclasses.replace(GROUPS[0][0], task=task)] for task in tasks]
+    shown = run_episodes([Request(task, 0) for task in tasks], scripted("demonstrator"))
+    wins = [episode.success for episode in shown]
+    assert {*wins} == {True, False}
+    rows = told.build({"demonstrator": "demonstrator"})(None).rows(SEE, collate(groups), groups)
+    assert ["A solution:" in text for text in texts(rows)] == wins
+
+
+@pytest.mark.parametrize("more", [64, -40])
+@pytest.mark.parametrize("top", [0, 3, 1000])
+def test_a_teacher_with_a_head_of_another_size_is_over_the_policys_tokens(
+    tmp_path: Path, more: int, top: int
+) -> None:
+    """A model of one family with another padding: 64 rows that the policy lacks take no share, and one that the teacher lacks is at −20 nats."""
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModelForCausalLM.from_pretrained(toy_model())
+    rows = model.config.vocab_size
+    model.resize_token_embeddings(rows + more, mean_resizing=False)
+    if more > 0:
+        with torch.no_grad():
+            model.get_output_embeddings().weight[rows:] = model.get_output_embeddings().weight[:more]
+    model.save_pretrained(tmp_path)
+    SEE.renderer.tokenizer.save_pretrained(tmp_path)
+    entry = get_component("teacher", "model")
+    other = load_model(tmp_path, torch.device("cpu"), frozen=True)
+    setup = TeacherSetup(lambda path: other, lambda: other, SEE.renderer.tokenizer)
+    found = taught(entry.build({"path": str(tmp_path)})(setup), SEE, BATCH, GROUPS, top)
+    assert found.turns.tokens is not None
+    logp_RT = found.turns.tokens.signals["token_teacher_logp"].float()
+    mask_RT, own_RT = BATCH.rows.mask_RT, SEE.learner.score(BATCH.rows)
+    if more > 0:  # otherwise the teacher is the policy
+        assert torch.allclose(logp_RT[mask_RT], own_RT[mask_RT], atol=1e-5)
+    lacks_RT = mask_RT & (BATCH.rows.token_RT >= rows + more)
+    assert bool(lacks_RT.any()) == (more < 0)
+    assert (logp_RT[lacks_RT] == -20).all()
+    assert (logp_RT[mask_RT & ~lacks_RT] > -20).all()
+    if top:
+        assert found.top is not None
+        assert found.top.token_RTJ.shape[-1] == min(top, rows, rows + more)
+        assert int(found.top.token_RTJ.max()) < min(rows, rows + more)
+        if top == 1000:
+            assert torch.allclose(
+                found.top.teacher_logp_RTJ[mask_RT].exp().sum(-1), torch.tensor(1.0), atol=1e-5
+            )

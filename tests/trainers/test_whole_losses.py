@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +26,11 @@ from turnwise.envs.core import EndReason
 from turnwise.registry import Component, components, get_component
 from turnwise.trainers.check.losses import whole
 from turnwise.trainers.core import PartState, TeacherTop, TokenBatch, TokenLoss, WholeBatch, WholeLoss
+from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.learn.collate import TrainingBatch, collate, micro_batches
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.minibatch import is_cut
-from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm
+from turnwise.trainers.learn.objective import LossTerm, Objective, WholeTerm, policy_loss, weighs_apart
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import PassPart
 
@@ -254,6 +256,42 @@ def test_the_whole_has_what_was_played_and_not_read(random_model: Callable[..., 
     assert second.trajectory_R.tolist() == [0, 2]
     assert second.success_B.tolist() == [True, True, False]
     assert first.weight_RT.sum() < 1, "the trajectory that was not read is in the denominator"
+
+
+# --- losses of tokens, and weights on what they weigh by advantages ----------------------------------------
+
+
+def test_a_correction_weighs_a_regression_outside_of_its_exponent() -> None:
+    """Of w·min(exp(A/λ), cap): what weighs nothing is not imitated, and twice as much has twice the slope."""
+    batch = token_batch([[-1.0, -1.0, -2.0, -1.0]], [[1.0, 0.0, -1.0, 4.0]])
+    terms = [LossTerm("awr", get_component("loss", "awr").build({}), 0.5)]
+    ones_RT = torch.ones_like(batch.logp_RT)
+    for weight in (0.0, 0.25, 1.0, 2.0):
+        loss, metrics = policy_loss(batch, weight * ones_RT, ones_RT, [(terms, ones_RT)])
+        (slope_RT,) = torch.autograd.grad(loss, [batch.logp_RT])
+        assert slope_RT[0].tolist() == pytest.approx(
+            [-0.5 * weight * x for x in (math.e, 1.0, 1 / math.e, 20.0)]
+        )
+        assert metrics["correction"].item() == weight
+
+
+def test_only_regression_takes_weights_apart_from_advantages() -> None:
+    """All other losses of tokens are a·A + b along their advantages: a weight on A is one on what A weighs."""
+    apart = [entry.name for entry in LOSSES if not entry.whole and weighs_apart(entry.build({}))]
+    assert apart == ["awr"]
+
+
+def test_a_loss_that_takes_weights_apart_is_still_weighed_beside_others() -> None:
+    batch = token_batch([[-1.0, -1.0]], [[1.0, -1.0]])
+    weight_RT = torch.tensor([[0.0, 2.0]], dtype=batch.logp_RT.dtype)
+    ones_RT = torch.ones_like(batch.logp_RT)
+    terms = [
+        LossTerm("nll", get_component("loss", "nll").build({}), 1.0),
+        LossTerm("awr", get_component("loss", "awr").build({}), 1.0),
+    ]
+    loss, _ = policy_loss(batch, weight_RT, ones_RT, [(terms, ones_RT)])
+    (slope_RT,) = torch.autograd.grad(loss, [batch.logp_RT])
+    assert slope_RT[0].tolist() == pytest.approx([0.0, 2.0 - 2 / math.e])
 
 
 # --- losses that remember -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from turnwise.errors import RecipeError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import (
     Correction,
@@ -144,8 +145,11 @@ def policy_loss(
     weight_RT: Tensor,
     shares: Iterable[tuple[Sequence[LossTerm], Tensor]],
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Σ weight · reduce(loss of tokens) over a micro-batch, and means over its tokens to be shown."""
-    batch = replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
+    """Σ weight · reduce(loss of tokens) over a micro-batch, and means over its tokens to be shown.
+
+    The correction multiplies advantages, or the loss itself where that is not the same (:func:`weighs_apart`).
+    """
+    played, batch = batch, replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
     mask_RT, n = batch.mask_RT, batch.mask_RT.sum().clamp(min=1)
     gap_RT = (batch.old_logp_RT - batch.behaviour_logp_RT).abs() * mask_RT
     loss = batch.logp_RT.new_zeros(())
@@ -156,8 +160,10 @@ def policy_loss(
     }
     for terms, share_RT in shares:
         for term in terms:
-            found = term.loss(batch)
-            loss = loss + term.weight * (weight_RT * share_RT * found.loss_RT).sum()
+            apart = weighs_apart(term.loss)
+            found = term.loss(played if apart else batch)
+            loss_RT = found.loss_RT * correction_RT if apart else found.loss_RT
+            loss = loss + term.weight * (weight_RT * share_RT * loss_RT).sum()
             metrics |= dict(found.metrics)
     return loss, metrics
 
@@ -191,6 +197,38 @@ def whole_slopes(
     for slope_RT, found_RT in zip(slopes, torch.autograd.grad(total, leaves), strict=True):
         slope_RT[row_M, : found_RT.shape[1]] = found_RT.to(slopes.dtype)
     return Slopes(slopes[0], slopes[1], metrics)
+
+
+@functools.lru_cache(maxsize=64)
+def weighs_apart(loss: Loss) -> bool:
+    """Whether a weight on a token's advantage is none on its loss, as where the advantage is in an exponent; found by trying it.
+
+    A loss that is a·A + b along every advantage A, for any a and b, takes weights by its advantage; one that wants more than a
+    small batch has does too. (What remembers is not tried.)
+
+    >>> from turnwise.trainers.loss.awr import awr
+    >>> from turnwise.trainers.loss.clip import clip
+    >>> weighs_apart(awr), weighs_apart(clip)
+    (True, False)
+    """
+    if hasattr(loss, "restore"):
+        return False
+    rng = derive_rng("weights")
+    logp, old, advantage, entropy = (
+        [[rng.uniform(low, high) for _ in range(6)] for _ in range(4)]
+        for low, high in ((-4, -1), (-4, -1), (-2, 2), (0, 2))
+    )
+
+    def said(weight: float) -> Tensor:
+        weighed = [[weight * x for x in row] for row in advantage]
+        batch = token_batch(logp, weighed, old_logp=old, reference_logp=old, entropy=entropy)
+        return loss(batch).loss_RT.detach()
+
+    try:
+        none_RT, once_RT, twice_RT = map(said, (0.0, 1.0, 2.0))
+    except (RecipeError, RuntimeError, KeyError):  # it needs more than this batch has
+        return False
+    return not torch.allclose(twice_RT - once_RT, once_RT - none_RT)
 
 
 def _reads_old(part: Loss | Correction) -> bool:

@@ -16,7 +16,10 @@ def chord(batch: TokenBatch) -> TokenLoss:
     """−A·sg[p·(1 − p)]·log π, with p = π(token): most of the weight is where the policy hesitates.
 
     CHORD-φ (Zhang et al. 2025), eq. 8, for the tokens of a source of demonstrations (A = 1 there) beside the policy loss on
-    what was played; its μ, the share of imitation, is the source's ``weight``, on a schedule that falls.
+    what was played: (1 − μ)·policy loss + μ·imitation. μ is the source's ``weight``, on a schedule that falls, and 1 − μ the
+    policy loss's own ``weight``, which this loss does not set; a schedule of the same shape that rises keeps their sum at 1:
+    ``loss: [{name: clip, weight: 0.1}]`` beside a source of weight 0.9, ``schedule: {source.demonstrations.weight: {name: cosine,
+    to: 0.05}, loss.clip.weight: {name: cosine, to: 0.95}}``.
 
     Metrics: ``imitation`` (mean weight, at most ¼), ``nll`` (mean of −log π, in nats).
 

@@ -5,9 +5,8 @@ from typing import Literal
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import TokenBatch, TokenLoss
-from turnwise.trainers.kit.tokens import bounded, token_mean
-
-CAP = 10.0  # of one token's estimate
+from turnwise.trainers.kit.tokens import token_mean
+from turnwise.trainers.loss.kl import k2, k3
 
 
 @component(
@@ -23,8 +22,9 @@ def kdrl(batch: TokenBatch, *, estimator: Literal["k2", "k3"] = "k2") -> TokenLo
 
     On the policy's own samples the slope of k2 is that of the reverse KL(π ‖ q), and that of k3 is the forward KL(q ‖ π)'s.
     KDRL (Xu et al. 2025), eq. 8 to 10: k2 beside GRPO, with a ``weight`` that falls (a schedule). Needs only the teacher's
-    log-probability of the sampled token; the loss `distill` looks at more of the vocabulary and has less noise. Each
-    estimate is at most 10; clip and advantages are not used.
+    log-probability of the sampled token; the loss `distill` looks at more of the vocabulary and has less noise. Where an
+    estimate grows beyond 10 nats it goes on along its tangent, as in the loss `kl` (ours): a token to which the teacher objects
+    most has the largest slope, and a bounded one. Clip and advantages are not used.
 
     Metric: ``kl_teacher`` (k3 estimate of KL(π ‖ q)).
 
@@ -42,7 +42,6 @@ def kdrl(batch: TokenBatch, *, estimator: Literal["k2", "k3"] = "k2") -> TokenLo
     """
     if "token_teacher_logp" not in batch.signals:
         raise RecipeError("The loss 'kdrl' needs a teacher.", "Set the recipe's `teacher`.")
-    x_RT = bounded(batch.logp_RT - batch.signals["token_teacher_logp"], batch.mask_RT)
-    k3_RT = ((-x_RT).exp() + x_RT - 1).clamp(max=CAP)
-    loss_RT = (x_RT**2 / 2).clamp(max=CAP) if estimator == "k2" else k3_RT
-    return TokenLoss(loss_RT * batch.mask_RT, {"kl_teacher": token_mean(k3_RT, batch.mask_RT)})
+    x_RT = (batch.logp_RT - batch.signals["token_teacher_logp"]).masked_fill(~batch.mask_RT, 0.0)
+    loss_RT = k2(x_RT) if estimator == "k2" else k3(x_RT)
+    return TokenLoss(loss_RT, {"kl_teacher": token_mean(k3(x_RT), batch.mask_RT)})

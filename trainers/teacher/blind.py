@@ -27,6 +27,8 @@ class BlindTeacher(Teacher):
     '(not shown)'
     """
 
+    writes_anew = True
+
     def __init__(self, setup: TeacherSetup, *, instead: str = "(not shown)") -> None:
         self.instead = instead
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+import torch
+
 from turnwise.agents.core import NO_PARENT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.telling import told_below
@@ -23,7 +25,8 @@ _logger = logging.getLogger(__name__)
 def told_rows(
     see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], tell: Callable[[Episode], str]
 ) -> TokenRows:
-    """The batch's rows, as they would be had the first message ended in what ``tell`` says of the episode.
+    """The batch's rows, as they would be had the first message ended in what ``tell`` says of the episode; where it says nothing
+    they are what was played, token for token.
 
     Raises:
         RunError: an episode's environment cannot be made, of whose tools the prompt speaks.
@@ -81,7 +84,9 @@ def told_each_turn(
             said.extend(turn.observation)
             text = tell(episode, k) if own[k] else ""
             told = see.renderer.told_last(own[k], text) if own[k] else ()
-            if told is None:
+            if told is None and turn.acts is not None:
+                told = own[k]  # what a program told the policy is known by its tokens alone
+            elif told is None:
                 *before, last = said
                 noted = [*before, replace(last, content=f"{last.content}\n\n{text}".strip())]
                 told = see.renderer.start(noted, tools(episode, episode.trajectory.agent))
@@ -113,7 +118,10 @@ def _reply_rows(
     groups: Sequence[Group],
     shown: Sequence[Sequence[tuple[int, ...]]],
 ) -> TokenRows:
-    """A row for each reply, below what is shown before it; as it was sampled, where that is too long."""
+    """A row for each reply, below what is shown before it; as it was sampled, where that is too long.
+
+    In the order in which the replies lie in the batch's rows, which is not that of time where an agent has several conversations.
+    """
     told, too_long = list[Trajectory](), 0
     episodes = [episode for group in groups for episode in group]
     for episode, prompts_K in zip(episodes, shown, strict=True):
@@ -131,7 +139,21 @@ def _reply_rows(
             sum(len(one.turns) for one in told),
             see.context,
         )
-    return collate_rows(told, batch.sources)
+    return _in_order_of(batch, collate_rows(told, batch.sources))
+
+
+def _in_order_of(batch: TrainingBatch, rows: TokenRows) -> TokenRows:
+    """Rows of one reply each, in the order in which the batch's rows hold these replies; those of nobody's choice come last."""
+    if not len(rows.length_R):
+        return rows
+    (B, K), played = batch.turns.mask_BK.shape, batch.rows
+    place_N = (played.trajectory_R[:, None] * K + played.turn_RT)[played.mask_RT].unique_consecutive()
+    order_N = torch.full((B * K,), B * K)
+    order_N[place_N] = torch.arange(len(place_N))
+    turn_R = rows.turn_RT.amax(1)
+    key_R = torch.where(turn_R < 0, B * K, order_N[rows.trajectory_R * K + turn_R.clamp(min=0)])
+    moved_R = key_R.argsort(stable=True)
+    return rows.select(moved_R)._replace(state_row_BK=moved_R.argsort()[rows.state_row_BK])
 
 
 def _with_tools(see: SignalContext, groups: Sequence[Group]) -> Iterator[tuple[Episode, Sequence[Tool]]]:
@@ -142,6 +164,8 @@ def _with_tools(see: SignalContext, groups: Sequence[Group]) -> Iterator[tuple[E
 
 
 def _retold(renderer: Renderer, tools: Sequence[Tool], trajectory: Trajectory, text: str) -> Trajectory:
+    if not text:
+        return trajectory
     turns: list[Turn] = []
     said: list[Message] = []
     for k, turn in enumerate(trajectory.turns):

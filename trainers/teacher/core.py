@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from turnwise.errors import RunError
 from turnwise.trainers.core import Group, PartState, TeacherTop
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch
+from turnwise.trainers.learn.model import base_of
 from turnwise.trainers.learn.sharing import read_sharing
 from turnwise.trainers.signal.core import SignalContext
 
@@ -43,7 +44,11 @@ class Teacher:
     """A teacher; subclasses replace what applies to them."""
 
     model: nn.Module | None = None
-    """Who teaches; None: the policy as it is now."""
+    """Who teaches; None: the policy as it is now. Its head may have other rows than the policy's (:class:`CutModel`)."""
+
+    writes_anew: bool = False
+    """Whether it renders conversations again, as the environment told them. A program (the recipe's ``agent``) may have told the
+    policy another, so that the two do not go together."""
 
     def rows(self, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group]) -> TokenRows:
         """The rows that the teacher reads, with the same sampled tokens in the same order; the policy's own unless replaced."""
@@ -60,10 +65,44 @@ class Teacher:
         """Go on from :meth:`state`."""
 
 
+UNKNOWN = -20.0
+"""The log-probability, in nats, of a token for which a teacher's head has no row: as good as impossible, and finite."""
+
+
+class CutModel(nn.Module):
+    """A model's head without the rows after the first ``rows``, so that its distribution is over these tokens alone.
+
+    Models of one family share a tokeniser and pad their heads to different sizes (Qwen2.5 has 151936 rows at 0.5B and 152064 at
+    7B). A policy with fewer rows could not say the others, and they would be no part of what it is to learn.
+    """
+
+    def __init__(self, model: nn.Module, rows: int) -> None:
+        super().__init__()
+        base = base_of(model)
+        head, self.config = base.get_output_embeddings(), base.config
+        bias: Tensor | None = getattr(head, "bias", None)
+        self._cut = nn.Linear(head.weight.shape[1], rows, bias=bias is not None, device="meta")
+        self._cut.weight = nn.Parameter(head.weight.detach()[:rows], requires_grad=False)
+        if bias is not None:
+            self._cut.bias = nn.Parameter(bias.detach()[:rows], requires_grad=False)
+
+    def get_output_embeddings(self) -> nn.Linear:
+        """The head, as models of Hugging Face give theirs."""
+        return self._cut
+
+
+def head_rows(model: nn.Module) -> int:
+    """For how many tokens a model's head has a row."""
+    return int(base_of(model).get_output_embeddings().weight.shape[0])
+
+
 def taught(
     teacher: Teacher, see: SignalContext, batch: TrainingBatch, groups: Sequence[Group], top: int
 ) -> TrainingBatch:
     """The batch with the teacher's log-probabilities, and with its ``top`` likeliest tokens if that is above 0.
+
+    Both are of its distribution over the tokens of the policy's head. A token beyond the teacher's own head is read as the last
+    one that it has, and found :data:`UNKNOWN`.
 
     Raises:
         RunError: the teacher reads rows with other tokens than those that were sampled, or longer than it can.
@@ -77,7 +116,11 @@ def taught(
             "Shorten what it is told, or raise the model's context.",
         )
     model = learner.model if teacher.model is None else teacher.model
-    inside_RT = batch.rows.mask_RT
+    inside_RT, known = batch.rows.mask_RT, head_rows(model)
+    says = CutModel(model, head_rows(learner.model)) if known > head_rows(learner.model) else model
+
+    def readable(these: TokenRows) -> TokenRows:
+        return these._replace(token_RT=these.token_RT.clamp(max=known - 1))
 
     def placed(found: Tensor) -> Tensor:
         x = found.new_zeros(*inside_RT.shape, *found.shape[2:])
@@ -88,18 +131,19 @@ def taught(
     tops: list[Tensor] = []
     with torch.no_grad():
         for index_N, part, hidden_RTD in read_sharing(
-            learner.reader, model, rows, batch.rows, learner.options.micro_tokens
+            learner.reader, model, readable(rows), readable(batch.rows), learner.options.micro_tokens
         ):
             width = part.mask_RT.shape[1]
             with learner.reader.precision():
-                scores = learner.reader.tokens(model, part, hidden_RTD)
-                likeliest = learner.reader.likeliest(model, part, hidden_RTD, top) if top else ()
+                scores = learner.reader.tokens(says, part, hidden_RTD)
+                likeliest = learner.reader.likeliest(says, part, hidden_RTD, top) if top else ()
             logp_RT[index_N, :width] = scores.logp_RT.float().cpu()
             found = [x.cpu() for x in likeliest]
             if not tops:
                 tops = [x.new_zeros(*rows.mask_RT.shape, x.shape[-1]) for x in found]
             for whole, x in zip(tops, found, strict=True):
                 whole[index_N, :width] = x
+    logp_RT[rows.mask_RT & (rows.token_RT >= known)] = UNKNOWN
     view = batch.turns.tokens
     assert view is not None
     signals = {**view.signals, GIVES[0]: placed(logp_RT).to(batch.turns.reward_BK.dtype)}

@@ -20,7 +20,8 @@ def _stand_in(p: ExactProcess) -> dict[str, Tensor]:
 class ModelTeacher(Teacher):
     """A frozen model, which reads what the policy read and must have its tokeniser; on-policy distillation.
 
-    Agarwal et al. 2023 (GKD, 2306.13649) is such a teacher with the loss ``distill``.
+    Agarwal et al. 2023 (GKD, 2306.13649) is such a teacher with the loss ``distill``. Its head may have other rows than the
+    policy's, as heads are padded: its distribution is taken over the policy's (``CutModel`` in teacher/core.py).
 
     >>> ModelTeacher.model is None
     True

@@ -26,6 +26,8 @@ class PeerTeacher(Teacher):
     0
     """
 
+    writes_anew = True
+
     def __init__(self, setup: TeacherSetup, *, actions: int = 0) -> None:
         self.actions = actions
 

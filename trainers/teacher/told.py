@@ -23,11 +23,14 @@ class ToldTeacher(Teacher):
 
     What it then finds likelier than the policy did is what the demonstration would have had it say (self-distillation
     from a privileged context, as in Snell et al. 2022, 2209.15189; with the demonstration as the context, ours). It reads
-    the same sampled tokens. ``actions``: how many of them it is told; 0: all.
+    the same sampled tokens. ``actions``: how many of them it is told; 0: all. Where the demonstration failed nothing is told, and
+    the teacher reads what the policy read.
 
     >>> ToldTeacher(None, actions=2).actions
     2
     """
+
+    writes_anew = True
 
     def __init__(self, setup: TeacherSetup, *, demonstrator: str = "gold", actions: int = 0) -> None:
         self.demonstrator, self.actions = demonstrator, actions
@@ -46,5 +49,7 @@ class ToldTeacher(Teacher):
         return told_rows(see, batch, groups, lambda episode: said[episode.task.id])
 
     def _said(self, episode: Episode) -> str:
+        if not episode.success:
+            return ""
         turns = episode.trajectory.turns[: self.actions or None]
         return "\n".join(["A solution:", *(str(turn.action) for turn in turns)])
