@@ -174,7 +174,7 @@ def is_question(sentence: str) -> bool:
 
 
 def denied(text: str, start: int) -> bool:
-    """Whether what begins at ``start`` is denied by a word shortly before it, in the same clause.
+    """Whether what begins at ``start`` is denied by a word shortly before it, in the same part of the sentence.
 
     >>> denied("you are not angry", 12), denied("it is not silly to be angry", 22), denied("no wonder , angry", 12)
     (True, False, False)

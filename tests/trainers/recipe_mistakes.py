@@ -111,6 +111,47 @@ MISTAKES = [
     Mistake(more("source: [{name: conditioned, path: x, chances: -1}]"), ("chances=-1",), ("other chance (8)",)),
     Mistake(more("source: [{name: conditioned, path: x}]"), ("'Return: '", "no such words"), ("sampling: {instruction",)),
     Mistake(more("source: [{name: improved, path: x}]"), ("no log to compare with",), ("over: …",)),
+    # --- given, and it would not hold ---
+    Mistake(
+        more("schedule: {sampling.temperature: linear}"),
+        ("sets sampling.temperature to 0 in update 100 of 100",),
+        ("to: …", "more than 0"),
+    ),
+    Mistake(more("optimizer: {learning_rate: 0}"), ("'optimizer.learning_rate'", "cannot be 0"), ("above 0", "schedule may bring it to 0")),
+    Mistake(
+        more("rollout: {groups: 0}\nloss: [dpo]\nsource: [{name: stored, path: x}]"),
+        ("no source joins", "loss 'dpo' can do nothing"),
+        ("join: true",),
+    ),
+    Mistake(
+        more("credit: grpo\nloss: [dpo]\nsource: [{name: stored, path: x, join: true, weight: 0.1}]"),
+        ("source 'stored' has a weight of its own", "whole minibatches"),
+        ("Remove weight",),
+    ),
+    Mistake(
+        more("source: [{name: stored, path: x, join: true, loss: [gspo]}]"),
+        ("joins what was played", "'gspo' is of whole minibatches"),
+        ("losses of tokens",),
+    ),
+    Mistake(
+        more("loss: [gspo]\ncorrection: none\nguide: [{name: hint, correction: tis}]"),
+        ("correction 'tis' of guide 'hint'", "one by one"),
+        ("level: trajectory",),
+    ),
+    Mistake(more("guide: [{name: prefix, loss: [nll]}]"), ("guide 'prefix'", "read and not learned"), ("Remove loss",)),
+    Mistake(
+        more("source: [{name: demonstrations, correction: tis}]"), ("what a script says", "'tis'"), ("Remove the source's correction",)
+    ),
+    Mistake(
+        more("credit: grpo\nloss: [dpo]\nrollout: {refill: {most: 64}}"),
+        ("rollout.refill weighs groups", "'dpo'"),
+        ("rollout.groups",),
+    ),
+    Mistake(
+        more("credit: grpo\nloss: [dpo]\nfilter: {name: ranked, keep: power}"),
+        ("filter 'ranked' weighs trajectories", "'dpo'"),
+        ("keeps or drops",),
+    ),
     # --- several at once ---
     Mistake(
         more("lr: 1e-6\nupdates: many\ncredit: rlo\nrollout: {grops: 4}"),

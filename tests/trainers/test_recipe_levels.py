@@ -74,7 +74,7 @@ def test_a_correction_is_refused_where_no_loss_looks_at_advantages(correction: A
         recipe(loss=["dpo"], correction=correction)
     recipe(loss=["dpo"], correction="none")
     recipe(loss=["clip", {"name": "dpo", "weight": 0.1}], correction=correction)
-    helped = {"loss": ["dpo"], "guide": [{"name": "hint", "loss": ["clip"]}]}
+    helped = {"loss": ["kl"], "guide": [{"name": "hint", "loss": ["clip"]}]}
     recipe(**helped, correction=correction)  # it weighs the advantages of tokens that help had a hand in
     own = {**helped, "guide": [{"name": "hint", "loss": ["clip"], "correction": "none"}]}
     with pytest.raises(RecipeError, match="does not look at them"):

@@ -130,3 +130,92 @@ def test_a_recipe_survives_being_written() -> None:
     import yaml
 
     assert load_recipe(yaml.safe_load(recipe.to_yaml())) == recipe
+
+
+@pytest.mark.parametrize(
+    ("key", "schedule"),
+    [
+        ("optimizer.learning_rate", "linear"),
+        ("optimizer.learning_rate", "cosine"),
+        ("source.demonstrations.weight", "linear"),
+        ("source.demonstrations.weight", {"name": "steps", "at": [2], "values": [0.0]}),
+        ("source.demonstrations.loss.nll.weight", "linear"),
+        ("loss.entropy.weight", "linear"),
+    ],
+)
+def test_a_rate_or_a_weight_may_go_down_to_0(key: str, schedule: Any) -> None:
+    recipe = load_recipe({**RECIPE, "schedule": {key: schedule}})
+    schedules = Schedules(recipe)
+    last = [schedules.at(update) for update in range(recipe.updates)][-1]
+    assert number_at(last, key) == 0
+    build_parts(last)
+
+
+def test_a_weight_may_come_up_from_0_and_a_rate_may_not_begin_there() -> None:
+    source = [{"name": "demonstrations", "weight": 0}]
+    up = {"source.demonstrations.weight": {"name": "linear", "to": 1}}
+    recipe = load_recipe({**RECIPE, "source": source, "schedule": up})
+    assert Schedules(recipe).at(5).source[0].weight == pytest.approx(0.5)
+    with pytest.raises(RecipeError, match="source 'demonstrations' has weight 0"):
+        load_recipe({**RECIPE, "source": source})
+    rate = {
+        "optimizer": {"learning_rate": 0},
+        "schedule": {"optimizer.learning_rate": {"name": "linear", "to": 1}},
+    }
+    with pytest.raises(RecipeError, match=r"learning_rate' cannot be 0"):
+        load_recipe({**RECIPE, **rate})
+
+
+@pytest.mark.parametrize(
+    ("key", "schedule", "said"),
+    [
+        ("sampling.temperature", "linear", "sets sampling.temperature to 0 in update 11 of 11"),
+        ("optimizer.minibatches", "linear", "sets optimizer.minibatches to 0 in update 6 of 11"),
+        (
+            "optimizer.minibatches",
+            {"name": "linear", "to": 64},
+            "to 20 in update 4 of 11, more than the 16 groups",
+        ),
+        ("optimizer.learning_rate", {"name": "linear", "to": -1}, r"to -0\.0999991 in update 2 of 11"),
+        ("loss.clip.high", {"name": "steps", "at": [3, 2], "values": [1, 2]}, "are no stages"),
+        ("rollout.episode_tokens", {"name": "steps", "at": [4], "values": [-1]}, "to -1 in update 5 of 11"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_when_the_recipe_is_read(
+    key: str, schedule: Any, said: str
+) -> None:
+    with pytest.raises(RecipeError, match=said) as refused:
+        load_recipe({**RECIPE, "optimizer": {"minibatches": 1}, "schedule": {key: schedule}})
+    assert refused.value.remedy
+
+
+def test_an_option_that_its_part_refuses_is_refused_when_the_recipe_is_read() -> None:
+    source = [{"name": "relift", "batch": 4}]
+    with pytest.raises(RecipeError, match=r"sets source\.relift\.batch to 0 in update 10 of 11.*batch=0"):
+        load_recipe({**RECIPE, "source": source, "schedule": {"source.relift.batch": "linear"}})
+
+
+def test_what_a_metric_leads_to_is_refused_in_words_when_it_comes() -> None:
+    grows = {"name": "towards", "metric": "kl_old", "target": 0.1, "gain": -9.0}
+    schedules = Schedules(load_recipe({**RECIPE, "schedule": {"sampling.temperature": grows}}))
+    schedules.at(0)
+    schedules.seen({"kl_old": 9.0})
+    with pytest.raises(
+        RecipeError, match=r"sets sampling\.temperature to -0\.8 in update 2 of 11, which it cannot be"
+    ):
+        schedules.at(1)
+
+
+def test_a_whole_number_is_whole_by_its_kind_and_not_by_how_it_is_written() -> None:
+    down = {"credit.lam": {"name": "linear", "to": 0.5}}
+    recipe = load_recipe({**RECIPE, "credit": {"name": "gae", "lam": 1}, "schedule": down})
+    assert Schedules(recipe).at(5).credit.options["lam"] == pytest.approx(0.75)
+
+
+def test_losses_of_a_source_have_schedules_too() -> None:
+    source = [{"name": "demonstrations", "loss": [{"name": "luffy"}]}]
+    down = {"source.demonstrations.loss.luffy.gamma": {"name": "linear", "to": 0.05}}
+    recipe = load_recipe({**RECIPE, "source": source, "schedule": down})
+    last = Schedules(recipe).at(10).source[0].loss
+    assert last is not None
+    assert last[0].options["gamma"] == pytest.approx(0.05)

@@ -452,7 +452,9 @@ def make_optimizer(modules: Sequence[nn.Module], options: OptimizerOptions) -> t
 
     Vectors (norms, biases) are not decayed.
     """
-    scales = [1.0] + [options.value_learning_rate / options.learning_rate] * (len(modules) - 1)
+    # A schedule may end at 0: the heads then rest with the policy.
+    of_heads = options.value_learning_rate / options.learning_rate if options.learning_rate else 0.0
+    scales = [1.0] + [of_heads] * (len(modules) - 1)
     groups = [
         {"params": parameters, "weight_decay": decay, "scale": scale}
         for module, scale in zip(modules, scales, strict=True)

@@ -28,7 +28,7 @@ def k2(x_RT: Tensor) -> Tensor:
 
 
 def k3(x_RT: Tensor) -> Tensor:
-    """e^−x + x − 1, and for x below −2.61, where it is 10 nats, its tangent: the slope stays at −12.61 there, and nears 1 above.
+    """e^−x + x − 1, and for x below −2.61, where it is 10 nats, its tangent, whose slope is −12.61.
 
     >>> import torch
     >>> [round(float(k3(torch.tensor(x))), 4) for x in (-4.0, 12.0)]  # 10 + 12.6109·(4 − 2.6109)
@@ -48,10 +48,10 @@ def k3(x_RT: Tensor) -> Tensor:
 def kl(batch: TokenBatch, *, estimator: Literal["k1", "k2", "k3"] = "k3") -> TokenLoss:
     """A penalty that keeps the policy near the reference.
 
-    With x = log π − log π_ref: k1 = x, k2 = x²/2, k3 = exp(−x) + x − 1. Schulman, "Approximating KL divergence" (2020),
-    http://joschu.net/blog/kl-approx.html. Where k2 or k3 grows beyond 10 nats it goes on along its tangent (:func:`k2`,
-    :func:`k3`; ours), so that a token as far off as that is still drawn back, with a bounded slope. verl clamps the estimate
-    to ±10 instead, beyond which it has no slope.
+    With x = log π − log π_ref: k1 = x, k2 = x²/2, k3 = exp(−x) + x − 1. Schulman, "Approximating KL
+    divergence" (2020), http://joschu.net/blog/kl-approx.html. Where k2 or k3 grows beyond 10 nats it goes on
+    along its tangent (:func:`k2`, :func:`k3`; ours), so that a token as far off as that is still drawn back,
+    with a bounded slope. verl clamps the estimate to ±10 instead, beyond which it has no slope.
 
     What is descended differs from what is estimated: all three *estimate* KL(π ‖ π_ref) (k2 roughly), but
     E_π[∇k2] = ∇KL(π ‖ π_ref), E_π[∇k3] = ∇KL(π_ref ‖ π), and E_π[∇k1] = 0. So ``k1`` reports k1 and

@@ -334,8 +334,8 @@ _TABLE = (
             "reduce": "token_mean",
             "filter": "informative",
         },
-        ours="Pairs come from the environment's returns; the paper has labelled ones, offline (`source: stored` with "
-        "`rollout.groups: 0` learns from those of a log).",
+        ours="Pairs come from the environment's returns; the paper has labelled ones, offline (`source: [{name: stored, path: …, "
+        "join: true}]` with `rollout.groups: 0` learns from those of a log).",
     ),
     Algorithm(
         "gigpo",

@@ -52,7 +52,10 @@ _TOKENS = instead(
 _ALWAYS = nothing("It is always so: only tokens that the policy sampled carry loss.")
 _CLUSTER = nothing("A run is one process on one machine.")
 _TRUNCATED = nothing("What a limit cut counts as it stands; `credit: gae_truncated` looks beyond the cut.")
-_CONSTANT = nothing("The rate is constant after its warm-up.")
+_LR_SCHEDULE = instead(
+    "schedule",
+    "Such as `schedule: {optimizer.learning_rate: cosine}` (or `linear`), by update; without one the rate is constant after its warm-up.",
+)
 _ORDER = nothing("Tasks are drawn endlessly, by the seed.")
 _SERVER = nothing("The engine runs in the trainer's process.")
 _ASYNC = nothing("An update learns from the episodes that its own weights played.")
@@ -78,7 +81,7 @@ TRL: Mapping[str, Here | None] = {
     "max_steps": None,
     "num_train_epochs": None,
     "learning_rate": called("optimizer.learning_rate"),
-    "lr_scheduler_type": _CONSTANT,
+    "lr_scheduler_type": _LR_SCHEDULE,
     "warmup_steps": None,
     "weight_decay": called("optimizer.weight_decay"),
     "adam_beta1": None,
@@ -167,7 +170,7 @@ VERL: Mapping[str, Here | None] = {
     "actor_rollout_ref.actor.optim.lr": None,
     "actor_rollout_ref.actor.optim.lr_warmup_steps": None,
     "actor_rollout_ref.actor.optim.lr_warmup_steps_ratio": None,
-    "actor_rollout_ref.actor.optim.lr_scheduler_type": _CONSTANT,
+    "actor_rollout_ref.actor.optim.lr_scheduler_type": _LR_SCHEDULE,
     "actor_rollout_ref.actor.optim.weight_decay": called("optimizer.weight_decay"),
     "actor_rollout_ref.actor.optim.betas": called("optimizer.betas"),
     "actor_rollout_ref.actor.optim.clip_grad": None,
@@ -286,7 +289,7 @@ VERIFIERS: Mapping[str, Here | None] = {
     "max_steps": None,
     "max_concurrent": None,
     "learning_rate": called("optimizer.learning_rate"),
-    "lr_scheduler_type": _CONSTANT,
+    "lr_scheduler_type": _LR_SCHEDULE,
     "warmup_steps": None,
     "weight_decay": called("optimizer.weight_decay"),
     "max_grad_norm": called("optimizer.max_grad_norm"),

@@ -27,17 +27,16 @@ from turnwise.trainers.core import SEAMS
 from turnwise.trainers.kit.token_credit import on_tokens
 from turnwise.trainers.kit.toy_batches import token_batch
 from turnwise.trainers.recipe.ahead import misfits_of_playing_ahead
-from turnwise.trainers.recipe.levels import LEVELS, level_of_correction, level_of_loss
+from turnwise.trainers.recipe.foreign import misfits_of_the_foreign
 from turnwise.trainers.recipe.no_effect import toy_turns
-from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart, made
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
+from turnwise.trainers.recipe.scheduled import misfitting_schedules
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.recipe.synonyms import PARTS
 from turnwise.trainers.sampler.core import Sampler, SamplerSetup
 from turnwise.trainers.sampler.mixture import Mixture
 from turnwise.trainers.signal.choose import measurable
-from turnwise.trainers.source.core import Joining
 from turnwise.trainers.strategy.runner import DryRunner, Strategy
 from turnwise.trainers.teacher.core import GIVES
 
@@ -150,6 +149,12 @@ def _misfitting_agent(recipe: Recipe) -> Iterator[RecipeProblem]:
             f"guide {recipe.guide[0].name!r} plays turns of an episode, and a program (`agent`) plays whole ones.",
             "Leave `guide` or `agent` out.",
         )
+    if recipe.teacher and getattr(recipe.teacher.component("teacher").target, "writes_anew", False):
+        yield RecipeProblem(
+            f"teacher {recipe.teacher.name!r} reads conversations written anew, as the environment told them, and a program "
+            "(`agent`) tells the policy what it likes.",
+            "Use a teacher that keeps what was read, such as hindsight or model, or leave `teacher` or `agent` out.",
+        )
     for name in recipe.suites:
         if len({*agents_of(get_suite(name))} - {*recipe.rollout.opponents}) > 1:
             yield RecipeProblem(
@@ -241,7 +246,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         )
     yield from found_by(lambda: _check_shapes(recipe))
     yield from found_by(lambda: _check_advantages(recipe))
-    yield from _misfitting_corrections(recipe)
+    yield from misfits_of_the_foreign(recipe)
     yield from _misfitting_payments(recipe, strategy)
     yield from _misfitting_help(recipe, strategy)
     absent = recipe.needs - measurable()
@@ -269,20 +274,6 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem(
             f"Parts of this recipe need {', '.join(sorted(absent))}, which this trainer does not measure.",
             f"It measures {', '.join(sorted(measurable()))}; choose other parts.",
-        )
-
-
-def _misfitting_corrections(recipe: Recipe) -> Iterator[RecipeProblem]:
-    """A correction that weighs tokens apart which a loss weighs as one."""
-    level = level_of_correction(recipe.correction.build("correction"))
-    for part in recipe.loss if level else ():
-        unit = level_of_loss(part.make, whole=part.whole)
-        if level is None or unit is None or LEVELS.index(level) >= LEVELS.index(unit):
-            continue
-        yield RecipeProblem(
-            f"loss {part.name!r} has one ratio for a whole {unit}, and correction {recipe.correction.name!r} weighs each {level} "
-            "of it by another: tokens that the loss counts alike would be corrected a second time, one by one.",
-            f"Set correction: {{name: {recipe.correction.name}, level: {unit}}}, or correction: none.",
         )
 
 
@@ -329,22 +320,6 @@ def _try_loss(part: LossPart, advantage: list[list[float]]) -> None:
     part.make()(dataclasses.replace(rows, signals={name: torch.zeros_like(rows.logp_RT) for name in needs}))
 
 
-def _unknown_ratios(part: SourcePart) -> Iterator[RecipeProblem]:
-    """A correction that asks how likely stored tokens were, where the log is here and does not say."""
-    source, unknown = part.make(), list[bool]()
-    if part.correction is None or not isinstance(source, Joining):
-        return
-    if level_of_correction(part.correction.build("correction")) is None:
-        return
-    yield from found_by(lambda: unknown.append(source.joins_unknown()))
-    if any(unknown):
-        yield RecipeProblem(
-            f"source {part.name!r} joins tokens whose log-probabilities nobody kept (of a script, a person or a server), and its "
-            f"correction {part.correction.name!r} asks for them.",
-            "Remove the source's correction, or join the episodes of a run.",
-        )
-
-
 def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProblem]:
     """Guides, sources, teachers and schedules that do not fit the rest."""
     if recipe.guide and (strategy.shared_turns or recipe.needs & {*strategy.gives}):
@@ -365,8 +340,6 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
                 "plays.",
                 f'Set sampling: {{instruction: "{asked}…"}}.',
             )
-    for part in recipe.source:
-        yield from _unknown_ratios(part)
     teacher, asks = recipe.teacher, recipe.needs & {*GIVES}
     if teacher is not None and not asks:
         yield RecipeProblem(
@@ -378,8 +351,7 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
             f"teacher.top is {teacher.top}, and {'a' if 'teacher_top' in asks else 'no'} loss asks for likelier tokens.",
             "Set teacher.top: 16." if not teacher.top else "Remove teacher.top.",
         )
-    for key in recipe.schedule:
-        yield from found_by(lambda k=key: number_at(recipe, k))
+    yield from misfitting_schedules(recipe)
     copies = [one.entry.name for one in recipe.sources if "copy of the policy" in one.entry.reads]
     copies += [teacher.name] if teacher is not None else []
     if recipe.model.lora and copies and "optimizer.resets" in recipe.schedule:

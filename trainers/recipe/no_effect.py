@@ -21,6 +21,7 @@ from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import TurnBatch
 from turnwise.trainers.kit.token_credit import on_turns
 from turnwise.trainers.kit.toy_batches import episode, token_batch, turn_batch, whole_batch
+from turnwise.trainers.recipe.foreign import corrected_in_vain
 from turnwise.trainers.recipe.levels import ignores_advantages, level_of_correction
 from turnwise.trainers.recipe.part import LossPart, Part
 from turnwise.trainers.recipe.problems import RecipeProblem
@@ -31,6 +32,8 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
     """Settings that can have no effect."""
     yield from _losses(recipe)
     yield from _correction(recipe)
+    yield from corrected_in_vain(recipe)
+    yield from _weights(recipe)
     yield from _groups(recipe)
     yield from _outcome(recipe)
     yield from _schedule(recipe)
@@ -65,8 +68,16 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
 
 def _losses(recipe: Recipe) -> Iterator[RecipeProblem]:
     seen: set[str] = set()
+    if recipe.optimizer.learning_rate == 0:  # the rates of heads are multiples of it
+        yield RecipeProblem(
+            "The recipe's 'optimizer.learning_rate' cannot be 0: a run begins with it, and would learn nothing.",
+            "Set it above 0, such as 1e-6; only a schedule may bring it to 0.",
+        )
+    for part in recipe.source:
+        if part.weight == 0 and f"source.{part.name}.weight" not in recipe.schedule:
+            yield RecipeProblem(f"source {part.name!r} has weight 0.", "Remove it from the recipe.")
     for part in recipe.loss:
-        if part.weight == 0:
+        if part.weight == 0 and f"loss.{part.name}.weight" not in recipe.schedule:
             yield RecipeProblem(f"loss {part.name!r} has weight 0.", "Remove it from the recipe.")
         if part.name in seen:
             yield RecipeProblem(f"loss {part.name!r} stands twice.", "Keep one of them.")
@@ -90,6 +101,24 @@ def _correction(recipe: Recipe) -> Iterator[RecipeProblem]:
         yield RecipeProblem(
             f"correction {recipe.correction.name!r} weighs advantages, and loss {names} does not look at them.",
             "Remove it, or set correction: none.",
+        )
+
+
+def _weights(recipe: Recipe) -> Iterator[RecipeProblem]:
+    """Weights of trajectories multiply advantages: they are given in vain where no loss looks at these."""
+    losses = [*recipe.loss, *(loss for part in recipe.guide for loss in part.loss or ())]
+    if not losses or not all(ignores_advantages(part.make, whole=part.whole) for part in losses):
+        return
+    names = " and ".join(repr(part.name) for part in losses)
+    if recipe.rollout.refill:
+        yield RecipeProblem(
+            f"rollout.refill weighs groups, so that lucky rounds do not count for more, and loss {names} does not look at such weights.",
+            "Raise rollout.groups instead, or choose a loss that follows advantages, such as clip.",
+        )
+    if weighs(recipe.filter):
+        yield RecipeProblem(
+            f"filter {recipe.filter.name!r} weighs trajectories, and loss {names} does not look at such weights.",
+            "Choose a filter that keeps or drops, such as informative, or a loss that follows advantages, such as clip.",
         )
 
 
@@ -247,6 +276,16 @@ def drops_everything(part: Part) -> bool:
     rewards = [[rng.uniform(-1, 1) for _ in range(n)] for n in (1, 2, 3, 4, 2, 3)]
     batch = turn_batch(rewards, [0, 0, 0, 1, 1, 1])
     return not bool((part.build("filter")(batch, batch.reward_BK) > 0).any())
+
+
+def weighs(part: Part) -> bool:
+    """Whether a filter gives trajectories of unlike returns weights other than 0 and 1.
+
+    >>> weighs(Part.model_validate({"name": "ranked", "keep": "power"})), weighs(Part(name="ranked"))
+    (True, False)
+    """
+    batch = turn_batch([[0.1], [0.9], [0.4], [0.2]])
+    return not {float(weight) for weight in part.build("filter")(batch, batch.reward_BK)} <= {0.0, 1.0}
 
 
 def drops_what_teaches_nothing(part: Part) -> bool:

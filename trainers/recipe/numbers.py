@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from turnwise.errors import RecipeError
-from turnwise.trainers.recipe.part import Part
+from turnwise.trainers.recipe.part import GuidePart, Part
 from turnwise.trainers.recipe.schema import Recipe, Section
 
 LIVE = (
@@ -32,6 +33,36 @@ def number_at(recipe: Recipe, key: str) -> float:
             f"{key!r} is fixed when a run begins, so it can have no schedule.",
             f"These can: {', '.join(LIVE)}, and numbers inside of them.",
         )
+    value = [*_way_to(recipe, key)][-1].value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RecipeError(f"{key!r} is {value!r}, which is no number to schedule.", "Name a number.")
+    return value
+
+
+def part_with(recipe: Recipe, key: str) -> tuple[Part, str] | None:
+    """The part whose option a dotted key leads to, with its kind; None where it is no part's.
+
+    >>> from turnwise.trainers.recipe.load import load_recipe
+    >>> part_with(load_recipe("shop-quick"), "loss.clip.high")[1], part_with(load_recipe("shop-quick"), "updates")
+    ('loss', None)
+    """
+    parts = [(step.value, step.seam) for step in _way_to(recipe, key) if isinstance(step.value, Part)]
+    return parts[-1] if parts else None
+
+
+class _PathStep(NamedTuple):
+    """What a key leads to on its way, and the kind of the part that it is in."""
+
+    value: Any
+    seam: str
+
+
+def _way_to(recipe: Recipe, key: str) -> Iterator[_PathStep]:
+    """What each name of a dotted key leads to.
+
+    Raises:
+        RecipeError: one leads nowhere.
+    """
     value: Any = recipe
     seam = ""
     for name in key.split("."):
@@ -40,10 +71,11 @@ def number_at(recipe: Recipe, key: str) -> float:
             raise RecipeError(
                 f"The recipe has no {key!r}, which is given a schedule.", "Check the key (docs/recipes.md)."
             )
-        value, seam = found[0], _SEAMS.get(name, name) if isinstance(value, Section) else seam
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RecipeError(f"{key!r} is {value!r}, which is no number to schedule.", "Name a number.")
-    return value
+        opens = isinstance(value, Section) or (
+            isinstance(value, GuidePart) and name in ("loss", "correction")
+        )
+        value, seam = found[0], _SEAMS.get(name, name) if opens else seam
+        yield _PathStep(value, seam)
 
 
 def _inside(value: Any, name: str, seam: str) -> tuple[Any] | None:
@@ -56,5 +88,10 @@ def _inside(value: Any, name: str, seam: str) -> tuple[Any] | None:
         return None
     if name in type(value).model_fields:
         return (getattr(value, name),)
-    options = {**value.component(seam).options, **value.options}
-    return (options[name],) if name in options else None
+    own = value.component(seam).options
+    options = {**own, **value.options}
+    if name not in options:
+        return None
+    given: Any = options[name]
+    # `high: 1` is as good a number as 1.0, and no whole one for that
+    return (float(given) if type(given) is int and isinstance(own.get(name), float) else given,)

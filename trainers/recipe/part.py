@@ -24,6 +24,8 @@ Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 Count = Annotated[Whole, Field(gt=0)]
 Rate = Annotated[Number, Field(gt=0)]
+Scheduled = Annotated[Number, Field(ge=0)]
+"""A rate or a weight that a schedule may take down to 0; without one 0 is refused as without effect."""
 Share = Annotated[Number, Field(ge=0, le=1)]
 
 
@@ -92,7 +94,7 @@ class GuidePart(Part):
 class SourcePart(GuidePart):
     """A source, how its tokens are learned, and their weight; shown ones by ``nll`` if nothing is said."""
 
-    weight: Annotated[Number, Field(gt=0)] = 1.0
+    weight: Scheduled = 1.0
 
     def make(self) -> Callable[..., Any]:
         """The source, which is an object where it remembers; raises RecipeError where options do not fit."""

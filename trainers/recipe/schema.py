@@ -18,6 +18,7 @@ from turnwise.trainers.recipe.part import (
     Number,
     Part,
     Rate,
+    Scheduled,
     Share,
     SourcePart,
     TeacherPart,
@@ -260,9 +261,9 @@ class Agent(Section):
 
 
 class Optimizer(Section):
-    """The optimizer is AdamW with a linear warm-up and a constant learning rate after it."""
+    """The optimizer is AdamW with a linear warm-up; the learning rate is constant after it, unless it has a `schedule`."""
 
-    learning_rate: Rate = 1e-6
+    learning_rate: Scheduled = 1e-6
     """The policy learns at this rate."""
     warmup: Annotated[Whole, Field(ge=0)] = 0
     """Over this many optimizer steps the learning rate rises to its full value."""

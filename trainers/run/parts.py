@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, 
 from turnwise.trainers.recipe.levels import level_of_correction
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
 from turnwise.trainers.recipe.schema import Recipe
-from turnwise.trainers.source.core import Source
+from turnwise.trainers.source.core import HeldOut, Source, SourceContext, SourceDraw
 from turnwise.trainers.strategy.runner import Strategy
 
 
@@ -20,17 +21,27 @@ class RunningSource(NamedTuple):
 
     Attributes:
         name: of the source.
-        draw: gives its episodes.
+        source: gives its episodes.
         weight: of its tokens.
         objective: of those that are shown.
         corrects: whether it has a correction of its own, for which log-probabilities must be known.
+        held_out: tasks that it may not learn from.
     """
 
     name: str
-    draw: Source
+    source: Source
     weight: float
     objective: Objective
     corrects: bool = False
+    held_out: HeldOut | None = None
+
+    async def draw(self, see: SourceContext, update: int) -> SourceDraw:
+        """What the source gives for an update.
+
+        Raises:
+            RunError: it would learn from a task on which the run is evaluated.
+        """
+        return await self.source(dataclasses.replace(see, held_out=self.held_out), update)
 
 
 class Parts(NamedTuple):
@@ -57,7 +68,7 @@ class Parts(NamedTuple):
     def stateful(self) -> dict[str, Stateful]:
         """Those that remember, by KIND/NAME."""
         terms = {f"loss/{term.name}": term.loss for term in self.objective.whole}
-        sources = {f"source/{source.name}": source.draw for source in self.sources}
+        sources = {f"source/{source.name}": source.source for source in self.sources}
         shown = {
             f"source/{source.name}/loss/{term.name}": term.loss
             for source in self.sources
@@ -110,7 +121,8 @@ def _source(recipe: Recipe, part: SourcePart) -> RunningSource:
     corrects = (
         part.correction is not None and level_of_correction(part.correction.build("correction")) is not None
     )
-    return RunningSource(part.name, part.make(), part.weight, shown, corrects)
+    held_out = HeldOut(tuple(recipe.suites), recipe.evaluate.dev, recipe.evaluate.test)
+    return RunningSource(part.name, part.make(), part.weight, shown, corrects, held_out)
 
 
 def _terms(losses: Sequence[LossPart], weight: float = 1.0) -> list[LossTerm]:

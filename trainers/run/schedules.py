@@ -7,10 +7,10 @@ from typing import Any
 
 from turnwise.tasks.core import Json
 from turnwise.trainers.core import PartState, ScheduleMoment, Stateful
-from turnwise.trainers.recipe.dotted import changed
 from turnwise.trainers.recipe.numbers import number_at
 from turnwise.trainers.recipe.part import made
-from turnwise.trainers.recipe.schema import Recipe, plain
+from turnwise.trainers.recipe.scheduled import as_scheduled, set_numbers
+from turnwise.trainers.recipe.schema import Recipe
 
 CLOCK = ("seconds", "tokens_per_second")
 """What metrics that go by the clock end in: a run that depended on them could not be repeated."""
@@ -36,10 +36,14 @@ class Schedules:
         self._fresh: frozenset[str] = frozenset()
 
     def at(self, update: int) -> Recipe:
-        """The recipe of an update, numbers as they are then."""
+        """The recipe of an update, numbers as they are then.
+
+        Raises:
+            RecipeError: a schedule that goes by metrics gives a number what it cannot be.
+        """
         if not self._first:
             return self._recipe
-        data: Any = plain(self._recipe)
+        values: dict[str, float] = {}
         for key, schedule in self._parts.items():
             first = self._first[key]
             now = ScheduleMoment(
@@ -51,9 +55,8 @@ class Schedules:
                 self._fresh,
             )
             self._last[key] = schedule(now)
-            value = round(self._last[key]) if isinstance(first, int) else self._last[key]
-            data = changed(data, key, value)
-        return Recipe.model_validate(data)
+            values[key] = as_scheduled(first, self._last[key])
+        return set_numbers(self._recipe, values, update - self._begins)
 
     @property
     def values(self) -> dict[str, float]:

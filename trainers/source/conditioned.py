@@ -61,6 +61,9 @@ class Conditioned:
         self._worth: dict[tuple[str, str], float] = {}
         self._tools: ToolsOfTasks | None = None
 
+    def log_path(self) -> str:
+        return self.path
+
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
         if not see.renderer.instruction.startswith(LABEL):
             raise RunError(

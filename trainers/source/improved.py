@@ -27,8 +27,8 @@ class Improved:
     MBRCSL (Zhou et al. 2023) plays in a model of the world that was learned from stored episodes, keeps what is better than the
     best of these, strictly, and imitates it: no backup of values, which need not agree with any policy, is asked to join the good
     parts of several episodes. Its data are of one task; ours compares task by task, agent by agent, and tasks that ``over`` lacks
-    are left out. Left out too: the learned model, since worlds are played themselves here (`turnwise evaluate --log`), and the
-    condition on the return. In a random world a return above the best may be luck, which is then imitated as skill.
+    are left out. Left out too: the learned model, since worlds are played themselves here (`turnwise eval SUITE --split train
+    --out FOLDER`), and the condition on the return. In a random world a return above the best may be luck, which is then imitated as skill.
 
     Worked by hand: of returns 0.5, 0.9, 0.7 and 0.8 over 0.7, 0.9 and 0.8 are kept.
 
@@ -52,6 +52,9 @@ class Improved:
                 "Name the episodes that are to be beaten: over: …",
             )
         self.path, self.over, self.groups = required_path("improved", path), over, groups
+
+    def log_path(self) -> str:
+        return self.path
 
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
         best = _best_of(str(Path(self.over).resolve()))

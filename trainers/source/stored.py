@@ -6,15 +6,16 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
-from turnwise.tasks.core import derive_rng
+from turnwise.tasks.core import Split, derive_rng
 from turnwise.trainers.core import Group
-from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent, is_known
+from turnwise.trainers.source.core import HeldOut, SourceContext, SourceDraw, TaskOfSplit, by_agent, is_known
 from turnwise.trainers.source.rendering import Rendering, own_trajectories
 
 REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation."
@@ -33,6 +34,8 @@ class Stored:
     What somebody else played (a script, a person, a server, a model with another tokeniser or chat template) is rendered
     anew in this model's tokens, whose log-probabilities then are not known: no correction can weigh them.
 
+    Episodes of tasks on which the run itself is evaluated are refused: `turnwise eval SUITE --split train --out FOLDER` plays others.
+
     >>> import asyncio
     >>> from turnwise.trainers.source.toy import example_context, example_log
     >>> stored = Stored(path=str(example_log()), groups=2, join=True)
@@ -42,7 +45,7 @@ class Stored:
 
     Raises:
         RecipeError: there is no path.
-        RunError: when it is asked: the log has no episode that could be learned from.
+        RunError: when it is asked: the log has no episode that could be learned from, or one on a task of the run's own evaluations.
     """
 
     def __init__(self, *, path: str = "", groups: int = 4, solved: bool = True, join: bool = False) -> None:
@@ -54,6 +57,9 @@ class Stored:
         if self.join:
             return SourceDraw(joined=drawn)
         return SourceDraw(shown=[one for group in drawn for episode in group for one in by_agent(episode)])
+
+    def log_path(self) -> str:
+        return self.path
 
     def joins_unknown(self) -> bool:
         file = Path(self.path)
@@ -94,9 +100,34 @@ def stored_groups(see: SourceContext, path: str, *, solved: bool) -> list[Group]
     (evaluations, hosted sessions) one policy's episodes on a task are a group.
 
     Raises:
-        RunError: the log has no such episode.
+        RunError: the log has no such episode, or one on a task that the run itself is evaluated on.
     """
-    return _groups(str(Path(path).resolve()), solved, see.renderer, json.dumps(dict(see.env_options)))
+    options = json.dumps(dict(see.env_options))
+    return _groups(str(Path(path).resolve()), solved, see.renderer, options, see.held_out)
+
+
+def split_of_evaluation(path: str) -> TaskOfSplit | None:
+    """The suite and the split that an evaluation beside a log says it played; None where none is there.
+
+    >>> split_of_evaluation("no/such/episodes.jsonl.zst") is None
+    True
+    """
+    asked = Path(path).parent / "asked.json"
+    try:
+        said: Any = json.loads(asked.read_text("utf-8"))
+        return TaskOfSplit(str(said["suite"]), Split(said["split"]))
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):  # no evaluation, or one of another kind: tasks will tell
+        return None
+
+
+def held_out_remedy(suite: str) -> str:
+    """How to come by episodes that may be learned from."""
+    return f"Play its training tasks, `turnwise eval {suite} --split train --policy … --out …`, and name that log."
 
 
 def draw_groups(see: SourceContext, update: int, known: Sequence[Group], count: int) -> list[Group]:
@@ -104,8 +135,26 @@ def draw_groups(see: SourceContext, update: int, known: Sequence[Group], count: 
     return derive_rng("stored", see.seed, update).sample(known, min(count, len(known)))
 
 
+def _require_learnable(path: str, solved: bool, held_out: HeldOut) -> None:
+    """Refuse a log with episodes that would be learned from on tasks that the run is evaluated on."""
+    episodes = [record.episode for record in LogReader(path)]
+    learned = [one for one in episodes if one.outcome.counts and (one.success or not solved)]
+    held = [owner for one in learned if (owner := held_out.owner_of(one.task)) is not None]
+    if held:
+        suite, split = held[0]
+        raise RunError(
+            f"{len(held)} of the {len(learned)} episodes of {path} are of tasks of {suite}'s {split.value} split, on which this "
+            "run is evaluated.",
+            held_out_remedy(suite),
+        )
+
+
 @functools.lru_cache(maxsize=4)
-def _groups(path: str, solved: bool, renderer: Renderer, env_options: str) -> list[Group]:
+def _groups(
+    path: str, solved: bool, renderer: Renderer, env_options: str, held_out: HeldOut | None
+) -> list[Group]:
+    if held_out is not None:
+        _require_learnable(path, solved, held_out)
     found: dict[tuple[object, ...], list[Episode]] = {}
     rendering = Rendering(renderer, json.loads(env_options), path)
     for record in LogReader(path):

@@ -54,6 +54,9 @@ class ThoughtDropout:
         self.solved, self.drop = solved, drop
         self._tools: ToolsOfTasks | None = None
 
+    def log_path(self) -> str:
+        return self.path
+
     async def __call__(self, see: SourceContext, update: int) -> SourceDraw:
         known = stored_groups(see, self.path, solved=self.solved)
         if self._tools is None:
