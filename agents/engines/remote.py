@@ -31,7 +31,8 @@ class RemoteEngine(RemoteFleet):
         token_file: holds the token that the engines were started with.
         publish_host: this machine's address as engines on other machines reach it.
         silence_s: an engine that has work and says nothing for so long is taken out.
-        patience_s: how long an answer waits while no engine serves.
+        patience_s: how long an answer waits while no engine serves, and a start while none is there.
+        publish_s: what an engine may take to fetch weights, and to load them.
         publish: how weights get there (``scale.publish`` of a recipe).
     """
 
@@ -48,6 +49,7 @@ class RemoteEngine(RemoteFleet):
         publish_host: str = "127.0.0.1",
         silence_s: float = 60.0,
         patience_s: float = 120.0,
+        publish_s: float = 600.0,
         publish: str = "auto",
     ) -> None:
         if not urls and not urls_file:
@@ -56,7 +58,7 @@ class RemoteEngine(RemoteFleet):
                 "Start one (`turnwise serve-engine MODEL`) and give its address: engine.options.urls.",
             )
         options = RemoteOptions(
-            read_token(token_file), urls_file, publish_host, silence_s, patience_s, publish=publish
+            read_token(token_file), urls_file, publish_host, silence_s, patience_s, publish_s, publish
         )
         super().__init__(urls or [], context_length=context_length, options=options)
         self.model = str(model)

@@ -23,6 +23,7 @@ class PolicyOptions(NamedTuple):
         tools: how tools are shown to a model (``sampling.tools`` of a recipe); "": as it was trained.
         instruction: a text below the first message of every episode (``sampling.instruction`` of a recipe); "": as it was trained.
         model: the spec of the policy that a program (``command:``) talks to.
+        token_file: holds the token of an engine that runs elsewhere (``remote:``).
     """
 
     temperature: float = 1.0
@@ -34,6 +35,7 @@ class PolicyOptions(NamedTuple):
     tools: str = ""
     instruction: str = ""
     model: str = ""
+    token_file: str = ""
 
     def sampling(self, trained: int = Sampling().max_tokens) -> Sampling:
         """How tokens are drawn of a model that was trained with messages of at most ``trained`` tokens."""

@@ -201,7 +201,7 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
     instruction = options.instruction or chat_format.instruction
     renderer = Renderer(tokenizer, tools_format=tools, instruction=instruction)
     asked: dict[str, object] = {"context_length": context, "max_sequences": options.max_sequences}
-    asked |= {"seed": options.seed, "urls": [url] if url else []}
+    asked |= {"seed": options.seed, "urls": [url] if url else [], "token_file": options.token_file}
     engine = open_engine(entry.name, model, **{key: asked[key] for key in asked if key in entry.options})
     sampling = options.sampling(chat_format.max_tokens)
     return ModelPolicy(engine, renderer, sampling, name=f"{entry.name}:{name}")

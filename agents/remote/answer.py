@@ -71,7 +71,7 @@ class Job(NamedTuple):
         if drawn and resumes:
             sampling.extra_args = {"drawn": drawn}
         body = GenerateBody(
-            request_id=f"{self.request_id}-{drawn}",
+            request_id=f"{self.request_id}-{version}-{drawn}",  # under other weights it is another request
             token_ids=[*self.prompt_ids, *kept.ids],
             sampling_params=sampling,
             cache_salt=f"weights-{version}",  # prefixes of other weights are not this one's

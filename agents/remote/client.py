@@ -54,10 +54,21 @@ def parse_url(url: str) -> str:
     Raises:
         EngineError: it is none.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
-        raise EngineError(f"{url!r} is no engine's URL.", "Write http://HOST:PORT.")
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        misfit = "its port is 0" if parts.port == 0 else ""
+    except ValueError as error:  # a port beyond 65535, a bracket without its end, a name with an empty part
+        raise _no_address(url, str(error)) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or "@" in parts.netloc:
+        misfit = "it is not of this form"
+    if misfit:
+        raise _no_address(url, misfit)
     return url.rstrip("/")
+
+
+def _no_address(url: str, why: str) -> EngineError:
+    return EngineError(f"{url!r} is no engine's URL: {why}.", "Write http://HOST:PORT.")
 
 
 class Delivery(Protocol):
@@ -79,7 +90,11 @@ class Delivery(Protocol):
 
 
 class Unreachable(EngineError):
-    """No answer came from an engine's server: it is dead, wedged or cut off, and may be back."""
+    """No answer came from an engine's server, or one of something else: it is dead, wedged or cut off, and may be back."""
+
+
+class WrongTokenError(EngineError):
+    """An engine's server is there and wants another token; asking again does not help until somebody changes something."""
 
 
 class RemoteServer:
@@ -87,10 +102,11 @@ class RemoteServer:
 
     Args:
         address: where it listens.
+        answer_s: what it may take to answer what costs it little; weights on their way have a limit of their own.
     """
 
-    def __init__(self, address: Address) -> None:
-        self.address = address
+    def __init__(self, address: Address, answer_s: float = FACTS_S) -> None:
+        self.address, self.answer_s = address, answer_s
         self.facts: EngineFacts | None = None
         self.version = -1  # of the weights that we know it to have
         self.run = ""  # in whose name it is steered: the holder of its lease
@@ -121,8 +137,8 @@ class RemoteServer:
 
     # --- steering: blocks, from any thread -----------------------------------------------------
 
-    def call(self, method: str, path: str, body: object = None, *, seconds: float = CONTROL_S) -> bytes:
-        """Ask the server and wait for its answer.
+    def call(self, method: str, path: str, body: object = None, *, seconds: float | None = None) -> bytes:
+        """Ask the server and wait for its answer, for ``answer_s`` unless ``seconds`` says otherwise.
 
         Raises:
             Unreachable: no answer came.
@@ -131,7 +147,7 @@ class RemoteServer:
         parts = urlsplit(self.address.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         assert parts.hostname is not None
-        connection = kind(parts.hostname, parts.port, timeout=seconds)
+        connection = kind(parts.hostname, parts.port, timeout=self.answer_s if seconds is None else seconds)
         data = json.dumps(body).encode() if body is not None else None
         headers = {**self.address.headers, **({"Content-Type": "application/json"} if data else {})}
         headers |= {RUN: self.run} if self.run else {}
@@ -154,7 +170,7 @@ class RemoteServer:
         """What to raise where the server refuses."""
         why = _message(said)
         if status in (401, 403):
-            return EngineError(
+            return WrongTokenError(
                 f"The engine at {self.name} refuses {path}: {why}",
                 "Give the token_file that it was started with.",
             )
@@ -164,6 +180,13 @@ class RemoteServer:
                 "Start engines by `turnwise serve-engine`.",
             )
         return EngineError(f"The engine at {self.name} refuses {path} ({status}): {why}", "Look at its log.")
+
+    def foreign(self, path: str, error: pydantic.ValidationError) -> Unreachable:
+        """What to raise where something answers that is no engine."""
+        return Unreachable(
+            f"What answers {path} at {self.name} is no engine of this version: {error.errors()[0]['msg']}.",
+            "Has something else taken its port? Start engines by the same version of `turnwise serve-engine`.",
+        )
 
     def look(self) -> EngineFacts:
         """Ask the server what and how it is.
@@ -184,6 +207,8 @@ class RemoteServer:
     def publish(self, weights: Delivery, version: int, kv: Kv, *, seconds: float = CONTROL_S) -> None:
         """Bring weights into the engine, between two tokens of what it samples, and see that it has them.
 
+        Fetching and loading may take ``seconds``; whatever else it is asked it answers in ``answer_s``, or it is wedged.
+
         Raises:
             EngineError: it does not have them; until it does, it must serve nobody.
         """
@@ -197,11 +222,11 @@ class RemoteServer:
         began = time.monotonic()
         try:
             cache = "false" if kv == "keep" else "true"
-            self.call("POST", f"/pause?mode=keep&clear_cache={cache}", seconds=seconds)
+            self.call("POST", f"/pause?mode=keep&clear_cache={cache}")
             weights.send(self, version, seconds=seconds)
             self.attest(weights.whole, version)
             self.version = version
-            self.call("POST", "/resume", seconds=seconds)
+            self.call("POST", "/resume")
             self.stall_s = time.monotonic() - began
         finally:
             self.heard_at = time.monotonic()
@@ -224,10 +249,11 @@ class RemoteServer:
             "Nothing was sampled with them. It is given them again.",
         )
 
-    def score(self, sequence: Sequence[int], *, seconds: float = CONTROL_S) -> tuple[float, ...]:
+    def score(self, sequence: Sequence[int], *, seconds: float | None = None) -> tuple[float, ...]:
         """log p(token | all before it) at temperature 1, for every token but the first.
 
         Raises:
+            Unreachable: no answer came, or none of an engine.
             EngineError: the server cannot say.
         """
         sampling = SamplingBody(temperature=0.0, top_p=1.0, max_tokens=1, prompt_logprobs=0)
@@ -238,16 +264,19 @@ class RemoteServer:
             stream=False,
         )
         said = self.call("POST", GENERATE, body.model_dump(exclude_none=True), seconds=seconds)
-        piece = AnswerPiece.model_validate_json(said)
+        try:
+            piece = AnswerPiece.model_validate_json(said)
+        except pydantic.ValidationError as error:
+            raise self.foreign(GENERATE, error) from error
         entries = piece.prompt_logprobs or []
-        if len(entries) != len(sequence):
+        found = [(entry or {}).get(token) for entry, token in zip(entries[1:], sequence[1:], strict=False)]
+        scores = tuple(one.logprob for one in found if one is not None)
+        if len(entries) != len(sequence) or len(scores) != len(sequence) - 1:
             raise EngineError(
-                f"The engine at {self.name} scored {len(entries)} of {len(sequence)} tokens.",
+                f"The engine at {self.name} scored {len(scores)} of {len(sequence) - 1} tokens.",
                 "Look at its log.",
             )
-        return tuple(
-            (entry or {})[token].logprob for entry, token in zip(entries[1:], sequence[1:], strict=True)
-        )
+        return scores
 
     # --- sampling: in the loop of the session --------------------------------------------------
 

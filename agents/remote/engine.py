@@ -13,18 +13,26 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.remote.answer import Job, Lost, SampledTokens
-from turnwise.agents.remote.client import FACTS_S, Address, RemoteServer, Unreachable, new_session, parse_url
+from turnwise.agents.remote.client import (
+    FACTS_S,
+    Address,
+    RemoteServer,
+    Unreachable,
+    WrongTokenError,
+    new_session,
+    parse_url,
+)
 from turnwise.agents.remote.lease import BEAT_S, LeaseHolder, Taken
 from turnwise.agents.remote.protocol import EngineFacts, version_of
 from turnwise.agents.remote.publishers import PUBLISHERS, Offered, WeightPublisher
 from turnwise.agents.remote.roster import Roster
-from turnwise.agents.remote.router import NOT_READY, OTHERS, TAKEN, EngineHealth, Router
+from turnwise.agents.remote.router import NOT_READY, OTHERS, TAKEN, WRONG_TOKEN, EngineHealth, Router
 from turnwise.errors import EngineError, TurnwiseError
 
 if TYPE_CHECKING:
@@ -47,9 +55,9 @@ class RemoteOptions(NamedTuple):
         token: that the engines ask for.
         urls_file: a file with the URLs of more engines, one a line. It is read again all the time: engines join and leave.
         publish_host: the address of this machine as engines on other machines reach it, to fetch weights.
-        silence_s: an engine that has work and says nothing for so long is taken to be wedged.
-        patience_s: how long an answer waits for an engine while none serves.
-        publish_s: what an engine may take to fetch and load weights.
+        silence_s: an engine that has work, or is asked how it is, and says nothing for so long is taken to be wedged.
+        patience_s: how long an answer waits for an engine while none serves, and a start while none is there.
+        publish_s: what an engine may take to fetch weights, and to load them.
         publish: the way in which it gets them, one of :data:`~turnwise.agents.remote.publishers.PUBLISHERS`.
     """
 
@@ -99,7 +107,9 @@ class RemoteFleet:
         self._lease = LeaseHolder()
         self._publishing = threading.Lock()  # one at a time changes an engine's weights
         self._pool = ThreadPoolExecutor(MOST_ENGINES, "turnwise-remote")
-        self._in_flight = 0
+        self._asked: set[str] = set()  # the answers that callers wait for
+        self._sure: dict[str, int] = {}  # so many tokens of each engine are of the weights that it began with
+        self._disturbed = ""  # which engine was given others while it sampled
         self._running: dict[RemoteServer, set[asyncio.Task[Completion]]] = {}
         self._changed = asyncio.Event()
         self._loop = asyncio.new_event_loop()
@@ -135,7 +145,11 @@ class RemoteFleet:
             )
         limit = min(sampling.max_tokens, room)
         job = Job(secrets.token_hex(12), tuple(prompt_ids), sampling, tuple(stop_ids), seed, limit)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._play(job), self._loop))
+        self._asked.add(job.request_id)  # counted here: a caller that gives an answer up may publish at once
+        try:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._play(job), self._loop))
+        finally:
+            self._asked.discard(job.request_id)
 
     def load_weights(
         self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None
@@ -165,9 +179,9 @@ class RemoteFleet:
         return self._publisher.written if self._publisher else 0
 
     def _publish(self, offer: Callable[[WeightPublisher[Any]], Offered], version: int, kv: Kv | None) -> None:
-        if kv is None and self._in_flight:
+        if kv is None and self._asked:
             raise EngineError(
-                f"{self._in_flight} requests are in flight.", "Await them, or say what becomes of them: kv."
+                f"{len(self._asked)} requests are in flight.", "Await them, or say what becomes of them: kv."
             )
         with self._publishing:
             if self._publisher is None:
@@ -182,8 +196,8 @@ class RemoteFleet:
                 self._published = before
                 self._publisher.withdraw()
                 raise EngineError(
-                    f"No engine took weights {version}: {refused[0]}", "Look at the engines' logs."
-                )
+                    f"No engine took weights {version}: {refused[0].cause}", refused[0].remedy
+                ) from refused[0]
             self._publisher.settle()
             self.version = version
 
@@ -215,11 +229,16 @@ class RemoteFleet:
         ]
 
     def close(self) -> None:
-        """Let the engines go; their servers run on."""
+        """Let the engines go; their servers run on.
+
+        Raises:
+            EngineError: engines that sampled with weights of their own were given others meanwhile.
+        """
         if self._closed:
             return
         self._closed = True
         with contextlib.suppress(RuntimeError):
+            self._on_loop(self._compare_all())
             self._on_loop(self._end())
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -231,6 +250,8 @@ class RemoteFleet:
         self._pool.shutdown(cancel_futures=True)
         if self._publisher is not None:
             self._publisher.close()
+        if self._disturbed:
+            raise self._disturbance()
 
     # --- who serves ----------------------------------------------------------------------------
 
@@ -247,7 +268,7 @@ class RemoteFleet:
         self._on_loop(_soon(lambda: self._router.leave(name)))
 
     def _server(self, url: str) -> RemoteServer:
-        return RemoteServer(Address(parse_url(url), self.options.token))
+        return RemoteServer(Address(parse_url(url), self.options.token), max(FACTS_S, self.options.silence_s))
 
     def _agreed(self, context_length: int) -> tuple[str, int]:
         """The type of weights and the context of all engines.
@@ -286,18 +307,35 @@ class RemoteFleet:
             said.append(
                 "train with them, which gives them weights, or start them anew to sample with their own"
             )
+        if self._router.failed(WRONG_TOKEN):
+            said.append(
+                "give the token that they were started with (engine.options.token_file, --token-file)"
+            )
+        if not said and self.options.urls_file:
+            return f"Have one write its address into {self.options.urls_file} (engine.options.urls_file)."
         return "; ".join(said) + "." if said else "Give engine.options.urls the address of one."
 
     # --- sampling, in the thread of the engines ------------------------------------------------
 
     async def _open(self) -> None:
         self._session = new_session()
-        until = time.monotonic() + self.options.patience_s
-        await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
-        while not self._router.serving and self._router.failed(NOT_READY) and time.monotonic() < until:
+        until, told = time.monotonic() + self.options.patience_s, ""
+        await asyncio.gather(*(self._guarded(self._look_at, server) for server in self._router.due()))
+        while self._may_come() and time.monotonic() < until:
+            names = ", ".join(self._router.absent) or f"an address in {self.options.urls_file}"
+            if names != told:
+                _logger.warning(
+                    "waiting up to %g s for an engine: %s. %s", self.options.patience_s, names, self._causes()
+                )
+            told = names
             await asyncio.sleep(LOOK_S)
-            await asyncio.gather(*(self._look_at(server) for server in self._router.due()))
+            self._follow_roster()
+            await asyncio.gather(*(self._guarded(self._look_at, server) for server in self._router.due()))
         self._watching = asyncio.create_task(self._watch())
+
+    def _may_come(self) -> bool:
+        """Whether a start waits: nobody serves, and who is not there may be loading its model yet."""
+        return not (self._router.serving or self._router.of_others() or self._router.failed(WRONG_TOKEN))
 
     async def _end(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -309,24 +347,20 @@ class RemoteFleet:
 
     async def _play(self, job: Job) -> Completion:
         kept, causes = SampledTokens(), list[str]()
-        self._in_flight += 1
-        try:
-            while len(causes) < MOST_LOSSES:
-                answer = job.whole(kept) if kept.ids else None
-                if answer is not None:  # only the word that it was all had been lost
-                    return answer
-                server = await self._server_for(job)
-                try:
-                    answer = await self._from(server, job, kept)
-                except Lost as lost:
-                    kept = lost.kept
-                    causes.append(lost.cause)
-                    self._take_out(server, lost.cause, lost.detail)
-                else:
-                    self._router.answered(server, len(answer.token_ids))
-                    return answer
-        finally:
-            self._in_flight -= 1
+        while len(causes) < MOST_LOSSES:
+            answer = job.whole(kept) if kept.ids else None
+            if answer is not None:  # only the word that it was all had been lost
+                return answer
+            server = await self._server_for(job)
+            try:
+                answer = await self._from(server, job, kept)
+            except Lost as lost:
+                kept = lost.kept
+                causes.append(lost.cause)
+                self._take_out(server, lost.cause, lost.detail)
+            else:
+                self._router.answered(server, len(answer.token_ids))
+                return answer
         raise EngineError(
             f"An answer was lost {len(causes)} times: {', '.join(causes)}.",
             "It may be what ends the engines.",
@@ -334,7 +368,9 @@ class RemoteFleet:
 
     async def _server_for(self, job: Job) -> RemoteServer:
         until = time.monotonic() + self.options.patience_s
+        self._check_watched()
         while (server := self._router.choose(job.prompt_ids)) is None:
+            self._check_watched()
             if not self._hope(until):
                 raise EngineError("No engine serves.", self._causes())
             self._changed.clear()
@@ -342,6 +378,21 @@ class RemoteFleet:
                 async with asyncio.timeout(1.0):
                     await self._changed.wait()
         return server
+
+    def _check_watched(self) -> None:
+        """Refuse to sample where nobody would see that an engine fails, or one has failed in a way that cannot be made good.
+
+        Raises:
+            EngineError: that is so.
+        """
+        if self._disturbed:
+            raise self._disturbance()
+        if self._watching.done():
+            why = "" if self._watching.cancelled() else repr(self._watching.exception())
+            raise EngineError(
+                f"Nobody watches the engines any more: {why or 'they were let go'}.",
+                "This is a defect of Turnwise, please report it; a run goes on with --resume.",
+            )
 
     def _hope(self, until: float) -> bool:
         """Whether an engine may serve yet, while none does."""
@@ -380,30 +431,45 @@ class RemoteFleet:
 
     async def _watch(self) -> None:
         """Find engines that have fallen silent, and look at those that are out, which may take each its time."""
-        looks: dict[str, asyncio.Task[None]] = {}
-        beats: dict[str, asyncio.Task[None]] = {}
-        goodbyes: dict[str, asyncio.Task[None]] = {}
+        looks, beats, goodbyes, comparisons = (dict[str, asyncio.Task[None]]() for _ in range(4))
         while True:
-            for server in [s for s in self._router.servers() if s.run and s.name not in beats]:
-                beats[server.name] = asyncio.create_task(self._beat(server))
-            for name in [name for name, beat in beats.items() if beat.done()]:
-                beats.pop(name).result()
+            self._tend(beats, [server for server in self._router.servers() if server.run], self._beat)
             for server in [*self._router.serving.values(), *self._router.leaving.values()]:
                 if server.silence > self.options.silence_s:
                     said = f"nothing for {server.silence:.0f} s while {server.in_flight} requests wait"
                     self._take_out(server, "wedged", said)
             self._follow_roster()
-            for name in [name for name, look in looks.items() if look.done()]:
-                looks.pop(name).result()
-            for name in [name for name, goodbye in goodbyes.items() if goodbye.done()]:
-                goodbyes.pop(name).result()
-            for server in self._router.leaving.values():
-                if server.idle and server.name not in looks and server.name not in goodbyes:
-                    goodbyes[server.name] = asyncio.create_task(self._let_go(server))
-            for server in self._router.due():
-                if server.name not in looks and server.name not in goodbyes:
-                    looks[server.name] = asyncio.create_task(self._look_at(server))
+            leaving = [s for s in self._router.leaving.values() if s.idle and s.name not in looks]
+            self._tend(goodbyes, leaving, self._let_go)
+            self._tend(looks, [s for s in self._router.due() if s.name not in goodbyes], self._look_at)
+            own = [] if self._publisher is not None else list(self._router.serving.values())
+            self._tend(comparisons, own, self._compare_again)
             await asyncio.sleep(LOOK_S)
+
+    def _tend(
+        self,
+        tasks: dict[str, asyncio.Task[None]],
+        servers: Iterable[RemoteServer],
+        work: Callable[[RemoteServer], Awaitable[None]],
+    ) -> None:
+        """Begin work on those of these servers on which it is not under way; ``tasks`` are those that are."""
+        for name in [name for name, task in tasks.items() if task.done()]:
+            tasks.pop(name).result()
+        for server in servers:
+            if server.name not in tasks:
+                tasks[server.name] = asyncio.create_task(self._guarded(work, server))
+
+    async def _guarded(self, work: Callable[[RemoteServer], Awaitable[None]], server: RemoteServer) -> None:
+        """Work on a server. Nothing that one of them says or is ends the watch over all."""
+        try:
+            await work(server)
+        except Exception as error:
+            _logger.exception("the engine %s cannot be dealt with", server.name)
+            said = f"{type(error).__name__} {error}"[:300]
+            if server in (*self._router.serving.values(), *self._router.leaving.values()):
+                self._take_out(server, "broken", said)
+            self._router.stays_out(server, "broken", said)
+            await asyncio.sleep(BEAT_S)
 
     def _follow_roster(self) -> None:
         """Take in the engines that have come into the file of engines, and let those go that are no longer in it."""
@@ -424,8 +490,10 @@ class RemoteFleet:
                 if server.run:
                     self._lease.give_back(server)
 
-        await self._loop.run_in_executor(None, give_back)
-        self._router.leaving.pop(server.name, None)
+        try:
+            await self._loop.run_in_executor(None, give_back)
+        finally:
+            self._router.leaving.pop(server.name, None)
 
     async def _beat(self, server: RemoteServer) -> None:
         """Keep an engine's lease; one that another run has taken meanwhile, for this one was silent, is out."""
@@ -438,6 +506,9 @@ class RemoteFleet:
     async def _look_at(self, server: RemoteServer) -> None:
         try:
             facts = await self._loop.run_in_executor(self._pool, server.look)
+        except WrongTokenError as error:
+            self._router.stays_out(server, WRONG_TOKEN, error.cause)
+            return
         except TurnwiseError as error:
             self._router.stays_out(server, "absent", error.cause)
             return
@@ -445,8 +516,8 @@ class RemoteFleet:
             self._router.stays_out(server, "unfit", unfit)
             return
         if self._published is None and not _untouched(facts):
-            said = f"the engine at {server.name} has weights {facts.weights.version} of another run"
-            self._router.stays_out(server, OTHERS, said)
+            self._router.stays_out(server, OTHERS, _of_another(server, facts))
+            self._note_disturbance(server, facts)
             return
         try:
             await self._loop.run_in_executor(self._pool, self._make_ready, server, facts)
@@ -460,6 +531,40 @@ class RemoteFleet:
             ):  # else there are newer ones
                 self._router.admit(server)
                 self._changed.set()
+
+    # --- weights that are not ours to change -----------------------------------------------------
+
+    async def _compare_again(self, server: RemoteServer) -> None:
+        await self._compare(server)
+        await asyncio.sleep(BEAT_S)
+
+    async def _compare_all(self) -> None:
+        """Compare what has sampled for this one, and was never given weights by it."""
+        if self._publisher is None:
+            unsure = [s for s in self._router.servers() if s.tokens_heard > self._sure.get(s.name, 0)]
+            await asyncio.gather(*(self._guarded(self._compare, server) for server in unsure))
+
+    async def _compare(self, server: RemoteServer) -> None:
+        """See that an engine still samples with the weights that it was started with."""
+        with contextlib.suppress(TurnwiseError):  # whether it is there at all, others see
+            heard = server.tokens_heard  # before it is looked at: what comes meanwhile is not proven by it
+            facts = await self._loop.run_in_executor(self._pool, server.look)
+            if _untouched(facts):
+                self._sure[server.name] = heard
+            elif self._publisher is None:
+                self._note_disturbance(server, facts)
+                self._take_out(server, OTHERS, _of_another(server, facts))
+
+    def _note_disturbance(self, server: RemoteServer, facts: EngineFacts) -> None:
+        """What an engine has sampled since it was last seen with its own weights may be another model's."""
+        if self._publisher is None and server.tokens_heard > self._sure.get(server.name, 0):
+            self._disturbed = _of_another(server, facts)
+
+    def _disturbance(self) -> EngineError:
+        return EngineError(
+            f"What was sampled may not all be of one model: {self._disturbed}, which gave it them meanwhile.",
+            "Sample anew, an evaluation into another --out, with engines that no run trains with.",
+        )
 
     # --- weights, in any thread ----------------------------------------------------------------
 
@@ -490,16 +595,18 @@ class RemoteFleet:
         """Have the engines for this run alone, but for those that do not answer: they are out.
 
         Raises:
-            EngineError: another run has one of them.
+            Taken: another run has one of them.
         """
         for server in [*self._router.serving.values(), *self._router.of_others()]:
             try:
                 self._lease.take(server)
-            except Unreachable as error:
+            except Taken:
+                raise
+            except EngineError as error:
                 self._miss(server, error)
 
-    def _miss(self, server: RemoteServer, error: Unreachable) -> None:
-        """Take out an engine that does not answer."""
+    def _miss(self, server: RemoteServer, error: EngineError) -> None:
+        """Take out an engine that does not answer as one."""
         self._on_loop(_soon(lambda: self._take_out(server, "dead", error.cause)))
 
     def _push(self, server: RemoteServer, kv: Kv | None) -> EngineError | None:
@@ -534,6 +641,12 @@ class RemoteFleet:
 
 def _expected(published: _Published) -> dict[str, object]:
     return {"version": str(published.version), "checksum": published.offer.whole, "settled": True}
+
+
+def _of_another(server: RemoteServer, facts: EngineFacts) -> str:
+    weights = facts.weights
+    digest = f" ({weights.checksum[:8]})" if weights.checksum else ""
+    return f"the engine at {server.name} has weights {weights.version} of another run{digest}"
 
 
 def _untouched(facts: EngineFacts) -> bool:

@@ -12,6 +12,8 @@ import secrets
 import socket
 import time
 
+import pydantic
+
 from turnwise.agents.remote.client import RemoteServer
 from turnwise.agents.remote.protocol import LEASE, LeaseBody, LeaseFacts
 from turnwise.agents.remote.transfer import locality
@@ -139,7 +141,11 @@ class LeaseHolder:
 
     @staticmethod
     def _ask(server: RemoteServer, body: LeaseBody) -> LeaseFacts:
-        return LeaseFacts.model_validate_json(server.call("POST", LEASE, body.model_dump(), seconds=ASK_S))
+        said = server.call("POST", LEASE, body.model_dump(), seconds=ASK_S)
+        try:
+            return LeaseFacts.model_validate_json(said)
+        except pydantic.ValidationError as error:
+            raise server.foreign(LEASE, error) from error
 
 
 def _processes() -> str:

@@ -27,6 +27,8 @@ OTHERS = "other weights"
 """The cause where an engine has weights of another run, and gets ours when there are any."""
 NOT_READY = "not ready"
 """The cause where an engine answers, and could not be given weights or score a prompt."""
+WRONG_TOKEN = "wrong token"
+"""The cause where an engine answers, and wants another token."""
 TAKEN = "taken"
 """The cause where another run has the engine's lease."""
 

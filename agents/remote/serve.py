@@ -25,10 +25,12 @@ def listen(host: str, port: int, token: str) -> socket.socket:
     """
     check_exposure(host, token)
     try:
+        if not 0 <= port < 1 << 16:
+            raise OSError("a port is at most 65535")
         return socket.create_server((host, port), reuse_port=False)
     except OSError as error:
         raise EngineError(
-            f"Cannot listen on {host}:{port}: {error.strerror}.", "Choose another --port."
+            f"Cannot listen on {host}:{port}: {error}.", "Choose another --host or --port."
         ) from error
 
 

@@ -192,7 +192,7 @@ class PackDelivery(NamedTuple):
             Unreachable: it does not answer.
             EngineError: it does not take them.
         """
-        server.call("POST", "/start_weight_update", seconds=seconds)
+        server.call("POST", "/start_weight_update")
         update = UpdateBody(update_info=self.info).model_dump()
         server.call("POST", "/update_weights", update, seconds=seconds)
         finish = FinishBody(weight_version=str(version)).model_dump()
@@ -264,7 +264,11 @@ class Publisher:
         self._keep(self._offered)
 
     def delivery(self, offer: Offer, server: RemoteServer) -> PackDelivery:
-        """What brings an offer to an engine: by file to one that sees this process's shared memory, else by TCP."""
+        """What brings an offer to an engine: by file to one that sees this process's shared memory, else by TCP.
+
+        Raises:
+            EngineError: this process cannot listen where the engine is to fetch it.
+        """
         assert server.facts is not None
         here = bool(server.facts.local) and server.facts.local == locality()
         return PackDelivery(self.by_file(offer) if here else self.by_tcp(offer))
@@ -274,10 +278,14 @@ class Publisher:
         return _info(offer, lambda pack: PackInfo(path=str(pack.path), checksum=pack.checksum))
 
     def by_tcp(self, offer: Offer) -> UpdateInfo:
-        """Where an engine on another machine finds what is offered; the keys are what lets it in."""
+        """Where an engine on another machine finds what is offered; the keys are what lets it in.
+
+        Raises:
+            EngineError: this process cannot listen there.
+        """
         with self._lock:
             if self._listener is None:
-                self._listener = socket.create_server((self._host, 0))
+                self._listener = _listening(self._host)
                 threading.Thread(target=self._serve, name="turnwise-weights", daemon=True).start()
         host, port = self._listener.getsockname()[:2]
         return _info(offer, lambda pack: PackInfo(host=host, port=port, key=pack.key, checksum=pack.checksum))
@@ -332,6 +340,16 @@ class Publisher:
             with pack.path.open("rb") as file:
                 end.sendall(_LENGTH.pack(os.fstat(file.fileno()).st_size))
                 end.sendfile(file)
+
+
+def _listening(host: str) -> socket.socket:
+    try:
+        return socket.create_server((host, 0))
+    except (OSError, ValueError) as error:  # a name with an empty part is the latter
+        raise EngineError(
+            f"Engines on other machines fetch weights from {host}, and this process cannot listen there: {error}.",
+            "Set engine.options.publish_host to an address of this machine, as they reach it.",
+        ) from error
 
 
 def _cast(

@@ -137,12 +137,14 @@ class HostedWorkers:
         self._roster = Roster(hosts.file, parse_address)
         self._numbers = itertools.count()
         self._lines: dict[str, HostLine] = {}
+        self._leaving: tuple[HostLine, ...] = ()  # those that are no longer listed and have something in hand
         for address in dict.fromkeys([*self._staying, *self._roster.first()]):
             self._join(address)
 
     def workers(self) -> list[Worker]:
         """Those that environments may be given to, or have been."""
-        return [worker for line in list(self._lines.values()) for worker in line.workers()]
+        lines = [*list(self._lines.values()), *self._leaving]
+        return [worker for line in lines for worker in line.workers()]
 
     def look(self) -> None:
         """See which hosts have joined and left. Called each second."""
@@ -154,7 +156,11 @@ class HostedWorkers:
         for address in change.left:
             if address not in self._staying and address in self._lines:
                 _logger.warning("host %s leaves", address)
-                self._lines.pop(address).leave()
+                line = self._lines[address]
+                self._leaving = (*self._leaving, line)  # before it is dropped: what it has in hand is watched
+                del self._lines[address]
+                line.leave()
+        self._leaving = tuple(line for line in self._leaving if not line.over)
 
     def why_none(self) -> str:
         """Why no host serves, in words."""
@@ -179,8 +185,8 @@ class HostedWorkers:
         return None
 
     def close(self) -> None:
-        """End all of them."""
-        at_once(line.close for line in self._lines.values())
+        """End all of them, those of hosts that have left the list too."""
+        at_once(line.close for line in (*list(self._lines.values()), *self._leaving))
 
     def _join(self, address: str) -> None:
         opening = functools.partial(self._open, address)
@@ -263,6 +269,11 @@ class HostLine:
         """Those that run, but for those that are alone."""
         with self._lock:
             return [worker for worker in self._workers if not worker.ended]
+
+    @property
+    def over(self) -> bool:
+        """Whether it has left, and its last process has ended."""
+        return self._leaving and not self._thread.is_alive() and not self.workers()
 
     def open(self, *, alone: bool, on_end: Callable[[Worker], None]) -> Worker:
         """One more process beside those; see :meth:`HostedWorkers._open`."""

@@ -424,6 +424,12 @@ def test_an_engine_that_cannot_enter_its_stream_repeats_the_seed_under_the_same_
     assert (body.sampling_params.seed, body.sampling_params.extra_args) == (5, {"drawn": 2})
 
 
+def test_the_same_answer_is_another_request_under_other_weights():
+    job = Job("id", (1, 2), Sampling(max_tokens=8), (), 5, 8)
+    ids = [job.ask(SampledTokens(), version=version, resumes=True)[0].request_id for version in (3, 3, 4)]
+    assert ids[0] == ids[1] != ids[2]
+
+
 def test_spans_of_two_engines_are_joined():
     first = SampledTokens((1, 2), (-1.0, -1.0), (VersionSpan(0, 3),))
     rest = SampledTokens((3, 4, 5), (-1.0,) * 3, (VersionSpan(0, 3), VersionSpan(1, 4)))

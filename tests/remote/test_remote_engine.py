@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from answers import PROMPTS, assert_same, sample
+from answers import LONG, PROMPTS, assert_same, sample
 
 from turnwise.agents.core import Completion, Sampling, VersionSpan
 from turnwise.agents.engines.registry import open_engine
@@ -110,6 +112,32 @@ def test_weights_change_in_flight_and_each_token_says_whose_it_is(
     alone.load_weights(weights.items(), 9)
     if kv == "recompute":
         assert answer.logprobs[cut:] == pytest.approx(of(alone, answer, PROMPTS[0])[cut:], abs=1e-4)
+
+
+def test_who_has_given_an_answer_up_may_publish_at_once(
+    served: Any, fleet: Fleet, alone: TorchEngine, monkeypatch: pytest.MonkeyPatch
+):
+    server = served()
+    hold_at(server.engine, 5)
+    remote, busy = fleet(server.url), threading.Event()
+
+    async def give_up() -> None:
+        task = asyncio.ensure_future(remote.generate(PROMPTS[0], LONG, stop_ids=(), seed=1))
+        while not any(len(answer.ids) == 5 for answer in list(server.server._answers.values())):
+            await asyncio.sleep(0.001)
+        remote._loop.call_soon_threadsafe(busy.wait)  # it does not come to cancel anything
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    take = remote._take_leases
+    monkeypatch.setattr(remote, "_take_leases", lambda: (busy.set(), take()))
+    try:
+        remote.load_weights(shifted(alone, 0.02).items(), 1)
+    finally:
+        busy.set()
+    assert server.engine.version == 1
 
 
 def hold_at(engine: TorchEngine, count: int) -> None:
@@ -209,7 +237,7 @@ def test_an_address_where_nobody_answers_is_named(fleet: Fleet):
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
     with pytest.raises(EngineError, match="None of the engines serves") as failed:
-        fleet(f"http://127.0.0.1:{port}")
+        fleet(f"http://127.0.0.1:{port}", patience_s=0.0)
     assert f"127.0.0.1:{port}" in str(failed.value)
 
 
@@ -235,3 +263,19 @@ def test_a_policy_is_named_with_its_engines_address(served: Any, tmp_path: Path)
         turn.reply.action_ids for turn in here.trajectory.turns
     ]
     make_policy(spec).close()
+
+
+@pytest.mark.slow
+def test_an_engine_with_a_token_is_evaluated_with_the_file_of_it(
+    served: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    from turnwise.agents.models.small import build_small_model
+    from turnwise.cli.app import run
+
+    (tmp_path / "token").write_text(TOKEN)
+    model = build_small_model(tmp_path / "model", ["one and two " * 30], context=256)
+    spec = f"remote:{model}@{served(model=model, token=TOKEN).url}"
+    asked = ["eval", "calc/easy", "--policy", spec, "--episodes", "1", "--max-failed", "1"]
+    assert run(asked) == 1
+    assert "give the token that they were started with" in capsys.readouterr().err
+    assert run([*asked, "--token-file", str(tmp_path / "token")]) == 0

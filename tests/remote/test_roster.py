@@ -216,17 +216,18 @@ def test_a_file_that_cannot_be_read_sends_nobody_away(
     wait_for(lambda: names(remote) == {given.name})
 
 
+@pytest.mark.parametrize("line", ["somewhere:8700", "http://127.0.0.1:87000"])
 def test_a_line_that_is_no_address_is_told_once_and_stops_nothing(
-    served: Any, fleet: Fleet, listed: Listed, caplog: pytest.LogCaptureFixture
+    served: Any, fleet: Fleet, listed: Listed, caplog: pytest.LogCaptureFixture, line: str
 ):
     first, second = served(), served()
     listed.write(first.url)
     remote = fleet(urls_file=str(listed.path))
-    listed.write(first.url, "somewhere:8700")
-    wait_for(lambda: "somewhere:8700" in caplog.text)
-    listed.write(first.url, "somewhere:8700", second.url)
+    listed.write(first.url, line)
+    wait_for(lambda: line in caplog.text)
+    listed.write(first.url, line, second.url)
     wait_for(lambda: serving(remote) == {first.name, second.name})
-    assert caplog.text.count("'somewhere:8700' is no engine's URL") == 1
+    assert caplog.text.count(f"'{line}' is no engine's URL") == 1
     with pytest.raises(EngineError, match="is no engine's URL"):
         fleet(urls_file=str(listed.path))
 

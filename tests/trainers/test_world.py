@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import socket
@@ -19,11 +21,14 @@ torch = pytest.importorskip("torch")
 
 from answers import wait_for
 
+from turnwise.agents.workers.agreement import code, said_in
+from turnwise.agents.workers.sealed import prove_to_host
+from turnwise.agents.workers.wire import framed
 from turnwise.errors import RunError
 from turnwise.tools.processes import module_path
 from turnwise.trainers.run.checkpoint import file_hashes, saved_steps
 from turnwise.trainers.run.loop import train
-from turnwise.trainers.run.world import world_of
+from turnwise.trainers.run.world import _ROOMS, MOST_UNPROVEN, Gathering, RankPlace, _open, world_of
 
 PROGRAM = """
 import sys
@@ -182,3 +187,63 @@ def test_only_the_command_learns_beside_others(run: Run, monkeypatch: pytest.Mon
         monkeypatch.setenv(name, value)
     with pytest.raises(RunError, match="learner 1 of 2, by RANK"):
         train(run.recipe, out=run.folder / "out")
+
+
+# --- who is heard at the door ------------------------------------------------------------------------
+
+SECOND = RankPlace(1, 2, 1, 2, "127.0.0.1", 0)
+
+
+@pytest.fixture
+def gathering(tmp_path: Path) -> Iterator[Gathering]:
+    """The first of two learners, who waits for the other."""
+    with contextlib.closing(
+        Gathering(RankPlace(0, 2, 0, 2, "127.0.0.1", int(free_port())), tmp_path)
+    ) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def strangers(gathering: Gathering, count: int) -> Iterator[list[socket.socket]]:
+    """Callers who are greeted and say nothing; nobody needs a token for that."""
+    with contextlib.ExitStack() as stack:
+        door = gathering._door.getsockname()
+        ends = [stack.enter_context(socket.create_connection(door, 60)) for _ in range(count)]
+        assert all(end.recv(1) for end in ends[:1])
+        yield ends
+
+
+def join(gathering: Gathering, run: Path) -> Mapping[str, Any]:
+    """What the first learner says to the second one."""
+    with _open(SECOND._replace(port=gathering.world.port), gathering.meeting.store, run) as connection:
+        asked = json.dumps({"rank": 1, "code": code(_ROOMS)}).encode()
+        connection.send_packed(framed(asked))
+        said = said_in(connection.receive_packed())
+        assert len(gathering.all()) == 1
+        return said
+
+
+def test_callers_who_say_nothing_keep_no_learner_waiting(gathering: Gathering, tmp_path: Path):
+    with strangers(gathering, 3):
+        assert join(gathering, tmp_path) == {"refused": ""}
+
+
+@pytest.mark.slow
+def test_a_learner_that_is_hung_up_on_since_too_many_call_calls_again(
+    gathering: Gathering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("turnwise.agents.workers.sealed.PROVE_S", 2.0)
+    with strangers(gathering, MOST_UNPROVEN):
+        assert join(gathering, tmp_path) == {"refused": ""}
+
+
+def test_who_has_the_token_and_does_not_say_who_it_is_is_not_waited_for(
+    gathering: Gathering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("turnwise.trainers.run.world.PROVE_S", 0.2)
+    door = gathering._door.getsockname()
+    with socket.create_connection(door, 60) as end:
+        connection = prove_to_host(end, (tmp_path / "learners.token").read_text(), "the first")
+        assert said_in(connection.receive_packed()) == {"refused": "it did not say what it is"}
+        connection.close()
+    assert join(gathering, tmp_path) == {"refused": ""}

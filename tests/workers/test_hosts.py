@@ -243,6 +243,22 @@ def test_hosts_join_a_running_run_and_leave_it(
         assert [e.outcome for e in playing.end()] == [Outcome.OK] * 3
 
 
+def test_a_host_that_freezes_when_it_has_left_is_given_up(
+    hazards: ModuleType, host: Hosts, token_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("turnwise.agents.workers.hosted.LOST_LOOKS", 3)
+    listed, first, second = tmp_path / "hosts.txt", host(), host()
+    listed.write_text(first.address)
+    with pool_of(token_file, file=str(listed)) as pool:
+        playing = Play(hazards, requests_of(hazards, "hang_once", tmp_path, innocent=2), pool, retries=0)
+        assert hung_at(tmp_path / "mark", first, second) is first
+        listed.write_text(second.address)
+        wait_for(lambda: not any(worker.usable for worker in pool.workers() if worker.place == first.address))
+        first.send(signal.SIGSTOP)
+        assert [e.outcome for e in playing.end()] == [Outcome.OK] * 3
+        wait_for(lambda: {worker.place for worker in pool.workers()} == {second.address})
+
+
 def test_a_host_that_leaves_keeps_what_it_has_in_hand_and_ends_then(
     hazards: ModuleType, host: Hosts, token_file: Path, tmp_path: Path
 ):
@@ -252,7 +268,7 @@ def test_a_host_that_leaves_keeps_what_it_has_in_hand_and_ends_then(
         env = pool.make(hazards.ENV, {}, 0)
         env.ask_now("reset", seed=0, options={"task": hazards.task("nothing", mark=str(go))})
         listed.write_text("")
-        wait_for(lambda: not pool.workers())
+        wait_for(lambda: not any(worker.usable for worker in pool.workers()))
         assert env.gold(3) == "step 3"
         env.close()
         wait_for(lambda: len(first.family) == 1)

@@ -28,6 +28,11 @@ MAY_CHANGE = frozenset(
     {"scale.learners", "scale.worker_hosts", "scale.worker_hosts_file", "scale.token_file"}
 )
 """Keys of a recipe in which a resumed run may differ from what it was started with."""
+WHERE_ENGINES_ARE = frozenset(
+    f"engine.options.{name}"
+    for name in ("urls", "urls_file", "token_file", "publish_host", "silence_s", "patience_s", "publish_s")
+)
+"""And these, where engines are elsewhere: which they are, and how they are reached and waited for."""
 
 
 class RunDirectory:
@@ -204,7 +209,8 @@ def _changed_keys(frozen: Path, text: str) -> list[str]:
         data = plain(Recipe.model_validate(data))  # keys that are newer than the run have their defaults
     before, after = _leaves(data, ""), _leaves(yaml.safe_load(text), "")
     changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-    return sorted(changed - MAY_CHANGE)
+    elsewhere = before.get("engine.kind") == after.get("engine.kind") == "remote"
+    return sorted(changed - MAY_CHANGE - (WHERE_ENGINES_ARE if elsewhere else frozenset()))
 
 
 def _leaves(value: Any, key: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import signal
@@ -21,7 +22,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnwise.agents.workers.agreement import code, difference, said_in
-from turnwise.agents.workers.sealed import HostRefusedError, keep_alive, prove_to_caller, prove_to_host
+from turnwise.agents.workers.sealed import (
+    PROVE_S,
+    HostRefusedError,
+    keep_alive,
+    prove_to_caller,
+    prove_to_host,
+)
 from turnwise.agents.workers.wire import Connection, framed
 from turnwise.errors import RunError
 from turnwise.tools.processes import gpu_names
@@ -29,8 +36,13 @@ from turnwise.trainers.learn.ranks import Meeting
 
 JOIN_S = 300.0
 """What the others may take to come, once the first has begun."""
+MOST_UNPROVEN = 32
+"""Callers at a time that have not shown the token and said who they are yet."""
+AGAIN_S = 0.5
+"""After how long a learner that was hung up on calls again."""
 _ORDERS = "turnwise/orders"
 _ROOMS = ("tasks", "tools", "envs", "agents", "trainers")
+_logger = logging.getLogger(__name__)
 _TOLD = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -144,6 +156,8 @@ class Gathering:
         self._door = socket.create_server((host, 0))
         self._found: dict[int, Follower] = {}
         self._changed = threading.Condition()
+        self._unproven = threading.BoundedSemaphore(MOST_UNPROVEN)
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._answer_all, name="learners", daemon=True)
         self._thread.start()
         self._token_file.unlink(missing_ok=True)
@@ -170,40 +184,66 @@ class Gathering:
     def close(self) -> None:
         """End the others, and take nobody more."""
         self._token_file.unlink(missing_ok=True)
+        self._closing.set()
         with contextlib.suppress(OSError):
             self._door.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._door.close()
-        for follower in self._found.values():
+        with self._changed:  # nobody is taken in after this
+            found = list(self._found.values())
+        for follower in found:
             follower.close()
 
     def _answer_all(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
+        while not self._closing.is_set():
+            try:
                 end, caller = self._door.accept()
-                self._answer(end, f"{caller[0]}:{caller[1]}")
+            except OSError as error:
+                if not self._closing.is_set():  # too many files are open, or the caller was gone at once
+                    _logger.warning("a caller could not be answered: %s", error)
+                    self._closing.wait(0.1)
+                continue
+            if not self._unproven.acquire(blocking=False):
+                end.close()  # a learner calls again
+                continue
+            name = f"{caller[0]}:{caller[1]}"
+            threading.Thread(target=self._answer, args=(end, name), name=f"for {name}", daemon=True).start()
 
     def _answer(self, end: socket.socket, caller: str) -> None:
-        connection = None
-        with contextlib.suppress(OSError):
+        """Hear who a caller is. Each has a thread: one that says nothing keeps nobody waiting."""
+        connection, said = None, dict[str, Any]()
+        try:
             keep_alive(end)
             connection = prove_to_caller(end, self._token)
+            if connection is not None:
+                end.settimeout(PROVE_S)
+                said = said_in(connection.receive_packed())
+                end.settimeout(None)
+        except OSError as error:
+            _logger.info("%s: %s", caller, error)
+        finally:
+            self._unproven.release()
         if connection is None:
             end.close()
-            return
-        said = said_in(connection.receive_packed())
+        elif not self._take_in(connection, said, caller):
+            connection.close()
+
+    def _take_in(self, connection: Connection, said: Mapping[str, Any], caller: str) -> bool:
+        """Have a caller with the token as the learner that it says it is; whether it is one of this run."""
         rank, theirs = said.get("rank"), said.get("code")
         why = difference(code(_ROOMS), theirs) if isinstance(theirs, dict) else "it did not say what it is"
-        if not why and (rank in self._found or rank not in range(1, self.world.size)):
-            why = f"it is learner {rank} of {self.world.size}, and there is one already"
-        with contextlib.suppress(OSError):
-            connection.send_packed(framed(json.dumps({"refused": why}).encode()))
-        if why or not isinstance(rank, int):
-            connection.close()
-            return
         with self._changed:
+            if not why and (rank in self._found or rank not in range(1, self.world.size)):
+                why = f"it is learner {rank} of {self.world.size}, and there is one already"
+            if not why and self._closing.is_set():
+                why = "the run is ending"
+            with contextlib.suppress(OSError):
+                connection.send_packed(framed(json.dumps({"refused": why}).encode()))
+            if why or not isinstance(rank, int):
+                return False
             self._found[rank] = Follower(rank, connection, caller)
             self._changed.notify_all()
+        return True
 
 
 @contextlib.contextmanager
@@ -259,25 +299,41 @@ def _open(world: RankPlace, store: Any, run: Path) -> Iterator[Connection]:
     try:
         store.wait([_ORDERS], timedelta(seconds=JOIN_S))
         address = store.get(_ORDERS).decode()
-        host, _, port = address.rpartition(":")
-        end = socket.create_connection((host, int(port)), JOIN_S)
+        until = time.monotonic() + JOIN_S
+        while (connection := _call(address, run, until)) is None:
+            time.sleep(AGAIN_S)
     except (RuntimeError, OSError) as error:
         raise RunError(
             f"Learner {world.rank} of {world.size} finds no first learner by {world.address}:{world.port}: {error}",
             "Look at what the first one printed.",
         ) from error
-    with end:
+    with contextlib.closing(connection):
+        yield connection
+
+
+def _call(address: str, run: Path, until: float) -> Connection | None:
+    """Connect to the first learner; None where it hung up before it said anything: too many others call it just now.
+
+    Raises:
+        RunError: it is another's, or hangs up for too long.
+        OSError: it is not there.
+    """
+    host, _, port = address.rpartition(":")
+    with contextlib.ExitStack() as undo:
+        end = undo.enter_context(socket.create_connection((host, int(port)), JOIN_S))
         try:
             keep_alive(end)
             connection = prove_to_host(end, _read_token(run), address)
         except HostRefusedError as error:
             raise RunError(error.cause, f"Do all learners see the run's folder {run}?") from error
         except OSError as error:
-            raise RunError(
-                f"The first learner at {address} hung up: {error}.", "Look at what it printed."
-            ) from error
-        with contextlib.closing(connection):
-            yield connection
+            if time.monotonic() > until:
+                raise RunError(
+                    f"The first learner at {address} hung up: {error}.", "Look at what it printed."
+                ) from error
+            return None
+        undo.pop_all()
+        return connection
 
 
 def _token_file(run: Path) -> Path:

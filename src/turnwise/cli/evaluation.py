@@ -68,7 +68,7 @@ def eval_(
         env_option: What environments are made with, as KEY=VALUE.
         env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
         worker_hosts: Hosts that environments run on instead, HOST:PORT of each `turnwise serve-workers`.
-        token_file: Holds the token that these hosts were started with.
+        token_file: Holds the token that these hosts, or the engine of a policy `remote:`, were started with.
         generate_s: Deadline of one answer of the policy, in seconds.
         step_s: Deadline of one step of a blocking environment, in seconds.
         episode_s: Seconds after which an episode is cut; what it came to by then counts.
@@ -103,13 +103,15 @@ def eval_(
         "retries": retries,
         "env_options": env_options,
     }
-    at = _environments_at(suite, env_workers, worker_hosts or (), token_file)
+    elsewhere = policy.startswith("remote:")
+    at = _environments_at(suite, env_workers, worker_hosts or (), token_file, elsewhere=elsewhere)
+    key = token_file if elsewhere else ""
     with (
         nullcontext() if out is None else open_folder(out, asked, resume=resume) as folder,
         workers_for(at) as workers,
     ):
         options["env_workers"] = workers or 0
-        player = make_policy(policy, max_sequences=concurrency, seed=seed, **played_by)
+        player = make_policy(policy, max_sequences=concurrency, seed=seed, token_file=key, **played_by)
         try:
             result, interrupted = _evaluate(player, suite, folder, options)
         finally:
@@ -120,21 +122,22 @@ def eval_(
 
 
 def _environments_at(
-    suite: str, env_workers: int, worker_hosts: Sequence[str], token_file: str
+    suite: str, env_workers: int, worker_hosts: Sequence[str], token_file: str, *, elsewhere: bool
 ) -> int | WorkerHosts:
-    """So many processes of this machine, or hosts.
+    """So many processes of this machine, or hosts. ``elsewhere``: the policy's engine may want the token.
 
     Raises:
-        TurnwiseError: both are asked for, a token without hosts, or hosts without one.
+        TurnwiseError: both are asked for, a token for nobody, or hosts without one.
     """
     from turnwise.agents.workers.hosted import WorkerHosts
     from turnwise.envs.registry import get_suite
     from turnwise.errors import TurnwiseError
 
     if not worker_hosts:
-        if token_file:
+        if token_file and not elsewhere:
             raise TurnwiseError(
-                "--token-file is of hosts, and there are none.", "Name them with --worker-hosts."
+                "--token-file is of hosts or of an engine elsewhere, and there are none.",
+                "Name hosts with --worker-hosts, or an engine with --policy remote:MODEL@URL.",
             )
         return env_workers
     if env_workers:
