@@ -61,6 +61,7 @@ class Component:
     whole: bool = False
     slope: str = ""
     only_measures: bool = False
+    only_read: bool = False
     whole_groups: bool = False
     shared_turns: bool = False
     branches: bool = False
@@ -153,6 +154,7 @@ def component(
     slope: str = "",
     objective: str = "",
     only_measures: bool = False,
+    only_read: bool = False,
     whole_groups: bool = False,
     shared_turns: bool = False,
     branches: bool = False,
@@ -184,6 +186,7 @@ def component(
         slope: loss: its slope in the log-probability of a fresh sample, one of :data:`SLOPES`.
         objective: loss: what it pursues, in a phrase; the credit rule's unless given, where its slope is a policy gradient.
         only_measures: strategy: it has no effect where nobody needs what it gives.
+        only_read: guide: the turns that it chooses are read and carry no loss.
         shared_turns: strategy: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
         branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
         whole_groups: strategy, credit: a group that lost an episode to a failure means nothing.
@@ -223,7 +226,7 @@ def component(
         _enter(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
-                slope, only_measures, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
+                slope, only_measures, only_read, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
                 interactive, isolates, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip

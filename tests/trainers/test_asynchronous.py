@@ -157,7 +157,10 @@ REFUSED = {
         {"schedule": {"sampling.temperature": {"name": "linear", "to": 0.5}}},
         "sampling.temperature",
     ),
-    "nothing": ({"rollout": {"groups": 0}, "source": [{"name": "demonstrations"}]}, "plays nothing"),
+    "nothing": (
+        {"rollout": {"groups": 0}, "loss": ["nll"], "source": [{"name": "demonstrations"}]},
+        "plays nothing",
+    ),
 }
 
 

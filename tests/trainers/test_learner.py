@@ -27,7 +27,7 @@ from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.learn.collate import TrainingBatch, collate
 from turnwise.trainers.learn.learner import MAX_SKIPPED, Learner, make_optimizer
-from turnwise.trainers.learn.objective import LossTerm, Objective
+from turnwise.trainers.learn.objective import LossTerm, Objective, weighs_apart
 from turnwise.trainers.learn.options import OptimizerOptions
 
 VOCAB = 320
@@ -316,6 +316,8 @@ def test_old_log_probabilities_are_those_before_the_first_step(
     before = learner.score(batch.rows)
     calls.clear()
     aim = dataclasses.replace(objective(), terms=[LossTerm("watch", watch, 1.0)])
+    weighs_apart(watch)  # the learner tries a loss before it uses it
+    seen.clear()
     learner.update(batch, advantages(batch), aim)
     assert len(calls) == scores
     assert len(seen) == learner.steps == epochs * minibatches

@@ -20,11 +20,11 @@ from turnwise.registry import components
 from turnwise.tasks.core import Split
 from turnwise.trainers.guide.toy import played_with
 from turnwise.trainers.learn.collate import collate
-from turnwise.trainers.recipe.foreign import READ_ONLY
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.run.parts import build_parts
-from turnwise.trainers.source.core import HeldOut, SourceDraw
+from turnwise.trainers.source.core import SourceDraw
+from turnwise.trainers.source.held_out import HeldOut
 from turnwise.trainers.source.toy import example_context, example_log
 
 SUITE = "shop/quick"
@@ -162,7 +162,7 @@ def test_the_guides_whose_tokens_are_only_read_are_all_known() -> None:
         rows = collate(guided).rows
         helped = any(turn.reply.source for group in guided for one in group for turn in one.trajectory.turns)
         learned = bool((rows.source_RT[rows.mask_RT] > 0).any())
-        assert not helped or learned == (entry.name not in READ_ONLY), entry.name
+        assert not helped or learned == (not entry.only_read), entry.name
 
 
 @pytest.mark.parametrize("loss", ["dpo", "kto", "nft", "pacs", "cpl", "disco", "reg_grpo"])
@@ -234,7 +234,7 @@ def test_training_tasks_and_those_that_no_evaluation_plays_are_learned_from(tmp_
 def test_what_somebody_else_played_needs_no_task_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """No task is made for a log of another environment: it may have none to make."""
     (task,) = suite_tasks(get_suite("calc/easy"), Split.TEST, 1)
-    monkeypatch.setattr("turnwise.trainers.source.core.suite_tasks", pytest.fail)
+    monkeypatch.setattr("turnwise.trainers.source.held_out.suite_tasks", pytest.fail)
     assert HeldOut((SUITE,), 100, 300).owner_of(task) is None
 
 

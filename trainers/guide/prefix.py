@@ -39,7 +39,7 @@ class PrefixedPolicy:
         """Whoever made the two policies closes them."""
 
 
-@component("guide", "prefix", paper="2306.11816")
+@component("guide", "prefix", paper="2306.11816", only_read=True)
 async def prefix(
     player: GuidePlayer,
     groups: Sequence[Group],

@@ -199,7 +199,6 @@ def whole_slopes(
     return Slopes(slopes[0], slopes[1], metrics)
 
 
-@functools.lru_cache(maxsize=64)
 def weighs_apart(loss: Loss) -> bool:
     """Whether a weight on a token's advantage is none on its loss, as where the advantage is in an exponent; found by trying it.
 
@@ -213,6 +212,12 @@ def weighs_apart(loss: Loss) -> bool:
     """
     if hasattr(loss, "restore"):
         return False
+    known = getattr(type(loss), "__hash__", None) is not None
+    return _weighs_apart(loss) if known else _weighs_apart.__wrapped__(loss)
+
+
+@functools.lru_cache(maxsize=64)
+def _weighs_apart(loss: Loss) -> bool:
     rng = derive_rng("weights")
     logp, old, advantage, entropy = (
         [[rng.uniform(low, high) for _ in range(6)] for _ in range(4)]

@@ -14,10 +14,8 @@ from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart,
 from turnwise.trainers.recipe.problems import RecipeProblem, found_by
 from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.source.core import Joining, LogReading
-from turnwise.trainers.source.stored import held_out_remedy, split_of_evaluation
+from turnwise.trainers.source.held_out import held_out_remedy, split_of_evaluation
 
-READ_ONLY = ("prefix",)
-"""Guides whose tokens are read and carry no loss; a test plays with every guide to see that these are all."""
 IMITATED = (LossPart(name="nll"),)
 """How what a source shows is learned if nothing is said."""
 
@@ -116,7 +114,7 @@ def _finer_than_the_loss(stream: ForeignTokens) -> Iterator[RecipeProblem]:
 def _learned_though_read(part: GuidePart) -> Iterator[RecipeProblem]:
     """Losses or a correction for tokens that carry no loss."""
     given = [key for key in ("loss", "correction") if getattr(part, key) is not None]
-    if part.name in READ_ONLY and given:
+    if part.component("guide").only_read and given:
         yield RecipeProblem(
             f"guide {part.name!r} has a {' and a '.join(given)} of its own, and the tokens that it chose are read and not learned.",
             f"Remove {' and '.join(given)} from the guide; the policy's own tokens have those of the recipe.",

@@ -12,7 +12,8 @@ from turnwise.trainers.learn.objective import LossTerm, Objective, SourceTerms, 
 from turnwise.trainers.recipe.levels import level_of_correction
 from turnwise.trainers.recipe.part import GuidePart, LossPart, Part, SourcePart
 from turnwise.trainers.recipe.schema import Recipe
-from turnwise.trainers.source.core import HeldOut, Source, SourceContext, SourceDraw
+from turnwise.trainers.source.core import Source, SourceContext, SourceDraw
+from turnwise.trainers.source.held_out import HeldOut
 from turnwise.trainers.strategy.runner import Strategy
 
 

@@ -7,7 +7,6 @@ the source's. A log-probability that nobody knows stays unknown, so that no corr
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -16,55 +15,9 @@ from turnwise.agents.core import Episode, Trajectory, Turn
 from turnwise.agents.rollout import Limits
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.workers.pool import WorkerPool
-from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.tasks.core import Split, Task
 from turnwise.trainers.core import Group
 from turnwise.trainers.sampler.mixture import Mixture
-
-
-class TaskOfSplit(NamedTuple):
-    """Whose task one is."""
-
-    suite: str
-    split: Split
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """The tasks that a run's own evaluations play, from which nothing may be learned.
-
-    >>> from turnwise.envs.registry import get_suite, suite_task
-    >>> held_out, suite = HeldOut(("calc/easy",), dev=2, test=3), get_suite("calc/easy")
-    >>> held_out.owner_of(suite_task(suite, Split.TEST, 2))
-    TaskOfSplit(suite='calc/easy', split=<Split.TEST: 'test'>)
-    >>> held_out.owner_of(suite_task(suite, Split.TRAIN, 2)) is None
-    True
-
-    Attributes:
-        suites: their names.
-        dev: of each suite's dev split so many tasks.
-        test: of each suite's test split so many.
-    """
-
-    suites: tuple[str, ...]
-    dev: int
-    test: int
-
-    def owner_of(self, task: Task) -> TaskOfSplit | None:
-        """The suite and the split of a task that is held out; None of any other."""
-        return _held_out(self, task.env).get(task.id)
-
-
-@functools.lru_cache(maxsize=8)
-def _held_out(held: HeldOut, env: str) -> Mapping[str, TaskOfSplit]:
-    """By id, of one environment; a published list is the same tasks in each split, so that none of them could be held out."""
-    return {
-        task.id: TaskOfSplit(name, split)
-        for name in held.suites
-        if get_suite(name).env == env and not get_suite(name).listed
-        for split, count in ((Split.DEV, held.dev), (Split.TEST, held.test))
-        for task in suite_tasks(get_suite(name), split, count)
-    }
+from turnwise.trainers.source.held_out import HeldOut
 
 
 @dataclass(frozen=True)

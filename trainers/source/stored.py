@@ -6,16 +6,16 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
-from turnwise.tasks.core import Split, derive_rng
+from turnwise.tasks.core import derive_rng
 from turnwise.trainers.core import Group
-from turnwise.trainers.source.core import HeldOut, SourceContext, SourceDraw, TaskOfSplit, by_agent, is_known
+from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent, is_known
+from turnwise.trainers.source.held_out import HeldOut, require_learnable
 from turnwise.trainers.source.rendering import Rendering, own_trajectories
 
 REMEDY = "Name the episodes.jsonl.zst of a run or an evaluation."
@@ -106,47 +106,9 @@ def stored_groups(see: SourceContext, path: str, *, solved: bool) -> list[Group]
     return _groups(str(Path(path).resolve()), solved, see.renderer, options, see.held_out)
 
 
-def split_of_evaluation(path: str) -> TaskOfSplit | None:
-    """The suite and the split that an evaluation beside a log says it played; None where none is there.
-
-    >>> split_of_evaluation("no/such/episodes.jsonl.zst") is None
-    True
-    """
-    asked = Path(path).parent / "asked.json"
-    try:
-        said: Any = json.loads(asked.read_text("utf-8"))
-        return TaskOfSplit(str(said["suite"]), Split(said["split"]))
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-    ):  # no evaluation, or one of another kind: tasks will tell
-        return None
-
-
-def held_out_remedy(suite: str) -> str:
-    """How to come by episodes that may be learned from."""
-    return f"Play its training tasks, `turnwise eval {suite} --split train --policy … --out …`, and name that log."
-
-
 def draw_groups(see: SourceContext, update: int, known: Sequence[Group], count: int) -> list[Group]:
     """So many of the groups, or all that there are, drawn without replacement by the run's seed and the update."""
     return derive_rng("stored", see.seed, update).sample(known, min(count, len(known)))
-
-
-def _require_learnable(path: str, solved: bool, held_out: HeldOut) -> None:
-    """Refuse a log with episodes that would be learned from on tasks that the run is evaluated on."""
-    episodes = [record.episode for record in LogReader(path)]
-    learned = [one for one in episodes if one.outcome.counts and (one.success or not solved)]
-    held = [owner for one in learned if (owner := held_out.owner_of(one.task)) is not None]
-    if held:
-        suite, split = held[0]
-        raise RunError(
-            f"{len(held)} of the {len(learned)} episodes of {path} are of tasks of {suite}'s {split.value} split, on which this "
-            "run is evaluated.",
-            held_out_remedy(suite),
-        )
 
 
 @functools.lru_cache(maxsize=4)
@@ -154,7 +116,7 @@ def _groups(
     path: str, solved: bool, renderer: Renderer, env_options: str, held_out: HeldOut | None
 ) -> list[Group]:
     if held_out is not None:
-        _require_learnable(path, solved, held_out)
+        require_learnable(path, solved, held_out)
     found: dict[tuple[object, ...], list[Episode]] = {}
     rendering = Rendering(renderer, json.loads(env_options), path)
     for record in LogReader(path):
