@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
@@ -25,8 +27,18 @@ class GroupScheduling(LoadGroupScheduling):
             self._reschedule(other)
         return ended_with
 
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """As ever; a worker that is gone, of which nobody has heard yet, keeps its work until it is removed."""
+        with contextlib.suppress(OSError):
+            super()._assign_work_unit(node)
+
     def _reschedule(self, node: WorkerController) -> None:
-        """As ever, but at least two tests each: a worker begins its last one when it is told what comes after it."""
+        """As ever, but at least two tests each: a worker begins its last one when it is told what comes after it.
+
+        One that took another's place and does not know the tests yet gets its own when it does.
+        """
+        if node not in self.registered_collections:
+            return
         super()._reschedule(node)
         while not node.shutting_down and self.workqueue and self._pending_of(self.assigned_work[node]) < 2:
             self._assign_work_unit(node)
