@@ -117,7 +117,7 @@ def test_a_model_that_recomputes_its_layers_is_read_too_and_stays_in_its_mode():
     reader = Reader(torch.device("cpu"), 1.0, "float32")
     (found,) = read_sharing(reader, model, rows, rows, 100)
     assert model.training
-    assert reader.tokens_read == 4 + 1 + 2 or reader.tokens_read == 6 + 1
+    assert reader.tokens_read == 6 + 1, "the longer row, and where the other one leaves it"
     torch.testing.assert_close(
         reader.tokens(model, found.part, found.hidden_RTD).logp_RT,
         reader.scores(MODELS["llama"], rows.select(found.index_N)).logp_RT,
