@@ -55,6 +55,9 @@ class RolloutWorkload(NamedTuple):
     max_sequences: int = 64
     new_tokens: int = 24  # per turn
     context_length: int = 1024
+    layers: int = 4
+    width: int = 128
+    heads: int = 4
 
 
 class Spent(NamedTuple):
@@ -136,7 +139,7 @@ def _elsewhere(
     model: Path, batches: Sequence[Sequence[Task]], load: RolloutWorkload, counts: Sequence[int], folder: Path
 ) -> dict[int, list[RolloutFigures]]:
     """The same episodes with so many engines in processes of their own; what warms up is left out."""
-    gpus = share_gpus("auto", learners=1, engines=max(counts)).engines  # the engine in process has the first
+    gpus = share_gpus("auto", learners=0, engines=max(counts)).engines  # the engine in process is closed
     plan = EnginePlan(str(model), "vllm", load.context_length, load.max_sequences, gpus=gpus)
     found: dict[int, list[RolloutFigures]] = {}
     with local_engines(plan, max(counts), folder) as engines:
@@ -304,7 +307,15 @@ def _tokens(episodes: Sequence[Episode]) -> int:
 def _model(folder: Path, tasks: Sequence[Task], load: RolloutWorkload) -> Path:
     from turnwise.agents.models.small import build_small_model
 
-    return Path(build_small_model(folder, _texts(tasks), context=load.context_length))
+    made = build_small_model(
+        folder,
+        _texts(tasks),
+        context=load.context_length,
+        layers=load.layers,
+        width=load.width,
+        heads=load.heads,
+    )
+    return Path(made)
 
 
 def _texts(tasks: Sequence[Task]) -> Iterator[str]:

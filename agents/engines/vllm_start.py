@@ -86,6 +86,8 @@ def _remedy(said: str) -> str:
     """The remedy for an error of vLLM's, chosen by its message."""
     if "KV cache" in said or "cache blocks" in said:
         return "Raise gpu_memory_utilization (on a CPU kv_cache_gib), or lower context_length."
+    if "memory profiling" in said:
+        return "Start again when nothing else on this GPU takes or frees memory: vLLM measures what is free as it starts."
     if "memory" in said.lower():  # a trainer on the same GPU has its part already
         return "Lower gpu_memory_utilization (in a recipe: engine.options), or free memory on the GPU."
     return "Check the model's path and sizes; quiet=False shows what vLLM says."

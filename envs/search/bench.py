@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from turnwise.envs.keywords import keyword_engine
 from turnwise.envs.search.cache import cache_folder
 from turnwise.envs.search.graph import WorldSpec
 from turnwise.envs.search.index import words_of
@@ -87,7 +88,7 @@ def _build(spec: WorldSpec) -> dict[str, Json]:
 
 
 def _search(spec: WorldSpec, seed: int) -> dict[str, Json]:
-    import bm25s  # not what is measured  # noqa: F401
+    keyword_engine()  # its import is not what is measured
 
     before = _private()
     started = time.perf_counter()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.envs.keywords import keyword_engine
 from turnwise.envs.search.corpus import Facets, Passage
 
 if TYPE_CHECKING:
@@ -100,9 +101,7 @@ class Index:
     @staticmethod
     def load(folder: Path) -> Index:
         """Map a saved index."""
-        import bm25s
-
-        engine = bm25s.BM25.load(folder, mmap=True, load_vocab=False, show_progress=False)
+        engine = keyword_engine().load(folder, mmap=True, load_vocab=False, show_progress=False)
         words, numbers, kind_P, date_P = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS)
         kinds: list[str] = json.loads((folder / _FACETS).read_text("utf-8"))
         return Index(engine, words, numbers, Facets(kinds, kind_P, date_P))
@@ -119,8 +118,6 @@ class Index:
 
 def build_index(passages: Iterable[Passage]) -> Index:
     """Index passages in the order in which they come."""
-    import bm25s  # here, because it takes a second to import
-
     numbers: dict[str, int] = {}
     documents: list[list[int]] = []
     kinds: dict[str, int] = {}
@@ -134,7 +131,7 @@ def build_index(passages: Iterable[Passage]) -> Index:
     if not numbers:  # bm25s cannot index nothing
         numbers[""] = 0
         documents = [[0] for _ in documents] or [[0]]
-    engine = bm25s.BM25()
+    engine = keyword_engine()()
     engine.index((documents, numbers), show_progress=False, create_empty_token=False)
     words, order = _vocabulary(numbers)
     return Index(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.envs.keywords import keyword_engine
 from turnwise.envs.shop.vocabulary import IDLE_WORDS
 
 if TYPE_CHECKING:
@@ -61,9 +62,7 @@ class SearchIndex:
     @classmethod
     def of_ids(cls, documents: Sequence[list[int]], words: Mapping[str, int]) -> SearchIndex:
         """Index documents given as numbers of words; ``words`` numbers them from 0 without gaps."""
-        import bm25s  # here, because it takes a second to import
-
-        engine = bm25s.BM25()
+        engine = keyword_engine()()
         engine.index((list(documents), dict(words)), show_progress=False, create_empty_token=False)
         return cls(engine, words)
 

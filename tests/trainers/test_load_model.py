@@ -105,6 +105,7 @@ def test_an_architecture_that_cannot_is_refused(llama: Path, monkeypatch: pytest
         ("No available memory for the cache blocks.", "Raise gpu_memory"),
         ("CUDA out of memory. Tried to allocate 2.00 GiB", "Lower gpu_memory"),
         ("Repo id must be in the form", "model's path"),
+        ("Error in memory profiling. Initial free memory 137.05 GiB", "Start again when nothing else"),
     ],
 )
 def test_the_remedy_fits_what_vllm_says(said: str, remedy: str) -> None:

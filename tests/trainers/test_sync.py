@@ -266,3 +266,58 @@ def test_the_canary_s_tokens_change_with_the_version() -> None:
     assert first == again
     assert first != other
     assert all(0 <= token < 320 for sequence in first for token in sequence)
+
+
+# --- what rounding explains ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def sure(random_model: Callable[..., Any]) -> Any:
+    """A model as sure of itself as a trained one: its logits are large, and what rounding does to them too."""
+    model = random_model("qwen2", seed=2)
+    with torch.no_grad():
+        model.model.norm.weight.mul_(3)
+    return model
+
+
+def half_engine(model: Any, folder: Path, dtype: str) -> TorchEngine:
+    model.save_pretrained(folder)
+    return TorchEngine(folder, device="cpu", dtype=dtype, context_length=CONTEXT, max_sequences=4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_no_engine_is_blamed_for_its_type(sure: Any, tmp_path: Path, dtype: str) -> None:
+    engine = half_engine(sure, tmp_path, dtype)
+    gaps = [push_weights(sure, engine, version).max_logp_gap for version in range(40)]
+    if dtype == "bfloat16":
+        assert max(gaps) > 0.15, "a limit of so many nats for every model would have ended the run"
+
+
+def test_weights_kept_in_a_half_under_adapters_are_not_blamed_either(sure: Any, tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft")
+    engine = half_engine(sure, tmp_path, "bfloat16")
+    config = peft.LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "down_proj"])
+    lora = peft.get_peft_model(sure.to(torch.bfloat16), config, autocast_adapter_dtype=True)
+    with torch.no_grad():
+        for name, parameter in lora.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.1, generator=torch.Generator().manual_seed(0))
+    for version in range(40):
+        push_weights(lora, engine, version)
+
+
+def test_weights_of_before_are_seen_in_a_half_too(sure: Any, tmp_path: Path) -> None:
+    engine = half_engine(sure, tmp_path, "bfloat16")
+    noise = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in sure.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=noise) * parameter.abs() * 0.1)
+    for version in range(20):
+        with pytest.raises(EngineError, match="other weights"):
+            check_canary(sure, engine, version)
+
+
+def test_looking_at_the_canary_leaves_no_hook(model: Any) -> None:
+    engine = TorchEngine(model, context_length=CONTEXT)
+    push_weights(model, engine, 1)
+    assert not model.get_input_embeddings()._forward_hooks

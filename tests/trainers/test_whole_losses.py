@@ -267,12 +267,22 @@ def test_a_correction_weighs_a_regression_outside_of_its_exponent() -> None:
     terms = [LossTerm("awr", get_component("loss", "awr").build({}), 0.5)]
     ones_RT = torch.ones_like(batch.logp_RT)
     for weight in (0.0, 0.25, 1.0, 2.0):
-        loss, metrics = policy_loss(batch, weight * ones_RT, ones_RT, [(terms, ones_RT)])
+        loss, metrics = policy_loss(batch, weight * ones_RT, ones_RT, ones_RT, [(terms, ones_RT)])
         (slope_RT,) = torch.autograd.grad(loss, [batch.logp_RT])
         assert slope_RT[0].tolist() == pytest.approx(
             [-0.5 * weight * x for x in (math.e, 1.0, 1 / math.e, 20.0)]
         )
         assert metrics["correction"].item() == weight
+
+
+def test_what_a_filter_keeps_in_part_weighs_outside_of_the_exponent_too() -> None:
+    batch = token_batch([[-1.0, -1.0, -2.0]], [[1.0, 0.0, -1.0]])
+    terms = [LossTerm("awr", get_component("loss", "awr").build({}), 1.0)]
+    ones_RT = torch.ones_like(batch.logp_RT)
+    loss, metrics = policy_loss(batch, 2 * ones_RT, 0.25 * ones_RT, ones_RT, [(terms, ones_RT)])
+    (slope_RT,) = torch.autograd.grad(loss, [batch.logp_RT])
+    assert slope_RT[0].tolist() == pytest.approx([-0.5 * x for x in (math.e, 1.0, 1 / math.e)])
+    assert metrics["correction"].item() == 2.0
 
 
 def test_only_regression_takes_weights_apart_from_advantages() -> None:
@@ -289,7 +299,7 @@ def test_a_loss_that_takes_weights_apart_is_still_weighed_beside_others() -> Non
         LossTerm("nll", get_component("loss", "nll").build({}), 1.0),
         LossTerm("awr", get_component("loss", "awr").build({}), 1.0),
     ]
-    loss, _ = policy_loss(batch, weight_RT, ones_RT, [(terms, ones_RT)])
+    loss, _ = policy_loss(batch, weight_RT, ones_RT, ones_RT, [(terms, ones_RT)])
     (slope_RT,) = torch.autograd.grad(loss, [batch.logp_RT])
     assert slope_RT[0].tolist() == pytest.approx([0.0, 2.0 - 2 / math.e])
 

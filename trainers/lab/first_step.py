@@ -111,7 +111,7 @@ class _LabRows(NamedTuple):
 
     Attributes:
         scores: log-probabilities and entropies, with gradient.
-        advantage: times the filter's weights.
+        advantage: what credit says.
         reduce: the reducer's weights in the batch.
         weight: the filter's, of each trajectory.
         mask, turn: as in a batch.
@@ -192,9 +192,15 @@ def _step_of(
         share_RT = rows.reduce[where] * chance_C[where[0], None]
         total = (
             total
-            + policy_loss(batch, correction[where], share_RT, [(terms, torch.ones_like(batch.mask_RT))])[0]
+            + policy_loss(
+                batch,
+                correction[where],
+                rows.weight[where][:, None],
+                share_RT,
+                [(terms, torch.ones_like(batch.mask_RT))],
+            )[0]
         )
-    rows = rows._replace(advantage=rows.advantage * correction)
+    rows = rows._replace(advantage=rows.advantage * rows.weight[..., None] * correction)
     if any(loss.whole for loss in parts.losses):
         total = total + _of_the_whole(parts, p, rows, index_CB, n, signals, chance_C)
     (gradient_SA,) = torch.autograd.grad(total, p.logits_SA)
@@ -239,7 +245,7 @@ def _rows(
 
 
 def _learned_from(parts: Composition, batch: TurnBatch, first_turn: int) -> Tensor:
-    """Advantage times weight, the reducer's weight times the number of trajectories, and the filter's weight, (B, T, 3)."""
+    """Advantage, the reducer's weight times the number of trajectories, and the filter's weight, (B, T, 3)."""
     view = tokens_of(batch)
     read_RT = view.turn_RT < first_turn
     view = replace(view, mask_RT=view.mask_RT & ~read_RT, turn_RT=view.turn_RT.masked_fill(read_RT, -1))
@@ -249,7 +255,7 @@ def _learned_from(parts: Composition, batch: TurnBatch, first_turn: int) -> Tens
     for shape in parts.shapes:
         credit = shape(credit, batch)
     reduce_RT = parts.reduce(RowMask(view.mask_RT, view.turn_RT, view.trajectory_R)).double()
-    given_RT = on_tokens(credit, batch).double() * weight_B[:, None]
+    given_RT = on_tokens(credit, batch).double()
     return torch.stack([given_RT, reduce_RT * len(batch.group_B), weight_B[:, None].expand_as(given_RT)], -1)
 
 

@@ -161,7 +161,11 @@ class Learner:
             self._prepared(one) for one in (Stream(batch, credit, objective, weight_B, aims, order), *beside)
         ]
         check_agreement(
-            self.team, [(one.stream.batch.rows.token_RT, one.constants.advantage_RT) for one in streams]
+            self.team,
+            [
+                (one.stream.batch.rows.token_RT, one.constants.advantage_RT * one.constants.kept_RT)
+                for one in streams
+            ],
         )
         count = max(len(one.chunks) for one in streams)
         metrics, skipped = Means(), 0
@@ -190,12 +194,13 @@ class Learner:
         compares = bool(rows.known_RT.any()) or objective.reads_old
         later = [chunk.row_M for chunk in chunks[1:]] if compares else []
         kept_M = torch.cat([chunk.row_M for chunk in chunks]) if chunks else torch.zeros(0, dtype=torch.long)
-        given_RT = on_tokens(stream.credit, turns) * over_tokens(batch.weight_BK, turns)
+        kept_RT = over_tokens(batch.weight_BK, turns) * weight_B[rows.trajectory_R][:, None]
         token = turns.tokens.signals if turns.tokens else {}
         constants = Constants(
             old_RT=self.score(rows, torch.cat(later)) if later else torch.zeros(rows.mask_RT.shape),
             reference_RT=self.score(rows, kept_M, reference=True) if objective.reference else None,
-            advantage_RT=(given_RT * weight_B[rows.trajectory_R][:, None]).float(),
+            advantage_RT=on_tokens(stream.credit, turns).float(),
+            kept_RT=kept_RT.float(),
             group_R=turns.group_B[rows.trajectory_R],
             weight_B=weight_B,
             aims=stream.credit if stream.aims is None else stream.aims,
@@ -282,9 +287,11 @@ class Learner:
                 if step.correction_RT is None
                 else step.correction_RT[index_N, :longest].to(self.device)
             )
-            weights = step.weight_RT[index_N, :longest].to(self.device)
+            kept_RT, weight_RT = (
+                x_RT[index_N, :longest].to(self.device) for x_RT in (constants.kept_RT, step.weight_RT)
+            )
             shares_of = objective.shares(source_RT, batch.sources)
-            loss, measured = policy_loss(sampled, corrected_RT, weights, shares_of)
+            loss, measured = policy_loss(sampled, corrected_RT, kept_RT, weight_RT, shares_of)
             if step.slopes is not None:
                 loss = loss + step.slopes.along(index_N, scores)
         metrics.add(measured, int(part.mask_RT.sum()))

@@ -64,7 +64,8 @@ class Constants(NamedTuple):
     Attributes:
         old_RT: log-probabilities before the first step, which fills in its own rows.
         reference_RT: those of the frozen reference, where a loss needs it.
-        advantage_RT: times the filter's weights.
+        advantage_RT: what credit says.
+        kept_RT: the weights of turns, times the filter's.
         group_R: each row's group.
         weight_B: the filter's.
         aims: what heads are fitted by.
@@ -74,6 +75,7 @@ class Constants(NamedTuple):
     old_RT: Tensor
     reference_RT: Tensor | None
     advantage_RT: Tensor
+    kept_RT: Tensor
     group_R: Tensor
     weight_B: Tensor
     aims: Tensor | TokenCredit
@@ -173,7 +175,7 @@ def whole_of(
         behaviour_logp_RT=torch.where(
             part.known_RT, part.behaviour_logp_RT, constants.old_RT[chunk.row_M, :longest]
         ).double(),
-        advantage_RT=cut(constants.advantage_RT * correction_RT),
+        advantage_RT=cut(constants.advantage_RT * constants.kept_RT * correction_RT),
         mask_RT=part.mask_RT,
         turn_RT=part.turn_RT,
         weight_RT=cut(weight_RT),

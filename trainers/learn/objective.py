@@ -142,14 +142,17 @@ class Slopes(NamedTuple):
 def policy_loss(
     batch: TokenBatch,
     correction_RT: Tensor,
+    kept_RT: Tensor,
     weight_RT: Tensor,
     shares: Iterable[tuple[Sequence[LossTerm], Tensor]],
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Σ weight · reduce(loss of tokens) over a micro-batch, and means over its tokens to be shown.
 
-    The correction multiplies advantages, or the loss itself where that is not the same (:func:`weighs_apart`).
+    The correction and what the filter keeps (``kept_RT``) multiply advantages, or the loss itself where that is not the same
+    (:func:`weighs_apart`).
     """
-    played, batch = batch, replace(batch, advantage_RT=batch.advantage_RT * correction_RT)
+    counted_RT = kept_RT * correction_RT
+    played, batch = batch, replace(batch, advantage_RT=batch.advantage_RT * counted_RT)
     mask_RT, n = batch.mask_RT, batch.mask_RT.sum().clamp(min=1)
     gap_RT = (batch.old_logp_RT - batch.behaviour_logp_RT).abs() * mask_RT
     loss = batch.logp_RT.new_zeros(())
@@ -162,7 +165,7 @@ def policy_loss(
         for term in terms:
             apart = weighs_apart(term.loss)
             found = term.loss(played if apart else batch)
-            loss_RT = found.loss_RT * correction_RT if apart else found.loss_RT
+            loss_RT = found.loss_RT * counted_RT if apart else found.loss_RT
             loss = loss + term.weight * (weight_RT * share_RT * loss_RT).sum()
             metrics |= dict(found.metrics)
     return loss, metrics

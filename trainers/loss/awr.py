@@ -16,8 +16,9 @@ def awr(batch: TokenBatch, *, temperature: float = 1.0, cap: float = 20.0) -> To
     """−min(exp(A/λ), cap)·log π, λ = ``temperature``.
 
     Advantage-weighted regression (Peng et al. 2019), eq. 10: the policy nearest to KL-regularised improvement over whoever
-    played. Advantages of 0 are imitated with weight 1. Small λ trusts advantages more. A correction does not enter the
-    exponent: it multiplies the loss (``weighs_apart`` in learn/objective.py), so that a token of weight 0 is not imitated.
+    played. Advantages of 0 are imitated with weight 1. Small λ trusts advantages more. A correction and a
+    filter's weight do not enter the exponent: they multiply the loss (``weighs_apart`` in learn/objective.py), so that a token of
+    weight 0 is not imitated.
 
     Metrics: ``imitation`` (mean weight), ``nll`` (mean of −log π, in nats).
 

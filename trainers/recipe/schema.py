@@ -345,7 +345,7 @@ class ScaleOptions(Section):
     computes them anew; `keep` is quicker and samples what follows from a mixture of old and new weights."""
     publish: Literal["auto", "nccl", "ipc"] = "auto"
     """New weights get to engines elsewhere in this way: by shared memory or TCP (`auto`), or from GPU to GPU by vLLM, to engines
-    on other GPUs (`nccl`) or on the learner's own (`ipc`). The last two were never run on a GPU."""
+    on other GPUs (`nccl`) or on the learner's own (`ipc`). NCCL was never run, IPC for two updates."""
     learners: Annotated[Whole, Field(ge=1, le=64)] = 1
     """This many processes on this machine take every optimizer step together: each reads its share of the rows,
     and gradients are added up. Each has a whole copy of the model, on a GPU of its own where there are GPUs. A run may be
