@@ -62,6 +62,7 @@ class Component:
     slope: str = ""
     only_measures: bool = False
     only_read: bool = False
+    scripted: bool = False
     whole_groups: bool = False
     shared_turns: bool = False
     branches: bool = False
@@ -155,6 +156,7 @@ def component(
     objective: str = "",
     only_measures: bool = False,
     only_read: bool = False,
+    scripted: bool = False,
     whole_groups: bool = False,
     shared_turns: bool = False,
     branches: bool = False,
@@ -187,6 +189,7 @@ def component(
         objective: loss: what it pursues, in a phrase; the credit rule's unless given, where its slope is a policy gradient.
         only_measures: strategy: it has no effect where nobody needs what it gives.
         only_read: guide: the turns that it chooses are read and carry no loss.
+        scripted: source: a script chose its tokens, so that nobody knows how likely they were.
         shared_turns: strategy: several of its episodes may hold one and the same sampled turn; credit: it allows for that.
         branches: credit: it sees which turn goes on from which, and who called whom; others take turns in the order of time.
         whole_groups: strategy, credit: a group that lost an episode to a failure means nothing.
@@ -226,7 +229,7 @@ def component(
         _enter(
             Component(
                 kind, name, target, module, file, paper, bias, needs, asks, gives, reads, learns, critic, whole,
-                slope, only_measures, only_read, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
+                slope, only_measures, only_read, scripted, whole_groups, shared_turns, branches, instruction, requires, form, files, costless,
                 interactive, isolates, about, exact, stand_in, objective or AIMS.get(slope, ""),
             )
         )  # fmt: skip

@@ -155,6 +155,14 @@ def test_a_guide_whose_tokens_are_only_read_says_nothing_of_how_they_are_learned
         recipe(guide=[{"name": "prefix", **given}])
 
 
+def test_the_sources_of_scripts_are_all_known() -> None:
+    """Whoever can be told which script plays gives what a script says."""
+    ours = [one for one in components("source") if one.package == "turnwise"]
+    assert [one.name for one in ours if one.scripted] == [
+        one.name for one in ours if "demonstrator" in one.options
+    ]
+
+
 @pytest.mark.slow
 def test_the_guides_whose_tokens_are_only_read_are_all_known() -> None:
     for entry in (one for one in components("guide") if one.package == "turnwise"):

@@ -126,7 +126,7 @@ def _unknown_ratios(part: SourcePart) -> Iterator[RecipeProblem]:
     correction = part.correction
     if correction is None or level_of_correction(correction.build("correction")) is None:
         return
-    if "demonstrator" in part.component("source").options:
+    if part.component("source").scripted:
         yield RecipeProblem(
             f"source {part.name!r} gives what a script says, whose log-probabilities nobody knows, and its correction "
             f"{correction.name!r} asks for them.",

@@ -10,7 +10,7 @@ OFFSET = 1 << 30
 """The warm start's demonstrations come before this one, so that none is seen twice."""
 
 
-@component("source", "demonstrations")
+@component("source", "demonstrations", scripted=True)
 async def demonstrations(
     see: SourceContext, update: int, *, demonstrator: str = "gold", episodes: int = 16
 ) -> SourceDraw:

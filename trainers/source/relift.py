@@ -15,7 +15,7 @@ from turnwise.trainers.learn.warm_start import demonstrate
 from turnwise.trainers.source.core import SourceContext, SourceDraw, by_agent
 
 
-@component("source", "relift", paper="2506.07527", reads=(PLAYED,))
+@component("source", "relift", paper="2506.07527", reads=(PLAYED,), scripted=True)
 class Relift:
     """Demonstrations of tasks at which every episode of a group failed; ``batch`` of them are shown when so many wait.
 
