@@ -29,7 +29,8 @@ from turnwise.agents.remote.client import (
     parse_url,
 )
 from turnwise.agents.remote.lease import BEAT_S, LeaseHolder, Taken
-from turnwise.agents.remote.protocol import EngineFacts, version_of
+from turnwise.agents.remote.own_weights import OwnWeights, of_another, untouched
+from turnwise.agents.remote.protocol import EngineFacts
 from turnwise.agents.remote.publishers import PUBLISHERS, Offered, WeightPublisher
 from turnwise.agents.remote.roster import Roster
 from turnwise.agents.remote.router import NOT_READY, OTHERS, TAKEN, WRONG_TOKEN, EngineHealth, Router
@@ -108,8 +109,7 @@ class RemoteFleet:
         self._publishing = threading.Lock()  # one at a time changes an engine's weights
         self._pool = ThreadPoolExecutor(MOST_ENGINES, "turnwise-remote")
         self._asked: set[str] = set()  # the answers that callers wait for
-        self._sure: dict[str, int] = {}  # so many tokens of each engine are of the weights that it began with
-        self._disturbed = ""  # which engine was given others while it sampled
+        self._own = OwnWeights()
         self._running: dict[RemoteServer, set[asyncio.Task[Completion]]] = {}
         self._changed = asyncio.Event()
         self._loop = asyncio.new_event_loop()
@@ -250,8 +250,8 @@ class RemoteFleet:
         self._pool.shutdown(cancel_futures=True)
         if self._publisher is not None:
             self._publisher.close()
-        if self._disturbed:
-            raise self._disturbance()
+        if self._own.disturbed:
+            raise self._own.error()
 
     # --- who serves ----------------------------------------------------------------------------
 
@@ -385,8 +385,8 @@ class RemoteFleet:
         Raises:
             EngineError: that is so.
         """
-        if self._disturbed:
-            raise self._disturbance()
+        if self._own.disturbed:
+            raise self._own.error()
         if self._watching.done():
             why = "" if self._watching.cancelled() else repr(self._watching.exception())
             raise EngineError(
@@ -515,9 +515,10 @@ class RemoteFleet:
         if unfit := self._unfit(facts):
             self._router.stays_out(server, "unfit", unfit)
             return
-        if self._published is None and not _untouched(facts):
-            self._router.stays_out(server, OTHERS, _of_another(server, facts))
-            self._note_disturbance(server, facts)
+        if self._published is None and not untouched(facts):
+            self._router.stays_out(server, OTHERS, of_another(server, facts))
+            if self._publisher is None:
+                self._own.lost(server, facts)
             return
         try:
             await self._loop.run_in_executor(self._pool, self._make_ready, server, facts)
@@ -541,7 +542,7 @@ class RemoteFleet:
     async def _compare_all(self) -> None:
         """Compare what has sampled for this one, and was never given weights by it."""
         if self._publisher is None:
-            unsure = [s for s in self._router.servers() if s.tokens_heard > self._sure.get(s.name, 0)]
+            unsure = self._own.unsure(self._router.servers())
             await asyncio.gather(*(self._guarded(self._compare, server) for server in unsure))
 
     async def _compare(self, server: RemoteServer) -> None:
@@ -549,22 +550,11 @@ class RemoteFleet:
         with contextlib.suppress(TurnwiseError):  # whether it is there at all, others see
             heard = server.tokens_heard  # before it is looked at: what comes meanwhile is not proven by it
             facts = await self._loop.run_in_executor(self._pool, server.look)
-            if _untouched(facts):
-                self._sure[server.name] = heard
+            if untouched(facts):
+                self._own.seen(server, heard)
             elif self._publisher is None:
-                self._note_disturbance(server, facts)
-                self._take_out(server, OTHERS, _of_another(server, facts))
-
-    def _note_disturbance(self, server: RemoteServer, facts: EngineFacts) -> None:
-        """What an engine has sampled since it was last seen with its own weights may be another model's."""
-        if self._publisher is None and server.tokens_heard > self._sure.get(server.name, 0):
-            self._disturbed = _of_another(server, facts)
-
-    def _disturbance(self) -> EngineError:
-        return EngineError(
-            f"What was sampled may not all be of one model: {self._disturbed}, which gave it them meanwhile.",
-            "Sample anew, an evaluation into another --out, with engines that no run trains with.",
-        )
+                self._own.lost(server, facts)
+                self._take_out(server, OTHERS, of_another(server, facts))
 
     # --- weights, in any thread ----------------------------------------------------------------
 
@@ -641,17 +631,6 @@ class RemoteFleet:
 
 def _expected(published: _Published) -> dict[str, object]:
     return {"version": str(published.version), "checksum": published.offer.whole, "settled": True}
-
-
-def _of_another(server: RemoteServer, facts: EngineFacts) -> str:
-    weights = facts.weights
-    digest = f" ({weights.checksum[:8]})" if weights.checksum else ""
-    return f"the engine at {server.name} has weights {weights.version} of another run{digest}"
-
-
-def _untouched(facts: EngineFacts) -> bool:
-    """Whether an engine has the weights that it was started with."""
-    return facts.weights.settled and not facts.weights.checksum and version_of(facts.weights.version) == 0
 
 
 async def _soon(call: Callable[[], Result]) -> Result:

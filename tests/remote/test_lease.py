@@ -109,7 +109,7 @@ def test_an_evaluation_whose_engine_is_given_other_weights_meanwhile_ends_with_t
     push_weights(random_model(seed=3), fleet(server.url), 0)  # as a warm start is published
     held.clear()
     said = rf"not all be of one model: the engine at {server.name} has weights 0 of another run \([0-9a-f]{{8}}\)"
-    wait_for(lambda: bool(evaluation._disturbed))
+    wait_for(lambda: bool(evaluation._own.disturbed))
     with pytest.raises(EngineError, match=said):
         sample(evaluation, PROMPTS[:1])
     with pytest.raises(EngineError, match=said):
@@ -137,7 +137,7 @@ def test_what_was_sampled_before_a_run_took_the_engine_stands_and_others_go_on(
     taken, other = served(), served()
     evaluation = fleet(taken.url, other.url)
     sample(evaluation)
-    wait_for(lambda: all(evaluation._sure[s.name] == s.tokens_heard for s in evaluation._router.servers()))
+    wait_for(lambda: all(evaluation._own.is_sure(s) for s in evaluation._router.servers()))
     push_weights(random_model(seed=3), fleet(taken.url), 0)
     wait_for(lambda: any("has weights 0" in row.cause for row in evaluation.health()))
     sample(evaluation)
