@@ -37,3 +37,43 @@ def test_jax_is_installed_and_stays_idle(tmp_path: Path, first: str):
         check=False,
     )
     assert done.stdout.split() == ["idle", "True"], done.stdout + done.stderr
+
+
+THREADS = """
+import sys, threading, time
+from turnwise.envs.shop.index import SearchIndex
+failed = []
+def work(act):
+    try:
+        barrier.wait(); act()
+    except BaseException as error:
+        failed.append(repr(error))
+def theirs():
+    import jax.lax
+def ours():
+    SearchIndex.of_texts(["a red scarf", "a blue mug"])
+acts = [ours] * 6 + [theirs] * {theirs}
+barrier = threading.Barrier(len(acts))
+threads = [threading.Thread(target=work, args=(act,)) for act in acts]
+[one.start() for one in threads]; [one.join() for one in threads]
+print(failed or "fine")
+"""
+
+
+@pytest.mark.parametrize("theirs", [0, 2])
+def test_many_threads_may_search_first_and_others_may_want_jax(tmp_path: Path, theirs: int):
+    if theirs:
+        package = tmp_path / "jax"
+        package.mkdir()
+        (package / "__init__.py").write_text("import time\ntime.sleep(0.2)\n")
+        (package / "lax.py").write_text("def top_k(scores, k):\n    return scores, scores\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS.format(theirs=theirs)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "fine", done.stdout + done.stderr

@@ -320,4 +320,4 @@ def test_weights_of_before_are_seen_in_a_half_too(sure: Any, tmp_path: Path) -> 
 def test_looking_at_the_canary_leaves_no_hook(model: Any) -> None:
     engine = TorchEngine(model, context_length=CONTEXT)
     push_weights(model, engine, 1)
-    assert not model.get_input_embeddings()._forward_hooks
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
