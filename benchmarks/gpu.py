@@ -161,11 +161,11 @@ def one_learner(
     forget_peak()
     seconds = [timed(update) for _ in range(LOAD.repeats)]
     tokens = int(batch.rows.length_R.sum())
-    per_token = (peak() - began - held) / setup.optimizer.micro_tokens
+    above = (peak() - began - held) / setup.optimizer.micro_tokens  # gradients and autocast's copies among it
     return {
         "bytes_weights": figure([weights / parameters(model)], "bytes/weight"),
         "bytes_held": figure([held / parameters(model)], "bytes/weight"),
-        "activations": figure([per_token / 1e6], "MB/token"),
+        "above_held": figure([above / 1e6], "MB/token"),
         "learner": figure([tokens / s for s in seconds], "tokens/s"),
         "learner_flops": figure([flops(shape, batch) / s / 1e12 for s in seconds], "TFLOP/s"),
     }
