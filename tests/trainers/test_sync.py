@@ -20,6 +20,7 @@ from turnwise.trainers.learn.sync import (
     check_trainable,
     checkpoint_tensors,
     push_weights,
+    trainer_logprobs,
 )
 
 CONTEXT = 256
@@ -315,6 +316,30 @@ def test_weights_of_before_are_seen_in_a_half_too(sure: Any, tmp_path: Path) -> 
     for version in range(20):
         with pytest.raises(EngineError, match="other weights"):
             check_canary(sure, engine, version)
+
+
+def test_a_mixture_of_experts_is_not_blamed_for_choosing_another_by_rounding(tmp_path: Path) -> None:
+    """One order of the tokens in ten speaks against an engine with the right weights; a second is asked."""
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    config = MixtralConfig(
+        vocab_size=320, hidden_size=64, intermediate_size=96, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+        max_position_embeddings=CONTEXT, initializer_range=0.2, num_local_experts=8, num_experts_per_tok=2, sliding_window=None,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = MixtralForCausalLM(config).eval()
+    engine = half_engine(model, tmp_path, "bfloat16")
+    for version in range(25):
+        check_canary(model, engine, version)
+
+
+def test_weights_are_put_back_when_a_module_fails(model: Any) -> None:
+    weights = dict(model.named_parameters())
+    model.model.layers[1].mlp.register_forward_pre_hook(lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        trainer_logprobs(model, canary_sequences(320, 1), computed_in=torch.bfloat16)
+    assert all(weights[name] is found for name, found in model.named_parameters())
 
 
 def test_looking_at_the_canary_leaves_no_hook(model: Any) -> None:

@@ -153,7 +153,7 @@ def check_canary(
     Raises:
         EngineError: they are beyond ``tolerance``, or what rounding in the engine's type explains, or not numbers.
     """
-    told = list[str]()
+    told = ""
     for attempt in range(ATTEMPTS):
         sequences = canary_sequences(_text_config(model).vocab_size, version, attempt)
         theirs = torch.tensor(engine.score(sequences))
@@ -167,12 +167,12 @@ def check_canary(
         )
         if largest <= allowed.largest and mean <= allowed.mean:
             return largest, mean
-        told.append(
+        told = told or (
             f"by up to {largest:.3g} and by {mean:.3g} on average (accepted for {engine.dtype}: {allowed.largest:.3g} and "
             f"{allowed.mean:.3g})"
         )
     raise EngineError(
-        f"After weights version {version} the engine's log-probabilities differ from the trainer's {told[0]}, in "
+        f"After weights version {version} the engine's log-probabilities differ from the trainer's {told}, in "
         f"{ATTEMPTS} orders of the tokens: it runs other weights.",
         "Nothing was trained on them. Check that every tensor is handed over (with tied embeddings "
         "lm_head.weight too) and that both load the same architecture.",
