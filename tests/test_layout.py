@@ -31,7 +31,7 @@ ORDER = {  # rooms from the lowest up: each may import those before it, for type
     "envs": [
         "wordings", "messages", "spaces", "steps", "returned", "core", "sources", "baselines", "rivals", "acting", "live", "registry", "worlds",
         "craft", "dialogue", "functioncall", "games", "grid", "household", "lab", "small", "mcp", "code", "swe", "images",
-        "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
+        "keywords", "search", "toolworld", "web", "shop", "tracker", "builtin", "check", "bench",
     ],
     "agents": [
         "core", "tokens", "models", "remote", "engines", "multi_agent", "log", "execution", "workers", "gateway",
