@@ -175,9 +175,7 @@ def long_batch(folder: Path) -> tuple[LearningSetup, TrainingBatch]:
     """The shop's rows, each so often one after the other; one optimizer step on all of them, from behaviour of even odds."""
     setup, batch = make_batch(folder / "shop", TrainWorkload(tasks=16 if CUDA else 1, micro_tokens=16_384))
     rows = batch.rows
-    shortest = int(
-        rows.length_R.min()
-    )  # whole rows, without the padding between copies; they differ in length by little
+    shortest = int(rows.length_R.min())  # no padding between copies
 
     def copied(x_RT: torch.Tensor) -> torch.Tensor:
         return x_RT[:, :shortest].repeat(1, LOAD.copies)

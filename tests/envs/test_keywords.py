@@ -9,6 +9,24 @@ from pathlib import Path
 
 import pytest
 
+
+def printed(program: str, beside: Path) -> str:
+    """What a fresh interpreter prints, with the modules of a folder before all others."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(beside), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def jax_in(folder: Path, init: str, top_k: str) -> None:
+    """A package called jax."""
+    package = folder / "jax"
+    package.mkdir()
+    (package / "__init__.py").write_text(init)
+    (package / "lax.py").write_text(top_k)
+
+
 SEARCH = """
 import sys
 {first}
@@ -21,22 +39,12 @@ print("started" if getattr(sys.modules.get("jax"), "started", False) else "idle"
 
 @pytest.mark.parametrize("first", ["", "import jax", "import jax.lax"])
 def test_jax_is_installed_and_stays_idle(tmp_path: Path, first: str):
-    package = tmp_path / "jax"
-    package.mkdir()
-    (package / "__init__.py").write_text("started = False\n")
-    (package / "lax.py").write_text(
-        "import jax\ndef top_k(scores, k):\n    jax.started = True\n    return scores, scores\n"
+    jax_in(
+        tmp_path,
+        "started = False\n",
+        "import jax\ndef top_k(scores, k):\n    jax.started = True\n    return scores, scores\n",
     )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    done = subprocess.run(  # what it prints says more than its status
-        [sys.executable, "-c", SEARCH.format(first=first)],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout.split() == ["idle", "True"], done.stdout + done.stderr
+    assert printed(SEARCH.format(first=first), tmp_path) == "idle True"
 
 
 THREADS = """
@@ -63,17 +71,7 @@ print(failed or "fine")
 @pytest.mark.parametrize("theirs", [0, 2])
 def test_many_threads_may_search_first_and_others_may_want_jax(tmp_path: Path, theirs: int):
     if theirs:
-        package = tmp_path / "jax"
-        package.mkdir()
-        (package / "__init__.py").write_text("import time\ntime.sleep(0.2)\n")
-        (package / "lax.py").write_text("def top_k(scores, k):\n    return scores, scores\n")
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS.format(theirs=theirs)],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout.strip() == "fine", done.stdout + done.stderr
+        jax_in(
+            tmp_path, "import time\ntime.sleep(0.2)\n", "def top_k(scores, k):\n    return scores, scores\n"
+        )
+    assert printed(THREADS.format(theirs=theirs), tmp_path) == "fine"

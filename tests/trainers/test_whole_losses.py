@@ -256,6 +256,11 @@ def test_the_whole_has_what_was_played_and_not_read(random_model: Callable[..., 
     assert second.trajectory_R.tolist() == [0, 2]
     assert second.success_B.tolist() == [True, True, False]
     assert first.weight_RT.sum() < 1, "the trajectory that was not read is in the denominator"
+    another = Stepping(random_model(), OptimizerOptions(minibatches=2))
+    another.update(batch, advantages(batch), objective, order=[1, 0])
+    plain_NT, halved_NT = (x.advantage_RT[x.trajectory_R == 2] for x in (seen[-1], first))
+    assert plain_NT.any()
+    torch.testing.assert_close(halved_NT, 0.5 * plain_NT[:, : halved_NT.shape[1]])
 
 
 # --- losses of tokens, and weights on what they weigh by advantages ----------------------------------------
