@@ -1,12 +1,13 @@
 """What the GPU's part of a run costs: learner, engine, weights on their way, memory; each beside what the card can do.
 
-``python benchmarks/gpu.py ceilings learner torch vllm rollout [--model 0.5b] [--out FILE]`` prints JSON like ``turnwise bench``; with ``--out``
+``python benchmarks/gpu.py ceilings learner bare torch vllm compiled rollout [--model 0.5b] [--out FILE]`` prints JSON like ``turnwise bench``; with ``--out``
 figures are joined with those that the file has. Models have the shapes of published ones (Qwen2.5) and random weights, since speed, memory and
 rounding are asked for and no answers. Runs on a CPU too (``--model tiny``), where it says nothing about GPUs.
 
 * ``ceilings``: a bfloat16 matrix product of 8,192³, and a copy within the card's memory.
-* ``learner``: ``Learner.update`` beside a bare training loop on the same rows, with and without gradient checkpointing; bytes.
-* ``torch``, ``vllm``: the engine in process: raw sampling, an update of its weights, the canary's gap, what stays allocated when it is closed.
+* ``learner``: ``Learner.update``, with and without gradient checkpointing, and with kernels that add up in any order; bytes.
+* ``bare``: the learner beside bare training loops on the same rows; three models at once.
+* ``torch``, ``vllm``, ``compiled`` (vLLM with its model compiled): the engine in process: raw sampling, an update of its weights, the canary's gap, what stays allocated when it is closed.
 * ``rollout``: ``turnwise bench rollout`` with a model of this shape, in process and with an engine elsewhere.
 """
 
@@ -37,7 +38,7 @@ from turnwise.trainers.bench.train import TrainWorkload, make_batch
 from turnwise.trainers.core import TokenView
 from turnwise.trainers.learn.collate import TrainingBatch
 from turnwise.trainers.learn.learner import Learner
-from turnwise.trainers.learn.model import choose_device, load_model
+from turnwise.trainers.learn.model import choose_device, deterministic, load_model
 from turnwise.trainers.learn.sync import push_weights
 from turnwise.trainers.run.learning import LearningSetup
 
@@ -55,12 +56,13 @@ class Shape(NamedTuple):
     kv_heads: int
     inner: int
     vocabulary: int
+    micro_tokens: int = 16_384  # of one forward pass, as many as an H100 has memory for
 
 
 SHAPES = {
     "tiny": Shape(2, 64, 2, 1, 128, 1_000),
     "0.5b": Shape(24, 896, 14, 2, 4_864, 151_936),
-    "1.5b": Shape(28, 1_536, 12, 2, 8_960, 151_936),
+    "1.5b": Shape(28, 1_536, 12, 2, 8_960, 151_936, 8_192),
 }
 CONTEXT = 2_048
 
@@ -115,65 +117,91 @@ def ceilings(_: Path, __: Shape) -> dict[str, BenchmarkFigure]:
 
 
 def learner(folder: Path, shape: Shape) -> dict[str, BenchmarkFigure]:
-    """One update of 128 episodes of some 900 tokens, by the learner and by a bare loop (logits at all positions, or as the learner at sampled ones)."""
-    setup, batch = long_batch(folder)
-    advantage_BK = torch.randn(batch.turns.mask_BK.shape) * batch.turns.mask_BK
-    found = {"learner_row_tokens": figure([batch.rows.token_RT.shape[1]], "tokens")}
+    """One update of 128 long episodes, with and without gradient checkpointing, and with kernels that add up in any order; memory."""
+    found: dict[str, BenchmarkFigure] = {}
     for ends, checkpointing in (("", False), ("_checkpointed", True)):
-        model = functools.partial(load_model, folder / "model", DEVICE, gradient_checkpointing=checkpointing)
-        one = one_learner(model, shape, setup, batch, advantage_BK)
-        found |= {key + ends: value for key, value in one.items()}
-        free()
-    tokens = int(batch.rows.length_R.sum())
-    for name, lean in (("bare", False), ("lean", True)):
-        prepared = Prepared(load_model(folder / "model", DEVICE), setup.optimizer, batch, advantage_BK, 1)
-        loop = Bare(prepared, lean=lean)
-        loop()
-        seconds = [timed(loop) for _ in range(LOAD.repeats)]
-        found[name] = figure([tokens / s for s in seconds], "tokens/s")
-        ratio = found["learner"].value / found[name].value
-        found[f"share_of_{name}"] = BenchmarkFigure(
-            ratio, "", ratio * (found[name].spread / found[name].value)
-        )
-        del loop, prepared
+        contender = one_learner(folder, shape, checkpointing)
+        setup, batch, update = contender.setup, contender.batch, contender.update
+        update()  # makes the moments
+        held = allocated() - contender.began
+        forget_peak()
+        seconds = [timed(update) for _ in range(LOAD.repeats)]
+        tokens = int(batch.rows.length_R.sum())
+        above = (
+            peak() - contender.began - held
+        ) / setup.optimizer.micro_tokens  # gradients and autocast's copies among it
+        found |= {
+            "learner_row_tokens": figure([batch.rows.token_RT.shape[1]], "tokens"),
+            f"bytes_held{ends}": figure([held / parameters(contender.learner.model)], "bytes/weight"),
+            f"above_held{ends}": figure([above / 1e6], "MB/token"),
+            f"learner{ends}": figure([tokens / s for s in seconds], "tokens/s"),
+            f"learner_flops{ends}": figure([flops(shape, batch) / s / 1e12 for s in seconds], "TFLOP/s"),
+        }
+        if not checkpointing:
+            pairs = [(timed(update), timed(contender.any_order)) for _ in range(LOAD.repeats)]
+            found["any_order_times"] = figure([one / other for one, other in pairs], "")
+        del contender, update
         free()
     return found
 
 
-def one_learner(
-    loaded: Callable[[], Any],
-    shape: Shape,
-    setup: LearningSetup,
-    batch: TrainingBatch,
-    advantage_BK: torch.Tensor,
-) -> dict[str, BenchmarkFigure]:
-    """Speed and memory of the learner; the first update, which makes the moments, is not timed."""
-    began = allocated()
-    model = loaded()
-    weights = allocated() - began
-    contender = Learner(model, setup.optimizer, temperature=setup.temperature)
-
-    def update() -> None:
-        contender.update(batch, advantage_BK, setup.objective)
-
-    update()
-    held = allocated() - began
-    forget_peak()
-    seconds = [timed(update) for _ in range(LOAD.repeats)]
-    tokens = int(batch.rows.length_R.sum())
-    above = (peak() - began - held) / setup.optimizer.micro_tokens  # gradients and autocast's copies among it
-    return {
-        "bytes_weights": figure([weights / parameters(model)], "bytes/weight"),
-        "bytes_held": figure([held / parameters(model)], "bytes/weight"),
-        "above_held": figure([above / 1e6], "MB/token"),
-        "learner": figure([tokens / s for s in seconds], "tokens/s"),
-        "learner_flops": figure([flops(shape, batch) / s / 1e12 for s in seconds], "TFLOP/s"),
+def bare(folder: Path, shape: Shape) -> dict[str, BenchmarkFigure]:
+    """The learner and two bare loops, in turns: one computes all logits, the lean one those of sampled tokens, as the learner does."""
+    contender = one_learner(folder, shape, checkpointing=False)
+    setup, batch = contender.setup, contender.batch
+    prepared = [
+        Prepared(load_model(folder / "model", DEVICE), setup.optimizer, batch, contender.advantage_BK, 1)
+        for _ in range(2)
+    ]
+    ways = {
+        "learner": contender.any_order,
+        "bare": Bare(prepared[0]),
+        "lean": Bare(prepared[1], lean=True),
     }
+    for way in ways.values():
+        way()
+    rounds = [{name: timed(way) for name, way in ways.items()} for _ in range(LOAD.repeats)]
+    found: dict[str, BenchmarkFigure] = {}
+    for name in ("bare", "lean"):
+        tokens = int(batch.rows.length_R.sum())
+        found[name] = figure([tokens / one[name] for one in rounds], "tokens/s")
+        found[f"share_of_{name}"] = figure([one[name] / one["learner"] for one in rounds], "")
+    return found
 
 
-def long_batch(folder: Path) -> tuple[LearningSetup, TrainingBatch]:
+class Contender(NamedTuple):
+    """A learner with what it learns from."""
+
+    learner: Learner
+    setup: LearningSetup
+    batch: TrainingBatch
+    advantage_BK: torch.Tensor
+    began: int  # bytes that were allocated before it was made
+
+    def update(self) -> None:
+        """As a run makes it."""
+        with deterministic(DEVICE):
+            self.any_order()
+
+    def any_order(self) -> None:
+        """With whatever kernels PyTorch takes unasked."""
+        self.learner.update(self.batch, self.advantage_BK, self.setup.objective)
+
+
+def one_learner(folder: Path, shape: Shape, checkpointing: bool) -> Contender:
+    setup, batch = long_batch(folder, shape.micro_tokens)
+    began = allocated()
+    model = load_model(folder / "model", DEVICE, gradient_checkpointing=checkpointing)
+    made = Learner(model, setup.optimizer, temperature=setup.temperature)
+    advantage_BK = torch.randn(batch.turns.mask_BK.shape) * batch.turns.mask_BK
+    return Contender(made, setup, batch, advantage_BK, began)
+
+
+def long_batch(folder: Path, micro_tokens: int) -> tuple[LearningSetup, TrainingBatch]:
     """The shop's rows, each so often one after the other; one optimizer step on all of them, from behaviour of even odds."""
-    setup, batch = make_batch(folder / "shop", TrainWorkload(tasks=16 if CUDA else 1, micro_tokens=16_384))
+    setup, batch = make_batch(
+        folder / "shop", TrainWorkload(tasks=16 if CUDA else 1, micro_tokens=micro_tokens)
+    )
     rows = batch.rows
     shortest = int(rows.length_R.min())  # no padding between copies
 
@@ -209,27 +237,32 @@ def flops(shape: Shape, batch: TrainingBatch) -> float:
 # --- engine --------------------------------------------------------------------------------------
 
 
-def engine(name: str, folder: Path, _: Shape) -> dict[str, BenchmarkFigure]:
+def engine(name: str, folder: Path, _: Shape, **options: Any) -> dict[str, BenchmarkFigure]:
     """Raw sampling, an update, and what is left when it is closed."""
     model = load_model(folder / "model", DEVICE)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=1e-3)
-    return {f"{name}_{key}": value for key, value in one_engine(name, folder / "model", model).items()}
+    called = "_".join((name, *options))
+    return {
+        f"{called}_{key}": value for key, value in one_engine(name, folder / "model", model, options).items()
+    }
 
 
-def one_engine(name: str, folder: Path, model: Any) -> dict[str, BenchmarkFigure]:
+def one_engine(name: str, folder: Path, model: Any, options: dict[str, Any]) -> dict[str, BenchmarkFigure]:
     """The figures of one engine."""
     free()
     before = used()
-    found = _measured(name, folder, model)
+    found = _measured(name, folder, model, options)
     free()
     return found | {"left_allocated": figure([(used() - before) / GB], "GB")}
 
 
-def _measured(name: str, folder: Path, model: Any) -> dict[str, BenchmarkFigure]:
+def _measured(name: str, folder: Path, model: Any, options: dict[str, Any]) -> dict[str, BenchmarkFigure]:
     began = time.perf_counter()
-    opened: Any = open_engine(name, str(folder), context_length=CONTEXT, max_sequences=LOAD.requests)
+    opened: Any = open_engine(
+        name, str(folder), context_length=CONTEXT, max_sequences=LOAD.requests, **options
+    )
     started = time.perf_counter() - began
     try:
         reports = [push_weights(model, opened, version) for version in range(1, 4)]
@@ -339,8 +372,10 @@ def figure(values: Sequence[float], unit: str) -> BenchmarkFigure:
 PARTS: dict[str, Callable[[Path, Shape], dict[str, BenchmarkFigure]]] = {
     "ceilings": ceilings,
     "learner": learner,
+    "bare": bare,
     "torch": functools.partial(engine, "torch"),
     "vllm": functools.partial(engine, "vllm"),
+    "compiled": functools.partial(engine, "vllm", compile=True),
     "rollout": rollout,
 }
 

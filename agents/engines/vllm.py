@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
-from turnwise.agents.engines.vllm_start import start, use_cuda
+from turnwise.agents.engines.vllm_start import memory_options, start, use_cuda
 from turnwise.errors import EngineError
 from turnwise.registry import component
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-GIB = 1 << 30
 CPU_BLOCK = 32
 """Tokens per KV block on the CPU: vLLM's kernel wants multiples of 32, and its default of 128 computes up
 to 127 tokens of a known prefix again in every turn (16 % of the shop's rollout speed)."""
@@ -47,7 +46,8 @@ class VllmEngine:
         max_sequences: how many requests are decoded at a time; the others wait.
         block_size: tokens per block of the KV cache; prefixes are shared in whole blocks. 0: 32 on the
             CPU, vLLM's choice on CUDA.
-        kv_cache_gib: KV cache on the CPU, in GiB. On CUDA it is what ``gpu_memory_utilization`` leaves.
+        kv_cache_gib: KV cache in GiB. 0: 1 on the CPU, what ``gpu_memory_utilization`` leaves on CUDA, where vLLM then
+            refuses to start while others free memory of the card.
         compile: let torch.compile fuse the model: starts slower, and on the CPU needs a C++ compiler.
     """
 
@@ -83,7 +83,7 @@ class VllmEngine:
         context_length: int = 2048,
         max_sequences: int = 64,
         block_size: int = 0,
-        kv_cache_gib: float = 1.0,
+        kv_cache_gib: float = 0.0,
         gpu_memory_utilization: float = 0.6,
         tensor_parallel_size: int = 1,
         seed: int = 0,
@@ -102,7 +102,9 @@ class VllmEngine:
             "seed": seed,
             "enforce_eager": not compile,
             "tensor_parallel_size": tensor_parallel_size,
-            "gpu_memory_utilization": gpu_memory_utilization,
+            **memory_options(
+                cuda=self.cuda, kv_cache_gib=kv_cache_gib, gpu_memory_utilization=gpu_memory_utilization
+            ),
             "enable_prefix_caching": True,
             "logprobs_mode": "processed_logprobs",
             "skip_tokenizer_init": True,  # tokens in, tokens out: text is the renderer's business
@@ -111,7 +113,6 @@ class VllmEngine:
             "use_tqdm_on_load": not quiet,
         }
         if not self.cuda:
-            options["kv_cache_memory_bytes"] = int(kv_cache_gib * GIB)
             # A prompt in two pieces rewinds its generator, which CPU generators refuse (vLLM 0.32).
             options["enable_chunked_prefill"] = False
             options["max_num_batched_tokens"] = max(context_length, 4096)

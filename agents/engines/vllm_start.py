@@ -13,6 +13,9 @@ from typing import Any
 
 from turnwise.errors import EngineError, MissingDependencyError
 
+GIB = 1 << 30
+CPU_KV_CACHE_GIB = 1.0
+
 
 def use_cuda(device: str) -> bool:
     """Whether ``device`` (auto, cpu, cuda) means a GPU here.
@@ -30,6 +33,16 @@ def use_cuda(device: str) -> bool:
             "A GPU was asked for, but torch sees none.", "Use device=cpu, or check `turnwise doctor`."
         )
     return there if device == "auto" else device == "cuda"
+
+
+def memory_options(*, cuda: bool, kv_cache_gib: float, gpu_memory_utilization: float) -> dict[str, float]:
+    """vLLM's options for its memory, by its names. A cache of a given size is not measured on the card as it is at the start, so that others may use it too."""
+    if not kv_cache_gib and cuda:
+        return {"gpu_memory_utilization": gpu_memory_utilization}
+    size = {"kv_cache_memory_bytes": int((kv_cache_gib or CPU_KV_CACHE_GIB) * GIB)}
+    return (
+        {**size, "gpu_memory_utilization": 0.01} if cuda else size
+    )  # vLLM asks for this share to be free all the same
 
 
 def start(options: dict[str, Any], *, quiet: bool) -> Any:
@@ -85,9 +98,9 @@ def _hushed() -> Iterator[None]:
 def _remedy(said: str) -> str:
     """The remedy for an error of vLLM's, chosen by its message."""
     if "KV cache" in said or "cache blocks" in said:
-        return "Raise gpu_memory_utilization (on a CPU kv_cache_gib), or lower context_length."
+        return "Raise gpu_memory_utilization or kv_cache_gib (on a CPU the latter alone), or lower context_length."
     if "memory profiling" in said:
-        return "Start again when nothing else on this GPU takes or frees memory: vLLM measures what is free as it starts."
+        return "Give it a cache of a fixed size (kv_cache_gib; in a recipe: engine.options), or start when nothing else on this GPU takes or frees memory: vLLM measures what is free as it starts."
     if "memory" in said.lower():  # a trainer on the same GPU has its part already
         return "Lower gpu_memory_utilization (in a recipe: engine.options), or free memory on the GPU."
     return "Check the model's path and sizes; quiet=False shows what vLLM says."

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pydantic
 
+from turnwise.agents.engines.vllm_start import memory_options
 from turnwise.agents.remote.client import Address, RemoteServer
 from turnwise.agents.remote.guard import read_token, refusal
 from turnwise.agents.remote.lease import Lease
@@ -29,7 +30,6 @@ from turnwise.tools.processes import module_path
 
 TOKEN_FILE = "TURNWISE_ENGINE_TOKEN_FILE"
 """Names the file with the token, in the server's environment; the token itself is in no environment or command line."""
-GIB = 1 << 30
 CPU_BLOCK = 32
 LOOK_S = 0.3
 _MOST_BODY = 1 << 16
@@ -49,7 +49,7 @@ def arguments(
     max_sequences: int,
     tensor_parallel_size: int = 1,
     gpu_memory_utilization: float = 0.6,
-    kv_cache_gib: float = 1.0,
+    kv_cache_gib: float = 0.0,
     stream_interval: int = 4,
 ) -> list[str]:
     """vLLM's command line for an engine that samples for training."""
@@ -76,10 +76,11 @@ def arguments(
         "tokens-only",
         "disable-log-stats",
     ]
-    if cuda:
-        options["gpu-memory-utilization"] = gpu_memory_utilization
-    else:
-        options["kv-cache-memory-bytes"] = int(kv_cache_gib * GIB)
+    memory = memory_options(
+        cuda=cuda, kv_cache_gib=kv_cache_gib, gpu_memory_utilization=gpu_memory_utilization
+    )
+    options |= {name.replace("_", "-"): value for name, value in memory.items()}
+    if not cuda:
         options["block-size"] = CPU_BLOCK
         options["max-num-batched-tokens"] = max(context_length, 4096)
         switches.append("no-enable-chunked-prefill")  # see VllmEngine

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from turnwise.agents.engines.vllm_start import _remedy
-from turnwise.errors import RecipeError
-from turnwise.trainers.learn.model import base_of, hidden_states, load_model, trainable
+from turnwise.agents.engines.vllm_start import _remedy, memory_options
+from turnwise.errors import RecipeError, RunError
+from turnwise.trainers.learn.model import base_of, deterministic, hidden_states, load_model, trainable
 from turnwise.trainers.recipe.schema import Lora
 
 CPU = torch.device("cpu")
@@ -105,8 +105,51 @@ def test_an_architecture_that_cannot_is_refused(llama: Path, monkeypatch: pytest
         ("No available memory for the cache blocks.", "Raise gpu_memory"),
         ("CUDA out of memory. Tried to allocate 2.00 GiB", "Lower gpu_memory"),
         ("Repo id must be in the form", "model's path"),
-        ("Error in memory profiling. Initial free memory 137.05 GiB", "Start again when nothing else"),
+        ("Error in memory profiling. Initial free memory 137.05 GiB", "cache of a fixed size"),
     ],
 )
 def test_the_remedy_fits_what_vllm_says(said: str, remedy: str) -> None:
     assert remedy in _remedy(said)
+
+
+def test_what_is_deterministic_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+
+    def now() -> tuple[bool, ...]:
+        cuda = torch.backends.cuda
+        return (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+            torch.utils.deterministic.fill_uninitialized_memory,
+            cuda.cudnn_sdp_enabled(),
+            cuda.flash_sdp_enabled(),
+        )
+
+    before = now()
+    assert before == (False, False, True, True, True)
+    for device, wanted in ((CPU, True), (torch.device("cuda"), False)):
+        with deterministic(device, wanted):
+            assert now() == before
+    with deterministic(torch.device("cuda")):
+        assert now() == (True, False, False, False, True)
+    assert now() == before
+
+
+def test_what_cannot_be_repeated_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    said = "cumsum_cuda_kernel does not have a deterministic implementation, but you set it. You can turn it off."
+    with pytest.raises(RunError, match="cumsum_cuda_kernel") as told, deterministic(torch.device("cuda")):
+        raise RuntimeError(said)
+    assert "optimizer.deterministic: false" in told.value.remedy
+    assert not torch.are_deterministic_algorithms_enabled()
+    with pytest.raises(RuntimeError, match="out of memory"), deterministic(torch.device("cuda")):
+        raise RuntimeError("out of memory")
+
+
+def test_a_cache_of_a_fixed_size_is_not_measured_on_the_card() -> None:
+    share = {"gpu_memory_utilization": 0.4}
+    assert memory_options(cuda=True, kv_cache_gib=0, **share) == share
+    assert memory_options(cuda=False, kv_cache_gib=0, **share) == {"kv_cache_memory_bytes": 1 << 30}
+    fixed = memory_options(cuda=True, kv_cache_gib=2.5, **share)
+    assert fixed["kv_cache_memory_bytes"] == 5 << 29
+    assert fixed["gpu_memory_utilization"] < 0.05

@@ -30,7 +30,7 @@ from turnwise.trainers.learn.minibatch import (
     tokens_of,
     whole_of,
 )
-from turnwise.trainers.learn.model import trainable
+from turnwise.trainers.learn.model import deterministic, trainable
 from turnwise.trainers.learn.objective import Objective, Slopes, policy_loss, whole_slopes
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Means, PassPart, Reader, Scores
@@ -218,15 +218,16 @@ class Learner:
         inside_RT = (position_RT < rows.length_R[:, None]) & (position_RT > 0)
         weight_RT = torch.where(rows.mask_RT, 1.0, observation_weight) * inside_RT
         total, metrics = weight_RT.sum(), Means()
-        for index_M in micro_batches(rows, self.options.micro_tokens):
-            part = rows.select(index_M)
-            weight_MT = weight_RT[index_M, : part.mask_RT.shape[1]]
-            logp_RT = self.reader.scores(self.model, part._replace(mask_RT=weight_MT > 0)).logp_RT
-            (-(logp_RT * weight_MT.to(self.device)).sum() / total).backward()
-            tokens = int(part.mask_RT.sum())
-            nll = -(logp_RT.detach() * part.mask_RT.to(self.device)).sum() / max(1, tokens)
-            metrics.add({"action_nll": nll}, tokens)
-        norm = self._descend(learning_rate)
+        with deterministic(self.device, self.options.deterministic):
+            for index_M in micro_batches(rows, self.options.micro_tokens):
+                part = rows.select(index_M)
+                weight_MT = weight_RT[index_M, : part.mask_RT.shape[1]]
+                logp_RT = self.reader.scores(self.model, part._replace(mask_RT=weight_MT > 0)).logp_RT
+                (-(logp_RT * weight_MT.to(self.device)).sum() / total).backward()
+                tokens = int(part.mask_RT.sum())
+                nll = -(logp_RT.detach() * part.mask_RT.to(self.device)).sum() / max(1, tokens)
+                metrics.add({"action_nll": nll}, tokens)
+            norm = self._descend(learning_rate)
         return {**metrics.values(), **({"skipped_steps": 1.0} if norm is None else {"grad_norm": norm})}
 
     # --- inside ----------------------------------------------------------------------------------

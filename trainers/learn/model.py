@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from turnwise.errors import MissingDependencyError, RecipeError, RunError
 from turnwise.trainers.learn.options import LoraOptions
@@ -38,6 +40,42 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
+
+
+@contextlib.contextmanager
+def deterministic(device: torch.device, wanted: bool = True) -> Iterator[None]:
+    """Within it the same tensors give the same bits: on a GPU some of PyTorch's kernels add up in whichever order they finish.
+
+    Attention is never cuDNN's, since vLLM turns that off for the whole process that imports it, and `turnwise relearn` imports no vLLM. For all threads of this process.
+
+    Raises:
+        RunError: something is computed that PyTorch has no such kernel for.
+    """
+    if device.type != "cuda" or not wanted:
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what PyTorch takes on Hopper unasked
+    before = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    filling = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)  # were it to warn only, attention would add up in any order
+    # Filling memory that was not set is slow, and finds faults; it makes no sum the same.
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    try:
+        with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+            yield
+    except RuntimeError as error:
+        if "deterministic" not in str(error):
+            raise
+        raise RunError(
+            f"Learning cannot be repeated bit for bit: {str(error).partition('. ')[0]}.",
+            "Set optimizer.deterministic: false, and do without `turnwise relearn`.",
+        ) from error
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.utils.deterministic.fill_uninitialized_memory = filling
 
 
 def load_model(

@@ -22,6 +22,7 @@ class OptimizerOptions:
         minibatches: optimizer steps per epoch.
         micro_tokens: tokens of one forward pass; changes memory and speed, not the result.
         precision: of matrix products; ``auto`` is bfloat16 on CUDA.
+        deterministic: the same episodes give the same weights on a GPU too, bit for bit.
         value_weight: what the heads' squared errors are multiplied by in the loss.
         value_learning_rate: the heads'.
     """
@@ -35,6 +36,7 @@ class OptimizerOptions:
     minibatches: int = 1
     micro_tokens: int = 16384
     precision: Precision = "auto"
+    deterministic: bool = True
     value_weight: float = 0.5
     value_learning_rate: float = 1e-3
 

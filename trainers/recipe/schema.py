@@ -286,6 +286,9 @@ class Optimizer(Section):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Matrix products have this precision (weights stay in float32); `auto` is bfloat16 on a GPU and float32 on
     a CPU."""
+    deterministic: bool = True
+    """Learning from the same episodes gives the same weights on a GPU too, bit for bit, so that `turnwise relearn` can tell whether a run was
+    what its log says. Some kernels are slower so. On a CPU it is always so."""
     value_weight: Rate = 0.5
     """The squared errors of heads on the policy's hidden states have this weight in the loss, where a signal learns
     with one."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.trainers.core import Stateful
 from turnwise.trainers.kit.meter import PartMeter, tokens_added
+from turnwise.trainers.learn.model import deterministic
 from turnwise.trainers.recipe.compatible import make_sampler
 from turnwise.trainers.recipe.phases import RunPhase, phase_at, phases_of
 from turnwise.trainers.recipe.schema import LOGGED, Recipe
@@ -128,7 +129,8 @@ class Lessons:
             teaching=session.teaching,
             logged=LOGGED if recipe.log.entropy else "",
         )
-        result = await apart(self.beside, work)
+        with deterministic(session.device, recipe.optimizer.deterministic):
+            result = await apart(self.beside, work)
         self.sampler.seen(update, visits(played, result))
         nothing = None
         if not any(draw.shown for draw in drawn):  # what is imitated always teaches
