@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
-from turnwise.agents.engines.vllm_start import memory_options, start, use_cuda
+from turnwise.agents.engines.vllm_start import check_context, memory_options, start, use_cuda
 from turnwise.errors import EngineError
 from turnwise.registry import component
 
@@ -68,6 +68,7 @@ class VllmEngine:
 
         cuda = use_cuda(device)
         dtype = dtype if dtype != "auto" else "bfloat16" if cuda else "float32"
+        check_context(model, options["context_length"])
         url = url_of(door)
         door.close()  # vLLM listens itself
         return start_server(model, url, token_file, ready, cuda=cuda, dtype=dtype, **options)

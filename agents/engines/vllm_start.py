@@ -45,6 +45,28 @@ def memory_options(*, cuda: bool, kv_cache_gib: float, gpu_memory_utilization: f
     )  # vLLM asks for this share to be free all the same
 
 
+def check_context(model: str | os.PathLike[str], context_length: int) -> None:
+    """Say in advance, for vLLM's server, what it would say in a traceback.
+
+    Raises:
+        EngineError: the model was made for shorter sequences.
+    """
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(model).get_text_config()
+    except (OSError, ValueError, KeyError):  # vLLM knows more kinds of models, and says what is wrong with this one
+        return
+    rope = getattr(config, "rope_parameters", None) or {}
+    limit = getattr(config, "max_position_embeddings", None)
+    stretched = rope.get("rope_type", "default") != "default"  # vLLM works out how far
+    if limit is not None and limit < context_length and not stretched:
+        raise EngineError(
+            f"context_length {context_length} is beyond the {limit} tokens that {model} was made for.",
+            f"Set it to at most {limit} (--context-length {limit}).",
+        )
+
+
 def start(options: dict[str, Any], *, quiet: bool) -> Any:
     """vLLM's synchronous engine, in this process.
 

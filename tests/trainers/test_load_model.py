@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from turnwise.agents.engines.vllm_start import _remedy, memory_options
-from turnwise.errors import RecipeError, RunError
+from turnwise.agents.engines.vllm_start import _remedy, check_context, memory_options
+from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.trainers.learn.model import base_of, deterministic, hidden_states, load_model, trainable
 from turnwise.trainers.recipe.schema import Lora
 
@@ -153,3 +153,15 @@ def test_a_cache_of_a_fixed_size_is_not_measured_on_the_card() -> None:
     fixed = memory_options(cuda=True, kv_cache_gib=2.5, **share)
     assert fixed["kv_cache_memory_bytes"] == 5 << 29
     assert fixed["gpu_memory_utilization"] < 0.05
+
+
+def test_a_context_that_is_too_long_is_told_before_a_server_starts(llama: Path, tmp_path: Path) -> None:
+    limit = LlamaConfig.from_pretrained(llama).max_position_embeddings
+    check_context(llama, limit)
+    with pytest.raises(EngineError, match=f"beyond the {limit} tokens"):
+        check_context(llama, limit + 1)
+    check_context(tmp_path, limit + 1)  # no model: vLLM says so
+    config = LlamaConfig.from_pretrained(llama)
+    config.rope_parameters = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0}
+    config.save_pretrained(tmp_path)
+    check_context(tmp_path, limit + 1)
