@@ -39,7 +39,7 @@ def memory_options(*, cuda: bool, kv_cache_gib: float, gpu_memory_utilization: f
     """vLLM's options for its memory, by its names. A cache of a given size is not measured on the card as it is at the start, so that others may use it too."""
     if not kv_cache_gib and cuda:
         return {"gpu_memory_utilization": gpu_memory_utilization}
-    size = {"kv_cache_memory_bytes": int((kv_cache_gib or CPU_KV_CACHE_GIB) * GIB)}
+    size: dict[str, float] = {"kv_cache_memory_bytes": int((kv_cache_gib or CPU_KV_CACHE_GIB) * GIB)}
     return (
         {**size, "gpu_memory_utilization": 0.01} if cuda else size
     )  # vLLM asks for this share to be free all the same
@@ -55,7 +55,11 @@ def check_context(model: str | os.PathLike[str], context_length: int) -> None:
 
     try:
         config = AutoConfig.from_pretrained(model).get_text_config()
-    except (OSError, ValueError, KeyError):  # vLLM knows more kinds of models, and says what is wrong with this one
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+    ):  # vLLM knows more kinds of models, and says what is wrong with this one
         return
     rope = getattr(config, "rope_parameters", None) or {}
     limit = getattr(config, "max_position_embeddings", None)

@@ -59,10 +59,11 @@ def deterministic(device: torch.device, wanted: bool = True) -> Iterator[None]:
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
-    filling = torch.utils.deterministic.fill_uninitialized_memory
+    filled: Any = torch.utils.deterministic
+    filling: bool = filled.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)  # were it to warn only, attention would add up in any order
     # Filling memory that was not set is slow, and finds faults; it makes no sum the same.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    filled.fill_uninitialized_memory = False
     try:
         with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
             yield
@@ -75,7 +76,7 @@ def deterministic(device: torch.device, wanted: bool = True) -> Iterator[None]:
         ) from error
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-        torch.utils.deterministic.fill_uninitialized_memory = filling
+        filled.fill_uninitialized_memory = filling
 
 
 def load_model(
