@@ -90,6 +90,11 @@ async def train_async(
     checked = load_recipe(recipe, overrides)
     path = folder_of(recipe) if out is None else Path(out)
     log, placement = log or _print, (parse_placement(on) if on else Placement())._replace(world=world)
+    if placement.learners:
+        raise RunError(
+            "Ray places learners for the command, and this is a call.",
+            f"Run `turnwise train … --on {on}`, or leave learners out of it.",
+        )
     gpus_of(placement, checked)  # a run with too few is refused before anything is spent
     check_publish(placement, checked)
     for line in departures(checked):

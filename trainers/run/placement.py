@@ -24,7 +24,7 @@ from turnwise.registry import get_component
 from turnwise.trainers.recipe.schema import EngineOptions, Recipe, ScaleOptions
 from turnwise.trainers.run.world import RankPlace
 
-ROLES = ("engines", "env_workers")
+ROLES = ("engines", "env_workers", "learners")
 _EXAMPLE = "Write --on local:engines=2,env_workers=8 or --on ray:engines=2."
 _SERVED = ("torch", "vllm")
 _SHARED = "gpus=shared"
@@ -41,6 +41,7 @@ class Placement(NamedTuple):
         shared_gpus: engines of this machine have the learners' GPUs too, where there are too few others.
         world: this process's place among learners that something else has started; None: it starts them.
         cluster: Ray's, once the run is in it.
+        learners: Ray places so many, one of which is the run; 0: this process is the run.
     """
 
     engines: int = 0
@@ -49,17 +50,25 @@ class Placement(NamedTuple):
     shared_gpus: bool = False
     world: RankPlace | None = None
     cluster: RayCluster | None = None
+    learners: int = 0
+
+    @property
+    def beside(self) -> str:
+        """What the first learner is told, if Ray places it: where the rest is."""
+        counts = {"engines": self.engines or None, "env_workers": self.env_workers}
+        said = [f"{role}={count}" for role, count in counts.items() if count]
+        return f"ray:{','.join(said)}" if said else ""
 
 
 def parse_placement(text: str) -> Placement:
     """Read where a run is to be placed.
 
     >>> parse_placement("local:engines=2,env_workers=8")
-    Placement(engines=2, env_workers=8, ray=False, shared_gpus=False, world=None, cluster=None)
+    Placement(engines=2, env_workers=8, ray=False, shared_gpus=False, world=None, cluster=None, learners=0)
     >>> parse_placement("local:engines=1,gpus=shared")
-    Placement(engines=1, env_workers=None, ray=False, shared_gpus=True, world=None, cluster=None)
+    Placement(engines=1, env_workers=None, ray=False, shared_gpus=True, world=None, cluster=None, learners=0)
     >>> parse_placement("ray:engines=2")
-    Placement(engines=2, env_workers=None, ray=True, shared_gpus=False, world=None, cluster=None)
+    Placement(engines=2, env_workers=None, ray=True, shared_gpus=False, world=None, cluster=None, learners=0)
 
     Raises:
         TurnwiseError: it cannot be read.
@@ -86,11 +95,22 @@ def parse_placement(text: str) -> Placement:
         raise TurnwiseError(
             f"--on {text!r}: Ray places {' and '.join(ROLES)}, and none is asked for.", _EXAMPLE
         )
+    if where == "local" and "learners" in counts:
+        raise TurnwiseError(
+            f"--on {text!r}: learners of this machine are the run's own.",
+            f"Leave it out of --on, and set scale.learners={counts['learners']}.",
+        )
     if shared and (where == "ray" or not counts.get("engines")):
         raise TurnwiseError(
             f"--on {text!r}: {_SHARED} is of engines on this machine, and none is asked for there.", _EXAMPLE
         )
-    return Placement(counts.get("engines", 0), counts.get("env_workers"), where == "ray", shared)
+    return Placement(
+        counts.get("engines", 0),
+        counts.get("env_workers"),
+        where == "ray",
+        shared,
+        learners=counts.get("learners", 0),
+    )
 
 
 def gpus_of(placement: Placement, recipe: Recipe) -> GpuShares:

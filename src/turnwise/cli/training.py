@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +17,8 @@ from turnwise.cli.answer import VerbResult
 if TYPE_CHECKING:
     from turnwise.console import SafeConsole
     from turnwise.trainers.recipe.schema import Recipe
+    from turnwise.trainers.run.placement import Placement
+    from turnwise.trainers.run.progress import TrainingResult
     from turnwise.trainers.run.world import RankPlace
 
 
@@ -27,6 +31,7 @@ def train(
     preflight: bool = True,
     allow_changed_env: Annotated[bool, Parameter(negative=())] = False,
     on: str = "",
+    with_parent: Annotated[bool, Parameter(negative=())] = False,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=(), consume_multiple=True)] = None,
 ) -> VerbResult:
     """Train an agent by a recipe.
@@ -41,25 +46,40 @@ def train(
         resume: Go on where the run in that folder stopped.
         preflight: Play a few scripted episodes first, and refuse a run that they show to be in vain.
         allow_changed_env: Resume although the environment's source has changed since the run was started.
-        on: Where engines and environments are, such as local:engines=2,env_workers=8; in this process without it.
+        on: Where engines and environments are, such as local:engines=2,env_workers=8, and with ray: learners; in this process without it.
+        with_parent: Be killed when the process that started this one ends.
         set_: Changes of the recipe, such as --set updates=50 loss.clip.high=0.3.
     """
+    from turnwise.agents.remote.orphan import end_with_parent
     from turnwise.trainers.recipe.load import load_recipe
     from turnwise.trainers.run.loop import folder_of
     from turnwise.trainers.run.loop import train as train_recipe
+    from turnwise.trainers.run.placement import parse_placement
     from turnwise.trainers.run.world import world_of
 
+    if with_parent:
+        end_with_parent(signal.SIGKILL)  # a learner that went on would hold the run's folder
     world = world_of(os.environ)
     if world is not None and world.rank:
         return _learn_beside(world, out or folder_of(recipe))
-    result = train_recipe(
-        load_recipe(recipe, overrides(set_ or [])),
-        out=out or folder_of(recipe),
-        resume=resume,
-        preflight=preflight,
-        allow_changed_env=allow_changed_env,
-        on=on,
-    )
+    placement = parse_placement(on) if on else None
+    if placement is not None and placement.learners:
+        flags = {
+            "--resume": resume,
+            "--no-preflight": not preflight,
+            "--allow-changed-env": allow_changed_env,
+        }
+        given = [name for name, wanted in flags.items() if wanted]
+        result = _placed_by_ray(recipe, out or folder_of(recipe), placement, given, set_ or [])
+    else:
+        result = train_recipe(
+            load_recipe(recipe, overrides(set_ or [])),
+            out=out or folder_of(recipe),
+            resume=resume,
+            preflight=preflight,
+            allow_changed_env=allow_changed_env,
+            on=on,
+        )
 
     def show(console: SafeConsole) -> None:
         from turnwise.agents.evaluation.summary import comparison_table
@@ -72,6 +92,25 @@ def train(
         console.print(f"{state} after {result.seconds:.0f} s, everything in {result.path}")
 
     return VerbResult(result.to_json(), show, code=130 if result.interrupted else 0)
+
+
+def _placed_by_ray(
+    recipe: str, out: Path, placement: Placement, flags: list[str], changes: list[str]
+) -> TrainingResult:
+    """Have Ray place the learners, the first of which is the run."""
+    from turnwise.trainers.recipe.load import load_recipe
+    from turnwise.trainers.run.by_ray import train_by_ray
+
+    checked = load_recipe(recipe, overrides(changes) | {"scale.learners": placement.learners})
+    words = [str(Path(recipe).absolute()) if Path(recipe).is_file() else recipe, "--out", str(out.absolute())]
+    words += [*flags, *(["--on", placement.beside] if placement.beside else [])]
+    return train_by_ray(
+        [*words, *(["--set", *changes] if changes else [])],
+        placement.learners,
+        beside=placement.engines + (placement.env_workers or 0),
+        device=checked.device,
+        log=lambda line: print(line, file=sys.stderr, flush=True),
+    )
 
 
 def _learn_beside(world: RankPlace, run: Path) -> VerbResult:
