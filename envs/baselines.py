@@ -168,11 +168,13 @@ def interval(solved: int, n: int) -> tuple[float, float]:
 
     >>> [round(end, 2) for end in interval(1, 5)]
     [0.04, 0.62]
+    >>> interval(0, 10)[0], interval(10, 10)[1]  # not a rounding away from it
+    (0.0, 1.0)
     """
     share, weight = solved / n, _Z**2 / n
     middle = (share + weight / 2) / (1 + weight)
     half = _Z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / (4 * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return (middle - half if solved else 0.0), (middle + half if solved < n else 1.0)
 
 
 def _other_numbers(value: Any, rng: Random) -> Any:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from turnwise.agents.core import Completion, Kv, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
-from turnwise.agents.engines.vllm_start import check_context, memory_options, start, use_cuda
+from turnwise.agents.engines.vllm_start import check_context, start, use_cuda
+from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError
 from turnwise.registry import component
 

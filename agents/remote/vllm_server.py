@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 
 import pydantic
 
-from turnwise.agents.engines.vllm_start import memory_options
 from turnwise.agents.remote.client import Address, RemoteServer
 from turnwise.agents.remote.guard import read_token, refusal
 from turnwise.agents.remote.lease import Lease
 from turnwise.agents.remote.orphan import end_with_parent, stand_over
 from turnwise.agents.remote.protocol import FACTS, LEASE, RUN, EngineFacts, LeaseBody, WeightsFacts
 from turnwise.agents.remote.transfer import locality
+from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.agents.remote.vllm_worker import BACKEND
 from turnwise.errors import EngineError
 from turnwise.tools.processes import module_path

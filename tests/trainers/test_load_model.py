@@ -11,7 +11,8 @@ torch = pytest.importorskip("torch")
 
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from turnwise.agents.engines.vllm_start import _remedy, check_context, memory_options
+from turnwise.agents.engines.vllm_start import _remedy, check_context
+from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.trainers.learn.model import base_of, deterministic, hidden_states, load_model, trainable
 from turnwise.trainers.recipe.schema import Lora
