@@ -79,8 +79,9 @@ def calls_or_words(action: Message, tools: Sequence[Tool], most: int) -> Written
         raise ToolError(f"{error}\n{UNREADABLE}") from None
     check_number(len(found.calls), most)
     if not found.calls and tools:
-        called = _called(tuple(one.spec.name for one in tools))
-        if _JSON_CALL.search(text) or called.search(text):
+        # A pattern of all names would be compiled anew for every list of tools, which takes milliseconds.
+        named = tuple(one.spec.name for one in tools if one.spec.name in text)
+        if _JSON_CALL.search(text) or (named and _called(named).search(text)):
             raise ToolError(UNREADABLE)
     return found
 

@@ -21,9 +21,16 @@ AnswerKey: TypeAlias = float | str
 
 _LONGEST = 4_000  # characters of a message; a longer one is to be said shortly
 _MOST = 40  # values in one message; more are a list whatever stands around them
+_SHORT = 400  # characters of a message that is remembered, for a group's episodes say the same
 _MONTH = rf"(?:{'|'.join(MONTHS)})"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _ISO = r"\d{4}-\d\d-\d\d"
+_BEHIND = r"(?:(?=s\b|ing\b)|(?!\w| (?:answer|result|value)\b))"  # a value that is told
+_KINDS = [
+    (re.compile(kind), re.compile(rf"(?<!\w)(?=({kind}){_BEHIND})")) for kind in (_ISO, r"\d\d:\d\d")
+]
+_BEFORE = re.compile(r"(?<!\w)")
+_AFTER = re.compile(_BEHIND)
 _IDS = re.compile(
     rf"\b[a-z]-\d+\b|\b\d+-\d+-\d+\b|\d+:\d+|\b{_DAY} (?:of )?{_MONTH}\b(?:,? \d{{4}}\b)?"
     rf"|\b{_MONTH} {_DAY}\b(?:,? \d{{4}}\b)?",
@@ -53,6 +60,7 @@ _ZERO = re.compile(
 
 _FIRST = 0xE000
 _V = "[\ue000-\uf8ff]"
+_VALUE = re.compile(_V)
 _GAP = "[^.;:!?\n\ue000-\uf8ff]"
 _LIST = rf"(?:{_V}(?:(?:\s*(?:,|/|&)\s*|\s+)(?:and |or |nor )?)?)*{_V}"
 _NOT = (
@@ -147,6 +155,13 @@ class _NamedValue(NamedTuple):
     key: AnswerKey
 
 
+class RightAnswer(NamedTuple):
+    """The value that must be told, and what could be told in its place."""
+
+    value: AnswerKey
+    others: tuple[str, ...] = ()
+
+
 def told(text: str, answer: Mapping[str, Json], request: str = "") -> ToldAnswer:
     """Whether a message tells an answer, and nothing else that it could be. What the request says is no answer to it.
 
@@ -154,8 +169,17 @@ def told(text: str, answer: Mapping[str, Json], request: str = "") -> ToldAnswer
     ...     "It is 5.", "2 + 3 = 5", "5 or 6", "Not 5.", "5, sorry, I mean 6.", "Perhaps 5.", "Soon.")]
     ['RIGHT', 'RIGHT', 'UNCLEAR', 'OPEN', 'WRONG', 'UNCLEAR', 'NOTHING']
     """
+    value = answer["value"]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        right = RightAnswer(str(value), tuple(map(str, answer["others"])))
+    else:
+        right = RightAnswer(float(value))
+    return (_remembered if len(text) < _SHORT else _judged)(text, right, request)
+
+
+def _judged(text: str, right: RightAnswer, request: str) -> ToldAnswer:
     plain = _tidied(text)
-    value, named = _named(plain, answer, request)
+    value, named = _named(plain, right, request)
     if not named:
         return ToldAnswer.NOTHING
     if len(named) > _MOST or len(plain) > _LONGEST:
@@ -172,13 +196,21 @@ def told(text: str, answer: Mapping[str, Json], request: str = "") -> ToldAnswer
     return ToldAnswer.RIGHT if _equal(next(iter(said)), value) else ToldAnswer.WRONG
 
 
+_remembered = functools.lru_cache(maxsize=4096)(_judged)
+
+
 def numbers_in(text: str) -> set[float]:
     """The numbers that a text tells, in digits or words, without ids, dates and times.
 
     >>> sorted(numbers_in("Of f-12 and 1,250.5 there are twenty-three, not 196 608, on 2031-01-02 at 10:30."))
     [23.0, 1250.5, 196608.0]
     """
-    return {one.key for one in _numbers(_tidied(text)) if isinstance(one.key, float)}
+    return set(_numbers_of(text))
+
+
+@functools.lru_cache(maxsize=2048)
+def _numbers_of(text: str) -> frozenset[float]:
+    return frozenset(one.key for one in _numbers(_tidied(text)) if isinstance(one.key, float))
 
 
 # --- the values that a text names --------------------------------------------------------------------
@@ -186,33 +218,30 @@ def numbers_in(text: str) -> set[float]:
 
 def _tidied(text: str) -> str:
     """A text without emphasis, in plain quotes and spaces, and without signs that a skeleton uses."""
-    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
-    text = text.replace("“", '"').replace("”", '"').replace("−", "-")
-    return re.sub("[\ue000-\uf8ff]|\\*+|`+", "", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
+        text = text.replace("“", '"').replace("”", '"').replace("−", "-")
+        text = _VALUE.sub("", text)
+    return text.replace("*", "").replace("`", "")
 
 
-def _named(text: str, answer: Mapping[str, Json], request: str) -> tuple[AnswerKey, list[_NamedValue]]:
+def _named(text: str, right: RightAnswer, request: str) -> tuple[AnswerKey, list[_NamedValue]]:
     """The right value, and the values that a text names, in order."""
-    value, others = answer["value"], answer["others"]
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        right, asked = float(value), _tidied(request)
-        mine = numbers_in(request) if request else set[float]()
+    value, others = right
+    if isinstance(value, float):
+        mine = _numbers_of(request) if request else frozenset[float]()
         found = [
             one
             for one in _numbers(text)
-            if one.key not in mine or (_equal(one.key, right) and not _repeats(text, one, asked))
+            if one.key not in mine
+            or (_equal(one.key, value) and not _repeats(text, one, _tidied(request)))
         ]
-        return right, found
-    ways = _all_ways(str(value), tuple(map(str, others)))
+        return value, found
     lower = text.casefold()
     if len(lower) != len(text):  # a letter that folds to two: where values stand is kept by leaving it
         lower = text.lower() if len(text.lower()) == len(text) else text
-    keys = [(one, ways.keys.get(one[0], one[0])) for one in ways.pattern.finditer(lower)]
-    right = str(value).casefold()
-    said = request.casefold()
-    return right, [
-        _NamedValue(one.start(), one.end(), key) for one, key in keys if key == right or key not in said
-    ]
+    mine, said = value.casefold(), request.casefold()
+    return mine, [one for one in _sayable(lower, value, others) if one.key == mine or one.key not in said]
 
 
 def _numbers(text: str) -> list[_NamedValue]:
@@ -265,23 +294,35 @@ def _equal(one: AnswerKey, other: AnswerKey) -> bool:
     return one == other
 
 
-class _SayableValues(NamedTuple):
-    """The ways to say the values of an answer: what finds them, and which value each way says."""
-
-    pattern: re.Pattern[str]
-    keys: Mapping[str, str]
+def _sayable(text: str, value: str, others: tuple[str, ...]) -> list[_NamedValue]:
+    """Where a text says one of these values in any way, or another one of the kind of the first; of those that begin
+    at one place it is the longest."""
+    # A pattern of all ways would have to be compiled anew for nearly every question, which takes milliseconds.
+    found: list[tuple[int, int, str, _NamedValue]] = []
+    for way, key in _keys_of_ways(value, others).items():
+        begin = text.find(way)
+        while begin >= 0:
+            end = begin + len(way)
+            if _BEFORE.match(text, begin) and _AFTER.match(text, end):
+                found.append((begin, -len(way), way, _NamedValue(begin, end, key)))
+            begin = text.find(way, begin + 1)
+    same_kind = next((found for kind, found in _KINDS if kind.fullmatch(value)), None)
+    for one in same_kind.finditer(text) if same_kind else ():
+        found.append((one.start(), 0, "", _NamedValue(one.start(), one.end(1), one[1])))
+    chosen: list[_NamedValue] = []
+    for *_, one in sorted(found):
+        if not chosen or one.start >= chosen[-1].end:
+            chosen.append(one)
+    return chosen
 
 
 @functools.lru_cache(maxsize=2048)
-def _all_ways(value: str, others: tuple[str, ...]) -> _SayableValues:
+def _keys_of_ways(value: str, others: tuple[str, ...]) -> Mapping[str, str]:
+    """Which value each way to say one says."""
     keys: dict[str, str] = {}
     for one in (*others, value):
         keys |= dict.fromkeys(_ways(one), one.casefold())
-    known = "|".join(re.escape(way) for way in sorted(keys, key=lambda way: (-len(way), way)))
-    same_kind = "".join(f"|{kind}" for kind in (_ISO, r"\d\d:\d\d") if re.fullmatch(kind, value))
-    return _SayableValues(
-        re.compile(rf"(?<!\w)(?:{known}{same_kind})(?:(?=s\b|ing\b)|(?!\w| (?:answer|result|value)\b))"), keys
-    )
+    return keys
 
 
 def _ways(value: str) -> list[str]:
@@ -376,7 +417,7 @@ def _doubted(text: str) -> bool:
 
 
 def _values(text: str) -> list[str]:
-    return re.findall(_V, text)
+    return _VALUE.findall(text)
 
 
 def _keys(text: str, named: Sequence[_NamedValue]) -> set[AnswerKey]:
@@ -385,8 +426,8 @@ def _keys(text: str, named: Sequence[_NamedValue]) -> set[AnswerKey]:
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
     """A skeleton without the values in whatever a pattern finds; the words stay."""
-    return pattern.sub(lambda found: re.sub(_V, "…", found[0]), text)
+    return pattern.sub(lambda found: _VALUE.sub("…", found[0]), text)
 
 
 def _blank_before(text: str, place: int) -> str:
-    return re.sub(_V, "…", text[:place]) + text[place:]
+    return _VALUE.sub("…", text[:place]) + text[place:]
