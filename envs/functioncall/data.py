@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -63,6 +64,33 @@ def carry_out(one: DataFunction, arguments: Mapping[str, Json], data: CallData) 
     Raises:
         ToolError: a row is not there.
     """
+    return _carried_out(_CarriedCall(one, arguments, data))
+
+
+class _CarriedCall:
+    """A call on certain data; the same one again where these are the same tables, and not only equal ones."""
+
+    __slots__ = ("arguments", "data", "one", "said")
+
+    def __init__(self, one: DataFunction, arguments: Mapping[str, Json], data: CallData) -> None:
+        self.one, self.arguments, self.data = one, arguments, data
+        self.said = repr(arguments)  # tells 1 from 1.0 and from true, and the order of an object's fields
+
+    def __hash__(self) -> int:
+        return hash((self.one.words, self.said, self.data.key))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _CarriedCall)
+            and other.data.tables is self.data.tables
+            and other.one is self.one
+            and other.said == self.said
+        )
+
+
+@functools.lru_cache(maxsize=8192)  # a plan is carried out to know its end, and then by each episode of a group
+def _carried_out(call: _CarriedCall) -> CallAnswer:
+    one, arguments, data = call.one, call.arguments, call.data
     table = tables()[one.table]
     given = _flat(one, arguments)
     if one.verb == "find":
