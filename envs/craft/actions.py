@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from turnwise.envs.craft.render import recipe
 from turnwise.envs.craft.state import Book, CraftState, can_make
-from turnwise.envs.craft.vocabulary import VERBS
+from turnwise.envs.craft.vocabulary import AMOUNTS, IDIOMS, TAILS, VERBS
 from turnwise.tools.core import ToolError
 
 NOTHING = -1
+_COUNTED = frozenset(("many", "much", "have", "inventory"))
+_RECIPE = frozenset(("recipe", "recipes"))
 
 
 class CraftAct(NamedTuple):
@@ -30,13 +32,23 @@ def read(book: Book, words: Sequence[str]) -> CraftAct:
     verb = VERBS.get(words[0])
     if verb is None:
         raise ToolError(f"unknown verb {words[0][:20]} : say get , make , recipe or inventory .")
+    if verb in ("get", "make") and not IDIOMS.isdisjoint(words[1:3]):
+        raise ToolError(f"{verb} what ?")
+    named = [(place, book.number_of(word)) for place, word in enumerate(words) if place]
+    place, thing = next(((place, number) for place, number in named if number is not None), (0, None))
+    if words[0] in ("how", "what") and not _COUNTED.isdisjoint(words):
+        verb = "inventory"
+    elif thing is not None and (words[0] == "what" or not _RECIPE.isdisjoint(words)):
+        verb = "recipe"
     if verb == "inventory":
         return CraftAct(verb)
-    thing = next((book.number[word] for word in words[1:] if word in book.number), None)
     if thing is None:
         raise ToolError(f"{verb} what ?")
-    amount = next((int(word) for word in words[1:] if word.isdecimal() and len(word) < 4), 1)
-    return CraftAct(verb, thing, amount)
+    end = next(
+        (n for n in range(place + 1, len(words)) if words[n] in TAILS or words[n] in VERBS), len(words)
+    )
+    said = [int(word) if word.isdecimal() else AMOUNTS.get(word) for word in words[1:end] if len(word) < 7]
+    return CraftAct(verb, thing, next((amount for amount in said if amount is not None), 1))
 
 
 def do(state: CraftState, act: CraftAct) -> CraftState:

@@ -13,8 +13,10 @@ from turnwise.envs.craft.actions import CraftAct, do, possible, read, write
 from turnwise.envs.craft.knobs import CraftKnobs
 from turnwise.envs.craft.state import Book, CraftState, begin, solved
 from turnwise.envs.craft.tasks import draw_task
+from turnwise.envs.craft.vocabulary import FORMS
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
+from turnwise.envs.worlds.one_command import Forms
 from turnwise.tasks.core import Json, Split, Task
 
 _book = WorldCache(Book)
@@ -26,6 +28,7 @@ class CraftEnv(CommandEnv[CraftState]):
 
     turn_limit = 30
     max_trivial_score: ClassVar[float] = 0.15
+    forms: ClassVar[Forms | None] = FORMS
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "depth_4": {"depth": 4, "width": 3, "turn_limit": 200}
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from turnwise.envs.craft.vocabulary import plurals
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Task
 
@@ -19,6 +20,9 @@ class Book:
             recipes: Mapping[str, Mapping[str, int]] = dict(options["recipes"])
             self.names: Sequence[str] = (*self.raw, *recipes)
             self.number = {name: number for number, name in enumerate(self.names)}
+            self._called = {
+                called: number for name, number in self.number.items() for called in plurals(name)
+            } | self.number
             self.goal = self.number[options["goal"]]
             self.needs: Mapping[int, Sequence[tuple[int, int]]] = {
                 self.number[name]: [(self.number[part], n) for part, n in parts.items()]
@@ -30,6 +34,10 @@ class Book:
         except (KeyError, TypeError, ValueError) as error:
             raise EnvError(f"This is no craft task: {error!r}.", "Take tasks from a suite.") from None
         self.task = task
+
+    def number_of(self, word: str) -> int | None:
+        """The thing that a word calls, one or several of it."""
+        return self._called.get(word)
 
     def __repr__(self) -> str:
         return f"Book({self.task.id})"

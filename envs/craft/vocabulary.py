@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnwise.envs.wordings import ways
+from turnwise.envs.worlds.one_command import Forms
+from turnwise.envs.worlds.vocabulary import NUMBERS
 from turnwise.tasks.core import Split
 
 _RAW = {
@@ -34,8 +36,62 @@ ASKS = ways("Make {thing}. | Produce {thing}. | What is wanted is {thing}: craft
 
 
 VERBS = {
-    **dict.fromkeys(("get", "fetch", "take", "gather", "collect", "mine", "grab"), "get"),
-    **dict.fromkeys(("make", "craft", "build", "create", "assemble"), "make"),
-    **dict.fromkeys(("recipe", "read", "recall", "ask", "how"), "recipe"),
-    **dict.fromkeys(("inventory", "look", "inv", "have", "wait"), "inventory"),
+    **dict.fromkeys(
+        ("get", "fetch", "take", "gather", "collect", "mine", "grab", "obtain", "acquire", "pick"), "get"
+    ),
+    **dict.fromkeys(("make", "craft", "build", "create", "assemble", "produce", "construct"), "make"),
+    **dict.fromkeys(("recipe", "recipes", "read", "recall", "ask", "how"), "recipe"),
+    **dict.fromkeys(
+        ("inventory", "look", "inv", "have", "wait", "check", "show", "view", "list", "tell", "what"),
+        "inventory",
+    ),
 }
+TAILS = frozenset(("with", "using", "from", "out", "for", "because", "since", "so", "as", "instead", "not"))
+"""Behind these words stands no longer what is got or made, nor how many."""
+
+IDIOMS = frozenset(
+    [
+        "rid",
+        "started",
+        "ready",
+        "sure",
+        "use",
+        "progress",
+        "sense",
+        "note",
+        "way",
+        "thoughts",
+        "plan",
+        "going",
+        "care",
+        "time",
+    ]
+)
+"""Behind a verb these make something else of it: "get rid of", "make sure", "take note"."""
+
+
+def plurals(name: str) -> tuple[str, ...]:
+    """How several of a thing may be called.
+
+    >>> plurals("shelf")
+    ('shelfs', 'shelfes', 'shelves')
+    """
+    return (
+        f"{name}s",
+        f"{name}es",
+        *([f"{name.rstrip('e')[:-1]}ves"] if name.rstrip("e")[-1] == "f" else []),
+    )
+
+
+_NAMES = [name for names in (RAW, MADE) for split in Split for name in names[split]]
+AMOUNTS: Mapping[str, int] = {word: number for number, word in enumerate(NUMBERS)} | {"twice": 2, "couple": 2}
+FORMS = Forms(
+    # What only looks is left out: said beside a command, it is no second one.
+    verbs=frozenset(word for word, verb in VERBS.items() if verb in ("get", "make") or word == verb),
+    names=frozenset(called for name in _NAMES for called in (name, *plurals(name))),
+    traits=frozenset(("x", "piece", "pieces", "unit", "units", "more", "another", "recipe", *AMOUNTS)),
+    pairs=frozenset(word for word, verb in VERBS.items() if verb == "make"),
+    behind=frozenset(("with", "using", "from", "of")),
+    needy=frozenset(word for word, verb in VERBS.items() if verb in ("get", "make")),
+    asked=frozenset(("how", "what")),
+)

@@ -26,9 +26,7 @@ _MONTH = rf"(?:{'|'.join(MONTHS)})"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _ISO = r"\d{4}-\d\d-\d\d"
 _BEHIND = r"(?:(?=s\b|ing\b)|(?!\w| (?:answer|result|value)\b))"  # a value that is told
-_KINDS = [
-    (re.compile(kind), re.compile(rf"(?<!\w)(?=({kind}){_BEHIND})")) for kind in (_ISO, r"\d\d:\d\d")
-]
+_KINDS = [(re.compile(kind), re.compile(rf"(?<!\w)(?=({kind}){_BEHIND})")) for kind in (_ISO, r"\d\d:\d\d")]
 _BEFORE = re.compile(r"(?<!\w)")
 _AFTER = re.compile(_BEHIND)
 _IDS = re.compile(
@@ -233,8 +231,7 @@ def _named(text: str, right: RightAnswer, request: str) -> tuple[AnswerKey, list
         found = [
             one
             for one in _numbers(text)
-            if one.key not in mine
-            or (_equal(one.key, value) and not _repeats(text, one, _tidied(request)))
+            if one.key not in mine or (_equal(one.key, value) and not _repeats(text, one, _tidied(request)))
         ]
         return value, found
     lower = text.casefold()

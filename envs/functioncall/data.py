@@ -88,7 +88,9 @@ class _CarriedCall:
         )
 
 
-@functools.lru_cache(maxsize=8192)  # a plan is carried out to know its end, and then by each episode of a group
+@functools.lru_cache(
+    maxsize=8192
+)  # a plan is carried out to know its end, and then by each episode of a group
 def _carried_out(call: _CarriedCall) -> CallAnswer:
     one, arguments, data = call.one, call.arguments, call.data
     table = tables()[one.table]

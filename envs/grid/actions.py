@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from turnwise.envs.grid.state import GridBoard, GridState
-from turnwise.envs.grid.vocabulary import DIRECTIONS, FILLERS, SYNONYMS
+from turnwise.envs.grid.vocabulary import COUNTS, DIRECTIONS, FILLERS, SYNONYMS, TAILS
 from turnwise.tools.core import ToolError
 
 
@@ -15,15 +15,41 @@ def read(board: GridBoard, words: Sequence[str]) -> Sequence[str]:
     Raises:
         ToolError: it names anything else, or too many.
     """
-    found = [SYNONYMS.get(word, word) for word in words if word not in FILLERS]
-    wrong = [word for word in found if word not in DIRECTIONS and word not in ("look", "wait")]
-    if wrong or not found:
+    if words[0] in ("look", "wait"):  # "look left" is no step
+        return ()
+    end = next((place for place, word in enumerate(words) if word in TAILS), len(words))
+    said = [SYNONYMS.get(word, word) for word in words[:end] if word not in FILLERS]
+    if not said or any(word not in DIRECTIONS and _number(word) is None for word in said):
         raise ToolError("say up , down , left or right .")
-    if len(found) > board.moves:
+    counted = _counted(said)
+    if not counted:
+        raise ToolError("say up , down , left or right .")
+    if not 0 < sum(number for _, number in counted) <= board.moves:
         raise ToolError(
             f"a turn makes at most {board.moves} moves ." if board.moves > 1 else "one move a turn ."
         )
-    return [word for word in found if word in DIRECTIONS]
+    return [direction for direction, number in counted for _ in range(number)]
+
+
+def _counted(said: Sequence[str]) -> Sequence[tuple[str, int]]:
+    """Directions and how often each is gone; nothing where a number belongs to none. If a number comes first, numbers
+    stand before their directions, else behind them."""
+    numbers = [_number(word) for word in said]
+    first = numbers[0] is not None
+    counted: list[tuple[str, int]] = []
+    used = 0
+    for place, word in enumerate(said):
+        if numbers[place] is not None:
+            continue
+        beside = place - 1 if first else place + 1
+        number = numbers[beside] if 0 <= beside < len(said) else None
+        used += number is not None
+        counted.append((word, 1 if number is None else number))
+    return counted if used == len(said) - len(counted) else ()
+
+
+def _number(word: str) -> int | None:
+    return int(word) if word.isdecimal() and len(word) < 4 else COUNTS.get(word)
 
 
 def move(state: GridState, direction: str) -> GridState:

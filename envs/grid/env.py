@@ -15,10 +15,11 @@ from turnwise.envs.grid.pixels import png
 from turnwise.envs.grid.render import opening, told
 from turnwise.envs.grid.state import GridBoard, GridState, begin, solved, sunk
 from turnwise.envs.grid.tasks import draw_task
-from turnwise.envs.grid.vocabulary import DIRECTIONS, SIDEWAYS
+from turnwise.envs.grid.vocabulary import DIRECTIONS, FORMS, SIDEWAYS
 from turnwise.envs.messages import Image
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
+from turnwise.envs.worlds.one_command import Forms
 from turnwise.tasks.core import Json, Split, Task
 
 _board = WorldCache(GridBoard)
@@ -29,6 +30,7 @@ class GridEnv(CommandEnv[GridState]):
 
     turn_limit = 30
     max_trivial_score: ClassVar[float] = 0.2
+    forms: ClassVar[Forms | None] = FORMS
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "sokoban": {"game": "sokoban", "boxes": 2, "turn_limit": 100},
         "maze": {"game": "maze", "size": 11, "doors": 2, "turn_limit": 100},

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from turnwise.envs.worlds.one_command import Forms
+from turnwise.envs.worlds.vocabulary import NUMBERS
+
 DIRECTIONS = ("up", "down", "left", "right")
 COLOURS = "rgbypw"
 SIDEWAYS: Mapping[str, tuple[str, str]] = {
@@ -12,10 +15,54 @@ SIDEWAYS: Mapping[str, tuple[str, str]] = {
     "left": ("up", "down"),
     "right": ("up", "down"),
 }
-SYNONYMS: Mapping[str, str] = dict(
-    zip(("north", "south", "west", "east", "u", "d", "l", "r"), DIRECTIONS * 2, strict=True)
+_CALLED = (
+    "north south west east u d l r upward downward leftward rightward upwards downwards leftwards rightwards"
 )
-FILLERS = frozenset(("go", "move", "push", "step", "walk", "one", "and", "box", "towards"))
+SYNONYMS: Mapping[str, str] = dict(zip(_CALLED.split(), DIRECTIONS * 4, strict=True))
+_VERBS = frozenset(
+    ("go", "move", "push", "step", "walk", "head", "turn", "travel", "take", "continue", "choose", "try")
+)
+_BESIDE = frozenset(
+    [
+        "steps",
+        "cell",
+        "cells",
+        "square",
+        "squares",
+        "tile",
+        "tiles",
+        "space",
+        "spaces",
+        "time",
+        "times",
+        "x",
+        "by",
+        "more",
+        "further",
+        "straight",
+        "again",
+        "back",
+        "once",
+        "and",
+        "box",
+        "towards",
+        "direction",
+        "moves",
+        "it",
+    ]
+)
+FILLERS = _VERBS | _BESIDE
+COUNTS: Mapping[str, int] = {word: n for n, word in enumerate(NUMBERS)} | {"twice": 2, "thrice": 3}
+TAILS = frozenset(("because", "since", "so", "instead", "rather", "not"))
+"""Behind these words stands no move any more."""
+_MOVES = frozenset((*DIRECTIONS, *SYNONYMS))
+FORMS = Forms(
+    verbs=_VERBS | _MOVES,
+    names=_MOVES,
+    traits=frozenset((*_BESIDE, *COUNTS, "step")),
+    pairs=_VERBS | _MOVES,
+    needy=_VERBS,
+)
 SIGNS = {
     "sokoban": "# wall, _ floor, @ you, o box, x target, * box on a target, + you on a target. You push a box by "
     "walking into it; you cannot pull, nor push two at once.",

@@ -27,8 +27,13 @@ _LABELLED = re.compile(r"(?<![a-z])(?:action|command)[ \t]{0,3}\d{0,3}[ \t*_`]{0
 _FENCE = re.compile(r"```\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+][ \t]|\(?\d{1,3}[.)][ \t])")
 _SPAN = re.compile(r"`([^`\n]{1,300})`|\*\*([^*\n]{1,300})\*\*|\"([^\"\n]{1,300})\"|“([^”\n]{1,300})”")
+_CALL = re.compile(  # of a verb as of a function: craft(item="plank"), get("ore", 2)
+    r"\b([A-Za-z]{1,30})\(\s*(?:\w{1,30}\s*=\s*)?[\"']?([\w ]{1,80})[\"']?\s*(?:,\s*(?:\w{1,30}\s*=\s*)?(\d{1,3})\s*)?\)"
+)
 _PLAIN = re.compile(r"[\w /]*[.!]?\s*")
 _SENTENCE = re.compile(r"[^.!?;:]+[.!?;:]*")
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
+_THEN = re.compile(r"\b(?:then|afterwards|next)\b", re.IGNORECASE)
 _JOINED = re.compile(r"[,&()]|->|→|—|\s-\s|\b(?:and|or|then)\b", re.IGNORECASE)
 
 
@@ -57,7 +62,7 @@ _TAILS = _all(
 )
 _PROSE = _all(
     "is are was were am be been has have had must might would could can cannot not never what who why how you they need "
-    "needs want seems think"
+    "needs want seems think no nothing nor neither"
 )
 _ASKING = _all(
     "should shall can could may might would do does did is are am was were will must what where which who why when whether"
@@ -105,11 +110,18 @@ class Forms(NamedTuple):
     names: frozenset[str]  # of things and places
     traits: frozenset[str] = frozenset()  # what tells things apart
     pairs: frozenset[str] = frozenset()  # verbs for two things joined by "and"
+    behind: frozenset[str] = frozenset()  # words of which one must lead to those two, if there are any
+    needy: frozenset[str] = frozenset()  # verbs that are no command without a name
+    asked: frozenset[str] = (
+        frozenset()
+    )  # first words of questions that the world answers, and changes nothing
     final: frozenset[str] = frozenset()  # verbs that can end an episode: obeyed in their own form alone
     how: str = ""  # the form of those
 
     def own(self, words: Sequence[str]) -> bool:
         if not words or words[0] not in self.verbs:
+            return False
+        if words[0] in self.needy and self.names.isdisjoint(words):
             return False
         for place, word in enumerate(words[1:], 1):
             before = words[place - 1]
@@ -130,7 +142,17 @@ class Forms(NamedTuple):
         return word in self.verbs and word not in self.names and word not in self.traits
 
     def whole(self, clauses: Sequence[Sequence[str]]) -> bool:
-        return clauses[0][0] in self.pairs and self.own([word for clause in clauses for word in clause])
+        first, *more = clauses
+        if first[0] not in _TELLERS and any(one[0] in _TELLERS for one in more):  # "Right, let me go up."
+            return False
+        verb = _untold(first)[:1]
+        if not verb or verb[0] not in self.pairs:
+            return False
+        if self.behind:
+            named = [one for one in more if one[0] not in self.verbs and self.behind.isdisjoint(one)]
+            if self.behind.isdisjoint(first) or len(named) < len(more):
+                return False
+        return self.own([word for clause in clauses for word in _untold(clause)])
 
 
 class Tried(NamedTuple):
@@ -390,7 +412,7 @@ def _as_it_stands(line: str, part: _Part, grammar: Grammar) -> str:
     if isinstance(grammar, Forms):
         if grammar.final & set(words):
             raise ToolError(_only_so(grammar))
-        if part.asks:
+        if part.asks and not (words and words[0] in grammar.asked):
             raise ToolError(_A_QUESTION)
         bare = [word for word in words if word not in _FILLERS]
         if bare and bare[0] in grammar.verbs and not _loosely(line, grammar):
@@ -421,8 +443,10 @@ def _sentence(text: str, grammar: Grammar) -> _Part:
         return _Part(asks=True)
     if first[0] in _CONDITION:
         return _Part()
-    if len(clauses) > 1 and grammar.whole(clauses):
-        return _Part((_ToldCommand(tuple(word for clause in clauses for word in clause)),), wholly=True)
+    apart = _OR.search(text) or (_takes_parts(grammar) and _THEN.search(text))
+    if len(clauses) > 1 and not apart and grammar.whole(clauses):
+        together = tuple(word for clause in clauses for word in _untold(clause))
+        return _Part((_ToldCommand(together),), wholly=True)
     found: list[_ToldCommand] = []
     own, aside = True, False  # in the imperative so far; with something that is no command
     for clause in clauses:
@@ -435,6 +459,11 @@ def _sentence(text: str, grammar: Grammar) -> _Part:
         else:
             aside = True
     return _Part(tuple(found), not aside)
+
+
+def _takes_parts(grammar: Grammar) -> bool:
+    """Whether things joined by "and" are what one thing is made of, so that those behind "then" are not."""
+    return isinstance(grammar, Forms) and bool(grammar.behind)
 
 
 def _clauses(text: str, grammar: Grammar) -> Iterator[tuple[str, ...]]:
@@ -452,24 +481,33 @@ def _clauses(text: str, grammar: Grammar) -> Iterator[tuple[str, ...]]:
 
 def _raw(text: str) -> tuple[str, ...]:
     words = _WORD.findall(text.lower())
-    begin = next((place for place, word in enumerate(words) if word not in _SOFT), len(words))
-    return tuple(words[begin:])
+    return tuple(words[_first_not(_SOFT, words) :])
+
+
+def _first_not(known: frozenset[str], words: Sequence[str]) -> int:
+    """The place of the first word that is none of these."""
+    return next((place for place, word in enumerate(words) if word not in known), len(words))
 
 
 def _told(words: tuple[str, ...], grammar: Grammar) -> tuple[str, ...] | None:
     """The command in "I go …", "I'll go …", "Let's go …"; None where there is none."""
     if words[0] not in _TELLERS:
         return None
-    rest = words[next((place for place, word in enumerate(words) if word not in _TOLD), len(words)) :]
+    rest = _untold(words)
     if not grammar.own(rest) or (isinstance(grammar, Tried) and grammar.harmless(rest)):
         return None
     return rest
 
 
+def _untold(words: Sequence[str]) -> tuple[str, ...]:
+    """The words behind "I'll", "Let me" and the like; all where nobody is named first."""
+    return tuple(words[_first_not(_TOLD, words) :] if words[0] in _TELLERS else words)
+
+
 def _loosely(line: str, grammar: Grammar) -> bool:
     """Whether a line begins like a command, if only it knew more words, and has none that make a statement of it."""
     words = _raw(line)
-    rest = words[next((n for n, word in enumerate(words) if word not in _TOLD | _FILLERS), len(words)) :]
+    rest = words[_first_not(_TOLD | _FILLERS, words) :]
     if not rest or not isinstance(grammar, Forms) or rest[0] not in grammar.verbs:
         return False
     interjection = len(rest) > 1 and len(next(_clauses(line, grammar))) == 1  # "Wait, …"
@@ -486,4 +524,5 @@ def is_plain(text: str) -> bool:
 def _unlabelled(line: str) -> str:
     item = _ITEM.match(line)
     line = line[item.end() :] if item else line
-    return _LABEL.sub("", line) if ":" in line or ">" in line else line
+    line = _LABEL.sub("", line) if ":" in line or ">" in line else line
+    return _CALL.sub(lambda call: " ".join(filter(None, call.groups())), line) if "(" in line else line

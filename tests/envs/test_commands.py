@@ -12,7 +12,7 @@ from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_task
 from turnwise.envs.worlds.one_command import Forms, command_in, spoken
-from turnwise.tasks.core import Split
+from turnwise.tasks.core import Split, Task
 from turnwise.tools.core import ToolCall, ToolError
 
 WAYS: dict[str, tuple[str, ...]] = {  # world → how to get where the two commands can be carried out
@@ -248,6 +248,181 @@ def test_two_things_joined_by_and_are_one_command_where_the_verb_takes_two() -> 
     assert command_in("connect wire 1 and lamp 1", forms) == "connect wire 1 lamp 1"
     with pytest.raises(ToolError, match="A turn takes one command"):
         command_in("take wire 1 and lamp 1", forms)
+
+
+# --- craft and grid, as a fluent agent speaks ----------------------------------------------------
+
+_RECIPES = [["plank", {"wood": 1}], ["rod", {"ore": 2}], ["lamp", {"rod": 1, "plank": 1}]]
+
+
+def workshop(batch: int = 1) -> AgentEnv[Any]:
+    """In the hands lie a wood and two ores; a plank and a rod could be made."""
+    options = {
+        "raw": ["ore", "wood", "stone"], "goal": "lamp", "stock": [9, 9, 9], "batch": batch, "slip": 0.0, "told": True,
+        "recipes": _RECIPES, "text": "compact", "commands": "hidden", "turn_limit": 50,
+    }  # fmt: skip
+    env = make("turnwise/Craft-v0")
+    env.reset(seed=0, options={"task": Task("turnwise/Craft-v0", "make lamp .", options)})
+    for command in ("get wood", "get ore", "get ore"):
+        env.step(command)
+    return env
+
+
+def room(moves: int = 1) -> AgentEnv[Any]:
+    """An empty room, the agent in its middle."""
+    level = ["#######", "#_____#", "#_____#", "#__@__#", "#_____#", "#____x#", "#######"]
+    options = {
+        "level": level, "game": "maze", "moves": moves, "slip": 0.0, "sight": 0, "image": False, "text": "compact",
+        "commands": "hidden", "turn_limit": 50,
+    }  # fmt: skip
+    env = make("turnwise/Grid-v0")
+    env.reset(seed=0, options={"task": Task("turnwise/Grid-v0", "go to x .", options)})
+    return env
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "let me craft a wooden plank please",
+        "make planks",
+        "Produce one plank.",
+        "craft a plank using 1 wood",
+        'craft(item="plank")',
+        "I will craft(plank, 1).",
+        "To make the lamp, I make a plank first.",
+        "I look at the recipe for plank. make plank",
+        "I check my inventory, then make plank",
+        "Make plank, not rod.",
+    ],
+)
+def test_a_thing_is_made_in_many_manners(said: str) -> None:
+    assert told(workshop(), said) == "have ore 2 , plank 1 ."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "To make a plank, I need wood.",
+        "The recipe for plank is wood 1.",
+        "make no plank",
+        "Don't make a plank.",
+        "I won't make a plank",
+        "If I make a plank, I lose wood.",
+        "Should I make a plank?",
+        "make sure a plank comes first",
+        "get rid of wood",
+        "get started with stone",
+        "create a plan with a plank",
+        "make plank from wood and rod from ore",
+        "make plank from wood, then rod",
+        "get stone twice",
+        "get two stones",
+    ],
+)
+def test_what_does_not_mean_one_thing_to_be_made_makes_none(said: str) -> None:
+    env = workshop()
+    before = env.state
+    assert env.step(said).info["bad_action"]
+    assert env.state == before
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("make rod with 2 ore", "have wood 1 , rod 1 ."),  # not two rods
+        ("get two stones", "have ore 2 , wood 1 , stone 2 ."),
+        ("get a couple of stone", "have ore 2 , wood 1 , stone 2 ."),
+        ("get stone for 2 rods", "have ore 2 , wood 1 , stone 1 ."),
+        ("get stone to make 2 rods", "have ore 2 , wood 1 , stone 1 ."),
+        ("build the lamp with a rod and a plank", "parts of lamp are missing , it needs rod 1 , plank 1 ."),
+        ("look up the recipe of lamp", "lamp : rod 1 , plank 1 ."),
+        ("Show me the recipe for lamp", "lamp : rod 1 , plank 1 ."),
+        ("What is a lamp made of?", "lamp : rod 1 , plank 1 ."),
+        ("How many planks do I have?", "have ore 2 , wood 1 ."),
+        ("check my inventory", "have ore 2 , wood 1 ."),
+    ],
+)
+def test_amounts_belong_to_what_is_got_and_questions_of_the_world_are_answered(
+    said: str, answer: str
+) -> None:
+    assert told(workshop(batch=5), said) == answer
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'll go up",
+        "Next move: up",
+        "move up one cell",
+        "take one step up",
+        "Head upwards.",
+        "I go up because right is blocked.",
+        "Go up instead of left.",
+        "To push the box right, I go up",
+        "The box is to my right, so I go up.",
+        "move(direction='up')",
+        '{"direction": "up"}',
+        "<think>left?</think>I choose up.",
+        "Left is a dead end.\nup",
+    ],
+)
+def test_a_step_is_taken_in_many_manners(said: str) -> None:
+    env = room()
+    env.step("up")
+    wanted, other = env.state, room()
+    other.step(said)
+    assert other.state == wanted
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't go up.",
+        "go no further up",
+        "I won't go up.",
+        "up?",
+        "Should I go up",
+        "left is blocked",
+        "left leads to a hole",
+        "The exit is to the right.",
+        "That's right.",
+        "Right, I see.",
+        "Right, let me go up.",
+        "Right. Let me think.",
+        "left or right",
+        "To go up, I must first go left",
+        "go left unless it is a hole",
+        "it's up to me",
+        "look left",
+        "I look up.",
+        "left twice 2",
+        "up 99",
+    ],
+)
+@pytest.mark.parametrize("moves", [1, 3])
+def test_what_speaks_of_a_direction_is_no_step(said: str, moves: int) -> None:
+    env = room(moves)
+    before = env.state
+    env.step(said)
+    assert env.state == before
+
+
+def test_steps_are_counted_and_a_turn_takes_no_more_than_it_may() -> None:
+    for said in (
+        "move left twice",
+        "2 left",
+        "two steps to the left",
+        "left 2",
+        "left x2",
+        "I go left, then I go left.",
+    ):
+        env = room(3)
+        env.step(said)
+        assert env.state.agent == room().state.agent - 2, said
+        assert told(room(), said) == "one move a turn ." or "one command" in told(room(), said)
+    env = room(3)
+    env.step("left twice, then up")
+    assert env.state.agent == room().state.agent - 9
 
 
 # --- without a grammar, and with hostile text ----------------------------------------------------
