@@ -226,7 +226,7 @@ def _tidied(text: str) -> str:
 def _named(text: str, right: RightAnswer, request: str) -> tuple[AnswerKey, list[_NamedValue]]:
     """The right value, and the values that a text names, in order."""
     value, others = right
-    if isinstance(value, float):
+    if not isinstance(value, str):
         mine = _numbers_of(request) if request else frozenset[float]()
         found = [
             one
@@ -238,7 +238,9 @@ def _named(text: str, right: RightAnswer, request: str) -> tuple[AnswerKey, list
     if len(lower) != len(text):  # a letter that folds to two: where values stand is kept by leaving it
         lower = text.lower() if len(text.lower()) == len(text) else text
     mine, said = value.casefold(), request.casefold()
-    return mine, [one for one in _sayable(lower, value, others) if one.key == mine or one.key not in said]
+    return mine, [
+        one for one in _sayable(lower, value, others) if one.key == mine or str(one.key) not in said
+    ]
 
 
 def _numbers(text: str) -> list[_NamedValue]:
