@@ -130,6 +130,7 @@ _LEADS = re.compile(
     rf"[^\w\ue000-\uf8ff]{{1,3}}(?={_V})",
     re.IGNORECASE,
 )
+_SIMPLY = re.compile(rf"(?:(?:it is|the answer is) )?{_V}\.?", re.IGNORECASE)
 _PART = re.compile(
     r"[.;!?\n]+(?=\s|$)|:|[–—]|\s-\s|,(?= (?:so|therefore|thus|hence|which (?:makes|gives|adds|comes)|together|in (?:total|all))\b)"
 )
@@ -185,13 +186,19 @@ def _judged(text: str, right: RightAnswer, request: str) -> ToldAnswer:
     skeleton = plain
     for number, one in reversed([*enumerate(named)]):
         skeleton = f"{skeleton[: one.start]}{chr(_FIRST + number)}{skeleton[one.end :]}"
+    if _SIMPLY.fullmatch(skeleton):  # as most answers are, and nothing below would change it
+        return _verdict_of(named[0].key, value)
     left = _without_context(_without_denied(skeleton))
     said = _said(left, named)
     if not said:
         return ToldAnswer.OPEN
     if len(said) > 1 or _doubted(left):
         return ToldAnswer.UNCLEAR
-    return ToldAnswer.RIGHT if _equal(next(iter(said)), value) else ToldAnswer.WRONG
+    return _verdict_of(next(iter(said)), value)
+
+
+def _verdict_of(said: AnswerKey, right: AnswerKey) -> ToldAnswer:
+    return ToldAnswer.RIGHT if _equal(said, right) else ToldAnswer.WRONG
 
 
 _remembered = functools.lru_cache(maxsize=4096)(_judged)
