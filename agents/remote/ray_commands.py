@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, NamedTuple
@@ -50,17 +51,18 @@ class CommandActor:
         with socket.create_server((host, 0)) as door:
             return host, door.getsockname()[1]
 
-    def begin(self, command: Sequence[str], variables: Mapping[str, str], folder: str) -> None:
+    def begin(self, module: str, words: Sequence[str], variables: Mapping[str, str], folder: str) -> None:
         """Start it, in ``folder`` if this machine has that.
 
         Args:
-            command: its words; it is to end with its parent by itself.
+            module: that this machine's Python runs.
+            words: its arguments; it is to end with its parent by itself.
             variables: of its environment, beside those that this process was given and are not Ray's.
             folder: where it runs.
         """
         own = {k: v for k, v in os.environ.items() if not k.startswith("RAY_") or k.startswith(_KEPT)}
         self._program = subprocess.Popen(
-            command,
+            [sys.executable, "-m", module, *words],
             env={**own, **variables, "PYTHONUNBUFFERED": "1"},
             cwd=folder if os.path.isdir(folder) else None,
             stdin=subprocess.DEVNULL,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -86,6 +85,8 @@ def _attempt(
     try:
         attempt.begin(arguments)
         lost = attempt.follow(stop, log)
+    except cluster.ray.exceptions.RayActorError:
+        lost = "a learner is gone before it has begun"
     finally:
         attempt.close()
     return attempt.out, lost
@@ -124,19 +125,22 @@ class _Attempt:
             )
         host, port = self._ray.get(ready[ready.index(placed[0])])
         joining: dict[str, str] = {ADDRESS: self._ray.get_runtime_context().gcs_address}
-        command = [sys.executable, "-m", "turnwise", "train", *words, "--with-parent", "--json"]
+        given = ["train", *words, "--with-parent", "--json"]
         begun = [
-            actor.begin.remote(command, {**joining, **_variables(rank, len(placed), host, port)}, os.getcwd())
+            actor.begin.remote(
+                "turnwise", given, {**joining, **_variables(rank, len(placed), host, port)}, os.getcwd()
+            )
             for rank, actor in enumerate(self._actors)
         ]
         self._ray.get(begun)
 
     def follow(self, stop: Stop, log: Callable[[str], None]) -> str:
-        """Pass on what the first one says until it ends; what was lost, in words, if something was."""
+        """Pass on what they say until the first one ends; what was lost, in words, if something was."""
         told, until = False, float("inf")
         while True:
             states = self._states()
-            self._pass_on(states[0], log)
+            for rank, state in enumerate(states):
+                self._pass_on(rank, state, log)
             lost = [_lost(rank, state) for rank, state in enumerate(states)]
             if any(lost):
                 return next(filter(None, lost))
@@ -174,12 +178,12 @@ class _Attempt:
             found.append(state)
         return found
 
-    def _pass_on(self, state: CommandState | None, log: Callable[[str], None]) -> None:
+    def _pass_on(self, rank: int, state: CommandState | None, log: Callable[[str], None]) -> None:
         for out, line in state.said if state is not None else ():
-            if out:
+            if not out:
+                log(f"learner {rank}: {line}" if rank else line)
+            elif not rank:
                 self.out += f"{line}\n"
-            else:
-                log(line)
 
 
 def _result(out: str) -> TrainingResult:
