@@ -76,18 +76,14 @@ class Lexicon:
         roots = frozenset[str]().union(*begins.values())
         return {root: frozenset(name for name, own in begins.items() if root in own) for root in roots}
 
+    def near(self, stemmed: str) -> frozenset[str]:
+        """The actions one of whose verbs begins with a word of a clause."""
+        begins = self._begins
+        return frozenset[str]().union(*(begins[root] for root in parts(stemmed) & begins.keys()))
+
     def spoken(self, stemmed: str, context: str = "") -> Mapping[str, Match]:
         """The actions of which a clause speaks, in the order of the domain; ``context`` as in :func:`speaks_of`."""
-        begins = self._begins
-        near = frozenset[str]().union(*(begins[root] for root in parts(stemmed) & begins.keys()))
-        if not near:
-            return {}
-        found = {
-            name: speaks_of(concept, stemmed, context)
-            for name, concept in self.actions.items()
-            if name in near
-        }
-        return {name: match for name, match in found.items() if match is not None}
+        return _spoken(self, stemmed, context)
 
     def things(self, stemmed: str) -> frozenset[str]:
         """The actions whose things a clause names."""
@@ -101,6 +97,19 @@ class Lexicon:
         """The deeds of which a clause speaks."""
         found = ((deed, speaks_of(deed.concept, stemmed, context)) for deed in self.deeds)
         return [(deed, match) for deed, match in found if match is not None]
+
+
+@functools.lru_cache(maxsize=8192)
+def _spoken(lexicon: Lexicon, stemmed: str, context: str) -> Mapping[str, Match]:
+    near = lexicon.near(stemmed)
+    if not near:
+        return {}
+    found = {
+        name: speaks_of(concept, stemmed, context)
+        for name, concept in lexicon.actions.items()
+        if name in near
+    }
+    return {name: match for name, match in found.items() if match is not None}
 
 
 def concept_of(name: str) -> Concept:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from turnwise.envs.toolworld.speech.assent import leaves_open, solicits
 from turnwise.envs.toolworld.speech.denying import LEFT_ALONE, NEGATED
 from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
-from turnwise.envs.toolworld.speech.words import normal, stems
+from turnwise.envs.toolworld.speech.words import normal, shape_of, stems
 
 
 class Mood(enum.Enum):
@@ -170,7 +170,17 @@ _ASIDE = tuple(
 @functools.lru_cache(maxsize=8192)
 def clauses(text: str) -> tuple[SentencePart, ...]:
     """The clauses of a message, in order."""
-    found: list[SentencePart] = []
+    return tuple(_clause(part, asked) for part, asked in _split(text))
+
+
+def matter(text: str) -> list[str]:
+    """The words of each clause without the courtesies before them: all of it that needs no mood."""
+    return [_body(part) for part, _ in _split(text)]
+
+
+def _split(text: str) -> list[tuple[str, bool]]:
+    """The clauses of a message as they are spelled, and whether each ends in a question mark."""
+    found: list[tuple[str, bool]] = []
     if "\n" in text:
         text = _SWITCH.sub(r". Turn \2 \1.", text)
     if ('"' in text or "\u201c" in text) and len((rest := _QUOTED.sub(" ", text)).split()) > 1:
@@ -183,8 +193,8 @@ def clauses(text: str) -> tuple[SentencePart, ...]:
         for place, part in enumerate(parts):
             last = asked and place == len(parts) - (2 if aside else 1)
             # After a comma "which" goes on telling.
-            found.append(_clause(part if last or not place else _LINK.sub("it ", part), last))
-    return tuple(found)
+            found.append((part if last or not place else _LINK.sub("it ", part), last))
+    return found
 
 
 def in_context(found: Iterable[SentencePart]) -> Iterator[tuple[SentencePart, str]]:
@@ -197,14 +207,9 @@ def in_context(found: Iterable[SentencePart]) -> Iterator[tuple[SentencePart, st
 
 @functools.lru_cache(maxsize=16384)
 def _clause(text: str, asked: bool) -> SentencePart:
-    body = text
-    while (match := _PREFIX.match(body)) and match.end() and not _HOLD.match(body):
-        body = body[match.end() :].strip()
-        if not body:
-            break
-    body = _IF_I_MAY.sub("", body).strip(" !,.")
+    body = _body(text)
     mood = (
-        _mood(body, asked, text)
+        _mood(shape_of(body), asked)
         if body.strip("?")
         else Mood.CONFIRM
         if asked and "sure" not in text
@@ -213,7 +218,19 @@ def _clause(text: str, asked: bool) -> SentencePart:
     return SentencePart(body, stems(body), mood, asked)
 
 
-def _mood(body: str, asked: bool, full: str) -> Mood:
+@functools.lru_cache(maxsize=16384)
+def _body(text: str) -> str:
+    """A clause without the courtesies before it."""
+    body = text
+    while (match := _PREFIX.match(body)) and match.end() and not _HOLD.match(body):
+        body = body[match.end() :].strip()
+        if not body:
+            break
+    return _IF_I_MAY.sub("", body).strip(" !,.")
+
+
+@functools.lru_cache(maxsize=16384)
+def _mood(body: str, asked: bool) -> Mood:
     """The first mood that fits, the more special ones first."""
     if _CLOSING.search(body):
         return Mood.CLOSING

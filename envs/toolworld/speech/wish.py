@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
-from turnwise.envs.toolworld.speech.moods import Mood, clauses
+from turnwise.envs.toolworld.speech.moods import Mood, clauses, matter
 from turnwise.envs.toolworld.speech.proposing import to_be_changed, without_which
 from turnwise.envs.toolworld.speech.strange import in_service, is_unknown, things_of
 from turnwise.envs.toolworld.speech.values import Value, clash, named
@@ -47,9 +47,9 @@ def belonging(lexicon: Lexicon, wish: str, actions: frozenset[str]) -> frozenset
     found, everything = set[Value](), named(wish, lexicon.patterns).values
     if len({kind for kind, _ in everything}) == len(everything):
         return frozenset()  # no two are rivals
-    for clause in clauses(wish):
-        if any(speaks_of(lexicon.actions[name], clause.stems) for name in actions):
-            found |= named(clause.text, lexicon.patterns).values
+    for text in matter(wish):
+        if any(speaks_of(lexicon.actions[name], stems(text)) for name in actions):
+            found |= named(text, lexicon.patterns).values
     kinds = {kind for kind, _ in found}
     return frozenset(found) if any(kind in kinds for kind, _ in everything - found) else frozenset()
 
@@ -66,7 +66,7 @@ def bound(
 
 def offers_other(lexicon: Lexicon, text: str, own: AbstractSet[Value]) -> bool:
     """Whether a clause that offers something names only other values than somebody's own, whatever is named beside it."""
-    if "\n" in text:
+    if not own or "\n" in text:
         return False  # what an item of a list is about stands in another
     return any(
         clause.mood in (Mood.OFFER, Mood.CONFIRM)
