@@ -54,5 +54,5 @@ def case_of(task: Task, *, played: bool = False) -> ToolWorldCase:
     base = world(name, seed, size)
     for table, key, fields in options.get("patch", ()):
         base = base.update(table, key, **fields)
-    base = Database(base.tables, base.mark)  # what the task's own world differs in was touched by nobody
+    base = base.untouched()  # what the task's own world differs in was touched by nobody
     return ToolWorldCase(domain_of(name), Story.from_json(options["story"]), base, task.id, played)

@@ -35,12 +35,21 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 class Database:
     """Tables by name, rows by key. ``mark`` is the hash, ``touched`` the rows that were ever written."""
 
-    __slots__ = ("mark", "tables", "touched")
+    __slots__ = ("_ordered", "mark", "tables", "touched")
 
     def __init__(
-        self, tables: Map[str, Map[str, Row]], mark: int, touched: frozenset[tuple[str, str]] = frozenset()
+        self,
+        tables: Map[str, Map[str, Row]],
+        mark: int,
+        touched: frozenset[tuple[str, str]] = frozenset(),
+        ordered: Mapping[str, tuple[Row, ...]] = {},
     ) -> None:
         self.tables, self.mark, self.touched = tables, mark, touched
+        self._ordered = ordered  # rows of tables that were asked for, by their keys
+
+    def untouched(self) -> Database:
+        """The same, as if nobody had written in it."""
+        return Database(self.tables, self.mark, ordered=self._ordered)
 
     @staticmethod
     def of(tables: Mapping[str, Mapping[str, Row]]) -> Database:
@@ -70,8 +79,12 @@ class Database:
 
     def rows(self, table: str) -> list[Row]:
         """All rows of a table in the order of their keys (which is no process's own)."""
-        rows = self.tables[table]
-        return [rows[key] for key in sorted(rows)]
+        found = self._ordered.get(table)
+        if found is None:
+            rows = self.tables[table]
+            found = tuple(rows[key] for key in sorted(rows))
+            self._ordered = {**self._ordered, table: found}
+        return list(found)
 
     def keys(self, table: str) -> list[str]:
         return sorted(self.tables[table])
@@ -82,13 +95,17 @@ class Database:
         old = rows.get(key)
         mark = self.mark + _mark(table, key, row) - (0 if old is None else _mark(table, key, old))
         tables = self.tables.set(table, rows.set(key, row))
-        return Database(tables, mark % _WIDTH, self.touched | {(table, key)})
+        return self._changed(table, key, tables, mark)
 
     def drop(self, table: str, key: str) -> Database:
         """Without this row, which must be there."""
         old = self.get(table, key)
         tables = self.tables.set(table, self.tables[table].delete(key))
-        return Database(tables, (self.mark - _mark(table, key, old)) % _WIDTH, self.touched | {(table, key)})
+        return self._changed(table, key, tables, self.mark - _mark(table, key, old))
+
+    def _changed(self, table: str, key: str, tables: Map[str, Map[str, Row]], mark: int) -> Database:
+        ordered = {name: rows for name, rows in self._ordered.items() if name != table}
+        return Database(tables, mark % _WIDTH, self.touched | {(table, key)}, ordered)
 
     def update(self, table: str, key: str, **fields: Any) -> Database:
         """With some fields of a row changed."""

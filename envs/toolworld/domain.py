@@ -227,30 +227,41 @@ class StoryDraft:
 
     def apply(self, stage: Stage) -> None:
         """Carry out the stage's plan, so that the next request is drawn on what it leaves."""
-        self.db = carry_out(self.domain, self.db, self.customer, stage.plan)
+        self.db = carry_out(self.domain, self.db, self.customer, stage.plan).db
 
 
-def carry_out(domain: Domain, db: Database, customer: str, plan: Sequence[PlanStep]) -> Database:
-    """The database after a plan.
+class CarriedOut(NamedTuple):
+    """The database after a plan, and the plan with the defaults that its calls leave out, as calls are recorded."""
+
+    db: Database
+    plan: tuple[PlanStep, ...]
+
+
+def carry_out(domain: Domain, db: Database, customer: str, plan: Sequence[PlanStep]) -> CarriedOut:
+    """What a plan does.
 
     Raises:
         EnvError: a step of it fails, or breaks the policy: the plan is no solution.
     """
     deeds = {deed.name: deed for deed in domain.deeds}
+    full: list[PlanStep] = []
     for step in plan:
         if step.kind == "guide":
             db = deeds[step.name].does(db, customer).db
         if step.kind != "call":
+            full.append(step)
             continue
         made = domain.act(step.name)
         if made is None:
             raise EnvError(f"A plan calls {step.name!r}, which {domain.name} has not.", "Repair the plan.")
         try:
             arguments = made.tool.validate(ToolCall(step.name, step.arguments))
+            given = {name: as_json(value) for name, value in arguments.items()}
             broken = domain.rules(db, step.name, arguments)
             db = made.run(db, arguments).db
         except ToolError as error:
             raise EnvError(f"A plan's call of {step.name} fails: {error}", "Repair the plan.") from None
         if broken:
             raise EnvError(f"A plan's call of {step.name} breaks {', '.join(broken)}.", "Repair the plan.")
-    return db
+        full.append(step._replace(arguments=given))
+    return CarriedOut(db, tuple(full))

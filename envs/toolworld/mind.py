@@ -80,6 +80,8 @@ def unconfirmed(
     """
     if domain.compact:  # the small language names nothing
         return () if user.consent else ("unconfirmed",)
+    if not user.agreed:
+        return ("unconfirmed",)
     meant = values_of(domain, arguments)
     fitting = [p for p in user.agreed if name in p.actions and not clash(p.named.values, meant)]
     if not fitting:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from turnwise.envs.toolworld.facts import Fact, say
 from turnwise.envs.toolworld.mind import unconfirmed
 from turnwise.envs.toolworld.story import PlanStep
-from turnwise.tasks.core import Json, canonical, digest
+from turnwise.tasks.core import Json, digest
 
 if TYPE_CHECKING:
     from turnwise.envs.toolworld.state import ToolState
@@ -131,10 +131,9 @@ def _is_agreed(state: ToolState, place: int) -> bool:
     plan = state.case.story.stages[user.stage].plan
     if domain.compact:
         return user.consent
-    for later in plan[place + 1 :]:
+    records = state.case.records[user.stage]
+    for later, record in zip(plan[place + 1 :], records[place + 1 :], strict=True):
         made = domain.act(later.name) if later.kind == "call" else None
         if made is not None and made.kind == "write":
-            return (later.name, canonical(later.arguments)) in state.done or not unconfirmed(
-                domain, user, later.name, later.arguments, None
-            )
+            return record in state.done or not unconfirmed(domain, user, later.name, later.arguments, None)
     return user.consent

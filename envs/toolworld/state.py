@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from turnwise.envs.messages import Message
 from turnwise.envs.toolworld.database import Cell, Database, changes
-from turnwise.envs.toolworld.domain import Domain, as_json, carry_out
+from turnwise.envs.toolworld.domain import Domain, carry_out
 from turnwise.envs.toolworld.mind import UserState
-from turnwise.envs.toolworld.story import PlanStep, Story
+from turnwise.envs.toolworld.story import PlanStep, Stage, Story
 from turnwise.tasks.core import canonical
-from turnwise.tools.core import ToolCall
 
 
 class ToolWorldCase:
@@ -24,17 +23,14 @@ class ToolWorldCase:
     def __init__(self, domain: Domain, story: Story, base: Database, task_id: str, played: bool) -> None:
         self.domain, self.base, self.task_id = domain, base, task_id
         self.played = played  # the user is another agent or a language model
-        goal, quiet = base, list[bool]()
+        goal, stages = base, list[Stage]()
         for stage in story.stages:
-            before, goal = goal, carry_out(self.domain, goal, story.customer, stage.plan)
-            quiet.append(before == goal)
+            done = carry_out(self.domain, goal, story.customer, stage.plan)
+            stages.append(stage._replace(plan=done.plan, quiet=done.db == goal))
+            goal = done.db
         self.target: Database = goal
         self._goal: Mapping[Cell, str] | None = None
-        stages = tuple(
-            stage._replace(plan=tuple(_in_full(self.domain, step) for step in stage.plan), quiet=still)
-            for stage, still in zip(story.stages, quiet, strict=True)
-        )
-        self.story = story._replace(stages=stages)
+        self.story = story._replace(stages=tuple(stages))
         # how each planned call is recorded when it was made (ToolState.done)
         self.records = tuple(
             tuple(
@@ -56,15 +52,6 @@ class ToolWorldCase:
 
     def __repr__(self) -> str:
         return f"Case({self.task_id})"
-
-
-def _in_full(domain: Domain, step: PlanStep) -> PlanStep:
-    """A planned call with the defaults that it leaves out, as calls are recorded."""
-    made = domain.act(step.name) if step.kind == "call" else None
-    if made is None:
-        return step
-    arguments = made.tool.validate(ToolCall(step.name, step.arguments))
-    return step._replace(arguments={name: as_json(value) for name, value in arguments.items()})
 
 
 class ToolState(NamedTuple):

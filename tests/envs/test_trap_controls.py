@@ -183,7 +183,7 @@ def test_a_task_without_a_goal_is_refused(tmp_path):
     (tmp_path / "tasks.json").write_text(json.dumps(idle))
     domain = load_domain(f"files:{tmp_path}")
     base = domain.build(random.Random(0), 0)
-    after = carry_out(domain, base, "", [call("get_loan", loan="L1")])
+    after = carry_out(domain, base, "", [call("get_loan", loan="L1")]).db
     assert after.digest == base.digest  # the trap: replayed gold equals the untouched database
     with pytest.raises(EnvError, match="doing nothing solves it"):
         file_tasks(FileDomainKnobs(data=str(tmp_path)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -128,6 +129,7 @@ def keeps(text: str) -> bool:
     return _KEPT.search(text) is not None
 
 
+@functools.lru_cache(maxsize=4096)
 def to_be_changed(text: str) -> str:
     """A text without what it names only to say that it stays as it is, or which order is meant."""
     return _KEPT.sub(" ", without_which(text))

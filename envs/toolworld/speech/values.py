@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from turnwise.envs.toolworld.facts import amounts, dates
@@ -48,6 +48,9 @@ class Named(NamedTuple):
     money: frozenset[int] = frozenset()
 
 
+_NOTHING = Named()
+
+
 def named(text: str, patterns: Mapping[str, str]) -> Named:
     """Ids, dates and amounts in a text; ``patterns`` are a domain's own kinds, as regular expressions."""
     return _named(text, tuple(patterns.items()))
@@ -60,8 +63,10 @@ def _named(text: str, patterns: tuple[tuple[str, str], ...]) -> Named:
     if not others:
         return fixed
     found = [_found(reader, text) for reader in others]
+    money = [one.money for one in found if one.money]
     return Named(
-        fixed.values.union(*(one.values for one in found)), fixed.money.union(*(one.money for one in found))
+        fixed.values.union(*(one.values for one in found)),
+        fixed.money.union(*money) if money else fixed.money,
     )
 
 
@@ -70,26 +75,26 @@ def _by_shape(
     shape: str, patterns: tuple[tuple[str, str], ...]
 ) -> tuple[Named, tuple[Reader | tuple[str, str], ...]]:
     """What all texts of a shape name, and what finds something in them that is a number in part."""
-    values, money, others = frozenset[Value](), frozenset[int](), list[Reader | tuple[str, str]]()
+    fixed, others = _NOTHING, list[Reader | tuple[str, str]]()
     readers = [reader for sign, some in _READERS if sign.search(shape) for reader in some]
     for reader in (*readers, *patterns):
         found = _found(reader, shape)
+        if found is _NOTHING:
+            continue
         if any(money for money in found.money) or any(_DIGIT.search(value) for _, value in found.values):
             others.append(reader)
         else:
-            values, money = values | found.values, money | found.money
-    return Named(values, money), tuple(others)
+            fixed = Named(fixed.values | found.values, fixed.money | found.money)
+    return fixed, tuple(others)
 
 
 def _found(reader: Reader | tuple[str, str], text: str) -> Named:
     if not isinstance(reader, tuple):
         return reader(text)
     kind, pattern = reader
-    return Named(
-        frozenset(
-            (kind, _ONE.get(value, " ".join(value.split())))
-            for value in _compiled(pattern).findall(normal(text))
-        )
+    said = _compiled(pattern).findall(normal(text))
+    return (
+        _of_values((kind, _ONE.get(value, " ".join(value.split()))) for value in said) if said else _NOTHING
     )
 
 
@@ -136,31 +141,41 @@ def _codes(text: str) -> Named:
             code = code[: day.start()]
         if code and not code.isdecimal() and not _ORDINAL.fullmatch(code):
             found.add((_mask(code), code.upper()))
-    return Named(frozenset(found))
+    return _of_values(found)
+
+
+def _of_values(values: Iterable[Value]) -> Named:
+    found = frozenset(values)
+    return Named(found, _NOTHING.money) if found else _NOTHING
+
+
+def _of_money(cents: Iterable[int]) -> Named:
+    found = frozenset(cents)
+    return Named(_NOTHING.values, found) if found else _NOTHING
 
 
 def _dates(text: str) -> Named:
-    return Named(frozenset(("date", day[5:]) for day in dates(text)))
+    return _of_values(("date", day[5:]) for day in dates(text))
 
 
 def _days(text: str) -> Named:
     """Days that are told without a year, as MM-DD."""
     lower = text.lower()
     if not any(month in lower for month in _MONTHS):
-        return Named()
+        return _NOTHING
     found = {(month, day) for month, day in _MONTH_DAY.findall(text)} | {
         (month, day) for day, month in _DAY_MONTH.findall(text)
     }
     days = (f"{_MONTHS.index(month[:3].lower()) + 1:02}-{int(day):02}" for month, day in found)
-    return Named(frozenset(("date", day) for day in days))
+    return _of_values(("date", day) for day in days)
 
 
 def _people(text: str) -> Named:
-    return Named(frozenset(("person", who.lower()) for who in _PERSON.findall(text)))
+    return _of_values(("person", who.lower()) for who in _PERSON.findall(text))
 
 
 def _routes(text: str) -> Named:
-    return Named(frozenset(("route", f"{start}-{end}") for start, end in _ROUTE.findall(text)))
+    return _of_values(("route", f"{start}-{end}") for start, end in _ROUTE.findall(text))
 
 
 def _mask(code: str) -> str:
@@ -172,14 +187,14 @@ def _mask(code: str) -> str:
 
 
 def _figures(text: str) -> Named:
-    return Named(money=frozenset(map(int, amounts(text))))
+    return _of_money(map(int, amounts(text)))
 
 
 def _spoken(text: str) -> Named:
     """Amounts in words, or in figures with a word for the unit."""
     plain = normal(text)
     if _ANY_DIGIT.search(plain) is None:
-        return Named()
+        return _NOTHING
     found = set[int]()
     if _COUNTED.search(text):  # prices of two numbers have become figures
         found |= {int(value) for value in amounts(plain)}
@@ -189,14 +204,14 @@ def _spoken(text: str) -> Named:
         found.add(round(value if unit.startswith("cent") else 100 * value) + int(cents or more or 0))
     if "million dollars" in plain and re.search(r"\bmillion dollars\b", plain):
         found.add(100_000_000)
-    return Named(money=frozenset(found))
+    return _of_money(found)
 
 
 def _free(text: str) -> Named:
     """That nothing is to be paid."""
     plain = normal(text)
     free = any(sign in plain for sign in _FREE_SIGNS) and _FREE.search(plain) is not None
-    return Named(money=frozenset((0,)) if free else frozenset())
+    return _of_money((0,) if free else ())
 
 
 _DIGIT = re.compile(r"[0-9]")

@@ -63,7 +63,13 @@ _SPELLED = re2.compile(
     "|".join(
         [
             *(loosened(pattern) for _, pattern, _ in _CONTRACTIONS if pattern not in (_EMAIL, _ILL)),
-            *(r"\be-mail", r"\bill\b", *_TYPOS, *_SCALES, rf"\b(?:{'|'.join(_UNITS)})"),
+            *(
+                r"\be-mail",
+                r"\bill\b",
+                rf"\b(?:{'|'.join(_TYPOS)})\b",
+                *_SCALES,
+                rf"\b(?:{'|'.join(_UNITS)})",
+            ),
         ]
     )
 )
