@@ -24,7 +24,7 @@ from turnwise.envs.toolworld.speech.proposing import (
 from turnwise.envs.toolworld.speech.strange import deeds_of
 from turnwise.envs.toolworld.speech.telling import Sureness, goes_on, refusal_of, told
 from turnwise.envs.toolworld.speech.values import named
-from turnwise.envs.toolworld.speech.ways import GuardedPattern
+from turnwise.envs.toolworld.speech.ways import SIEVE, GuardedPattern
 from turnwise.envs.toolworld.speech.words import stems
 
 LONGEST = 4000
@@ -38,6 +38,7 @@ _ABSURD = GuardedPattern(
     r"somebody else|someone else|delete your (?:account|whole)|burn|throw|donate|last (?:week|month|year)|yesterday|everything you (?:own|have|possess)|the moon|mars|twice for|twice the (?:price|fare|amount)|double the (?:price|fare|amount)|the cargo hold|the trunk|the river|empty box|the ashes|(?:keep|pocket) (?:the|your|all the) money|charge you [^,.;?!]*\banyway|telemarketers?|a bill|bill you|for the trouble|away from you|for ever|forever)\b"
 )
 _WORD = re.compile(r"\w{2,}")
+SIEVE.close()  # what is read here has all patterns of the others
 
 
 def _is_absurd(lexicon: Lexicon, text: str) -> bool:
