@@ -52,6 +52,8 @@ _QUOTED = re.compile(
 _CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+(?=(?:just |please |simply )+(?:tell|give|send|let) )|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
                   r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will|"
                   r"take|turn|switch|put|pull|push|reset|restart|reboot|open|tap|remove|insert|toggle|disable|enable|pay|try|please)\b)")  # fmt: skip
+_CUT_SIGNS = (",", ":", "but", "however", "though", "and")
+"""One of these stands wherever a sentence is cut."""
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
 _PREFIX = re.compile(
     r"^(?:so (?:that )?(?:i|we|nobody|no one|it|nothing)\b[^,.!?]*,|and|also|now|so|oh(?: no| dear)?|aha?|well|hm+|(?:okay|alright|all right|right)(?! (?:if|to|for|with|by)\b)|just|sure(?: thing)?|certainly|of course|absolutely|definitely|understood|noted|"
@@ -185,8 +187,11 @@ def _split(text: str) -> list[tuple[str, bool]]:
         text = _SWITCH.sub(r". Turn \2 \1.", text)
     if ('"' in text or "\u201c" in text) and len((rest := _QUOTED.sub(" ", text)).split()) > 1:
         text = rest
-    for sentence in _SENTENCE.split(_BULLET.sub(" , ", text.strip())):
-        parts = [part.strip(" ,.") for part in _CUT.split(normal(sentence))]
+    text = text.strip()
+    for sentence in _SENTENCE.split(_BULLET.sub(" , ", text) if "\n" in text else text):
+        said = normal(sentence)
+        cut = _CUT.split(said) if any(sign in said for sign in _CUT_SIGNS) else [said]
+        parts = [part.strip(" ,.") for part in cut]
         parts = [part for part in parts if part.strip("?!:;,. ")]
         asked = sentence.rstrip(" \"')]").endswith("?")
         aside = len(parts) > 1 and parts[-1].startswith(_ASIDE)
@@ -226,7 +231,7 @@ def _body(text: str) -> str:
         body = body[match.end() :].strip()
         if not body:
             break
-    return _IF_I_MAY.sub("", body).strip(" !,.")
+    return (_IF_I_MAY.sub("", body) if "if " in body else body).strip(" !,.")
 
 
 @functools.lru_cache(maxsize=16384)
