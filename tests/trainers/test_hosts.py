@@ -45,14 +45,17 @@ def hosts(letters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class Strikes(threading.Thread):
-    """Kills each host in turn, as soon as the run has a process there, and starts it again; until told to stop."""
+    """Kills each host in turn, as soon as the run has a process there, and starts it again; until told to stop.
+
+    More and more rarely, so that a run comes to its end on a slow machine too.
+    """
 
     def __init__(self, hosts: list[Host]) -> None:
         super().__init__(daemon=True)
         self._hosts, self._over, self.count = hosts, threading.Event(), 0
 
     def run(self) -> None:
-        while not self._over.wait(0.1):
+        while not self._over.wait(0.1 * (1 + self.count)):
             host = self._hosts[self.count % 2]
             if len(host.family) < 3:  # itself, a keeper and its worker
                 continue
