@@ -6,27 +6,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-import yaml
 
 torch = pytest.importorskip("torch")
 
 from answers import wait_for
+from letter_runs import TESTS, LetterRun
 
 from turnwise.errors import RunError, TurnwiseError
-from turnwise.tools.processes import module_path
 from turnwise.trainers.run.by_ray import _result, _variables
-from turnwise.trainers.run.checkpoint import file_hashes, saved_steps
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.placement import parse_placement
 from turnwise.trainers.run.world import RankPlace, world_of
 
-TESTS = Path(__file__).parents[1]
 UPDATES = 5
 
 
@@ -37,36 +34,20 @@ def run(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[R
     made.end()
 
 
-class Run:
+class Run(LetterRun):
     """The letters recipe, learned by two that Ray places; its environment comes with a plugin, as another package's would."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.syspath_prepend(str(TESTS))
-        monkeypatch.setenv("OMP_NUM_THREADS", "1")
-        from letters import RECIPE, register_letters
-
-        register_letters()
-        evaluate = {"every": UPDATES, "dev": 2, "test": 2}
-        self.recipe: dict[str, Any] = yaml.safe_load(RECIPE) | {"updates": UPDATES, "evaluate": evaluate}
-        self.recipe |= {"checkpoint": {"every": 1, "keep": 9}}
-        self.folder = folder
-        (folder / "recipe.yaml").write_text(yaml.safe_dump(self.recipe))
         plugin = folder / "site" / "letters-1.0.dist-info"
         plugin.mkdir(parents=True)
         (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: letters\nVersion: 1.0\n")
         (plugin / "entry_points.txt").write_text("[turnwise.plugins]\nletters = letters:register_letters\n")
-        self._path = os.pathsep.join((str(plugin.parent), str(TESTS), module_path()))
-        self._processes: list[subprocess.Popen[bytes]] = []
+        super().__init__(folder, monkeypatch, UPDATES, (plugin.parent, TESTS))
 
-    def start(self, out: str, *more: str, on: str = "ray:learners=2") -> subprocess.Popen[bytes]:
+    def start(self, out: str, *more: str) -> subprocess.Popen[bytes]:
         """Start the command in this folder."""
         command = [sys.executable, "-m", "turnwise", "train", "recipe.yaml", "--out", out]
-        command += ["--no-preflight", "--on", on, *more]
-        variables = {**os.environ, "PYTHONPATH": self._path}
-        with (self.folder / f"{out}-{len(self._processes)}.log").open("wb") as log:
-            started = subprocess.Popen(command, env=variables, cwd=self.folder, stdout=log, stderr=log)
-        self._processes.append(started)
-        return started
+        return self.launch(out, *command, "--no-preflight", "--on", "ray:learners=2", *more)
 
     def learners(self, command: subprocess.Popen[bytes]) -> dict[int, psutil.Process]:
         """The learners by number."""
@@ -78,37 +59,6 @@ class Run:
             except psutil.Error:
                 continue
         return found
-
-    def checkpoint(self, out: str, step: int) -> Path:
-        return self.folder / out / "checkpoints" / f"step-{step:06d}"
-
-    def said(self) -> str:
-        return "\n".join(path.read_text("utf-8", "replace")[-4000:] for path in self.folder.glob("*.log"))
-
-    def weights(self, out: str) -> Mapping[str, str]:
-        """The digests of the last checkpoint."""
-        assert saved_steps(self.folder / out / "checkpoints")[-1] == UPDATES
-        hashes = file_hashes(self.checkpoint(out, UPDATES))
-        return {name: said for name, said in hashes.items() if name.endswith(".safetensors")}
-
-    def alone(self, out: str) -> Mapping[str, str]:
-        """The same of a run that starts its second learner by itself."""
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            recipe = self.recipe | {"scale": {"learners": 2}}
-            train(recipe, out=self.folder / out, preflight=False, log=lambda line: None)
-        finally:
-            torch.set_num_threads(before)
-        return self.weights(out)
-
-    def end(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                for one in psutil.Process(process.pid).children(recursive=True):
-                    one.kill()
-                process.kill()
-                process.wait(60)
 
 
 @pytest.mark.full  # Ray, and three starts of two learners
@@ -167,8 +117,8 @@ def test_what_the_run_says_is_wrong_is_the_command_s_own_error_and_starts_nothin
 
 
 def test_each_learner_is_told_a_place_that_it_understands():
-    assert world_of(_variables(0, 1, "10.0.0.7", 29500)) is None
-    assert world_of(_variables(1, 3, "10.0.0.7", 29500)) == RankPlace(1, 3, 0, 1, "10.0.0.7", 29500)
+    assert world_of(_variables(0, 1, "127.0.0.1", 29500)) is None
+    assert world_of(_variables(1, 3, "127.0.0.1", 29500)) == RankPlace(1, 3, 0, 1, "127.0.0.1", 29500)
 
 
 def test_a_run_that_says_nothing_is_told():

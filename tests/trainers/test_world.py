@@ -15,18 +15,16 @@ from typing import Any
 
 import psutil
 import pytest
-import yaml
 
 torch = pytest.importorskip("torch")
 
 from answers import wait_for
+from letter_runs import LetterRun
 
 from turnwise.agents.workers.agreement import code, said_in
 from turnwise.agents.workers.sealed import prove_to_host
 from turnwise.agents.workers.wire import framed
 from turnwise.errors import RunError
-from turnwise.tools.processes import module_path
-from turnwise.trainers.run.checkpoint import file_hashes, saved_steps
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.world import _ROOMS, MOST_UNPROVEN, Gathering, RankPlace, _open, world_of
 
@@ -47,37 +45,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     made.end()
 
 
-class Run:
+class Run(LetterRun):
     """The letters recipe, learned by two."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-        monkeypatch.setenv("OMP_NUM_THREADS", "1")
-        from letters import RECIPE, register_letters
-
-        register_letters()
-        evaluate = {"every": UPDATES, "dev": 2, "test": 2}
-        self.recipe: dict[str, Any] = yaml.safe_load(RECIPE) | {"updates": UPDATES, "evaluate": evaluate}
-        self.recipe |= {"checkpoint": {"every": 1, "keep": 9}}
-        self.folder = folder
-        (folder / "recipe.yaml").write_text(yaml.safe_dump(self.recipe))
+        super().__init__(folder, monkeypatch, UPDATES)
         (folder / "program.py").write_text(PROGRAM)
-        self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, out: str, *command: str, **variables: str) -> subprocess.Popen[bytes]:
         """Start a process of the run in this folder."""
-        given = [
-            *command,
-            str(self.folder / "program.py"),
-            str(self.folder / "recipe.yaml"),
-            str(self.folder / out),
-        ]
-        with (self.folder / f"{out}-{len(self._processes)}.log").open("wb") as log:
-            process = subprocess.Popen(
-                given, env={**os.environ, "PYTHONPATH": module_path(), **variables}, stdout=log, stderr=log
-            )
-        self._processes.append(process)
-        return process
+        given = [str(self.folder / name) for name in ("program.py", "recipe.yaml", out)]
+        return self.launch(out, *command, *given, **variables)
 
     def torchrun(self, out: str, *options: str) -> subprocess.Popen[bytes]:
         """Start two of them by torchrun."""
@@ -91,36 +69,6 @@ class Run:
             free_port(),
         ]
         return self.start(out, *torchrun, *options)
-
-    def said(self) -> str:
-        return "\n".join(path.read_text("utf-8", "replace")[-4000:] for path in self.folder.glob("*.log"))
-
-    def weights(self, out: str) -> Mapping[str, str]:
-        """The digests of the last checkpoint."""
-        folder = self.folder / out / "checkpoints"
-        last = saved_steps(folder)[-1]
-        assert last == UPDATES
-        hashes = file_hashes(folder / f"step-{last:06d}")
-        return {name: said for name, said in hashes.items() if name.endswith(".safetensors")}
-
-    def alone(self, out: str) -> Mapping[str, str]:
-        """The same of a run that starts its second learner by itself."""
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            recipe = self.recipe | {"scale": {"learners": 2}}
-            train(recipe, out=self.folder / out, preflight=False, log=lambda line: None)
-        finally:
-            torch.set_num_threads(before)
-        return self.weights(out)
-
-    def end(self) -> None:
-        for process in self._processes:
-            if process.poll() is None:
-                for one in psutil.Process(process.pid).children(recursive=True):
-                    one.kill()
-                process.kill()
-                process.wait(60)
 
 
 def free_port() -> str:

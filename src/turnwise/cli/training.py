@@ -101,11 +101,12 @@ def _placed_by_ray(
     from turnwise.trainers.recipe.load import load_recipe
     from turnwise.trainers.run.by_ray import train_by_ray
 
-    checked = load_recipe(recipe, overrides(changes) | {"scale.learners": placement.learners})
+    changes = [*changes, f"scale.learners={placement.learners}"]
+    checked = load_recipe(recipe, overrides(changes))
     words = [str(Path(recipe).absolute()) if Path(recipe).is_file() else recipe, "--out", str(out.absolute())]
     words += [*flags, *(["--on", placement.beside] if placement.beside else [])]
     return train_by_ray(
-        [*words, *(["--set", *changes] if changes else [])],
+        [*words, "--set", *changes],
         placement.learners,
         beside=placement.engines + (placement.env_workers or 0),
         device=checked.device,
