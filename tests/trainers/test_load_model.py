@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import yaml
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from turnwise.agents.engines.vllm_start import _remedy, check_context
@@ -16,6 +17,7 @@ from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.trainers.learn.model import base_of, deterministic, hidden_states, load_model, trainable
 from turnwise.trainers.recipe.schema import Lora
+from turnwise.trainers.run.loop import train
 
 CPU = torch.device("cpu")
 TOKENS = torch.arange(2, 42).reshape(2, 20)
@@ -166,3 +168,28 @@ def test_a_context_that_is_too_long_is_told_before_a_server_starts(llama: Path, 
     config.rope_parameters = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0}
     config.save_pretrained(tmp_path)
     check_context(tmp_path, limit + 1)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_all_that_is_learned_is_learned_so(
+    wanted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    from letters import RECIPE, register_letters
+
+    register_letters()
+    asked: list[tuple[str, torch.device, bool]] = []
+    for place in ("trainers.run.lesson", "trainers.learn.learner"):
+
+        def noted(device: torch.device, wanted: bool, place: str = place) -> Any:
+            asked.append((place, device, wanted))
+            return deterministic(device, wanted)
+
+        monkeypatch.setattr(f"turnwise.{place}.deterministic", noted)
+    recipe = yaml.safe_load(RECIPE) | {"updates": 2, "evaluate": {"every": 2, "dev": 2, "test": 2}}
+    recipe["optimizer"] |= {"deterministic": wanted}
+    train(recipe, out=tmp_path / "run", preflight=False, log=lambda line: None)
+    assert asked == [
+        *[("trainers.learn.learner", CPU, wanted)] * 2,  # the warm start's steps
+        *[("trainers.run.lesson", CPU, wanted)] * 2,  # updates
+    ]
