@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from turnwise.envs.craft.render import recipe
 from turnwise.envs.craft.state import Book, CraftState, can_make
-from turnwise.envs.craft.vocabulary import AMOUNTS, IDIOMS, TAILS, VERBS
+from turnwise.envs.craft.vocabulary import AMOUNTS, IDIOMS, NAMES, NO_AMOUNT, TAILS, VERBS
 from turnwise.tools.core import ToolError
 
 NOTHING = -1
@@ -38,12 +38,17 @@ def read(book: Book, words: Sequence[str]) -> CraftAct:
     place, thing = next(((place, number) for place, number in named if number is not None), (0, None))
     if words[0] in ("how", "what") and not _COUNTED.isdisjoint(words):
         verb = "inventory"
-    elif thing is not None and (words[0] == "what" or not _RECIPE.isdisjoint(words)):
+    elif (thing is not None and words[0] == "what") or not _RECIPE.isdisjoint(words):
         verb = "recipe"
     if verb == "inventory":
         return CraftAct(verb)
+    first = next((word for word in words[1:] if word in NAMES or word in TAILS), "")
+    if first in NAMES and book.number_of(first) is None:  # "make pin from 2 cork", where there are no pins
+        raise ToolError(f"there is nothing called {first} here .")
     if thing is None:
-        raise ToolError(f"{verb} what ?")
+        raise ToolError(f"{verb} what ? name one thing ." if verb == "recipe" else f"{verb} what ?")
+    if verb == "get" and not NO_AMOUNT.isdisjoint(words):
+        raise ToolError(f"say how many , at most {book.batch} at once .")
     end = next(
         (n for n in range(place + 1, len(words)) if words[n] in TAILS or words[n] in VERBS), len(words)
     )
@@ -65,7 +70,7 @@ def _get(state: CraftState, act: CraftAct) -> CraftState:
     if thing in book.needs:
         raise ToolError(f"{book.names[thing]} must be made .")
     if not 1 <= amount <= book.batch:
-        raise ToolError(f"get at most {book.batch} at once .")
+        raise ToolError(f"get at most {book.batch} at once ." if amount else "get at least 1 .")
     if state.stock[thing] < amount:
         raise ToolError(f"there is only {book.names[thing]} {state.stock[thing]} .")
     have, stock = list(state.have), list(state.stock)

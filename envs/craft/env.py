@@ -18,6 +18,7 @@ from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.one_command import Forms
 from turnwise.tasks.core import Json, Split, Task
+from turnwise.tools.core import ToolError
 
 _book = WorldCache(Book)
 _LOOK = CraftAct("inventory")
@@ -44,13 +45,19 @@ class CraftEnv(CommandEnv[CraftState]):
         return render.opening(state)
 
     def obey(self, state: CraftState, words: Sequence[str]) -> CommandAnswer[CraftState]:
+        try:
+            answer = self._done(state, words)
+        except ToolError as error:
+            raise ToolError(render.styled(state.book, str(error))) from None
+        return answer._replace(text=render.styled(state.book, answer.text))
+
+    def _done(self, state: CraftState, words: Sequence[str]) -> CommandAnswer[CraftState]:
         book = state.book
         act = read(book, words)
         if act.verb == "inventory":
             return CommandAnswer(state, render.hands(state))
         if act.verb == "recipe":
-            parts = render.recipe(book, act.thing) if act.thing in book.needs else "raw"
-            return CommandAnswer(state, f"{book.names[act.thing]} : {parts} .")
+            return CommandAnswer(state, render.answer(book, act.thing))
         if book.slip and self.rng("slip").random() < book.slip:
             return CommandAnswer(state, "it slips and nothing happens .")
         after = do(state, act)

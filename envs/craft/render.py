@@ -1,6 +1,9 @@
-"""Rendering of observations: the task, the recipes, the inventory."""
+"""Rendering of observations: the task, the recipes, the inventory; in sentences, or with a space behind every word."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 from turnwise.envs.craft.state import Book, CraftState
 
@@ -8,6 +11,7 @@ SYSTEM = (
     "Make what you are asked to make. Each turn, write one command: get N X (a raw material, at most {batch} "
     "at once), make X (its parts are used up), recipe X, inventory."
 )
+_SPACED = re.compile(r" ([.,:])")
 
 
 def opening(state: CraftState) -> tuple[str, str]:
@@ -15,11 +19,11 @@ def opening(state: CraftState) -> tuple[str, str]:
     book = state.book
     system = SYSTEM.format(batch=book.batch) if book.full else "craft : get , make or recipe ."
     scarce = any(stock < 99 for stock in book.stock)
-    raw = [f"{name} {left}" if scarce else name for name, left in zip(book.raw, book.stock, strict=True)]
-    lines = [book.task.prompt, f"{'Raw materials' if book.full else 'raw'} : {' , '.join(raw)} ."]
+    raw = _counted(book, zip(book.raw, book.stock, strict=True)) if scarce else " , ".join(book.raw)
+    lines = [book.task.prompt, styled(book, f"{'raw materials' if book.full else 'raw'} : {raw} .")]
     if book.told:
         lines += (
-            f"{book.names[thing]} : {recipe(book, thing)} ."
+            styled(book, f"{book.names[thing]} : {recipe(book, thing)} .")
             for thing in sorted(book.needs, key=book.names.__getitem__)
         )
     return system, "\n".join(lines)
@@ -27,11 +31,30 @@ def opening(state: CraftState) -> tuple[str, str]:
 
 def hands(state: CraftState) -> str:
     """What is in the hands."""
-    names = state.book.names
-    held = " , ".join(f"{names[i]} {n}" for i, n in enumerate(state.have) if n) or "nothing"
-    return f"{'You have' if state.book.full else 'have'} {held} ."
+    book = state.book
+    held = _counted(book, ((book.names[i], n) for i, n in enumerate(state.have) if n)) or "nothing"
+    return f"{'you have' if book.full else 'have'} {held} ."
 
 
 def recipe(book: Book, thing: int) -> str:
-    """What a thing is made of: ``rod 1 , ore 2``."""
-    return " , ".join(f"{book.names[part]} {amount}" for part, amount in book.needs[thing])
+    """What a thing is made of: ``rod 1 , ore 2``; in sentences ``1 rod , 2 ore``."""
+    return _counted(book, ((book.names[part], amount) for part, amount in book.needs[thing]))
+
+
+def answer(book: Book, thing: int) -> str:
+    """What is said of a recipe that was asked for."""
+    name = book.names[thing]
+    if thing not in book.needs:
+        return f"{name} is raw ." if book.full else f"{name} : raw ."
+    return (
+        f"for {name} you need {recipe(book, thing)} ." if book.full else f"{name} : {recipe(book, thing)} ."
+    )
+
+
+def _counted(book: Book, things: Iterable[tuple[str, int]]) -> str:
+    return " , ".join(f"{n} {name}" if book.full else f"{name} {n}" for name, n in things)
+
+
+def styled(book: Book, text: str) -> str:
+    """A text in the style of the task: full sentences have no space before their signs."""
+    return _SPACED.sub(r"\1", text[0].upper() + text[1:]) if book.full else text

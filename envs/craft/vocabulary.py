@@ -85,11 +85,15 @@ def plurals(name: str) -> tuple[str, ...]:
 
 _NAMES = [name for names in (RAW, MADE) for split in Split for name in names[split]]
 AMOUNTS: Mapping[str, int] = {word: number for number, word in enumerate(NUMBERS)} | {"twice": 2, "couple": 2}
+NO_AMOUNT = frozenset(("all", "every", "many", "much", "dozen", "several"))
+NAMES = frozenset(called for name in _NAMES for called in (name, *plurals(name)))
 FORMS = Forms(
     # What only looks is left out: said beside a command, it is no second one.
     verbs=frozenset(word for word, verb in VERBS.items() if verb in ("get", "make") or word == verb),
-    names=frozenset(called for name in _NAMES for called in (name, *plurals(name))),
-    traits=frozenset(("x", "piece", "pieces", "unit", "units", "more", "another", "recipe", *AMOUNTS)),
+    names=NAMES,
+    traits=frozenset(
+        ("x", "piece", "pieces", "unit", "units", "more", "another", "recipe", *AMOUNTS, *NO_AMOUNT)
+    ),
     pairs=frozenset(word for word, verb in VERBS.items() if verb == "make"),
     behind=frozenset(("with", "using", "from", "of")),
     needy=frozenset(word for word, verb in VERBS.items() if verb in ("get", "make")),

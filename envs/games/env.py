@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any, ClassVar
 
+from turnwise.envs.core import Transition
 from turnwise.envs.games.knobs import GamesKnobs
 from turnwise.envs.games.lines import LinesPlay
 from turnwise.envs.games.poker import PokerPlay
 from turnwise.envs.games.riddles import riddle
+from turnwise.envs.games.state import styled
 from turnwise.envs.games.tasks import draw_task
 from turnwise.envs.messages import Message
 from turnwise.envs.worlds.commands import WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.one_command import spoken
-from turnwise.envs.worlds.sessions import Play, SessionEnv, SpokenMessage
+from turnwise.envs.worlds.sessions import Play, PlayOutcome, PlaySession, SessionEnv, SpokenMessage
 from turnwise.tasks.core import Json, Split, Task
+from turnwise.tools.core import ToolError
 
 _FILLERS = frozenset(("the", "please", "then", "my", "will"))
+_ITEM = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.):])[ \t]*", re.MULTILINE)
+_ANSWERS = re.compile(
+    r"<(?:action|answer)>|\n[^\n:]*:[^\n]*\Z", re.IGNORECASE
+)  # there is one beside the first line
+_MOST_LINES = 40
+
+
+def _bare(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[a-z]+|\d+", text.lower()))
 
 
 def _make(task: Task) -> Play[Any]:
@@ -57,6 +71,27 @@ class GamesEnv(SessionEnv):
 
     def play_of(self, task: Task) -> Play[Any]:
         return _play(task)
+
+    def transition(self, state: PlaySession, action: Message) -> Transition[PlaySession]:
+        """What a message does: its last line; its first where that is a move and nothing else, and reasons follow."""
+        lines = [] if action.tool_calls else action.content.strip().split("\n")
+        if not 1 < len(lines) <= _MOST_LINES:
+            return super().transition(state, action)
+        offered = {_bare(said) for said in state.play.admissible(state.position)}
+        alone = {_bare(said) for said in (*lines, _ITEM.sub("", action.content))} & offered
+        if _bare(lines[0]) in offered and not _ANSWERS.search(action.content):
+            return super().transition(state, dataclasses.replace(action, content=lines[0]))
+        try:
+            return super().transition(state, action)
+        except ToolError:
+            if len(alone) != 1:
+                raise
+            return super().transition(state, dataclasses.replace(action, content=" ".join(alone.pop())))
+
+    def _answer(self, state: PlaySession, told: PlayOutcome[Any]) -> Transition[PlaySession]:
+        full = state.play.full
+        told = told._replace(text=styled(told.text, full), farewell=styled(told.farewell, full))
+        return super()._answer(state, told)
 
     def hear(self, action: Message) -> SpokenMessage:
         return SpokenMessage(spoken(action, _FILLERS))

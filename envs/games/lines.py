@@ -12,8 +12,21 @@ from turnwise.envs.games.opponents import choose
 from turnwise.envs.games.solver import best_moves, full_depth, joint_plan
 from turnwise.envs.games.state import Stones
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
+from turnwise.envs.worlds.vocabulary import NUMBERS
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
+
+_WHERE = frozenset(("column", "cell", "col", "position", "square"))
+
+
+def _number(words: Sequence[str], place: int) -> int:
+    """The number that a word is, 0 where it is none, or tells how many stones stand in a row."""
+    word = words[place]
+    if tuple(words[place + 1 : place + 4]) in (("in", "a", "row"), ("in", "a", "line")):
+        return 0
+    if word in NUMBERS:
+        return NUMBERS.index(word) * (word != "one")  # "the one that wins"
+    return int(word) if word.isdecimal() and len(word) < 4 else 0
 
 
 class LinesPlay(Play[Stones]):
@@ -114,11 +127,13 @@ class LinesPlay(Play[Stones]):
         return PlayOutcome(after, text, EndReason.SOLVED if won else EndReason.FAILED, scores, farewell)
 
     def _read(self, position: Stones, words: Sequence[str]) -> int:
-        numbers = [int(word) for word in words if word.isdecimal() and len(word) < 4]
+        numbers = {_number(words, place) for place in range(len(words))} - {0}
+        named = {_number(words, place) for place in range(1, len(words)) if words[place - 1] in _WHERE} - {0}
+        numbers = named if len(named) == 1 else numbers
         offered = self.admissible(position)
-        if len(numbers) != 1 or str(numbers[0]) not in offered:
-            raise ToolError(f"say one of {' '.join(offered)} .")
-        number = numbers[0] - 1
+        if len(numbers) != 1 or not {str(one) for one in numbers}.issubset(offered):
+            raise ToolError(f"say one of {' '.join(sorted(offered, key=int))} .")
+        number = numbers.pop() - 1
         return drop(self.board, position.mine | position.theirs, number) if self.board.gravity else number
 
     def _said(self, cell: int) -> str:

@@ -17,7 +17,7 @@ from turnwise.envs.games.kuhn import (
     information_sets,
     payoff,
 )
-from turnwise.envs.games.state import Hands, PokerMatch
+from turnwise.envs.games.state import Hands, PokerMatch, styled
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
@@ -65,7 +65,8 @@ class PokerPlay(Play[PokerMatch]):
     def move(self, position: PokerMatch, said: SpokenMessage) -> PlayOutcome[PokerMatch]:
         offered = OPTIONS[position.history]
         named = [word for word in said.words if word in ("check", "bet", "call", "fold")]
-        if len(named) != 1 or named[0] not in offered:
+        # "I call the bet" and "I bet, since it will fold" name what cannot be done, too, but not first.
+        if not named or named[0] not in offered or len(set(named) & set(offered)) > 1:
             raise ToolError(f"say {' or '.join(offered)} .")
         after = self._until_agent(self._put(position, named[0]))
         held = {"held": str(self.knowledge(position))}  # for whoever counts moves (probe.py); nobody is told
@@ -117,7 +118,7 @@ class PokerPlay(Play[PokerMatch]):
         )
 
     def opening(self, position: PokerMatch) -> str:
-        return f"{self.task.prompt}\n{self._news(position, self.seat(position))}"
+        return f"{self.task.prompt}\n{styled(self._news(position, self.seat(position)), self.full)}"
 
     def _news(self, position: PokerMatch, seat: int) -> str:
         """What a seat has not heard yet: everything since its own last move."""
@@ -131,12 +132,12 @@ class PokerPlay(Play[PokerMatch]):
         events: list[tuple[bool, str]] = []
         for number, history in enumerate(position.hands):
             place = self.place(seat, number)
-            card = CARDS[self.deals[number][place]]
+            card = self._card(self.deals[number][place])
             heading = f"hand {number + 1} of {len(self.deals)} . " if len(self.deals) > 1 else ""
             events.append((False, f"{heading}you have {card} ."))
             for turn, move in enumerate(history):
                 own = turn % 2 == place
-                events.append((own, move if own else f"other says {move} ."))
+                events.append((own, move if own else f"{self._other} says {move} ."))
             if history in ENDS:
                 events.append((False, self._result(number, history, place)))
             elif len(history) % 2 == place:
@@ -145,8 +146,20 @@ class PokerPlay(Play[PokerMatch]):
 
     def _result(self, number: int, history: tuple[str, ...], place: int) -> str:
         won = payoff(self.deals[number], history) * (1 if place == 0 else -1)
-        shown = "" if history[-1] == "fold" else f"other has {CARDS[self.deals[number][1 - place]]} . "
-        return f"{shown}you {'win' if won > 0 else 'lose'} {abs(won)} ."
+        shown = (
+            ""
+            if history[-1] == "fold"
+            else f"{self._other} has {self._card(self.deals[number][1 - place])} . "
+        )
+        chips = f" chip{'s' * (abs(won) > 1)}" if self.full else ""
+        return f"{shown}you {'win' if won > 0 else 'lose'} {abs(won)}{chips} ."
+
+    @property
+    def _other(self) -> str:
+        return "the other" if self.full else "other"
+
+    def _card(self, card: int) -> str:
+        return f"a {CARDS[card]}" if self.full else CARDS[card]
 
     # --- players ---------------------------------------------------------------------------------
 

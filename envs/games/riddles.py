@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from turnwise.envs.games.deduction import Deduction, only_one
-from turnwise.envs.games.state import History
-from turnwise.envs.games.vocabulary import COLOURS, WORDS
+from turnwise.envs.games.state import History, styled
+from turnwise.envs.games.vocabulary import COLOURS, SPEAKING, WORDS
 from turnwise.tasks.core import Task
 from turnwise.tools.core import ToolError
 
@@ -28,16 +28,30 @@ class WordRiddle(Deduction):
             return "wordle : guess a word ."
         return (
             "Find the secret word of five letters. Each turn, write one word. Each of its letters is answered: "
-            "yes (right place), near (in the word, but elsewhere) or no (not in the word, or not once more)."
+            "yes (right place), near (in the word, but elsewhere) or no (not in the word, or not once more). "
+            f"{self._which()}"
+        )
+
+    def _which(self) -> str:
+        if self.options["words"]:
+            return "It is one of the words that you are told."
+        return (
+            f"It is one of {len(WORDS)} common words of everyday English, in American spelling and no plurals; whatever is not "
+            "among these is refused, which costs the turn."
         )
 
     def opening(self, position: History) -> str:
         told = self.options["words"]
-        return f"{self.task.prompt}\nwords : {' , '.join(told)} ." if told else self.task.prompt
+        return (
+            styled(f"{self.task.prompt}\nwords : {' , '.join(told)} .", self.full)
+            if told
+            else self.task.prompt
+        )
 
     def read(self, words: Sequence[str]) -> str:
         spelled = words if len(words) < 5 or any(len(word) > 1 for word in words) else ("".join(words),)
         found = [word for word in spelled if word in self._allowed]
+        found = [word for word in found if word not in SPEAKING] or found
         fitting = [word for word in spelled if len(word) == 5 and word not in ("guess",)]
         if not found and fitting:
             raise ToolError(f"{fitting[0]} is not one of the words .")
@@ -89,13 +103,22 @@ class ColourRiddle(Deduction):
         )
 
     def opening(self, position: History) -> str:
-        return f"{self.task.prompt}\ncolours : {' , '.join(self.colours)} ."
+        return styled(f"{self.task.prompt}\ncolours : {' , '.join(self.colours)} .", self.full)
 
     def read(self, words: Sequence[str]) -> str:
         row = [word for word in words if word in self.colours]
+        if len(row) != self.options["places"]:  # "red was wrong, so I try blue green white"
+            rows = [one for one in self._in_a_row(words) if len(one) == self.options["places"]]
+            row = rows[0] if len(rows) == 1 else row
         if len(row) != self.options["places"]:
             raise ToolError(f"say {self.options['places']} colours of {' '.join(self.colours)} .")
         return " ".join(row)
+
+    def _in_a_row(self, words: Sequence[str]) -> Sequence[Sequence[str]]:
+        """The colours that stand behind one another, with nothing but numbers and "and" between them."""
+        between = [word for word in words if word != "and" and not word.isdecimal()]
+        groups = itertools.groupby(between, key=self.colours.__contains__)
+        return [list(group) for coloured, group in groups if coloured]
 
     def answer(self, query: str, secret: str) -> str:
         right, near = pegs(query, secret)
@@ -139,7 +162,7 @@ class ThingRiddle(Deduction):
 
     def opening(self, position: History) -> str:
         lines = [f"{name} : {' , '.join(properties)} ." for name, properties in self.world.items()]
-        return "\n".join((self.task.prompt, *lines))
+        return styled("\n".join((self.task.prompt, *lines)), self.full)
 
     def read(self, words: Sequence[str]) -> str:
         found = [word for word in words if word in self.world or word in self.queries]

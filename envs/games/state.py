@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, TypeAlias
+
+_SPACED = re.compile(r" ([.,:?])(?=\s|$)")
+_BEGINS = re.compile(r"(?:^|(?<=[.?] ))[a-z](?=.*[.:?]$)", re.MULTILINE)
 
 
 class Asked(NamedTuple):
@@ -34,3 +38,12 @@ class PokerMatch(NamedTuple):
     @property
     def history(self) -> tuple[str, ...]:
         return self.hands[-1]
+
+
+def styled(text: str, full: bool) -> str:
+    """A text in the style of its task: full sentences have no space before their signs. Rows of boards are none.
+
+    >>> styled("other has king . you lose 2 .\\nx _ o ", full=True)
+    'Other has king. You lose 2.\\nx _ o '
+    """
+    return _BEGINS.sub(lambda found: found[0].upper(), _SPACED.sub(r"\1", text)) if full else text

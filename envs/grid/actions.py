@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from turnwise.envs.grid.state import GridBoard, GridState
-from turnwise.envs.grid.vocabulary import COUNTS, DIRECTIONS, FILLERS, SYNONYMS, TAILS
+from turnwise.envs.grid.vocabulary import COUNTS, DIRECTIONS, FILLERS, FORMS, SYNONYMS, TAILS
 from turnwise.tools.core import ToolError
+
+_ITEM = re.compile(r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.):])[ \t]*", re.MULTILINE)
+_SAID = FORMS.verbs | FORMS.traits | {"and", "then", "move", "moves"}
+
+
+def in_a_row(text: str) -> str:
+    """The moves of one turn in a line, where a text is nothing else; any other text as it is.
+
+    >>> in_a_row("1. up\\n2. left"), in_a_row('{"moves": ["up", "left"]}'), in_a_row("up\\nor left")
+    ('up , left', 'moves , up , left', 'up\\nor left')
+    """
+    words = re.findall(r"[a-z]+|\d+", _ITEM.sub("", text.lower())) if len(text) < 300 else []
+    several = any(sign in text for sign in "\n;[")
+    return " , ".join(words) if several and words and _SAID.issuperset(words) else text
 
 
 def read(board: GridBoard, words: Sequence[str]) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -9,18 +10,19 @@ from typing import ClassVar
 
 from turnwise.envs.core import EndReason
 from turnwise.envs.grid import solver
-from turnwise.envs.grid.actions import move, possible, read
+from turnwise.envs.grid.actions import in_a_row, move, possible, read
 from turnwise.envs.grid.knobs import GridKnobs
 from turnwise.envs.grid.pixels import png
-from turnwise.envs.grid.render import opening, told
+from turnwise.envs.grid.render import opening, styled, told
 from turnwise.envs.grid.state import GridBoard, GridState, begin, solved, sunk
 from turnwise.envs.grid.tasks import draw_task
 from turnwise.envs.grid.vocabulary import DIRECTIONS, FORMS, SIDEWAYS
-from turnwise.envs.messages import Image
+from turnwise.envs.messages import Image, Message
 from turnwise.envs.worlds.commands import CommandAnswer, CommandEnv, WorldCache
 from turnwise.envs.worlds.knobs import check_knobs
 from turnwise.envs.worlds.one_command import Forms
 from turnwise.tasks.core import Json, Split, Task
+from turnwise.tools.core import ToolError
 
 _board = WorldCache(GridBoard)
 
@@ -47,19 +49,27 @@ class GridEnv(CommandEnv[GridState]):
     def opening(self, state: GridState) -> tuple[str, str]:
         return opening(state)
 
+    def heard(self, state: GridState, action: Message) -> tuple[str, ...]:
+        if state.board.moves > 1 and not action.tool_calls:
+            action = dataclasses.replace(action, content=in_a_row(action.content))
+        return super().heard(state, action)
+
     def obey(self, state: GridState, words: Sequence[str]) -> CommandAnswer[GridState]:
-        directions = read(state.board, words)
+        try:
+            directions = read(state.board, words)
+        except ToolError as error:
+            raise ToolError(styled(state.board, str(error))) from None
         if not directions:  # looking about
             return CommandAnswer(state, told(state))
         for number, direction in enumerate(directions):
             after = move(state, self._slide(state.board, direction, number))
             if after == state and not state.board.slip:
-                return CommandAnswer(state, f"blocked .\n{told(state)}")
+                return CommandAnswer(state, f"{styled(state.board, 'blocked .')}\n{told(state)}")
             state = after
             if sunk(state):
-                return CommandAnswer(state, "you fall into a hole .", EndReason.FAILED)
+                return CommandAnswer(state, styled(state.board, "you fall into a hole ."), EndReason.FAILED)
             if solved(state):
-                return CommandAnswer(state, "done .", EndReason.SOLVED)
+                return CommandAnswer(state, styled(state.board, "done ."), EndReason.SOLVED)
         return CommandAnswer(state, told(state))
 
     def images(self, state: GridState) -> tuple[Image, ...]:

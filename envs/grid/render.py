@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from turnwise.envs.grid.state import GridState
+import re
+
+from turnwise.envs.grid.state import GridBoard, GridState
 from turnwise.envs.grid.vocabulary import COLOURS, SIGNS
+
+_SPACED = re.compile(r" ([.,:])")
 
 
 def picture(state: GridState) -> list[list[str]]:
@@ -50,7 +54,17 @@ def opening(state: GridState) -> tuple[str, str]:
 def told(state: GridState) -> str:
     """The level, one row a line; each sign with a space behind it, so that it is the same token everywhere.
     Where there is a picture of it, the text does not repeat it."""
-    rows = ["see the picture ."] if state.board.image else [" ".join(row) + " " for row in picture(state)]
+    rows = (
+        [styled(state.board, "see the picture .")]
+        if state.board.image
+        else [" ".join(row) + " " for row in picture(state)]
+    )
     if state.keys:
-        rows.append(f"keys : {' '.join(c for bit, c in enumerate(COLOURS) if state.keys >> bit & 1)} .")
+        keys = " ".join(c for bit, c in enumerate(COLOURS) if state.keys >> bit & 1)
+        rows.append(styled(state.board, f"keys : {keys} ."))
     return "\n".join(rows)
+
+
+def styled(board: GridBoard, text: str) -> str:
+    """A sentence in the style of the task: full sentences have no space before their signs."""
+    return _SPACED.sub(r"\1", text[0].upper() + text[1:]) if board.full else text

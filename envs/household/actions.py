@@ -17,16 +17,17 @@ from turnwise.envs.household.state import (
     HouseState,
     look_goals,
 )
-from turnwise.envs.household.vocabulary import PLACES, ROOMS, THINGS, VERBS
+from turnwise.envs.household.vocabulary import ASIDE, PLACES, ROOMS, SWITCHED, THINGS, VERBS
 from turnwise.envs.worlds.one_command import Forms
 from turnwise.tools.core import ToolError
 
 NAMED = frozenset((*PLACES, *ROOMS, *THINGS, "lamp"))
 FORMS = Forms(
-    verbs=frozenset(VERBS),
+    verbs=frozenset(VERBS) - ASIDE,
     names=NAMED,
     traits=frozenset(("hot", "heated", "cold", "cooled", "cleaned", "dirty", "burnt")),
 )
+_HANDS = frozenset(word for word, verb in VERBS.items() if verb == "inventory")
 DONE = {"clean": "clean", "heat": "hot", "cool": "cool"}
 
 
@@ -55,6 +56,10 @@ def read(state: HouseState, words: Sequence[str]) -> HouseAct:
     if verb is None:
         verbs = " , ".join(dict.fromkeys(VERBS.values()))
         raise ToolError(f"unknown verb {words[0][:20]} : say {verbs} .")
+    if verb == "take" and tuple(words[1:2]) == ("look",):  # "take a look around"
+        verb = "look"
+    if verb in ("look", "examine") and not _HANDS.isdisjoint(words):  # "check the inventory"
+        return HouseAct("inventory")
     thing, place = NOTHING, NOTHING
     house = state.house
     for i, word in enumerate(words[1:], 1):
@@ -77,7 +82,17 @@ def read(state: HouseState, words: Sequence[str]) -> HouseAct:
         verb = "go" if thing == NOTHING else "put"
     elif verb == "go" and place == NOTHING and thing != NOTHING:
         raise ToolError("one goes to a receptacle or a room .")
+    elif verb == "look" and (thing, place) != (NOTHING, NOTHING):
+        verb = "examine"
+    elif words[0] in SWITCHED:
+        _check_switch(state, words)
     return HouseAct(verb, thing, place)
+
+
+def _check_switch(state: HouseState, words: Sequence[str]) -> None:
+    lamp, lit = state.house.lamps.get(state.place), bool(state.lit >> state.place & 1)
+    if lamp and lit == ("off" not in words):
+        raise ToolError(f"{lamp} is {'on' if lit else 'off'} .")
 
 
 def _nearest(state: HouseState, thing: bool, known: Sequence[int]) -> int:

@@ -96,17 +96,21 @@ def things(vocabulary: str) -> tuple[str, ...]:
 
 
 VERBS: dict[str, str] = {  # what may be said → the verb
-    **dict.fromkeys(("go", "goto", "walk", "enter", "approach", "visit"), "go"),
+    **dict.fromkeys(("go", "goto", "walk", "head", "return", "proceed", "enter", "approach", "visit"), "go"),
     **dict.fromkeys(("open",), "open"),
     **dict.fromkeys(("close", "shut"), "close"),
-    **dict.fromkeys(("take", "get", "grab", "pick", "fetch"), "take"),
-    **dict.fromkeys(("put", "place", "insert", "drop", "leave", "set"), "put"),
+    **dict.fromkeys(("take", "get", "grab", "pick", "pickup", "fetch", "collect"), "take"),
+    **dict.fromkeys(("put", "place", "insert", "drop", "leave", "set", "lay", "store"), "put"),
     **dict.fromkeys(("clean", "wash", "rinse"), "clean"),
     **dict.fromkeys(("heat", "warm", "cook"), "heat"),
     **dict.fromkeys(("cool", "chill"), "cool"),
     **dict.fromkeys(("use", "turn", "switch", "toggle", "light"), "use"),
     **dict.fromkeys(("look", "wait"), "look"),
     **dict.fromkeys(("inventory", "inv"), "inventory"),
-    **dict.fromkeys(("examine", "inspect"), "examine"),
+    **dict.fromkeys(("examine", "inspect", "check", "search"), "examine"),
     "move": "move",
 }
+ASIDE = frozenset(("check", "search"))
+"""Verbs that are as often said of what one is about to do: beside a command they are no second one."""
+SWITCHED = frozenset(("turn", "switch", "light"))
+"""Verbs that say how a lamp shall be afterwards; to use it changes it either way."""

@@ -9,12 +9,12 @@ from turnwise.envs.lab import circuit
 from turnwise.envs.lab.goals import FOCUSED, notes, suits
 from turnwise.envs.lab.matter import NAMES, NUMBER, PHASES, RECIPES, SLUDGE, SOLID, leads_somewhere, names
 from turnwise.envs.lab.state import FLOWER, HELD, NOTHING, NOWHERE, Laboratory, LabState
-from turnwise.envs.lab.vocabulary import KINDS, ROOMS, VERBS
+from turnwise.envs.lab.vocabulary import ASIDE, KINDS, ROOMS, VERBS
 from turnwise.envs.worlds.one_command import Forms
 from turnwise.tools.core import ToolError
 
 FORMS = Forms(
-    verbs=frozenset(VERBS),
+    verbs=frozenset(VERBS) - ASIDE,
     names=frozenset((*KINDS, *ROOMS, *NAMES)),
     traits=frozenset(
         (
@@ -64,20 +64,24 @@ def read(state: LabState, words: Sequence[str]) -> LabAct:
     verb = VERBS.get(words[0])
     if verb is None:
         raise ToolError(f"unknown verb {words[0][:20]} : say {' , '.join(dict.fromkeys(VERBS.values()))} .")
+    if verb == "take" and tuple(words[1:2]) == ("look",):  # "take a look around"
+        verb = "look"
     lab = state.lab
-    if verb == "go":
-        room = next((lab.rooms.index(word) for word in words[1:] if word in lab.rooms), NOTHING)
-        return LabAct("go", room)
+    found = _things(state, words, pours=verb == "pour") if verb != "go" or words[0] == "move" else []
+    if verb == "go" and not found:
+        return LabAct("go", _room(lab, words))
     if verb == "activate" and "off" in words:
         verb = "deactivate"
-    found: list[int] = []
-    for place, word in enumerate(words[1:], 1):
-        if word not in lab.numbers and word not in NUMBER:
-            continue
-        called = words[place + 1] if place + 1 < len(words) else ""
-        thing = _named(state, word, called, pours=verb == "pour")
-        if thing != NOTHING and thing not in found:
-            found.append(thing)
+    if words[0] == "move":
+        verb = "put"
+    elif verb == "put" and len(found) == 1 and "down" in words:
+        verb = "drop"
+    if verb in ("look", "examine"):  # "look at the note", "examine the room"
+        about = not {"room", "around", lab.rooms[state.room]}.isdisjoint(words)
+        verb = "examine" if found else "look" if about else verb
+    absent = next((word for word in words[1:] if word in KINDS or word in NUMBER), "")
+    if absent and not found and verb not in ("look", "wait"):
+        raise ToolError(f"there is no {absent} here .")
     instrument = next((thing for thing in found if lab.props[thing].instrument), NOTHING)
     if verb == "test" or (verb == "measure" and len(found) > 1 and instrument != NOTHING):  # "use scale on X"
         return LabAct("test", instrument, next((thing for thing in found if thing != instrument), NOTHING))
@@ -86,6 +90,26 @@ def read(state: LabState, words: Sequence[str]) -> LabAct:
     if words[0] == "use" and found and lab.props[found[0]].device:
         verb = "activate"
     return LabAct(verb, *found[:2])
+
+
+def _room(lab: Laboratory, words: Sequence[str]) -> int:
+    named = next((word for word in words[1:] if word in ROOMS), "")
+    if named and named not in lab.rooms:
+        raise ToolError(f"there is no {named} here .")
+    return lab.rooms.index(named) if named else NOTHING
+
+
+def _things(state: LabState, words: Sequence[str], *, pours: bool) -> list[int]:
+    """The things that are named, each once."""
+    lab, found = state.lab, list[int]()
+    for place, word in enumerate(words[1:], 1):
+        if word not in lab.numbers and word not in NUMBER:
+            continue
+        called = words[place + 1] if place + 1 < len(words) else ""
+        thing = _named(state, word, called, pours=pours)
+        if thing != NOTHING and thing not in found:
+            found.append(thing)
+    return found
 
 
 def _named(state: LabState, word: str, called: str, *, pours: bool) -> int:
@@ -155,7 +179,7 @@ def _take(state: LabState, act: LabAct) -> Done:
 
 
 def _put(state: LabState, act: LabAct) -> Done:
-    thing, lab = _held(state, act.a), state.lab
+    thing, lab = _held(state, act.a, act.verb), state.lab
     if act.verb == "drop":
         return state._replace(at=_with(state.at, thing, state.room)), ""
     place = _here(state, act.b, "put it on")
@@ -173,7 +197,7 @@ def _pour(state: LabState, act: LabAct) -> Done:
     lab, a, b = state.lab, act.a, act.b
     if b != NOTHING and not lab.props[a].source and lab.props[b].source:
         a, b = b, a  # "fill pot 1 with water", "water pot 1 with bottle 1"
-    source, vessel = _held(state, a), _here(state, b, "pour it into")
+    source, vessel = _held(state, a, "pour"), _here(state, b, "pour it into")
     if not lab.props[source].source:
         raise ToolError("pour from a bottle , a jar or a bag .")
     if not lab.props[vessel].vessel or lab.props[vessel].source:
@@ -225,7 +249,7 @@ def _measure(state: LabState, act: LabAct) -> Done:
 def _test(state: LabState, act: LabAct) -> Done:
     if act.a == NOTHING:
         raise ToolError("test it with what ? say test X with an instrument .")
-    lab, instrument, thing = state.lab, _held(state, act.a), _here(state, act.b, "test")
+    lab, instrument, thing = state.lab, _held(state, act.a, "test"), _here(state, act.b, "test")
     for number, reading in enumerate(lab.readings):
         if (reading.instrument, reading.thing) == (lab.kinds[instrument], thing):
             return state._replace(used=state.used | 1 << number), reading.says
@@ -313,9 +337,9 @@ def _here(state: LabState, thing: int, verb: str) -> int:
     return thing
 
 
-def _held(state: LabState, thing: int) -> int:
+def _held(state: LabState, thing: int, verb: str) -> int:
     if thing == NOTHING:
-        raise ToolError("put what ?")
+        raise ToolError(f"{verb} what ?")
     if state.at[thing] != HELD:
         raise ToolError(f"you do not hold {state.lab.names[thing]} .")
     return thing

@@ -20,14 +20,15 @@ FOCUSED = ("focus", "find", "show")
 
 
 def suits(state: LabState, goal: LabGoal, thing: int) -> bool:
-    """Whether a thing is one that a goal wants to be focused on."""
+    """Whether a thing is one that a goal wants to be focused on; who eats both eats either."""
     match goal.kind:
         case "focus":
             return thing == goal.a
         case "show":
             return state.content[thing] == goal.a and not state.lab.props[thing].source
         case "find":
-            return belongs(state, thing, CLASSES[goal.a])
+            group = CLASSES[goal.a]
+            return belongs(state, thing, group) or (group in EATERS and _eats_both(state.lab.props[thing]))
         case _:
             return False
 
@@ -48,6 +49,10 @@ def belongs_to(kind: ThingKind, group: str) -> bool:
     if group == "lifeless":
         return not kind.living and not kind.fixed and not kind.seed
     return kind.living == group
+
+
+def _eats_both(kind: ThingKind) -> bool:
+    return bool(kind.span) and not kind.eats
 
 
 def holds(state: LabState, goal: LabGoal) -> bool:
@@ -109,11 +114,9 @@ def advance(state: LabState) -> LabState:
     """The state with every sub-goal counted that is reached, one after the other."""
     goals, done = state.lab.goals, state.done
     while done < len(goals) and holds(state, goals[done]):
-        if goals[done].kind in FOCUSED:
-            # Each focus answers one sub-goal; what it was on is remembered for "delivered".
-            following = goals[done + 1] if done + 1 < len(goals) else None
-            if following is not None and following.kind in FOCUSED:
-                state = state._replace(focus=NOTHING)
+        # Each focus answers one sub-goal; what the last one was on is remembered for "delivered".
+        if goals[done].kind in FOCUSED and any(goal.kind in FOCUSED for goal in goals[done + 1 :]):
+            state = state._replace(focus=NOTHING)
         done += 1
     return state if done == state.done else state._replace(done=done)
 

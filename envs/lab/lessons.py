@@ -39,6 +39,7 @@ from turnwise.envs.lab.vocabulary import (
 )
 
 _DEGREES = (30, 40, 50, 60, 70, 80)
+_CLEAR = 1.5  # times as long as another an animal must live, so that whoever knows animals can tell
 
 
 def _change(phase: int, verb: str) -> Make:
@@ -187,7 +188,7 @@ def _find(group: str) -> Make:
 def _span(rng: Random, variation: Variation) -> LessonPlan:
     long, short = variation
     spans = sorted(KINDS[name].span for name in variation)
-    between = [name for name in ANIMALS if spans[0] < KINDS[name].span < spans[1]]
+    between = [name for name in ANIMALS if _CLEAR * spans[0] <= KINDS[name].span <= spans[1] / _CLEAR]
     items = [
         LessonItem(long),
         LessonItem(short),

@@ -141,6 +141,8 @@ def tell(state: LabState, act: LabAct, said: str) -> str:
     lab = state.lab
     if said:
         text = f"the thermometer shows {said}" if lab.full and act.verb == "measure" else said
+    elif act.verb == "wait" and lab.full:
+        text = f"you wait for one turn. {describe(state)}"
     elif act.verb in ("go", "open", "look", "wait"):
         text = describe(state)
     elif act.verb == "examine" or act.verb in (
@@ -155,7 +157,7 @@ def tell(state: LabState, act: LabAct, said: str) -> str:
         thing = act.a if act.verb != "pour" else _target(lab, act)
         text = _sentence(state, act, thing) if lab.full else f"{_named(state, thing)} ."
     else:
-        text = "done ."
+        text = _sentence(state, act, act.a) if lab.full else "done ."
     return styled(lab, text)
 
 
@@ -170,6 +172,10 @@ def _sentence(state: LabState, act: LabAct, thing: int) -> str:
         case "put" if 0 <= place < len(lab.kinds):
             where = "on" if lab.props[place].holds and not lab.props[place].openable else "in"
             return f"you put {name} {where} {_with_article(lab, place, definite=True)}."
+        case "drop":
+            return f"you put {name} down."
+        case "disconnect":
+            return f"you disconnect {name}."
         case "examine":
             return f"you see {_seen(state, thing)}."
         case "pour" | "empty":

@@ -149,5 +149,7 @@ VERBS: dict[str, str] = {  # what may be said → the verb
     **dict.fromkeys(("focus", "choose"), "focus"),
     **dict.fromkeys(("wait", "rest"), "wait"),
     **dict.fromkeys(("look", "inventory", "inv"), "look"),
-    **dict.fromkeys(("examine", "read", "inspect"), "examine"),
+    **dict.fromkeys(("examine", "read", "inspect", "check", "search"), "examine"),
 }
+ASIDE = frozenset(("check", "search"))
+"""Verbs that are as often said of what one is about to do: beside a command they are no second one."""

@@ -27,9 +27,13 @@ _LABELLED = re.compile(r"(?<![a-z])(?:action|command)[ \t]{0,3}\d{0,3}[ \t*_`]{0
 _FENCE = re.compile(r"```\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+][ \t]|\(?\d{1,3}[.)][ \t])")
 _SPAN = re.compile(r"`([^`\n]{1,300})`|\*\*([^*\n]{1,300})\*\*|\"([^\"\n]{1,300})\"|“([^”\n]{1,300})”")
-_CALL = re.compile(  # of a verb as of a function: craft(item="plank"), get("ore", 2)
-    r"\b([A-Za-z]{1,30})\(\s*(?:\w{1,30}\s*=\s*)?[\"']?([\w ]{1,80})[\"']?\s*(?:,\s*(?:\w{1,30}\s*=\s*)?(\d{1,3})\s*)?\)"
+_CALL = re.compile(  # of a verb as of a function: craft(item="plank"), get["ore", 2], pick_up(mug 1)
+    r"\b([A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){0,3})[(\[]([\w ,='\"]{1,160})[)\]]"
 )
+_PARTS = re.compile(r"\w{1,30}\s*=|[,'\"]")  # of its arguments, what is no word of the command
+_BOXED = re.compile(r"\\boxed\{([^{}]{1,300})\}")
+_KEYED = re.compile(r"\"(?:command|action)\"\s*:\s*\"([^\"\n]{1,300})\"")
+_REASONS = frozenset(("thought", "thoughts", "reasoning", "reason", "explanation", "plan", "comment"))
 _PLAIN = re.compile(r"[\w /]*[.!]?\s*")
 _SENTENCE = re.compile(r"[^.!?;:]+[.!?;:]*")
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
@@ -50,6 +54,7 @@ _TELLERS = _all("i we let lets")
 _TOLD = _TELLERS | _all(  # "I am now going to …"
     "will ll shall should us me s now then first next just simply also am m re are going gonna to d had better"
 )
+_INTENDING = _all("need want like try trying decide decided choose plan have ought intend")  # … to do it
 _LINKS = _all(
     "the a an my some this that these those to from in into inside on onto at up down off of with using by under out over "
     "around here there it them again now please first next back both"
@@ -280,17 +285,24 @@ def without_thoughts(text: str) -> str:
 def _said(text: str) -> str:
     """What may be a command in a text: what a call of ``act`` says, what stands between tags or fences, else all of it."""
     whole, text = text, without_thoughts(text)
-    if any(sign in text for sign in "([{<`"):
-        text = "\n".join(_FENCE.findall(text)) or text
+    if any(sign in text for sign in "([{<`") or "nput:" in text:
+        text = _BOXED.sub(r"\1", "\n".join(_FENCE.findall(text)) or text)
         found = read_written(text, TOOLS).calls
         check_number(len(found), 1)
         if found:
-            called = found[0]
-            # {"action": "go north"} has the form of a call whose name is the command.
-            return called.name if " " in called.name or not called.arguments else _argument(called)
+            return _argument(found[0]) if found[0].name == act.__name__ else _composed(found[0])
+        keyed = _KEYED.findall(text) if text.startswith("{") else []
+        if len(keyed) == 1:
+            return keyed[0]
     if "<" in whole:
         _check_commands([said for _, said in _TAGGED.findall(_THOUGHT.sub("", whole)) if said.strip()])
     return text.strip()
+
+
+def _composed(call: ToolCall) -> str:
+    """The command that is written as a call: {"action": "go north"}, {"action": "get", "item": "ore", "amount": 2}."""
+    given = [str(value) for name, value in call.arguments.items() if name not in _REASONS]
+    return " ".join((call.name.replace("_", " "), *given))
 
 
 def _check_commands(found: Sequence[str]) -> None:
@@ -501,7 +513,23 @@ def _told(words: tuple[str, ...], grammar: Grammar) -> tuple[str, ...] | None:
 
 def _untold(words: Sequence[str]) -> tuple[str, ...]:
     """The words behind "I'll", "Let me" and the like; all where nobody is named first."""
-    return tuple(words[_first_not(_TOLD, words) :] if words[0] in _TELLERS else words)
+    if words[0] not in _TELLERS:
+        return tuple(words)
+    place = 0
+    while place < len(words) and (words[place] in _TOLD or _intends(words[place : place + 2])):
+        place += 1
+    return tuple(words[place:])
+
+
+def _intends(words: Sequence[str]) -> bool:
+    """Whether these two words only say that one means to do what follows."""
+    first, *following = words
+    after = following[0] if following else ""
+    return (
+        (first in _INTENDING and after == "to")
+        or (first == "would" and after == "like")
+        or (first == "think" and after in _TELLERS)
+    )
 
 
 def _loosely(line: str, grammar: Grammar) -> bool:
@@ -525,4 +553,6 @@ def _unlabelled(line: str) -> str:
     item = _ITEM.match(line)
     line = line[item.end() :] if item else line
     line = _LABEL.sub("", line) if ":" in line or ">" in line else line
-    return _CALL.sub(lambda call: " ".join(filter(None, call.groups())), line) if "(" in line else line
+    if "(" not in line and "[" not in line:
+        return line
+    return _CALL.sub(lambda call: f"{call[1].replace('_', ' ')} {_PARTS.sub(' ', call[2])}", line)

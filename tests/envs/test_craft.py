@@ -88,8 +88,15 @@ def test_several_materials_can_be_fetched_at_once():
         ("recipe ore", "ore : raw ."),
         ("get rod", "rod must be made ."),
         ("make ore", "ore is raw : get it ."),
-        ("make helm", "make what ?"),
-        ("get 0 ore", "get at most 1 at once ."),
+        ("make helm", "there is nothing called helm here ."),
+        ("craft helms using 2 ore", "there is nothing called helms here ."),
+        ("make it", "make what ?"),
+        ("get 0 ore", "get at least 1 ."),
+        ("get all ore", "say how many , at most 1 at once ."),
+        ("get as much ore as possible", "say how many , at most 1 at once ."),
+        ("list recipes", "recipe what ? name one thing ."),
+        ("What is the recipe?", "recipe what ? name one thing ."),
+        ("What is the recipe of the lamp?", "lamp : rod 2 , wood 1 ."),
         ("inventory", "have nothing ."),
         ("smelt ore", "unknown verb smelt"),
     ],
@@ -104,6 +111,20 @@ def test_recipes_that_are_not_told_can_be_asked_for():
     assert first[-1].content == "make lamp .\nraw : ore , wood ."
     assert say(env, "make rod") == "parts of rod are missing ."
     assert say(env, "recipe rod") == "rod : ore 2 ."
+
+
+def test_full_text_is_in_sentences():
+    env = start(text="full", stock=[9, 2], batch=3)
+    first, _ = env.reset(seed=0, options={"task": env.task})
+    told = "Raw materials: 9 ore, 2 wood.\nLamp: 2 rod, 1 wood.\nNail: 1 ore.\nRod: 2 ore."
+    assert first[-1].content == f"make lamp .\n{told}"
+    assert say(env, "inventory") == "You have nothing."
+    assert say(env, "get 3 ore", "get wood") == "You have 3 ore, 1 wood."
+    assert say(env, "recipe rod") == "For rod you need 2 ore."
+    assert say(env, "recipe ore") == "Ore is raw."
+    assert say(env, "make lamp") == "Parts of lamp are missing, it needs 2 rod, 1 wood."
+    assert say(env, "smelt ore") == "Unknown verb smelt: say get, make, recipe or inventory."
+    assert say(env, "make rod", "get 3 ore", "make rod", "make lamp") == "Done."
 
 
 @pytest.mark.slow

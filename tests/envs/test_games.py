@@ -144,6 +144,47 @@ def test_shaping_telescopes(game):
         assert script != "gold" or max(parts) > 0
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My first guess is CRANE.",
+        "Let me start with crane.",
+        "I think it might be crane.",
+        "Since the e is right, I would try crane.",
+        "crane\n\nThis word has common letters.",
+        "**Crane**\nIt is a word with an a and an e.",
+    ],
+)
+def test_a_word_may_be_said_in_a_sentence(said):
+    env, _ = start(game="wordle", words=[], secret="trace", guesses=0)
+    assert say(env, said).observation[-1].content == "crane : c near , r yes , a yes , n no , e yes ."
+
+
+def test_a_word_of_speech_is_a_guess_where_it_is_the_only_one_and_two_words_are_none():
+    env, _ = start(game="wordle", words=[], secret="trace", guesses=0)
+    assert say(env, "I say: think!").observation[-1].content.startswith("think : ")
+    for said in ("crane or brake", "I think first", "Either crane\nor, perhaps, brave or brake"):
+        assert say(env, said).info["bad_action"], said
+    env, _ = start(game="wordle", words=[], secret="trace", guesses=0, text="full")
+    assert f"one of {len(WORDS)} common words" in env.system_for("agent")
+    assert say(env, "crane").observation[-1].content == "Crane: c near, r yes, a yes, n no, e yes."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "- red\n- red\n- green",
+        "1: red\n2: red\n3: green",
+        "Since blue was wrong, I try red, red and green.",
+        "red red green\nThat tells me most about blue and green.",
+    ],
+)
+def test_a_row_of_colours_may_stand_in_a_list_or_a_sentence(said):
+    env, _ = start(game="mastermind", colours=4, places=3, secret="red blue red", guesses=0)
+    assert say(env, said).observation[-1].content == "red red green : 1 right , 1 elsewhere ."
+    assert say(env, "red red green or red green red").info["bad_action"]
+
+
 # --- boards ------------------------------------------------------------------------------------------
 
 
@@ -181,6 +222,26 @@ def test_stones_fall_and_full_columns_are_refused():
     step = say(env, "2", "2", "2", "2")
     assert step.info["bad_action"]
     assert step.observation[-1].content == "say one of 1 3 4 5 ."
+
+
+def test_a_column_may_be_said_in_a_sentence():
+    env, _ = start(
+        game="connect4", board=[5, 4, 4], gravity=True, stones=[0, 0], seat=0, opponent="agent", depth=4, ahead=3,
+        two_sided=True, turn_limit=30,
+    )  # fmt: skip
+    before = env.snapshot()
+    for said in (
+        "I play column 2 to get 3 in a row.",
+        "2, which makes three in a row.",
+        "two",
+        "Move 1: column 2",
+        "2\nThis blocks the 3 stones of the other.",
+    ):
+        env.restore(before)
+        assert say(env, said).observation[-1].content.endswith("_ o _ _ _ "), said
+    for said in ("2 or 3", "column 2 or column 3", "3 in a row", "the one that wins"):
+        env.restore(before)
+        assert say(env, said).observation[-1].content == "say one of 1 2 3 4 5 .", said
 
 
 @pytest.mark.parametrize("opponent", ["random", "greedy", "minimax"])
@@ -252,6 +313,20 @@ def test_a_hand_of_poker_as_both_sides_see_it():
     assert (
         step.info["messages_to"]["opponent"][-1].content == "other says call .\nother has jack . you win 2 ."
     )
+
+
+def test_what_the_other_did_may_be_named_beside_ones_own_move():
+    env, _ = start(game="kuhn", deals=[[0, 2]], seat=0, match=0, two_sided=True, turn_limit=6, text="full")
+    for said in ("I call.", "check or bet", "I would rather check than bet."):
+        before = env.snapshot()
+        assert say(env, said).observation[-1].content == "Say check or bet.", said
+        env.restore(before)
+    step = say(env, "I bet, since the other may fold.")
+    assert step.observation[-1].content == "play .\nYou have a king.\nThe other says bet.\nSay fold or call."
+    before = env.snapshot()
+    assert say(env, "I bet, since it will fold.").info["bad_action"]
+    env.restore(before)
+    assert say(env, "I call the bet.").observation[-1].content == "The other has a jack. You win 2 chips."
 
 
 def test_the_key_does_not_tell_the_others_card():

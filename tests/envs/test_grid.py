@@ -126,6 +126,38 @@ def test_moves_are_read_tolerantly(said):
     assert rows(env, said) == ["####", "#_~#", "#@x#", "####"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "right\nright",
+        "1. right\n2. right",
+        "- right\n- right",
+        "right; right",
+        '{"moves": ["right", "right"]}',
+        '["right", "right"]',
+        "```\nright\nright\n```",
+    ],
+)
+def test_the_moves_of_one_turn_may_stand_in_several_lines(said):
+    env = start("maze", "######", "#@___#", "#___x#", "######", moves=3)
+    assert rows(env, said) == ["######", "#__@_#", "#___x#", "######"]
+    one = start("maze", "######", "#@___#", "#___x#", "######")
+    assert one.step(said).info["bad_action"]
+    for hedged in ("right\nor down", "right\nright\nright\nright"):
+        assert env.step(hedged).info["bad_action"], hedged
+
+
+def test_full_text_is_in_sentences():
+    env = start("maze", "#######", "#r@R_x#", "#######", text="full")
+    assert (
+        env.step("right").observation[-1].content
+        == "Blocked.\n# # # # # # # \n# r @ R _ x # \n# # # # # # # "
+    )
+    assert env.step("left").observation[-1].content.endswith("\nKeys: r.")
+    assert env.step("fly").observation[-1].content == "Say up, down, left or right."
+    assert env.step("up up").observation[-1].content == "One move a turn."
+
+
 def test_slippery_ice_slides_to_the_sides_as_often_as_told():
     env = start("lake", *("#" * 13, *["#" + "_" * 11 + "#"] * 5, "#_____@___x_#", *["#" + "_" * 11 + "#"] * 5, "#" * 13), slip=0.4, turn_limit=3000)  # fmt: skip
     aside, moved = 0, 0

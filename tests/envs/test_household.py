@@ -213,6 +213,38 @@ def test_what_is_not_here_cannot_be_examined_and_nothing_far_away_is_named():
     assert say(env, "examine") == "sink 1 : nothing ."
 
 
+def test_what_one_looks_at_must_be_here_and_a_look_is_nothing_to_take():
+    env = start(text="full")
+    room = say(env, "look")
+    for said in ("take a look around", "look around the room", "examine the kitchen", "check kitchen 1"):
+        assert say(env, said) == room, said
+    for said in ("look at shelf 1", "check shelf 1", "search the cabinet", "look at the book"):
+        step = env.step(said)
+        assert step.info["bad_action"], said
+        assert "not" in step.observation[-1].content
+    shelf = say(env, "head to shelf 1")
+    for said in ("look at shelf 1", "search the shelf", "I'll check the shelf."):
+        assert say(env, said) == shelf, said
+    assert say(env, "look at the mug") == "This is mug 2."
+    assert say(env, "check the inventory") == "You hold nothing."
+    # Said of what one is about to do, it is no second command.
+    assert say(env, "Let me check the sink. Action: go to sink 1") == say(env, "look")
+
+
+def test_a_lamp_is_as_one_turns_it():
+    env = start(text="full")
+    say(env, "go to lounge 1", "go to desk 1")
+    for said, answer in (
+        ("turn off the lamp", "Lamp 1 is off."),
+        ("turn the lamp on", "The lamp 1 is on."),
+        ("switch on the lamp", "Lamp 1 is on."),
+        ("switch lamp 1 off", "The lamp 1 is off."),
+        ("use lamp 1", "The lamp 1 is on."),
+        ("use lamp 1", "The lamp 1 is off."),
+    ):
+        assert say(env, said) == answer, said
+
+
 def test_every_admissible_command_can_be_carried_out_and_changes_something():
     rng = random.Random(0)
     for name in ("easy", "standard"):

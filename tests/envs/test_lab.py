@@ -13,11 +13,11 @@ from turnwise.envs.core import EndReason
 from turnwise.envs.lab import solver
 from turnwise.envs.lab.actions import LabAct, read
 from turnwise.envs.lab.env import LabEnv
-from turnwise.envs.lab.goals import solved
+from turnwise.envs.lab.goals import CLASSES, solved
 from turnwise.envs.lab.lessons import LESSONS
 from turnwise.envs.lab.matter import NAMES, RECIPES, SUBSTANCES, mask, names
 from turnwise.envs.lab.tasks import _OTHERWISE, variations
-from turnwise.envs.lab.vocabulary import KINDS, ROOMS
+from turnwise.envs.lab.vocabulary import ANIMALS, KINDS, ROOMS
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
 from turnwise.envs.worlds.one_command import spoken
@@ -355,11 +355,16 @@ def test_commands_are_read_tolerantly(said, act):
     ("said", "answer"),
     [
         ("fly", "unknown verb fly"),
-        ("go study", "go where ?"),
+        ("go", "go where ?"),
+        ("go study", "there is no study here ."),
+        ("pour", "pour what ?"),
+        ("test tin", "test it with what ?"),
         ("take cup 3", "there is no cup 3 ."),
         ("take stove", "stove 1 stays where it is ."),
         ("take", "take what ?"),
-        ("take book", "take what ?"),
+        ("take book", "there is no book here ."),
+        ("examine unicorn", "examine what ?"),
+        ("look at panel", "panel 1 is not in reach ."),
         ("put cup 1 stove", "you do not hold cup 1 ."),
         ("open cup 1", "cup 1 cannot be opened ."),
         ("measure tin", "you need a thermometer"),
@@ -529,3 +534,61 @@ def test_a_room_told_in_prose_by_hand():
         "This room is called the kitchen. In it you see a stove (off) with cup 1 of water (liquid) on it, cup 2 and "
         "an oven (off, open) with a key in it. A door leads to the garden. In your hands you have a coin."
     )
+
+
+# --- what a fluent agent says ----------------------------------------------------------------------
+
+
+def test_what_one_looks_at_is_told_and_a_room_is_looked_at_too():
+    env = start([thing("cup", 0, "tin"), thing("note"), thing("panel", 1)], [["focus", 0]], text="full")
+    room = say(env, "look")
+    for said in ("examine the room", "take a look around", "check the kitchen", "inspect kitchen"):
+        assert say(env, said) == room, said
+    for said in ("look at the cup", "look inside the cup", "check cup", "I'll check the cup."):
+        assert say(env, said) == "You see a cup of tin (solid).", said
+    assert say(env, "look at the note") == "Orange: red and yellow."
+    # Said of what one is about to do, it is no second command.
+    assert say(env, "Let me check the cup first. Action: take cup") == "You take the cup."
+
+
+def test_what_is_moved_or_put_down_is_put():
+    env = start(
+        [thing("counter"), thing("cup", 0, "tin"), thing("wire"), thing("lamp")], [["focus", 1]], text="full"
+    )
+    assert say(env, "take cup", "move the cup to the counter") == "You put the cup on the counter."
+    assert (
+        say(env, "take cup", "put down the cup")
+        == say(env, "take cup", "drop cup")
+        == "You put the cup down."
+    )
+    assert say(env, "connect wire to lamp", "disconnect lamp") == "You disconnect the lamp."
+    assert say(env, "move to the garden").startswith("This room is called the garden.")
+    assert say(env, "wait for 5 turns").startswith("You wait for one turn. This room is called the garden.")
+
+
+def test_what_is_left_must_be_focused_on_anew():
+    env = LabEnv()
+    env.reset(seed=0, options={"task": lesson("evaporate")})
+    while env.state.done < len(env.state.lab.goals) - 1:
+        assert env.step(env.gold(env.state)).info["end"] is None
+    assert env.gold(env.state).startswith("focus on")
+    assert env.step(env.gold(env.state)).info["end"] is EndReason.SOLVED
+
+
+@pytest.mark.parametrize("group", ["plants", "animals"])
+def test_who_eats_both_is_an_answer_to_either(group):
+    env = start(
+        [thing("crate"), thing("mouse"), thing("egg")], [["find", CLASSES.index(group)], ["delivered", 0]]
+    )
+    before = env.snapshot()
+    assert env.step("focus on mouse").info["end"] is None
+    env.restore(before)
+    assert env.step("focus on egg").info["end"] is EndReason.FAILED
+
+
+def test_who_knows_animals_can_tell_which_lives_longest_and_shortest():
+    for index in range(60):
+        kinds = {kind for kind, *_ in lesson("lifespan", index).options["things"]}
+        spans = sorted(KINDS[kind].span for kind in kinds & set(ANIMALS))
+        assert spans[1] >= 1.5 * spans[0], kinds
+        assert spans[-1] >= 1.5 * spans[-2], kinds
