@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,14 @@ _COUNTED = 2000  # passages that `count` sorts by kind or date
 _MANY = 12  # answers and queries that `admissible` lists of each kind
 _TAGS = re.compile(r"<(search|answer)>")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_PAGE = re.compile(r"[,;]?\s+\(?page\s*[=:]?\s*(\d{1,4})\)?\s*\Z", re.IGNORECASE)
+"""A page that stands among the words of a search."""
+_WORDS = {"search": "query", "semantic_search": "query", "filter": "words"}
+"""Tool → the argument in which a page may stand."""
+_LINE = re.compile(r"(\d{1,11})\]\s*\S.*", re.DOTALL)
+"""A line of results, or its beginning: the number of a passage and its title."""
+_ABOUT = re.compile(r"\s*\(\w+(?:, \d{1,4})?\)\Z")
+"""What a line of results says of a passage after its title."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -36,12 +45,15 @@ def semantic_search(query: str, page: int = 1) -> None:
     """Search all passages by meaning."""
 
 
-def filter(words: str, kind: str = "", since: int = 0, until: int = 0, page: int = 1) -> None:
-    """List every passage that contains all the words, if wanted of one kind or dated within these years."""
+def filter(words: str = "", kind: str = "", since: int = 0, until: int = 0, page: int = 1) -> None:
+    """List every passage that contains all the words, if wanted of one kind or dated within these years.
+
+    Words or a kind must be given.
+    """
 
 
 def count(
-    words: str, kind: str = "", since: int = 0, until: int = 0, by: Literal["", "kind", "date"] = ""
+    words: str = "", kind: str = "", since: int = 0, until: int = 0, by: Literal["", "kind", "date"] = ""
 ) -> None:
     """Count the passages that contain all the words, in all or by kind or date."""
 
@@ -130,7 +142,7 @@ def perform(state: SearchState, call: ToolCall) -> Done:
     Raises:
         ToolError: it cannot be done.
     """
-    given = find_tool(TOOLS, call.name).validate(call)
+    given = find_tool(TOOLS, call.name).validate(_as_meant(call))
     match call.name:
         case "search" | "semantic_search":
             return _search(state, call.name, given)
@@ -146,6 +158,18 @@ def perform(state: SearchState, call: ToolCall) -> Done:
             return _cite(state, given["target"])
         case _:
             return _judge(state, given["verdict"] == "yes")
+
+
+def _as_meant(call: ToolCall) -> ToolCall:
+    """A call whose words end in a page, or whose verdict is written large, as what it means."""
+    given = dict(call.arguments)
+    words = _WORDS.get(call.name, "")
+    paged = _PAGE.search(given[words]) if isinstance(given.get(words), str) else None
+    if paged and "page" not in given:
+        given |= {words: given[words][: paged.start()], "page": int(paged[1])}
+    if isinstance(given.get("verdict"), str):
+        given["verdict"] = given["verdict"].strip().lower()
+    return dataclasses.replace(call, arguments=given)
 
 
 def answer_text(call: ToolCall) -> str:
@@ -265,12 +289,18 @@ def _judge(state: SearchState, trusted: bool) -> Done:
 def _position(state: SearchState, target: str) -> int:
     """The passage that a number or a title means; titles among the results come first."""
     library, wanted = state.quest.library, target.strip().strip("[]").strip()
-    if wanted.isdecimal() and len(wanted) < 12 and library.passage(int(wanted)) is not None:
-        return int(wanted)
-    for position in state.results:
-        if passage_at(state, position).title.casefold() == wanted.casefold():
-            return position
-    found = library.titled(wanted[:_LONGEST_QUERY]) if wanted else None
+    line = _LINE.fullmatch(wanted)
+    number = line[1] if line else wanted
+    if number.isdecimal() and len(number) < 12 and library.passage(int(number)) is not None:
+        return int(number)
+    titles = dict.fromkeys((wanted, _ABOUT.sub("", wanted)))
+    for title in titles:
+        for position in state.results:
+            if passage_at(state, position).title.casefold() == title.casefold():
+                return position
+    found = next(
+        (at for title in titles if title and (at := library.titled(title[:_LONGEST_QUERY])) is not None), None
+    )
     if found is None:
         raise ToolError(f"There is no passage {wanted[:60]!r}: give the number in brackets, or a title.")
     return found

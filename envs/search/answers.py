@@ -13,24 +13,21 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 UNKNOWN = "unknown"
-ABSTENTIONS = frozenset(
-    [
-        "unknown",
-        "not known",
-        "unanswerable",
-        "not answerable",
-        "no answer",
-        "i dont know",
-        "dont know",
-        "cannot be answered",
-        "cannot be determined",
-        "insufficient information",
-        "not stated",
-        "it is not known",
-        "none of these pages says",
-    ]
+_ABSTENTION = (
+    r"unknown|undetermined|unanswerable|no answer|insufficient information|no information(?: available| found)?"
+    r"|(?:it is )?not (?:known|stated|found|mentioned|specified|given|told|recorded|available|answerable)"
+    r"|(?:no|none of(?: these)?) (?:page|passage|source|document)s? (?:tell|say|state|mention|give)s?(?: it| this| so)?"
+    r"|(?:i )?(?:do not|dont) know|(?:it )?(?:cannot|can not|cant) (?:be )?(?:answered|determined?|known|said)"
+    r"|(?:there is )?no such \w+(?: exists)?"
 )
-"""Normalised answers that say that the question cannot be answered from the corpus."""
+_ABSTENTIONS = re.compile(rf"(?:{_ABSTENTION})(?: (?:{_ABSTENTION}))*")
+"""Normalised answers that say that the question cannot be answered from the corpus, and maybe why."""
+
+_FRAME = frozenset(
+    ["final", "answer", "is", "it", "its", "was", "in", "year", "there", "are", "that", "would", "be"]
+)
+"""Words before an answer that make it a sentence."""
+_SPELT = frozenset(["one", "two", "three", "four", "five", "six", "seven", "eight"])
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _JUNK = re.compile(r"(?<!\d)[.,](?=\d)|[.](?!\d)|(?<=\d),(?=\d)|(?<=\w)-|-(?!\d)|[^\w\s.-]|_")
@@ -57,16 +54,33 @@ def normalise(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", _JUNK.sub(" ", text)).split())
 
 
+def bare(answer: str, question: str) -> str:
+    """An answer without the sentence around it, normalised: no words before it that only lead up to it, and after a
+    number none of the words of the question. Names in the little worlds begin with none of these words.
+
+    >>> bare("The answer is Velmora.", "Where?"), bare("5 cities", "Count the cities."), bare("in 1904", "When?")
+    ('velmora', '5', '1904')
+    """
+    words = normalise(answer).split()
+    begin = next((at for at, word in enumerate(words) if word not in _FRAME), 0)
+    words = words[begin:]
+    asked = {word for word in normalise(question).split() if not _NUMBER.fullmatch(word)}
+    if words and (_NUMBER.fullmatch(words[0]) or words[0] in _SPELT) and asked.issuperset(words[1:]):
+        words = words[:1]
+    return " ".join(words)
+
+
 def abstains(answer: str) -> bool:
     """Whether an answer says that there is none, and says nothing else."""
-    return normalise(answer) in ABSTENTIONS
+    return _ABSTENTIONS.fullmatch(normalise(answer)) is not None
 
 
 def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> AnswerVerdict:
     """How right ``answer`` is; the best over all accepted answers.
 
     Contained match (SubEM) asks that the gold stands in the answer as whole words, that the answer has at
-    most four words more, and names none of the ``rivals``: an answer that lists candidates is none.
+    most four words more, and names none of the ``rivals`` and no other number as long as one that is right: an
+    answer that lists candidates is none.
 
     >>> judge("It is Velmora.", ["Velmora"], ["Karvun"])
     AnswerVerdict(em=0.0, f1=0.5, sub_em=1.0)
@@ -85,7 +99,10 @@ def judge(answer: str, golds: Sequence[str], rivals: Iterable[str] = ()) -> Answ
     listed = any(
         _contains(words, rival) and not any(_contains(g, rival) for g in accepted) for rival in named
     )
-    inside = any(_contains(words, gold) and len(words) <= len(gold) + _LONG_ANSWER for gold in accepted)
+    inside = any(
+        _contains(words, gold) and len(words) <= len(gold) + _LONG_ANSWER and not _numbers_beside(words, gold)
+        for gold in accepted
+    )
     return AnswerVerdict(float(em), f1, float(em or (inside and not listed)))
 
 
@@ -93,6 +110,13 @@ def _equal(words: Sequence[str], gold: Sequence[str]) -> bool:
     if len(words) == len(gold) == 1 and _NUMBER.fullmatch(words[0]) and _NUMBER.fullmatch(gold[0]):
         return float(words[0]) == float(gold[0])
     return words == gold
+
+
+def _numbers_beside(words: Sequence[str], gold: Sequence[str]) -> bool:
+    """Whether a number that is right stands beside others of its length: "1903 or 1904"."""
+    if len(gold) > 1 or not _NUMBER.fullmatch(gold[0]):
+        return False
+    return any(word != gold[0] and len(word) == len(gold[0]) and _NUMBER.fullmatch(word) for word in words)
 
 
 def _contains(words: Sequence[str], part: Sequence[str]) -> bool:

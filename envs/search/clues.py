@@ -160,7 +160,7 @@ def _range(
     column = graph.column[relation.name]
     if relation.target == NUMBER:
         bound = (value // 100_000 + 1) * 100_000
-        below = rng.random() < 0.5 or value < 100_000
+        below = rng.random() < 0.5 or value <= 100_000 or value % 100_000 == 0
         said = f"fewer than {bound:,}" if below else f"more than {bound - 100_000:,}"
         fits = column < bound if below else column > bound - 100_000
         where = "the city" if who == "it" else who

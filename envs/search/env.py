@@ -124,6 +124,10 @@ class SearchEnv(AgentEnv[SearchState]):
 
     def _answered(self, state: SearchState, text: str) -> Transition[SearchState]:
         question = state.quest.question
+        if (
+            state.quest.task.options["library"]["type"] == "world"
+        ):  # published questions keep their exact match
+            text = answers.bare(text, question.text)
         verdict = answers.judge(text, question.answers, question.rivals)
         score: float = getattr(verdict, self.outcome)
         facts = facts_at_answer(state, verdict, right=score == 1.0)

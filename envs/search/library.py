@@ -18,6 +18,7 @@ from turnwise.envs.search.embed import Embedder, VectorIndex, embedder_named
 from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import WorldGraph, WorldSpec
 from turnwise.envs.search.index import Hit, Index, build_index, words_of
+from turnwise.envs.search.schema import KINDS
 from turnwise.errors import EnvError
 from turnwise.tasks.core import digest
 from turnwise.tools.core import ToolError
@@ -93,11 +94,7 @@ class LocalLibrary:
         found = self.index.containing(words_of(words))
         facets = self.index.facets
         if kind:
-            if kind not in facets.kinds:
-                raise ToolError(
-                    f"There is no kind {kind[:40]!r}. Kinds: {', '.join(filter(None, facets.kinds))}."
-                )
-            found = found[facets.kind_P[found] == list(facets.kinds).index(kind)]
+            found = found[facets.kind_P[found] == _kind_named(kind, facets.kinds)]
         if since or until:
             date = facets.date_P[found]
             found = found[(date >= since) & (date <= (until or 2**15 - 1)) & (date != 0)]
@@ -211,7 +208,22 @@ def _index_file(folder: Path, file: Path) -> None:
     np.save(folder / "offsets.npy", line_offsets(file))
 
 
+_CALLED = {called: kind.name for kind in KINDS for called in (kind.one, kind.many)}
 _SPACES = re.compile(r"\s+")
+
+
+def _kind_named(kind: str, kinds: Sequence[str]) -> int:
+    """The number of the kind that is meant: by its name, or by what questions call one or many of it.
+
+    Raises:
+        ToolError: there is none; the text lists those that there are.
+    """
+    folded = [name.casefold() for name in kinds]
+    said = kind.strip().casefold()
+    for wanted in filter(None, (said, _CALLED.get(said), said.removesuffix("s"))):
+        if wanted in folded:
+            return [*kinds].index(kind) if kind in kinds else folded.index(wanted)
+    raise ToolError(f"There is no kind {kind[:40]!r}. Kinds: {', '.join(filter(None, kinds))}.")
 
 
 def _folded(title: str) -> str:

@@ -80,7 +80,7 @@ RELATIONS = (
     Relation("born", "person", YEAR, ways("year of birth | birth year | year of coming into the world | natal year"),
              ways("{s} was born in {o}. | The year of birth of {s} is {o}. | {s} came into the world in {o}. "
                   "| {s} first saw the light in {o}.")),
-    Relation("region", "city", "region", ways("region | home region | surrounding region | part of the country"),
+    Relation("region", "city", "region", ways("region | home region | surrounding region | home district"),
              ways("{s} lies in the region of {o}. | {s} belongs to {o}, a region. "
                   "| {s} is found in the region of {o}. | {o} is the part of the country where {s} lies.")),
     Relation("port", "city", "city", ways("nearest port | port of call | closest harbour"),
@@ -137,13 +137,13 @@ RELATIONS = (
     Relation("director", "film", "person", ways("director | film maker | maker"),
              ways("{s} was directed by {o}. | The director of {s} was {o}. | The film maker of {s} was {o}. "
                   "| {o} made {s}.")),
-    Relation("source", "film", "book", ways("literary source | source novel | novel behind it | book behind it"),
+    Relation("source", "film", "book", ways("literary source | source novel | underlying novel | original book"),
              ways("{s} is based on {o}. | {s} tells the story of {o}, its source novel. "
                   "| Behind {s} stands the novel {o}. | {s} puts {o} on the screen.")),
     Relation("producer", "film", "company", ways("production company | film studio | studio"),
              ways("{s} was produced by {o}. | The production company of {s} was {o}. "
                   "| The film studio of {s} was {o}. | {s} was made in the studio of {o}.")),
-    Relation("released", "film", YEAR, ways("year of release | year of the premiere | first year on the screen"),
+    Relation("released", "film", YEAR, ways("year of release | year of the premiere | screen year"),
              ways("{s} was released in {o}. | The year of release of {s} is {o}. | The premiere of {s} was in {o}. "
                   "| {s} was first seen on the screen in {o}.")),
     Relation("host", "event", "city", ways("host city | venue | place | site"),
@@ -151,8 +151,8 @@ RELATIONS = (
                   "| For {s} one goes to {o}.")),
     Relation("winner", "event", "person", ways("first winner | first champion | earliest winner"),
              ways("{s} was first won by {o}. | The first winner of {s} was {o}. "
-                  "| The first champion of {s} was {o}. | At the very first {s} the prize went to {o}.")),
-    Relation("sponsor", "event", "company", ways("sponsor | backer | giver of the prize money"),
+                  "| The first champion of {s} was {o}. | The very first prize of {s} went to {o}.")),
+    Relation("sponsor", "event", "company", ways("sponsor | backer | prize donor"),
              ways("{s} is paid for by its sponsor, {o}. | The sponsor of {s} is {o}. | The backer of {s} is {o}. "
                   "| The prize money of {s} comes from {o}.")),
     Relation("first_held", "event", YEAR, ways("first year | year of origin | opening year"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.envs.acting import call_of
 from turnwise.envs.messages import Message
 from turnwise.envs.shop.index import words_of
-from turnwise.envs.shop.refine import SORTS
+from turnwise.envs.shop.refine import sorts
 from turnwise.envs.shop.state import Page, ShopState
 from turnwise.tools.core import ToolCall, ToolError, tool
 
@@ -36,6 +36,7 @@ class Click(NamedTuple):
     name: str = ""  # of a way to sort or filter
 
 
+_NOT_HERE = 60  # characters of a name that are repeated
 _BACK, _PREVIOUS, _NEXT, _BUY = Click("back"), Click("previous"), Click("next"), Click("buy")
 _SUB_PAGES = {
     page.value: Click("page", page=page)
@@ -67,10 +68,7 @@ def do_click(state: ShopState, target: str) -> ShopState:
         ToolError: it is not on this page; the text lists what is.
     """
     here = clickables(state)
-    found = here.get(" ".join(target.lower().split()))
-    if found is None:
-        listed = "".join(f" [{name}]" for name in here)
-        raise ToolError(f"[{target[:60]}] is not here. Click{listed} or search[...].")
+    found = here[named(target, here)]
     match found.kind:
         case "back":
             return ShopState(state.world)
@@ -90,6 +88,29 @@ def do_click(state: ShopState, target: str) -> ShopState:
             return state._replace(only=_toggled(state.only, found.name), number=1)
         case "buy":
             return state._replace(page=Page.BOUGHT)
+
+
+def named(target: str, here: Collection[str]) -> str:
+    """Which of the things on a page is meant: one of this name, else the only one of the same words.
+
+    Signs and what a page adds to the name of a chosen thing do not matter.
+
+    >>> named("Next", ["< prev", "next >"]), named("sort by price (chosen)", ["sort by price", "under $50"])
+    ('next >', 'sort by price')
+
+    Raises:
+        ToolError: there is none, or more than one; the text lists what is there.
+    """
+    wanted = " ".join(target.lower().split())
+    if wanted in here:
+        return wanted
+    words = words_of(wanted.removesuffix("(chosen)"))
+    alike = [name for name in here if words_of(name) == words]
+    if words and len(alike) == 1:
+        return alike[0]
+    listed = "".join(f" [{name}]" for name in here)
+    ways = f"Click{listed} or search[...]." if here else "Here you can only search[...]."
+    raise ToolError(f"[{target[:_NOT_HERE]}] is not here. {ways}")
 
 
 def clickables(state: ShopState) -> dict[str, Click]:
@@ -128,7 +149,7 @@ def _result_clickables(state: ShopState) -> dict[str, Click]:
         here[names.next] = _NEXT
     here[names.back] = _BACK
     return here | {
-        name: Click("sort" if name in SORTS else "filter", name=name)
+        name: Click("sort" if sorts(name) else "filter", name=name)
         for name in state.world.refinements(state.query)
     }
 

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, ClassVar, NamedTuple
 
 from turnwise.envs.messages import Message, Messages
+from turnwise.envs.shop.actions import named
 from turnwise.envs.shop.env import ShopEnv
 from turnwise.envs.shop.site import Browsing, ShopSite
 from turnwise.envs.web.actions import SYSTEM, WEB_TOOLS, say
@@ -30,7 +31,6 @@ from turnwise.tools.core import Tool, ToolError
 
 ENV = "turnwise/ShopBrowser-v0"
 _VIEWS = ("tree", "html", "text", "screenshot")
-_NOT_HERE = 60  # characters of a wrong target that are repeated
 
 
 class ShopBrowserEnv(WebEnv):
@@ -151,12 +151,9 @@ class ShopBrowserEnv(WebEnv):
 
     def _click_named(self, session: Session, target: str) -> None:
         things = self.state.page.things  # the page rested when it was looked at
-        wanted = " ".join(target.lower().split())
-        for thing in things:
-            if thing.name == wanted:
-                return session.click_css(f'[data-rank="{thing.id}"]')
-        listed = "".join(f" [{thing.name}]" for thing in things)
-        raise ToolError(f"[{target[:_NOT_HERE]}] is not here. Click{listed} or search[...].")
+        wanted = named(target, [*dict.fromkeys(thing.name for thing in things)])
+        found = next(thing for thing in things if thing.name == wanted)
+        session.click_css(f'[data-rank="{found.id}"]')
 
     def _translated(self, action: str) -> str:
         """A text mode's action for this view. Names of buttons and links are what is clicked there as well."""

@@ -1,7 +1,7 @@
 """BM25 search over a catalogue, with one order for equal scores.
 
 The ranking is Lucene's BM25 (k₁ = 1.5, b = 0.75) by the library bm25s; unlike WebShop's Lucene analyzer
-it does not stem. Only products that share a word with the query are found, the best fifty of them;
+it does not stem, but takes a plural that no product has for its singular. Only products that share a word with the query are found, the best fifty of them;
 equal scores are ordered by position in the catalogue.
 """
 
@@ -25,6 +25,8 @@ TOP = 50
 """How many results a search returns (WebShop's number)."""
 
 _REMEMBERED = 4096
+_PLURALS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
+"""How plurals end → how the words do."""
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -51,9 +53,18 @@ class SearchIndex:
     """A read-only BM25 index. Build it with :meth:`of_ids` or :meth:`of_texts`."""
 
     def __init__(self, engine: bm25s.BM25, words: Mapping[str, int]) -> None:
+        def singular(word: str) -> str:
+            """A word that no product has, as one of several: nobody stems, but everybody says "towels"."""
+            stems = (word.removesuffix(end) + new for end, new in _PLURALS if word.endswith(end))
+            return (
+                word
+                if word in words
+                else next((stem for stem in stems if len(stem) > 2 and stem in words), word)
+            )
+
         def rank(query: str) -> tuple[int, ...]:
             # Sorted, because float sums depend on their order and a ranking should not.
-            known = sorted(words[word] for word in words_of(query) if word in words)
+            known = sorted(words[word] for word in map(singular, words_of(query)) if word in words)
             return _top(engine.get_scores_from_ids(known)) if known else ()
 
         self.rank: Callable[[str], tuple[int, ...]] = functools.lru_cache(maxsize=_REMEMBERED)(rank)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from turnwise.envs.shop.actions import clickables, do_click, do_search, labels
 from turnwise.envs.shop.index import words_of
 from turnwise.envs.shop.pictures import picture, stars
-from turnwise.envs.shop.refine import SORTS
+from turnwise.envs.shop.refine import sorts
 from turnwise.envs.shop.render import rating_of, refinement_text, sub_page
 from turnwise.envs.shop.reward import ShopScore
 from turnwise.envs.shop.state import Buttons, Page, ShopState, ShopWorld
@@ -145,8 +145,8 @@ def _refined(found: ShopState, query: Mapping[str, str]) -> ShopState:
     """Results sorted and filtered as an address says; ways that there are not are passed over."""
     names = found.world.refinements(found.query)
     sort = query.get("sort", "")
-    only = tuple(sorted({*query.get("only", "").split("|")} & {*names} - {*SORTS}))
-    return found._replace(sort=sort if sort in names and sort in SORTS else "", only=only)
+    only = tuple(sorted(name for name in {*query.get("only", "").split("|")} & {*names} if not sorts(name)))
+    return found._replace(sort=sort if sort in names and sorts(sort) else "", only=only)
 
 
 def _on_item(shop: ShopState, asin: str, query: Mapping[str, str]) -> ShopState | None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.envs.search.answers import AnswerVerdict, abstains, judge, normalise
+from turnwise.envs.search.answers import AnswerVerdict, abstains, bare, judge, normalise
 from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.envs.search.reward import AnswerFacts, check_parts, final_rewards, rubric_share
 from turnwise.errors import EnvError, NotFoundError
@@ -64,6 +64,47 @@ def test_abstaining_is_right_only_where_nothing_can_be_known():
     assert judge("unknown or Velmora", ["unknown"]).sub_em == 0.0
     assert abstains("I don't know")
     assert not abstains("I don't know, Velmora")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "No passage tells it.", "no page tells it", "Not found", "I do not know", "It cannot be determined",
+        "can't be determined", "unknown (no page mentions it)", "There is no such city", "no information available",
+    ],
+)  # fmt: skip
+def test_it_is_unknown_in_many_ways(answer):
+    assert abstains(answer)
+    assert not abstains(f"{answer} Velmora")
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "em"),
+    [
+        ("The answer is Velmora Mills.", "Velmora Mills", 1),
+        ("Final answer: Velmora Mills", "Velmora Mills", 1),
+        ("It's Velmora Mills", "Velmora Mills", 1),
+        ("in the year 1904", "1904", 1),
+        ("There are 5 cities", "5", 1),
+        ("422,938 inhabitants", "422938", 1),
+        ("five cities", "five", 1),
+        ("It is unknown", "unknown", 1),
+        ("1903 or 1904", "1904", 0),
+        ("1904 1890", "1904", 0),  # a number of the question is none of its words
+        ("about 1904", "1904", 0),
+        ("It is not Velmora Mills", "Velmora Mills", 0),
+        ("5 towns", "5", 0),
+        ("it is", "Velmora Mills", 0),
+    ],
+)
+def test_a_sentence_around_an_answer_says_nothing(answer, gold, em):
+    asked = "Count the cities from before 1890: what is their number of inhabitants?"
+    assert judge(bare(answer, asked), [gold]).em == em
+
+
+def test_a_list_of_numbers_is_no_contained_match():
+    assert judge("1903 or 1904", ["1904"]).sub_em == judge("3 4 5", ["5"]).sub_em == 0.0
+    assert judge("on 12 May 1904", ["1904"]).sub_em == 1.0
 
 
 @given(st.text(max_size=40))

@@ -262,6 +262,43 @@ def test_results_have_pages(env):
     assert "no page 99" in env.step(Message("assistant", "", (far,))).observation[0].content
 
 
+@pytest.mark.parametrize(
+    "said", ["was born, page=2", "was born page 2", "was born; Page: 2", "was born (page 2)"]
+)
+def test_a_page_among_the_words_is_a_page(env, said):
+    call = ToolCall("search", {"query": said}, "c")
+    assert env.step(Message("assistant", "", (call,))).observation[0].content.startswith("Results 6 to 10")
+    assert say(env, f"search[{said}]").startswith("Results 6 to 10")
+    given = ToolCall("search", {"query": "the born page 2", "page": 3}, "c")
+    assert env.step(Message("assistant", "", (given,))).observation[0].content.startswith("Results 11 to 15")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"), [("People", "person"), ("contest", "event"), ("Cities", "city"), ("book", "book")]
+)
+def test_a_kind_is_known_by_what_questions_call_it(env, said, kind):
+    told = say(env, f"count[kind={said}]")
+    assert re.fullmatch(r"[1-9]\d* passages\.", told)
+    assert told == say(env, f"count[kind={kind}]")
+
+
+def test_a_line_of_results_can_be_opened_as_it_stands(env):
+    first = say(env, "search[was born]").splitlines()[1]
+    line, _, _ = first.partition(": ")
+    opened = say(env, f"open[{line}]")
+    assert opened.startswith(line.partition(" (")[0])
+    say(env, "search[was born]")
+    assert say(env, f"open[{line.partition('] ')[2]}]") == opened
+    say(env, "search[was born]")
+    assert "Noted" in say(env, "judge[Yes]")
+
+
+def test_a_sentence_around_the_answer_is_forgiven_in_worlds_of_our_own():
+    env = begin(SearchEnv(), task_of("chain", 0))
+    right = env.state.quest.question.answers[0]
+    assert env.step(f"answer[The answer is {right}.]").reward == 1.0
+
+
 def test_semantic_search_by_any_embedder():
     env = begin(SearchEnv(), task_of("chain", 0, semantic="ngrams"))
     title = library_of(env.task).corpus[env.state.quest.question.evidence[0]].title

@@ -7,12 +7,13 @@ import sys
 
 import pytest
 
+from turnwise.envs.search.clues import _range
 from turnwise.envs.search.encyclopedia import Pages
 from turnwise.envs.search.graph import NOW, WorldGraph, WorldSpec
-from turnwise.envs.search.schema import NUMBER, OF_KIND, RELATIONS, YEAR
+from turnwise.envs.search.schema import BY_NAME, NUMBER, OF_KIND, RELATIONS, YEAR
 from turnwise.envs.search.village import TO_PEOPLE, VillageSpec, village
 from turnwise.envs.search.vocabulary import WorldNames
-from turnwise.tasks.core import derive_rng
+from turnwise.tasks.core import Split, derive_rng
 
 SPEC = WorldSpec(
     seed="tests", passages=1200, aliases=0.3, namesakes=0.3, outdated=0.1, stated=0.8, hostile=0.05
@@ -43,6 +44,24 @@ def test_words_are_distinct_and_aliases_belong_to_one():
     called = [name for e in range(graph.size) for name in {graph.title(e), graph.alias(e) or graph.title(e)}]
     assert len(called) == len(set(called))
     assert 0.15 < sum(graph.alias(e) is not None for e in range(graph.size)) / graph.size < 0.35
+
+
+def test_a_noun_of_a_relation_points_to_nothing_else():
+    """It stands in "the … of X" and after "its": "its book behind it" is no English."""
+    nouns = [noun for one in RELATIONS for split in Split for noun in one.nouns.of(split)]
+    assert not [noun for noun in nouns if {"it", "country", "money"} & {*noun.split()}]
+    says = [said for one in RELATIONS for split in Split for said in one.says.of(split)]
+    assert not [said for said in says if "first {s}" in said]  # "the first this contest"
+
+
+@pytest.mark.parametrize("people", [100_000, 400_000, 400_001])
+def test_a_clue_about_a_round_number_of_people_fits_the_city(people):
+    graph = WorldGraph(SPEC)
+    graph.column["population"][0] = people
+    city, relation = graph.first["city"], BY_NAME["population"]
+    for seed in range(8):
+        clue = _range(graph, derive_rng("round", seed), city, relation, "it", lambda of: of, (city,))
+        assert clue.fits[0], clue.text
 
 
 def test_namesakes_share_a_name_but_not_a_profession(pages):

@@ -20,11 +20,12 @@ from turnwise.envs.shop.catalogue import catalogue
 from turnwise.envs.shop.conditions import Condition
 from turnwise.envs.shop.goods.catalogues import GoodsSpec
 from turnwise.envs.shop.goods.core import IMPOSSIBLE
-from turnwise.envs.shop.goods.dimensions import DIMENSIONS, amount
+from turnwise.envs.shop.goods.dimensions import DIMENSIONS, OTHER_UNITS, amount
 from turnwise.envs.shop.goods.features import FEATURES
 from turnwise.envs.shop.goods.kinds import GOODS
 from turnwise.envs.shop.goods.names import COLOURS, NAMES
 from turnwise.envs.shop.goods.opinions import OPINIONS
+from turnwise.envs.shop.goods.texts import _IDLE
 from turnwise.envs.shop.reward import ShopGoal, first_colour, score, similar
 from turnwise.envs.shop.state import ShopState, every_choice
 from turnwise.envs.shop.tasks import world_of
@@ -81,6 +82,39 @@ def test_kinds_name_only_what_there_is_and_stand_apart_in_titles():
         facts = {q.name for q in goods.quantities} | {"features", "material"}
         assert all(condition.fact in facts for need in goods.needs for condition in need.conditions)
     assert not [pair for pair in itertools.combinations(COLOURS, 2) if similar(*map(first_colour, pair))]
+
+
+def test_what_is_said_of_a_quantity_is_a_noun_and_comparisons_say_of_what():
+    spoken = {quantity.spoken for goods in GOODS for quantity in goods.quantities}
+    verbs = ("keeps", "sleeps", "holds")
+    assert not [name for name in spoken if name.startswith(verbs)]
+    by_name = {ask.name: ask for ask in ASKS}
+    shelf = catalogue(GoodsSpec("counts", "test", 800)).details
+    told = set()
+    for place in range(0, 800, 3):
+        near = shelf.alike(place)
+        meant = dict(near)[place]
+        situation = AskSituation(
+            derive_rng("counts", place), Split.TEST, meant, 1.0, [one for at, one in near if at != place]
+        )
+        part = by_name["more than another"].make(situation)
+        quantities = {quantity.name: quantity for quantity in meant.article.goods.quantities}
+        if part and DIMENSIONS[quantities[part.about].dimension].named:
+            assert part.slots["more"].endswith(f" in {quantities[part.about].spoken}")
+            told.add(part.about)
+    assert {"slots", "torque", "keeps hot for"} & told
+
+
+def test_other_units_are_none_of_the_metric_system():
+    metric = ("watt", "minute", "gram", "metre", "meter", "litre")
+    assert not [unit for unit in OTHER_UNITS.values() if any(part in unit.unit for part in metric)]
+
+
+def test_nothing_says_the_opposite_of_what_it_asks():
+    """A thing without rechargeable cells may hang on a cable; a sentence that says nothing complains of nothing."""
+    shuns = FEATURES["rechargeable"].shuns
+    assert not [text for split in Split for text in shuns.of(split) if "cable" in text or "cells" in text]
+    assert not [text for text in _IDLE if "damage" in text or "cheaper" in text]
 
 
 # --- products --------------------------------------------------------------------------------------
@@ -258,6 +292,42 @@ def test_results_are_sorted_and_filtered_and_a_second_click_undoes_it():
     assert {str(facts(item)["brand"]).lower() for item in do_click(plain, brand).results} == {
         brand.removeprefix("brand: ")
     }
+
+
+def test_of_two_brands_one_is_enough_and_prices_bound_each_other():
+    world = world_of(tasks("shop/standard", Split.TRAIN, 1)[0])
+    plain = do_search(ShopState(world), world.goal.query)
+    one, two, *_ = [name for name in clickables(plain) if name.startswith("brand: ")]
+    found = [{*do_click(plain, name).results} for name in (one, two)]
+    assert {*do_click(do_click(plain, one), two).results} == found[0] | found[1]
+    dear, cheap = do_click(plain, "under $100"), do_click(plain, "under $25")
+    assert do_click(dear, "under $25").results == cheap.results
+    material = next(name for name in clickables(plain) if name.startswith("material: "))
+    facts = world.catalogue.facts
+    assert {facts(item)["material"] for item in do_click(plain, material).results} == {
+        material.removeprefix("material: ")
+    }
+
+
+@pytest.mark.parametrize("suite", NATURAL)
+def test_whatever_must_have_the_most_or_least_can_be_sorted_by(suite):
+    """Else all products of its kind would have to be read, for which no number of turns is enough."""
+    extremes = {ask.name for ask in ASKS if ask.extreme}
+    seen = 0
+    for task in tasks(suite, Split.TEST, 16):
+        if not extremes & {*task.gold["asked"]}:
+            continue
+        world = world_of(task)
+        last = world.goal.conditions[-1] if "cheapest" not in task.gold["asked"] else None
+        fact = last.fact if last else "price"
+        order = "least" if last is None or last.test == "at most" else "most"
+        plain = do_search(ShopState(world), world.goal.nouns[0])
+        ways = {"price": "sort by price", "rating": "sort by rating", "reviews": "sort by number of ratings"}
+        found = do_click(plain, ways.get(fact, f"sort by {fact}, {order} first")).results
+        numbers = [world.catalogue.facts(item)[fact] for item in found]
+        assert numbers == sorted(numbers, reverse=order == "most")
+        seen += 1
+    assert seen >= 3
 
 
 def test_the_small_language_offers_no_sorting():

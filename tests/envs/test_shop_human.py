@@ -25,6 +25,12 @@ def tasks(n, suite="shop-human/quick", split=Split.TRAIN):
     return list(suite_tasks(get_suite(suite), split, n))
 
 
+def test_a_description_tells_what_is_bought_of_several_and_what_fits():
+    told = Persona(compares=3).describe()
+    assert "looks at 3 that fit, buys the cheapest of them" in told
+    assert "all but one" in told
+
+
 # --- the reward, by hand -----------------------------------------------------------------------------
 
 

@@ -201,6 +201,47 @@ def test_a_bad_action_is_answered_and_changes_nothing(action, said):
     assert (env.state, step.reward, step.terminated, step.truncated) == (before, 0.0, False, False)
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("click[Next]", "click[next >]"), ("click[next page]", None), ("click[ NEXT > ]", "click[next >]")],
+)
+def test_a_button_is_known_by_its_words(said, meant):
+    one, two = shop(**FULL), shop(**FULL)
+    play(one, search(one))
+    play(two, search(two))
+    if meant is None:
+        assert one.step(said).info["bad_action"]
+        return
+    assert play(one, said) == play(two, meant)
+
+
+def test_what_a_page_calls_chosen_can_be_clicked_as_it_stands():
+    env = make("turnwise/Shop-v0")
+    env.reset(seed=0, options={"task": env.generate(derive_rng("natural"), Split.TRAIN, language="natural")})
+    play(env, f"search[{env.state.world.goal.query}]")
+    plain = env.state.results
+    assert "sort by price (chosen)" in play(env, "click[Sort by price]")
+    play(env, "click[sort by price (chosen)]")
+    assert env.state.results == plain
+
+
+def test_where_nothing_can_be_clicked_it_is_said_so():
+    env = shop(**FULL)
+    told = env.step("click[search]").observation[-1].content
+    assert told == "[search] is not here. Here you can only search[...]."
+
+
+def test_a_plural_finds_what_its_singular_finds():
+    env = make("turnwise/Shop-v0")
+    task = env.generate(derive_rng("natural"), Split.TRAIN, language="natural")
+    env.reset(seed=0, options={"task": task})
+    find = env.state.world.catalogue.search
+    for one, many in (("towel", "towels"), ("knife", "knives"), ("scarf", "scarves"), ("leash", "Leashes")):
+        assert find(one)
+        assert find(many) == find(one)
+    assert not find("towelz")
+
+
 def test_tool_calls_do_what_texts_do_and_are_answered_as_tools():
     texts, calls = shop(**FULL), shop(**FULL)
     asin = first_asin(texts)

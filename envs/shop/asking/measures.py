@@ -71,7 +71,7 @@ def _between(s: AskSituation) -> AskedPart | None:
     at = quantity.ladder.index(s.number(quantity.name))
     low, high = quantity.ladder[max(0, at - 1)], quantity.ladder[min(len(quantity.ladder) - 1, at + 1)]
     conditions = (Condition(quantity.name, "at least", low), Condition(quantity.name, "at most", high))
-    slots = {"low": amount(low, quantity.unit), "high": amount(high, quantity.unit), "name": quantity.name}
+    slots = {"low": amount(low, quantity.unit), "high": amount(high, quantity.unit), "name": quantity.spoken}
     return AskedPart(quantity.name, slots, conditions)
 
 
@@ -80,7 +80,7 @@ def _exactly(s: AskSituation) -> AskedPart:
     value = s.number(quantity.name)
     conditions = (Condition(quantity.name, "at least", value), Condition(quantity.name, "at most", value))
     return AskedPart(
-        quantity.name, {"value": amount(value, quantity.unit), "name": quantity.name}, conditions
+        quantity.name, {"value": amount(value, quantity.unit), "name": quantity.spoken}, conditions
     )
 
 
@@ -108,6 +108,10 @@ def _reference(s: AskSituation, quantity: Quantity, sign: int) -> Listed | None:
     return s.rng.choice(found) if found else None
 
 
+def _compared(quantity: Quantity, word: str) -> str:
+    return f"{word} in {quantity.spoken}" if _dimension(quantity).named else word
+
+
 def _less(s: AskSituation) -> AskedPart | None:
     quantity = s.quantity()
     other = _reference(s, quantity, -1)
@@ -118,7 +122,7 @@ def _less(s: AskSituation) -> AskedPart | None:
     below = max(step for step in quantity.ladder if step < theirs)
     return AskedPart(
         quantity.name,
-        {"other": other.title, "less": _dimension(quantity).less},
+        {"other": other.title, "less": _compared(quantity, _dimension(quantity).less)},
         (Condition(quantity.name, "at most", below),),
     )
 
@@ -133,7 +137,7 @@ def _more(s: AskSituation) -> AskedPart | None:
     above = min(step for step in quantity.ladder if step > theirs)
     return AskedPart(
         quantity.name,
-        {"other": other.title, "more": _dimension(quantity).more},
+        {"other": other.title, "more": _compared(quantity, _dimension(quantity).more)},
         (Condition(quantity.name, "at least", above),),
     )
 
@@ -145,7 +149,7 @@ def _same(s: AskSituation) -> AskedPart | None:
         return None
     value = s.number(quantity.name)
     conditions = (Condition(quantity.name, "at least", value), Condition(quantity.name, "at most", value))
-    return AskedPart(quantity.name, {"other": other.title, "name": quantity.name}, conditions)
+    return AskedPart(quantity.name, {"other": other.title, "name": quantity.spoken}, conditions)
 
 
 def _double(s: AskSituation) -> AskedPart | None:
@@ -160,7 +164,7 @@ def _double(s: AskSituation) -> AskedPart | None:
         return None
     other = s.rng.choice(found)
     least = 2 * float(other.article.facts[quantity.name])  # pyright: ignore[reportArgumentType]
-    slots = {"other": other.title, "name": quantity.name}
+    slots = {"other": other.title, "name": quantity.spoken}
     return AskedPart(quantity.name, slots, (Condition(quantity.name, "at least", least),))
 
 
@@ -168,14 +172,16 @@ def _lowest(s: AskSituation) -> AskedPart:
     quantity = s.quantity()
     condition = Condition(quantity.name, "at most", s.number(quantity.name))
     return AskedPart(
-        quantity.name, {"least": _dimension(quantity).least, "name": quantity.name}, (condition,)
+        quantity.name, {"least": _dimension(quantity).least, "name": quantity.spoken}, (condition,)
     )
 
 
 def _highest(s: AskSituation) -> AskedPart:
     quantity = s.quantity()
     condition = Condition(quantity.name, "at least", s.number(quantity.name))
-    return AskedPart(quantity.name, {"most": _dimension(quantity).most, "name": quantity.name}, (condition,))
+    return AskedPart(
+        quantity.name, {"most": _dimension(quantity).most, "name": quantity.spoken}, (condition,)
+    )
 
 
 _CLAUSE = "It should be one that {clause}. | I need one that {clause}. | Find one that {clause}. | What I am after is one that {clause}."

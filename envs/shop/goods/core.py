@@ -10,7 +10,10 @@ from turnwise.envs.wordings import Wordings
 
 
 class Dimension(NamedTuple):
-    """How people speak of a quantity. ``{}`` stands for a value with its unit; clauses follow "one that"."""
+    """How people speak of a quantity. ``{}`` stands for a value with its unit; clauses follow "one that".
+
+    ``named`` is set where ``less`` and ``more`` must say of what: a larger mug has no more pieces.
+    """
 
     less: str
     least: str
@@ -18,6 +21,7 @@ class Dimension(NamedTuple):
     most: str
     at_most: Wordings
     at_least: Wordings
+    named: bool = False
 
 
 class Quantity(NamedTuple):
@@ -29,6 +33,12 @@ class Quantity(NamedTuple):
     ladder: tuple[float, ...]
     dollars: float = 0.0
     grows: bool = True  # with the product's size; else it is drawn by itself
+    said: str = ""  # its noun in sentences, where its name is none
+
+    @property
+    def spoken(self) -> str:
+        """What it is called in a sentence."""
+        return self.said or (f"number of {self.unit}" if self.dimension == "count" else self.name)
 
 
 class Feature(NamedTuple):

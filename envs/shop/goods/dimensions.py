@@ -60,9 +60,28 @@ DIMENSIONS: Mapping[str, Dimension] = {
         ways("reaches at least {} | gets to {} or more | can be brought up to {} | manages {} when it must"),
     ),
     "count": Dimension(
-        "smaller", "smallest", "larger", "largest",
+        "lower", "smallest", "higher", "largest",
         ways("has no more than {} | comes with {} or fewer | stops at {} | does not go beyond {}"),
         ways("has at least {} | comes with {} or more | counts {} at a minimum | offers not fewer than {}"),
+        named=True,
+    ),
+    "torque": Dimension(
+        "lower", "lowest", "higher", "highest",
+        ways("turns with no more than {} | is limited to {} of torque | stays gentle, {} at the most | does not twist with over {}"),
+        ways("turns with at least {} | delivers {} of torque or more | twists with {} at a minimum | drives screws with not less than {}"),
+        named=True,
+    ),
+    "pressure": Dimension(
+        "lower", "lowest", "higher", "highest",
+        ways("is good for no more than {} | goes up to {} and no further | ends at {} on the gauge | is not made for over {}"),
+        ways("is good for at least {} | manages a pressure of {} or more | can take {} on the gauge | copes with not less than {}"),
+        named=True,
+    ),
+    "keeping": Dimension(
+        "shorter", "shortest", "longer", "longest",
+        ways("keeps its temperature for {} or less | holds out for no more than {} | gives in after {} at the latest | is beaten within {}"),
+        ways("keeps its temperature for at least {} | holds out for {} or more | does not give in before {} | stays as it was filled for {}"),
+        named=True,
     ),
     "load": Dimension(
         "less sturdy", "least sturdy", "sturdier", "sturdiest",
@@ -98,8 +117,6 @@ OTHER_UNITS: Mapping[str, OtherUnit] = {
     "m": OtherUnit("feet", 0.3048, 1.0),
     "L": OtherUnit("US gallons", 3.78541, 0.25),
     "ml": OtherUnit("fluid ounces", 29.5735, 1.0),
-    "h": OtherUnit("minutes", 1 / 60, 15.0),
-    "W": OtherUnit("kilowatts", 1000.0, 0.05),
 }
 
 

@@ -24,7 +24,7 @@ GARDEN = (
     Goods(
         "pump", "sports › wheels", 24, {"aluminium": 6, "plastic": 0, "steel": 4},
         (
-            measured("pressure", "load", "bar", "4 5 6 7 8 9 10 11 12", 2, grows=False),
+            measured("pressure", "pressure", "bar", "4 5 6 7 8 9 10 11 12", 2, grows=False),
             measured("length", "length", "cm", "16 19 22 26 30 55 65 70"),
             measured("weight", "weight", "g", "90 120 150 190 240 700 1100 1500"),
         ),
@@ -39,7 +39,7 @@ GARDEN = (
     Goods(
         "drill", "garden › tools", 72, {"plastic": 0, "aluminium": 25},
         (
-            measured("torque", "load", "Nm", "18 25 32 40 50 60 75 90", 9),
+            measured("torque", "torque", "Nm", "18 25 32 40 50 60 75 90", 9),
             measured("weight", "weight", "kg", "0.9 1.1 1.3 1.5 1.7 2 2.4"),
             measured("gears", "count", "gears", "1 2 3 4", 6, grows=False),
         ),
@@ -56,7 +56,7 @@ GARDEN = (
         (
             measured("length", "length", "m", "5 10 15 20 25 30 40 50", 5),
             measured("weight", "weight", "kg", "0.7 1.2 1.8 2.4 3.2 4.2 5.5 7"),
-            measured("pressure", "load", "bar", "6 8 10 12 16 20 25 30", 2, grows=False),
+            measured("pressure", "pressure", "bar", "6 8 10 12 16 20 25 30", 2, grows=False),
         ),
         ("spray nozzle", "kink resistant", "self-stretching", "frost proof"),
         (*DAILY, "smells at first", "strong grip"),

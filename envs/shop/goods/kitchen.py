@@ -25,7 +25,7 @@ KITCHEN = (
     Goods(
         "blender", "home › kitchen", 48, {"glass": 12, "plastic": 0, "stainless steel": 18},
         (
-            measured("jug", "volume", "L", "0.4 0.6 0.8 1 1.2 1.5 1.8 2.2", 4),
+            measured("jug", "volume", "L", "0.4 0.6 0.8 1 1.2 1.5 1.8 2.2", 4, said="jug size"),
             measured("power", "power", "W", "300 450 600 750 900 1200 1500 1800", 9),
             measured("noise", "noise", "dB", "62 66 70 74 78 82 86 90", grows=False),
         ),
@@ -71,7 +71,7 @@ KITCHEN = (
         "flask", "home › kitchen", 22, {"stainless steel": 0, "titanium": 35, "glass": 4},
         (
             measured("capacity", "volume", "ml", "250 350 500 600 750 900 1000 1200 1500", 2),
-            measured("keeps hot for", "runtime", "h", "4 6 8 10 12 16 20 24", 3, grows=False),
+            measured("keeps hot for", "keeping", "h", "4 6 8 10 12 16 20 24", 3, grows=False, said="heat-holding time"),
             measured("weight", "weight", "g", "180 230 280 330 390 450 520 640"),
         ),
         ("leakproof", "straw", "dishwasher safe", "carry strap", "gift box"),
@@ -100,7 +100,7 @@ KITCHEN = (
     Goods(
         "knife", "home › kitchen", 35, {"carbon steel": 10, "stainless steel": 0, "ceramic": 6},
         (
-            measured("blade", "length", "cm", "8 10 12 15 18 20 22 25", 4),
+            measured("blade", "length", "cm", "8 10 12 15 18 20 22 25", 4, said="blade length"),
             measured("weight", "weight", "g", "60 80 110 140 170 200 230 260"),
         ),
         ("sheath", "gift box", "dishwasher safe", "soft grip"),

@@ -27,7 +27,7 @@ LIVING = (
         (
             measured("length", "length", "cm", "90 120 150 180 200 230 250 300", 16),
             measured("width", "width", "cm", "50 60 80 100 120 140 160 200"),
-            measured("pile", "thickness", "mm", "3 5 7 9 12 16 22 30", 3, grows=False),
+            measured("pile", "thickness", "mm", "3 5 7 9 12 16 22 30", 3, grows=False, said="pile height"),
         ),
         ("non-slip", "machine washable", "hypoallergenic", "organic"),
         (*DAILY, "sheds", "colour fades", "smells at first"),
@@ -103,7 +103,7 @@ LIVING = (
             measured("power", "power", "W", "120 200 350 450 600 700 850 900", 7),
             measured("noise", "noise", "dB", "58 62 65 68 71 74 77 80", grows=False),
             measured("weight", "weight", "kg", "1.4 1.9 2.4 3 3.8 4.6 5.4 6.5"),
-            measured("bin", "volume", "L", "0.3 0.5 0.7 1 1.5 2 2.5 3.5", 3),
+            measured("bin", "volume", "L", "0.3 0.5 0.7 1 1.5 2 2.5 3.5", 3, said="bin size"),
         ),
         ("bagless", "pet brush", "cordless", "hypoallergenic", "app control"),
         (*DAILY, "quiet in use", "battery weak", "easy to clean"),

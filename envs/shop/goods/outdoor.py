@@ -74,7 +74,7 @@ OUTDOOR = (
         (
             measured("capacity", "volume", "L", "6 9 12 16 20 25 30 35 45 55", 6),
             measured("weight", "weight", "kg", "0.8 1.1 1.5 2 2.6 3.2 4 5 6.5 8"),
-            measured("keeps ice for", "runtime", "h", "6 8 12 16 24 36 48 72 96", 7, grows=False),
+            measured("keeps ice for", "keeping", "h", "6 8 12 16 24 36 48 72 96", 7, grows=False, said="ice-holding time"),
         ),
         ("bottle opener", "drain plug", "wheels", "leakproof", "carry strap"),
         (*DAILY, "keeps heat", "easy to clean", "smells at first"),
@@ -89,7 +89,7 @@ OUTDOOR = (
         (
             measured("maximum load", "load", "kg", "50 60 70 80 100 110 120 150", 9),
             measured("weight", "weight", "kg", "2.4 2.9 3.4 3.9 4.5 5 5.8 6.6"),
-            measured("handlebar", "height", "cm", "62 70 78 85 92 98 104 108"),
+            measured("handlebar", "height", "cm", "62 70 78 85 92 98 104 108", said="handlebar height"),
         ),
         ("foldable", "rear light", "reflective", "carry strap", "bottle pocket"),
         (*DAILY, "rattles", "children love it", "bad instructions"),

@@ -8,9 +8,17 @@ from turnwise.envs.wordings import ways
 
 
 def measured(
-    name: str, dimension: str, unit: str, ladder: str, dollars: float = 0.0, *, grows: bool = True
+    name: str,
+    dimension: str,
+    unit: str,
+    ladder: str,
+    dollars: float = 0.0,
+    *,
+    grows: bool = True,
+    said: str = "",
 ) -> Quantity:
-    return Quantity(name, dimension, unit, tuple(float(value) for value in ladder.split()), dollars, grows)
+    steps = tuple(float(value) for value in ladder.split())
+    return Quantity(name, dimension, unit, steps, dollars, grows, said)
 
 
 def need(said: str, *conditions: Condition) -> Need:

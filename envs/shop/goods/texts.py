@@ -30,8 +30,8 @@ _PEOPLE = (
 _IDLE = (
     "Arrived on time, well packed.", "Does what it should.", "Bought it after my old one gave up.",
     "Ordered it for the weekend.", "My second one.", "I compared for a week before I chose it.", "As described.",
-    "The parcel was damaged but the content was not.", "A colleague told me about it.", "I do not review much, but here I am.",
-    "Had a question and the shop answered within a day.", "It was a little cheaper last month.", "We use it nearly every day.",
+    "The parcel came on the day that they named.", "A colleague told me about it.", "I do not review much, but here I am.",
+    "Had a question and the shop answered within a day.", "I paid with a voucher.", "We use it nearly every day.",
     "Took me a while to decide.", "Looks nicer than the one I had.", "My neighbour has the same.", "Simple, and that is good.",
 )  # fmt: skip
 _MOODS = {

@@ -101,7 +101,7 @@ WORN = (
         (
             measured("runtime", "runtime", "h", "8 12 16 20 25 30 40 50 60", 5),
             measured("weight", "weight", "g", "150 180 210 240 270 300 340", grows=False),
-            measured("cable", "length", "m", "0.8 1 1.2 1.5 2 2.5 3"),
+            measured("cable", "length", "m", "0.8 1 1.2 1.5 2 2.5 3", said="cable length"),
         ),
         ("bluetooth", "noise cancelling", "detachable microphone", "foldable", "travel case", "splash proof"),
         (*DAILY, "great sound", "comfortable for hours", "presses", "battery two days"),

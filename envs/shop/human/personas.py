@@ -56,12 +56,13 @@ class Persona(NamedTuple):
         many = (
             "buys the first that fits"
             if self.compares == 1
-            else f"looks at {self.compares} that fit, buys the best"
+            else f"looks at {self.compares} that fit, buys the cheapest of them"
         )
         return (
             f"{self.name}, {self.age}, {self.work}: {told[self.query]}; {told[self.order]}; {reads} a product that "
             f"fits by its title; {many}; {told[self.options]}; leaves without buying after {self.patience} products "
-            "or when the page has nothing else to open."
+            "or when the page has nothing else to open. A title fits that has all of the wanted qualities, or all but "
+            "one, at a price that is allowed."
         )
 
 
