@@ -9,12 +9,19 @@ from typing import NamedTuple
 from turnwise.envs.core import EndReason
 from turnwise.envs.functioncall.answers import ToldAnswer, told
 from turnwise.envs.functioncall.data import carry_out
-from turnwise.envs.functioncall.hearing import WordsMeaning, agrees, asks_for, meaning
-from turnwise.envs.functioncall.interfaces import by_written, to_ours
+from turnwise.envs.functioncall.hearing import (
+    WordsMeaning,
+    agrees,
+    asks_for,
+    meaning,
+    settled,
+    without_offers,
+)
+from turnwise.envs.functioncall.interfaces import by_written, check_forms, to_ours
 from turnwise.envs.functioncall.state import Conversation, FunctionCallState, Round, mark
 from turnwise.envs.functioncall.verdict import CallVerdict, equivalent
 from turnwise.tasks.core import Json, canonical
-from turnwise.tools.core import ToolCall, ToolError, find_tool
+from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 from turnwise.tools.reading import check_sayable
 
 _LONGEST = 20_000  # characters of a message to the user, and of a call's arguments
@@ -49,7 +56,7 @@ def use(talk: Conversation, state: FunctionCallState, call: ToolCall) -> tuple[J
         ToolError: it cannot be carried out; an :class:`InvalidCall` where it does not fit its schema.
     """
     try:
-        arguments = find_tool(talk.tools, call.name).validate(call)
+        arguments = _checked(find_tool(talk.tools, call.name), call.arguments)
         check_sayable(arguments)
         if _is_large(arguments):
             raise ToolError(f"{call.name}: the arguments are too large.")
@@ -64,9 +71,40 @@ def use(talk: Conversation, state: FunctionCallState, call: ToolCall) -> tuple[J
     if fails and one.words not in state.failed:
         raise FailingCall(state._replace(failed=state.failed | {one.words}, expired=fails == "session"))
     ours = to_ours(one, arguments, talk.case)
+    check_forms(one, ours, talk.case)
     result, data = carry_out(one, ours, state.data)
     made = (*state.made, mark(one, ours))[-_REMEMBERED:]
     return result, state._replace(data=data, made=made, read=state.read | {one.table})
+
+
+def _checked(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Arguments that fit a tool's schema.
+
+    Raises:
+        ToolError: they do not; what an object in question consists of is told too.
+    """
+    try:
+        return tool.check(_said(tool, arguments))
+    except ToolError as error:
+        parameters: Mapping[str, Mapping[str, Json]] = tool.spec.parameters.get("properties", {})
+        objects = [
+            f" {name} is an object with {', '.join(_field(*field) for field in one['properties'].items())}."
+            for name, one in parameters.items()
+            if "properties" in one
+        ]
+        raise ToolError(f"{error}{''.join(objects)}") from None
+
+
+def _field(name: str, schema: Mapping[str, Json]) -> str:
+    return f"{name} (one of {', '.join(schema['enum'])})" if "enum" in schema else name
+
+
+def _said(tool: Tool, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Arguments without optional ones that are empty, which is how many models leave them out."""
+    needed = tool.spec.parameters.get("required", ())
+    if not any(value in (None, "") for value in arguments.values()):
+        return arguments
+    return {name: value for name, value in arguments.items() if name in needed or value not in (None, "")}
 
 
 def _is_large(arguments: Mapping[str, Json]) -> bool:
@@ -93,22 +131,25 @@ def say(talk: Conversation, state: FunctionCallState, text: str) -> UserReply:
     if len(text) > _LONGEST or not any(map(str.isalnum, text)) or _NO_TEXT.search(text):
         raise ToolError("Call a function, or tell the user something in words.")
     now = talk.rounds[state.round]
+    text = without_offers(text)
     meant = meaning(text)
     if state.doubted and meant is WordsMeaning.UNSURE and agrees(text):
         meant = WordsMeaning.DECLINES
     if now.ask is not None and not state.asked:
         return _while_missing(state, now, now.ask, text, meant)
-    heard = None if now.answer is None else told(text, now.answer, now.say)
+    heard = None if now.answer is None else told(settled(text), now.answer, now.say)
     verdict = _verdict(state, now, heard, meant)
+    told_nothing = heard in (None, ToldAnswer.NOTHING)
+    if (
+        told_nothing and meant is WordsMeaning.ANNOUNCES
+    ):  # right or not: else announcing would tell what is right
+        return UserReply(state, "Good, go ahead.")
     if verdict.right:
         return _next(talk, state, verdict)
-    if meant is WordsMeaning.ANNOUNCES:
-        return UserReply(state, "Good, go ahead.")
-    if meant is WordsMeaning.ASKS or "?" in text:
+    if heard is not ToldAnswer.WRONG and (meant is WordsMeaning.ASKS or "?" in text):
         return _patiently(state, "I know no more than I have said. Please go on.", verdict)
     if verdict.state and heard in _ASKED_BACK and not _gives_up(heard, meant):
         return _patiently(state, _ASKED_BACK[heard], verdict)
-    told_nothing = heard in (None, ToldAnswer.NOTHING)
     if told_nothing and meant is WordsMeaning.UNSURE and not state.doubted:
         return UserReply(state._replace(doubted=True), "Do you mean that you cannot do it?")
     return UserReply(state, "That is not what I wanted.", EndReason.FAILED, verdict)
@@ -138,9 +179,15 @@ def _while_missing(
         return UserReply(state, "Good, go ahead.")
     if meant is WordsMeaning.REPORTS:
         return UserReply(state, "That is not what I wanted.", EndReason.FAILED, verdict)
-    if meant is not WordsMeaning.UNSURE and asks_for(text, ask):
+    if meant is not WordsMeaning.UNSURE and asks_for(text, ask, _description(now, ask)):
         return UserReply(state._replace(asked=True), f"{ask['reply']}.")
     return _patiently(state, "What exactly do you need to know?", verdict)
+
+
+def _description(now: Round, ask: Mapping[str, Json]) -> str:
+    """What the parameter that was left out means."""
+    leaves = [leaf for one in now.wanted[-1:] for p in one.function.parameters for leaf in p.leaves]
+    return next((leaf.about for leaf in leaves if leaf.name.replace("_", " ") == ask["words"][0]), "")
 
 
 def _patiently(state: FunctionCallState, text: str, verdict: CallVerdict) -> UserReply:

@@ -30,10 +30,15 @@ _KINDS = [(re.compile(kind), re.compile(rf"(?<!\w)(?=({kind}){_BEHIND})")) for k
 _BEFORE = re.compile(r"(?<!\w)")
 _AFTER = re.compile(_BEHIND)
 _IDS = re.compile(
-    rf"\b[a-z]-\d+\b|\b\d+-\d+-\d+\b|\d+:\d+|\b{_DAY} (?:of )?{_MONTH}\b(?:,? \d{{4}}\b)?"
+    rf"\b[a-z]{{1,3}}-\d+\b|\b\d+-\d+-\d+\b|\d+:\d+|\b{_DAY} (?:of )?{_MONTH}\b(?:,? \d{{4}}\b)?"
     rf"|\b{_MONTH} {_DAY}\b(?:,? \d{{4}}\b)?",
     re.IGNORECASE,
 )
+_DURATION = re.compile(
+    r"(?<![\w.,])(?P<hours>\d+) ?(?:hours?|hrs?|h)\b(?:,? (?:and )?(?P<minutes>\d+) ?(?:minutes?|mins?|m)\b)?",
+    re.IGNORECASE,
+)
+_STAR = re.compile(r"^([ \t]*)\*(?=[ \t])", re.MULTILINE)  # before an item of a list
 _ITEMS = re.compile(r"^[ \t]*\d+[.)](?=[ \t]+\S)", re.MULTILINE)
 _DIGITS = r"(?<![\w.])\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,]*\d)|(?<![\w.])\d+(?:\.\d+)?(?!\d)"
 _TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
@@ -95,7 +100,13 @@ _BELIEVED = re.compile(
 _COMPARED = re.compile(
     rf"\b(?:than|compared (?:to|with)|versus|vs\.?|unlike|followed by|ahead of|beat(?:s|ing)?|next (?:is|are|come|comes))\s+"
     rf"(?:the |both )?[\"'(]*{_LIST}"
-    rf"|(?<!total )(?<!sum )(?<!number )(?<!count )\bof (?:the |all |all the |these |your |them,? )?{_LIST}"
+    rf"|(?:\A[\"'( ]*|[.,;:!?\n] *|(?<={_V} )|\w+est |\b(?:out|made up|most|least|first|last|one|which|each|any|some) )"
+    rf"of (?:the |all |all the |these |your |them,? )?{_LIST}(?! (?:of|in total|altogether)\b)"
+    rf"|(?:(?<={_V})(?: in total| altogether)?,? (?:for|from|over)|\b(?:across|among)|\b(?:for|from|over)(?= (?:the|all|these|those)\b))"
+    rf" (?:the |all |all the |these |those |your )?{_LIST}(?= \w)"
+    rf"|\b(?:the|all|these|those|both)(?: the| these| those)? {_LIST} (?:\w+ ){{1,4}}"
+    rf"(?=(?:have|had|cost|add|come|make|total|amount|weigh|last)s?\b)"
+    rf"|\b(?:whereas|while|(?:next|second|runner-up)(?: one)?(?: is| comes)?) (?:the )?[\"'(]*{_LIST}"
     rf"|\b(?:compar\w+|check\w*|look\w* (?:at|into|through)|consider\w*|review\w*|examin\w+|went through|candidates?|options?)\b"
     rf"{_GAP}{{0,30}}:?\s*{_LIST}",
     re.IGNORECASE,
@@ -105,6 +116,8 @@ _OPERAND = re.compile(
 )
 _ASKED = re.compile(rf"[^.;!?\n]*{_V}[^.;!\n]*\?")
 _BESIDE = re.compile(r"(?<!\bor )\((?![^()]{0,300}\b(?:or|maybe|perhaps|possibly|either)\b)[^()]{0,300}\)")
+_LISTED = re.compile(rf"^[ \t]*(?:[-–•]|(?:\d+|{_V})[.)])[ \t].*{_V}.*$", re.MULTILINE)
+_PART_OF = re.compile(rf"{_V} of (?:them|these|those|which)\b", re.IGNORECASE)
 _HEDGED = re.compile(
     r"\b(?:could|might|may) (?:also |well |still |just )?be\b|\bmight\b|\bmaybe\b|\bperhaps\b|\bpossibly\b|\bwhether\b|"
     r"\bone of (?:these|them|those|the following)\b(?=\s*:)|\beither\b|\bdepends\b|\bif not\b|\bis it\b|"
@@ -126,7 +139,8 @@ _RIVALLED = re.compile(
     re.IGNORECASE,
 )
 _LEADS = re.compile(
-    rf"(?:\b(?:(?:comes?|came|adds? up|amounts?) to|makes|gives|(?:total|sum|answer|result|number)(?:s| is| would be|:)?)|=)"
+    rf"(?:\b(?:(?:comes?|came|adds? up|amounts?) to|makes|gives|(?:total|sum|answer|result|number)"
+    rf"(?:s|(?:[^.;!?\n]{{0,40}}? )?(?:is|of|would be)(?: exactly)?|:)?)|=)"
     rf"[^\w\ue000-\uf8ff]{{1,3}}(?={_V})",
     re.IGNORECASE,
 )
@@ -227,7 +241,7 @@ def _tidied(text: str) -> str:
         text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
         text = text.replace("“", '"').replace("”", '"').replace("−", "-")
         text = _VALUE.sub("", text)
-    return text.replace("*", "").replace("`", "")
+    return _STAR.sub(r"\1-", text).replace("*", "").replace("`", "")
 
 
 def _named(text: str, right: RightAnswer, request: str) -> tuple[AnswerKey, list[_NamedValue]]:
@@ -255,20 +269,25 @@ def _numbers(text: str) -> list[_NamedValue]:
     masked = _IDS.sub(lambda found: " " * len(found[0]), text)
     if len(items := _ITEMS.findall(masked)) > 1 and items[0].strip()[:-1] == "1":
         masked = _ITEMS.sub(lambda found: " " * len(found[0]), masked)
-    found: list[_NamedValue] = []
+    found = [_NamedValue(one.start(), one.end(), _minutes(one)) for one in _DURATION.finditer(masked)]
+    masked = _DURATION.sub(lambda found: " " * len(found[0]), masked)
     ones: list[_NamedValue] = []
     for one in _NUMBER.finditer(masked):
         value = float(re.sub("[,' ]", "", one[0])) if one["digits"] else _from_words(one[0])
         lone = one[0].lower() == "one"
         (ones if lone else found).append(_NamedValue(one.start(), one.end(), value))
     if found:
-        return found
+        return sorted(found)
     if ones and not _A_ONE.search(masked):
         return ones
     none = _ZERO.search(masked)
     if none and meaning(text) is not WordsMeaning.DECLINES:
         return [_NamedValue(none.start(), none.end(), 0.0)]
     return []
+
+
+def _minutes(duration: re.Match[str]) -> float:
+    return 60.0 * int(duration["hours"]) + int(duration["minutes"] or 0)
 
 
 def _from_words(text: str) -> float:
@@ -336,20 +355,20 @@ def _ways(value: str) -> list[str]:
     ways = [value.casefold()]
     if re.fullmatch(_ISO, value):
         year, month, day = value.split("-")
-        name = MONTHS[int(month) - 1].lower()
-        for d in (str(int(day)), day, _nth(int(day))):
-            ways += [
-                f"{d} {name} {year}",
-                f"{name} {d}, {year}",
-                f"{name} {d} {year}",
-                f"{d} of {name} {year}",
-            ]
-            ways += [f"{d} {name}, {year}"]
+        ways += [f"{year}/{month}/{day}", f"{day}.{month}.{year}", f"{int(day)}.{int(month)}.{year}"]
+        full = MONTHS[int(month) - 1].lower()
+        for name in (full, full[:3], f"{full[:3]}."):
+            for d in (str(int(day)), day, _nth(int(day))):
+                ways += [f"{d} {name} {year}", f"{d} {name}, {year}", f"{d} of {name} {year}"]
+                ways += [f"{name} {d} {year}", f"{name} {d}, {year}"]
     if re.fullmatch(r"\d\d:\d\d", value):
-        hour, minute = value.split(":")
-        half = "am" if int(hour) < 12 else "pm"
-        short = f"{(int(hour) - 1) % 12 + 1}:{minute}"
-        ways += [f"{short} {half}", f"{short}{half}", f"{short} {half[0]}.{half[1]}."]
+        hour, minute = map(int, value.split(":"))
+        half = "am" if hour < 12 else "pm"
+        hour = (hour - 1) % 12 + 1
+        for short in (f"{hour}:{minute:02}", f"{hour:02}:{minute:02}", *([] if minute else [str(hour)])):
+            ways += [f"{short}{gap}{one}" for gap in (" ", "") for one in (half, f"{half[0]}.{half[1]}.")]
+    if value.startswith("/"):
+        ways += [f"folder {value[1:]}", f"{value[1:].casefold()} folder"]
     return ways
 
 
@@ -375,7 +394,7 @@ def _without_denied(text: str) -> str:
 def _without_context(text: str) -> str:
     """A skeleton without values that are worked with or compared, where that leaves any."""
     text = _blank(_OPERAND, "".join(map(_after_sign, re.split(r"([.;!?\n])", text))))
-    for pattern in (_BELIEVED, _BESIDE, _COMPARED):
+    for pattern in (_BELIEVED, _BESIDE, _LISTED, _COMPARED, _PART_OF):
         if len(_values(text)) > 1 and _values(shorter := _blank(pattern, text)):
             text = shorter
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from turnwise.envs.functioncall.interfaces import DataFunction, DataTable, tables
 from turnwise.envs.functioncall.vocabulary import draw_value, few_of
@@ -48,7 +48,20 @@ class CallData(NamedTuple):
 
 
 def _hash(table: str, key: str, row: Row) -> int:
-    return int(digest(table, key, row), 16)
+    return int(digest(table, key, folded(row)), 16)
+
+
+def folded(value: Any) -> Any:
+    """A value as it is compared: texts without capitals and closing stop, which a user who says them does not mean.
+
+    >>> folded({"comments": ["Called back.", "called back"], "votes": 3})
+    {'comments': ['called back'], 'votes': 3}
+    """
+    if isinstance(value, str):
+        return value.casefold().rstrip(".! ")
+    if isinstance(value, Mapping):
+        return {key: folded(one) for key, one in cast("Mapping[str, Json]", value).items()}
+    return sorted({*map(folded, cast("list[Json]", value))}) if isinstance(value, list) else value
 
 
 class CallAnswer(NamedTuple):
@@ -97,8 +110,8 @@ def _carried_out(call: _CarriedCall) -> CallAnswer:
     given = _flat(one, arguments)
     if one.verb == "find":
         rows = data.tables.get(one.table, {}).items()
-        folded = [(name, _fold(value)) for name, value in given.items()]
-        found = [_shown(table, key, row) for key, row in rows if _fits(row, folded)]
+        wanted = [(name, folded(value)) for name, value in given.items()]
+        found = [_shown(table, key, row) for key, row in rows if _fits(row, wanted)]
         return CallAnswer(found, data)
     for parameter in one.parameters:
         kind, _, other = parameter.kind.partition(":")
@@ -121,15 +134,11 @@ def _carried_out(call: _CarriedCall) -> CallAnswer:
 
 def fits(row: Row, wanted: Mapping[str, Json]) -> bool:
     """Whether a row has these values; capitals do not matter."""
-    return _fits(row, [(name, _fold(value)) for name, value in wanted.items()])
+    return _fits(row, [(name, folded(value)) for name, value in wanted.items()])
 
 
-def _fits(row: Row, folded: Sequence[tuple[str, Json]]) -> bool:
-    return all(name in row and _fold(row[name]) == value for name, value in folded)
-
-
-def _fold(value: Json) -> Json:
-    return value.casefold() if isinstance(value, str) else value
+def _fits(row: Row, wanted: Sequence[tuple[str, Json]]) -> bool:
+    return all(name in row and folded(row[name]) == value for name, value in wanted)
 
 
 def _shown(table: DataTable, key: str, row: Row) -> dict[str, Json]:

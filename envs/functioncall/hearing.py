@@ -11,8 +11,17 @@ import functools
 import re
 from collections.abc import Mapping
 
+from turnwise.envs.functioncall.vocabulary import ASKED, VAGUE
 from turnwise.tasks.core import Json
 
+_MOST_KINDS = 8  # of values that one question may name; who names more has not noticed which is missing
+_STEM = 5
+_NO_THING = frozenset(
+    [
+        "about", "another", "before", "better", "certain", "could", "different", "other", "right", "shall", "should", "somebody",
+        "someone", "something", "suits", "their", "there", "these", "those", "usual", "where", "which", "whose", "would",
+    ]
+)  # fmt: skip
 _TOOLS = (
     r"(?:tool|function|api|access|abilit|capabilit|permission|feature|command|interface|means|method|toolset|option|way|power|"
     r"possibilit|authori)\w*(?! (?:error|problem|issue|trouble))"
@@ -32,7 +41,7 @@ _DECLINES = re.compile(
     rf"{_TOOLS}\b|\b(?:lack|miss)(?:s|es|ing)? (?:a|the|any)\b|"
     r"\bnone of (?:my|the|these|those|them|what)\b|\bnothing (?:that|here|which|to|in my|i (?:have|can|could))\b|\bno can do\b|\bhands are tied\b|\bno such\b|"
     # what is out of scope
-    r"\b(?:beyond|outside|out) (?:of )?(?:my|what|the (?:scope|range|reach|limits|bounds|remit)|scope|reach|range)\b|"
+    r"\b(?:beyond|outside|out) (?:of )?(?:my|me|what|the (?:scope|range|reach|limits|bounds|remit)|scope|reach|range)\b|"
     r"\bout of (?:my|our) \w+|\bexceeds? (?:my|what)\b|\boutwith\b|\bnot my (?:job|place|department|task)\b|"
     r"\bun(?:supported|available|implemented|feasible)\b|"
     r"\b(?:can|could|may|able to|allowed to|know how to) only\b|\b(?:limited|restricted|confined) to\b|"
@@ -55,9 +64,26 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(
-    r"\b(let me (?!know)|i['’]?ll|i will|i shall|i am (?:going|about) to|i['’]m (?:going|about) to|(?:one|a|just a) "
-    r"(?:moment|second|minute|sec)|hold on|bear with|give me a|stand by|looking (?:into|up|at|for)|checking|working on|"
-    r"on it|right away|first,? i)\b",
+    r"\b(let me (?!know)|i['’]?ll|i will|will now|i shall|i am (?:going|about) to|i['’]m (?:going|about) to|(?:one|a|just a) "
+    r"(?:moment|second|minute|sec)|hold on|bear with|give me a|stand by|"
+    r"(?<!after )(?<!by )(?:looking (?:into|up|at|for)|checking)|"
+    r"(?:i['’]m |i am )(?:on it|working on)|right away|first,? i(?! (?:found|saw|went|took|\w+ed\b)))\b|\A\W*on it\b",
+    re.IGNORECASE,
+)
+_DOES = re.compile(  # what one is at, or has to do first
+    r"(?:\A|[.!?:,\n]) *(?:(?:now|next|first|then),? )?(?:i['’]m |i am )?"
+    r"(?!(?:no|any|every|some)thing|morning|evening|miss)[a-z]{3,}ing\b|"
+    r"\blet['’]?s\b|\bstep \d|\bi (?:first |now |still )?(?:need|have|want) to (?:first )?(?:find|look|check|see|get|search)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[^,.;:!?\n–—]+(?:[,.](?=\w)[^,.;:!?\n–—]+)*")
+_OFFERS = re.compile(
+    r"(?:\A|(?<=[.!?;:,\n–—-]))\W{0,4}(?:"
+    r"(?:(?:and|so|now|or|is|are|was|there|if|do|can|could|may|shall|should|would|will|you|we|i|need|want|like|have|help|"
+    r"assist|with|to|me|be)\b[\s,]*){0,8}(?:(?:any|some)(?:thing|one|body)? (?:else|more|further|other)|what else can i)|"
+    r"(?:how )?(?:does|did|is|was) (?:that|this|it) (?:help|all|what you|ok|okay|alright|fine|good|right|correct|sound|look)|"
+    r"(?:i['’]?ll|i will) (?:be|remain|stay) (?:here|around|available|at your|happy to help|glad to help)"
+    r")\b[^.!?\n]*[.!?]*",
     re.IGNORECASE,
 )
 _COURTESY = re.compile(
@@ -67,20 +93,24 @@ _COURTESY = re.compile(
     r"very well|noted)\b[^a-z]*)+",
     re.IGNORECASE,
 )
+_NO_DEED = (
+    r"need|limit|restrict|suppos|allow|tri|look|search|check|regret|consider|examin|want|fear|ask|identif|locat|retriev|review|"
+    r"verif|gather|collect|determin|fetch|list|count|calculat|comput|compar|notic|learn|discover|obtain|receiv|inspect|scann|expir|fail"
+)
 _NEGATED = r"(?!(?:\w+ ){0,2}?(?:not|never|no|nothing)\b)"
 _DEEDS = re.compile(
     r"\b(?:done|finished|completed?|all set|in place|taken care of|sorted|success\w*|settled|accomplished|all good|ready)\b|"
     rf"\b(?:i|we)(?:['’]ve| have| had|['’]d)?\b{_NEGATED} (?:(?:now|just|already|also|successfully|then) )*"
-    r"(?:(?!need|limit|restrict|suppos|allow|tri|look|search|check|regret|consider|examin|want|fear|ask)\w+ed|sent|made|put|set|"
+    rf"(?:(?!{_NO_DEED})\w+ed|sent|made|put|set|"
     r"took|taken|gave|given|wrote|written|bought|sold|did|got rid|paid|told)\b|"
-    rf"\b(?:has|have|was|were)\b{_NEGATED} (?:(?:now|just|already|also|both|all) )*(?:been )?(?!need|limit|restrict|suppos|allow)"
+    rf"\b(?:has|have|was|were)\b{_NEGATED} (?:(?:now|just|already|also|both|all) )*(?:been )?(?!{_NO_DEED})"
     r"(?:\w+ed|sent|made|put|set|taken|given|written|bought|sold|done|paid)\b|"
-    r"\A\W*(?:(?:all|successfully|also) )?(?!need|limit|restrict|regret)\w{2,}ed\b|"
+    rf"\A\W*(?:(?:all|successfully|also) )?(?!{_NO_DEED})\w{{2,}}ed\b|"
     rf"\b(?:is|are)\b{_NEGATED} now\b|\bnow (?:is|are|has|have|set to)\b",
     re.IGNORECASE,
 )
 _VALUES = re.compile(
-    r"(?:\b(?:is|are|has|have|was|were|of|to|answer|result|value|total)|['’]s|[:=])\s*[\"'“$€£]?\d|\W*[$€£]?\d[\d.,: -]*\W*\Z|"
+    r"(?:\b(?:is|are|has|have|was|were|of|to|answer|result|value|total)|['’]s|[:=])\s*[\"'“$€£]?\d|\d\W*\Z|"
     r"\b(?:answer|result|value) is\b",
     re.IGNORECASE,
 )
@@ -101,6 +131,28 @@ class WordsMeaning(enum.Enum):
     UNSURE = enum.auto()  # neither clearly a report nor clearly anything else
 
 
+def without_offers(text: str) -> str:
+    """A message without offers of further help, which ask for nothing; it stays as it is if it is nothing else.
+
+    >>> without_offers("It is done. Is there anything else?"), without_offers("Anything else?")
+    ('It is done.', 'Anything else?')
+    """
+    rest = _OFFERS.sub("", text)
+    return rest if any(map(str.isalnum, rest)) else text
+
+
+def settled(text: str) -> str:
+    """What a message says after the last clause that only announces; what is said in one is still to be found out.
+
+    >>> settled("Looking at the list, there are 4."), settled("I see 8, let me count."), settled("It is 4.")
+    (', there are 4.', '.', 'It is 4.')
+    """
+    if not _ANNOUNCES.search(text):
+        return text
+    ends = [clause.end() for clause in _CLAUSE.finditer(text) if _ANNOUNCES.search(clause[0])]
+    return text[max(ends, default=0) :]
+
+
 @functools.lru_cache(maxsize=8192)
 def meaning(text: str) -> WordsMeaning:
     """What a message is.
@@ -117,7 +169,9 @@ def meaning(text: str) -> WordsMeaning:
         return WordsMeaning.DECLINES
     if _ANNOUNCES.search(text) or _COURTESY.fullmatch(text):
         return WordsMeaning.ANNOUNCES
-    return WordsMeaning.REPORTS if reports or _VALUES.search(text) else WordsMeaning.UNSURE
+    if reports or _VALUES.search(text):
+        return WordsMeaning.REPORTS
+    return WordsMeaning.ANNOUNCES if _DOES.search(text) else WordsMeaning.UNSURE
 
 
 def agrees(text: str) -> bool:
@@ -129,10 +183,23 @@ def agrees(text: str) -> bool:
     return _AGREES.match(text) is not None
 
 
-def asks_for(text: str, ask: Mapping[str, Json]) -> bool:
-    """Whether a question names what is missing."""
-    words = f" {_plain(text)} "
-    return any(f" {_plain(word)} " in words for word in ask["words"])
+def asks_for(text: str, ask: Mapping[str, Json], about: str = "") -> bool:
+    """Whether a question names what is missing, in its own words or those of its description, and not just everything."""
+    plain = _plain(text)
+    words = f" {plain} "
+    kinds = sum(any(f" {word} " in words for word in named) for named in ASKED.values())
+    if kinds > _MOST_KINDS:
+        return False
+    if any(f" {_plain(word)} " in words for word in ask["words"]):
+        return True
+    said = [way for kind, named in ASKED.items() if {*named} <= {*ask["words"]} for way in VAGUE[kind]]
+    described = " ".join((re.split(r"[;,.]", about)[0], *ask["words"], *said))
+    return not _stems(plain).isdisjoint(_stems(_plain(described)))
+
+
+def _stems(plain: str) -> set[str]:
+    """The beginnings of the longer words, so that "wrapped" is the same as "wrapping"."""
+    return {word[:_STEM] for word in plain.split() if len(word) >= _STEM and word not in _NO_THING}
 
 
 def _plain(text: str) -> str:

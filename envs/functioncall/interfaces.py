@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import yaml
 
-from turnwise.envs.functioncall.vocabulary import schema_of
+from turnwise.envs.functioncall.vocabulary import form_of, schema_of
 from turnwise.tasks.core import Json
-from turnwise.tools.core import Tool, ToolSpec
+from turnwise.tools.core import Tool, ToolError, ToolSpec
 from turnwise.tools.schema import tool_of_schema
 
 Case: TypeAlias = Literal["snake", "camel", "pascal"]
@@ -185,6 +185,25 @@ def to_ours(one: DataFunction, arguments: Mapping[str, Json], case: Case) -> dic
         if parameter.required or not same:
             ours[parameter.name] = value
     return ours
+
+
+def check_forms(one: DataFunction, arguments: Mapping[str, Json], case: Case) -> None:
+    """Refuse values that are not written as their parameters are documented.
+
+    Raises:
+        ToolError: a date, a time or a folder is written in another way.
+    """
+    for parameter in one.parameters:
+        if parameter.name not in arguments:
+            continue
+        given = arguments[parameter.name]
+        for leaf in parameter.leaves:
+            value = given[leaf.name] if parameter.fields else given
+            told = form_of(leaf.kind, value)
+            if told:
+                raise ToolError(
+                    f"400: {written(leaf.name, case)} is to be written as {told}, not as {value!r:.40}."
+                )
 
 
 def to_theirs(one: DataFunction, arguments: Mapping[str, Json], case: Case) -> dict[str, Json]:

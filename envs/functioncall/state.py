@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from turnwise.envs.functioncall.data import CallData, carry_out
+from turnwise.envs.functioncall.data import CallData, carry_out, folded
 from turnwise.envs.functioncall.interfaces import Case, DataFunction, as_tool, functions, to_theirs, written
 from turnwise.envs.functioncall.reward import Nearness
 from turnwise.envs.worlds.commands import WorldCache
@@ -73,7 +73,7 @@ class FunctionCallState(NamedTuple):
 
 def mark(one: DataFunction, arguments: Mapping[str, Json]) -> str:
     """A call under our names as a text that is equal for equivalent calls."""
-    return f"{one.words} {canonical(dict(arguments))}"
+    return f"{one.words} {canonical(folded(arguments))}"
 
 
 def _conversation(task: Task) -> Conversation:

@@ -7,6 +7,7 @@ are the ways to say things (:func:`of_split`).
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TypeVar
@@ -73,6 +74,11 @@ _TEXTS = (
     "see last week", "cannot repeat it", "customer is angry", "more details follow",
 )  # fmt: skip
 _ENDINGS = ("txt", "pdf", "csv", "docx")
+_FORMS: Mapping[str, tuple[str, str]] = {
+    "date": (r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", "YYYY-MM-DD, such as 2031-05-03"),
+    "time": (r"([01]\d|2[0-3]):[0-5]\d", "HH:MM in 24 hours, such as 09:30"),
+    "folder": (r"(/[^/]+)+", "an absolute path, such as /reports"),
+}
 _POOLS: Mapping[str, Sequence[str]] = {
     "city": _CITIES, "company": _COMPANIES, "model": _MODELS, "colour": _COLOURS, "topic": _TOPICS, "first": _FIRST,
     "last": _LAST, "adjective": _ADJECTIVES, "noun": _NOUNS, "placeword": _PLACES, "streetword": _STREETS,
@@ -191,6 +197,16 @@ def schema_of(kind: str) -> dict[str, Json]:
             return {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1}
         case _:
             return {"type": "string"}
+
+
+def form_of(kind: str, value: Json) -> str:
+    """How a value of a kind is to be written, where it is not; "" where it is.
+
+    >>> form_of("date", "3 May 2031"), form_of("date", "2031-05-03"), form_of("title", "3 May")
+    ('YYYY-MM-DD, such as 2031-05-03', '', '')
+    """
+    pattern, told = _FORMS.get(kind, ("", ""))
+    return "" if not pattern or re.fullmatch(pattern, str(value)) else told
 
 
 def is_number(kind: str) -> bool:
