@@ -156,24 +156,24 @@ class CodeEnv(LiveEnv[CodeState]):
         ran = self._ran(problem, f"{problem.prefix}{code}{problem.suffix}", problem.hidden)
         cases = zip(self._expected(problem), ran.answers, strict=False)
         right = sum(_right(problem, case, answer) for case, answer in cases)
-        solved = right == len(problem.hidden) and self._fast(problem, code)
+        details: dict[str, Json] = {"hidden_passed": right, "hidden": len(problem.hidden)}
+        solved = right == len(problem.hidden)
+        if solved and problem.large:
+            details["large_passed"], details["large"] = self._large_passed(problem, code), len(problem.large)
+            solved = details["large_passed"] == details["large"]
         after = state._replace(draft=code, submitted=True, compiled=state.compiled or ran.compiled)
         rewards = {"outcome": float(solved), **self._for_compiling(state, ran)}
-        details = {"hidden_passed": right, "hidden": len(problem.hidden)}
         return Transition(
             after, "submitted .", rewards, EndReason.SOLVED if solved else EndReason.FAILED, details
         )
 
-    def _fast(self, problem: CodeProblem, code: str) -> bool:
-        """Whether a program passes the large tests in their time."""
-        if not problem.large:
-            return True
+    def _large_passed(self, problem: CodeProblem, code: str) -> int:
+        """How many of the large tests a program passes in the time for all of them."""
         cases = [large_case(test) for test in problem.large]
         given = [case.given for case in cases]
         runner = get_runner(self.backend, unsafe=self.unsafe)
         ran = runner.answers(code, problem.entry, given, problem.mode, self.seconds, SECONDS)
-        right = [_right(problem, case, answer) for case, answer in zip(cases, ran.answers, strict=False)]
-        return len(right) == len(cases) and all(right)
+        return sum(_right(problem, case, answer) for case, answer in zip(cases, ran.answers, strict=False))
 
     def _expected(self, problem: CodeProblem) -> Sequence[CodeCase]:
         """The hidden tests, with what the solution answers where that is what counts."""

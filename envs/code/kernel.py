@@ -142,9 +142,9 @@ def calls(asked, program, say):  # pyright: ignore
     try:
         exec(program, space)
         owner, _, name = asked["entry"].rpartition(".")  # Solution.count: a method, of a new object each time
+        if (owner or name) not in space:
+            return say({"stage": "import", "error": "there is no function " + (owner or name)})
         function = getattr(space[owner], name) if owner else space[name]
-    except KeyError as error:
-        return say({"stage": "import", "error": "there is no function " + told(error)})
     except BaseException as error:
         return say({"stage": "import", "error": told(error)})
     say({"stage": "imported"})

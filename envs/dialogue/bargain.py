@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import agrees, has, is_question, leaves, sentences, spoken_text
+from turnwise.envs.dialogue.actions import agrees, denied, has, is_question, leaves, sentences, spoken_text
 from turnwise.envs.dialogue.state import BargainState, Package
 from turnwise.envs.dialogue.vocabulary import AGREE, ASK, LEAVE, REFUSE, language_game, phrase
 from turnwise.envs.worlds.sessions import Play, PlayOutcome, SpokenMessage
@@ -33,6 +34,34 @@ _MORE = (
 )
 _LAST = ("this is my last offer .", "i cannot do better than this .", "take it or leave it .")
 _OFFER = ("i offer {} .", "how about {} ?", "let us say {} .")
+_INSTEAD = "what would you take instead ?"
+_REFUSED = re.compile(
+    r"\banything but\b|n't\b|\b(?:need|want|expect) more\b|\btoo (?:little|low|much|high)\b|\b(?:improve|better) (?:\w+ )?offer\b"
+)
+_INVITED = re.compile(
+    r"\b(?:(?:make|give|hear|tell) (?:me )?(?:an|your) (?:first )?(?:offer|proposal)|you (?:start|begin|first)\b)"
+)
+_FIRM = re.compile(r"\b(?:can't|can not|cannot|won't|could not|couldn't) (?:\w+ ){1,2}than\b")
+"""What sounds like a denial of what comes next, and insists on it."""
+
+_IDIOM = re.compile(
+    r"\b(?:as long as|so long|in short|(?:in the )?(?:long|short|medium)[ -](?:run|term|notice|answer|story|shot|way)|tall order"
+    r"|wide (?:range|choice)|(?:small|large) (?:\w+ )?(?:concession|step|favour|thing|request|price|gesture|part|extent))\b"
+)
+"""What has the word of an option in it and names none."""
+
+_LEFT_OUT = re.compile(
+    r"\b(?:than|instead of|in place of|except(?: for)?|anything but|apart from|besides|give up|giving up)(?: (?:the|a|an|your|my|on))*\s*$"
+)
+_DOES_NOT_DO = re.compile(
+    r"s? (?:\w+ )?(?:(?:does|do|will|would|is|are|can) not|(?:doesn|don|won|wouldn|isn|aren|can)'t|cannot|is (?:out|impossible|too))\b"
+)
+_PROPOSES = re.compile(r"\b(?:how about|what about|what if|would|could|can|will|shall|let's|if i|offer)\b")
+_OF_VALUES = re.compile(
+    r"\b(?:why|which|how (?:\w+ )?important|important|matters?|prefer|care|a must|rather)\b"
+)
+"""How one asks what an option is worth to the other, which offers nothing."""
+
 _MATTERS = ("{} matters most to me .", "above all i care about {} .", "for me it is all about {} .")
 
 
@@ -129,7 +158,7 @@ class BargainPlay(Play[BargainState]):
     def move(self, position: BargainState, said: SpokenMessage) -> PlayOutcome[BargainState]:
         seat = position.seat
         standing = position.offers[1 - seat]
-        options = self._options(said.words)
+        options = self._options(spoken_text(said))
         accepts = agrees(spoken_text(said))
         if options:
             package = self._package(options, position.offers[seat])
@@ -142,16 +171,32 @@ class BargainPlay(Play[BargainState]):
         asks = any(map(is_question, sentences(spoken_text(said))))
         if leaves(said.words) and not asks:
             return PlayOutcome(position, "no deal .", EndReason.GAVE_UP, farewell="other leaves . no deal .")
-        if asks or has(said.words, ASK) or (self.two_sided and said.words):
+        invites = _INVITED.search(spoken_text(said)) is not None
+        if asks or invites or has(said.words, ASK) or (self.two_sided and said.words):
             return self._talked(position, said)
+        refuses = has(said.words, REFUSE) or _REFUSED.search(spoken_text(said))
+        if refuses and standing is not None:
+            return self._patient(position, _INSTEAD)
         raise ToolError("offer something , accept , ask what matters , or leave .")
 
-    def _options(self, words: Sequence[str]) -> dict[int, int]:
+    def _options(self, text: str) -> dict[int, int]:
+        """The options that a message offers: what it denies, sets aside or asks about is none of them."""
         chosen: dict[int, int] = {}
-        for issue, option in (self.place[word] for word in words if word in self.place):
-            if chosen.setdefault(issue, option) != option:
-                raise ToolError(f"one {self.issues[issue][0]} only .")
+        for sentence in sentences(_IDIOM.sub(" ", _FIRM.sub(" ", text))):
+            if is_question(sentence) and _OF_VALUES.search(sentence) and not _PROPOSES.search(sentence):
+                continue
+            for found in self._option.finditer(sentence):
+                before, after = sentence[: found.start()], sentence[found.end() :]
+                if denied(sentence, found.start()) or _LEFT_OUT.search(before) or _DOES_NOT_DO.match(after):
+                    continue
+                issue, option = self.place[found[0]]
+                if chosen.setdefault(issue, option) != option:
+                    raise ToolError(f"one {self.issues[issue][0]} only .")
         return chosen
+
+    @functools.cached_property
+    def _option(self) -> re.Pattern[str]:
+        return re.compile(rf"\b(?:{'|'.join(self.place)})(?=s?\b)")
 
     def _package(self, options: dict[int, int], before: Package | None) -> Package:
         """A whole offer; what it does not name is as in the side's last one."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.envs.dialogue.actions import denied, is_question, plain, sentences
+from turnwise.envs.dialogue.scorn import scorns
 from turnwise.envs.dialogue.vocabulary import (
     COMFORTING_ACTS,
     COMFORTING_DENIALS,
@@ -154,6 +155,8 @@ def _is_list(words: Sequence[str]) -> bool:
 
 def _act_of(sentence: str) -> str:
     """The act of one sentence, by its phrases."""
+    if scorns(sentence):
+        return "belittle"
     for worst in _WORST:
         if _has(worst, sentence):
             return worst

@@ -12,15 +12,18 @@ from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import has, leaves, spoken_text, words_of
+from turnwise.envs.dialogue.actions import has, is_question, leaves, sentences, spoken_text, words_of
 from turnwise.envs.dialogue.persuading import (
     REQUEST,
     asks_for_yes,
     asks_of_worries,
+    asks_what_settles,
     spoken_of,
     tells,
+    told_in,
     without_idioms,
 )
+from turnwise.envs.dialogue.scorn import scorns
 from turnwise.envs.dialogue.state import PersuadeState
 from turnwise.envs.dialogue.vocabulary import ASK, GREET, KINDS, THANK, TOPICS, language_game, phrase
 from turnwise.envs.wordings import Wordings, ways
@@ -75,6 +78,9 @@ _PUSHED = ways(
 
 
 _SETTLES = {"numbers": "numbers", "story": "the story of somebody who has done it", "trial": "a trial"}
+_MARKS = " :,.*_[]()-"
+"""What a model may write around the word that is asked of it."""
+
 _VERDICTS = ("open", "settled", "pressed", "untrue", "join")
 """What a message did to a partner who is another agent or a model: it says so itself."""
 
@@ -155,7 +161,7 @@ class PersuadePlay(Play[PersuadeState]):
     def _judged(self, position: PersuadeState, said: SpokenMessage) -> PlayOutcome[PersuadeState]:
         """What the message of a partner does who is another agent or a model."""
         verdict, _, text = said.text.strip().partition(" ")
-        verdict, text = verdict.strip(" :,.").lower(), text.strip(" :,.") or "hm"
+        verdict, text = verdict.strip(_MARKS).lower(), text.strip(_MARKS) or "hm"
         if verdict not in _VERDICTS:
             raise ToolError(f"write one of {' , '.join(_VERDICTS)} , then what you say .")
         left = len(self.concerns) - position.met
@@ -178,7 +184,11 @@ class PersuadePlay(Play[PersuadeState]):
         """What the script answers."""
         text = without_idioms(spoken_text(said))
         words = words_of(text)
+        if scorns(text):
+            return self._press(position)
         topics, kinds = spoken_of(words, TOPICS), spoken_of(words, KINDS)
+        if kinds and not self._claims(position, text, topics, kinds):
+            return self._asked(position, topics or self._meant(position))
         if position.needed and kinds and not topics and tells(text):
             topics = [self.concerns[position.met][0]]
         if topics and kinds:
@@ -186,7 +196,8 @@ class PersuadePlay(Play[PersuadeState]):
         if not topics and asks_for_yes(text):
             return self._requested(position)
         if has(words, ASK) or asks_of_worries(text):
-            return self._asked(position, topics)
+            settles = not topics and asks_what_settles(text)
+            return self._asked(position, self._meant(position) if settles else topics)
         if leaves(words):
             return PlayOutcome(position, "goodbye .", EndReason.GAVE_UP)
         if has(words, GREET) or has(words, THANK):
@@ -194,6 +205,23 @@ class PersuadePlay(Play[PersuadeState]):
         raise ToolError(
             "ask what worries the other , argue topic with numbers , story or trial , or ask for a yes ."
         )
+
+    def _meant(self, position: PersuadeState) -> list[str]:
+        """The worry that was told and is open, which needs no name."""
+        return [self.concerns[position.met][0]] if position.told else []
+
+    def _claims(
+        self, position: PersuadeState, text: str, topics: Sequence[str], kinds: Sequence[str]
+    ) -> bool:
+        """Whether a kind of argument is told, or is asked about and is what would settle the worry; else it is a question."""
+        if spoken_of(words_of(told_in(text)), KINDS):
+            return True
+        if not any(map(is_question, sentences(text))) or asks_for_yes(text):
+            return True
+        meant = list(topics) or self._meant(position)
+        return position.needed and [(topic, kind) for topic in meant for kind in kinds] == [
+            self.concerns[position.met]
+        ]
 
     def _asked(self, position: PersuadeState, topics: Sequence[str]) -> PlayOutcome[PersuadeState]:
         if position.met == len(self.concerns):

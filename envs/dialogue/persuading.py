@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from turnwise.envs.dialogue.actions import has, is_question, named, sentences, words_of
-from turnwise.envs.dialogue.vocabulary import INCIDENTAL, TOPICS, word_set
+from turnwise.envs.dialogue.vocabulary import INCIDENTAL, word_set
 
 REQUEST = frozenset(["join", "joining", "joined", "sign", "signing", "commit", "convinced", "agree", "enrol"])
 _YES = (
@@ -37,6 +37,18 @@ _IDIOM = re.compile(
     r"|\bbelieve me\b|\btrust me\b|\bhard to say\b|\bas long as\b|\bbefore long\b|\bof course\b"
 )
 """What has a word of a worry in it and speaks of none."""
+_CLAIMS = re.compile(
+    r"\b(?:did|do) you know\b|\bhave you heard\b|\b(?:isn't|aren't|don't|doesn't|wouldn't|haven't)\b|, (?:right|no) ?\?"
+)
+"""How a question tells something."""
+
+_OF_WHAT_SETTLES = re.compile(
+    r"\b(?:convinc\w+|reassur\w+|persuad\w+|at ease|ease your|help\w*|settle\w*|comfortable|confident|change your mind|need to"
+    r"|would you (?:need|want)|resolve|address|overcome|make (?:it|that|this) (?:\w+ )?(?:work|acceptable|easier|possible)"
+    r"|(?:more )?about (?:that|it|this))\b|\btell me more\b"
+)
+"""How one asks, of the worry that was just told, what would settle it."""
+
 _OPEN_WORDS = frozenset(["what", "which", "where", "when", "ask"])
 _SENTENCE = 4  # words, from which a kind of argument alone may speak of what was told
 
@@ -63,9 +75,27 @@ def tells(text: str) -> bool:
 def asks_of_worries(text: str) -> bool:
     """Whether a question is there, or an invitation to speak of worries."""
     words = words_of(text)
-    if any(map(is_question, sentences(text))):
-        return has(words, _WORRY) or bool(spoken_of(words, TOPICS)) or _HOLDS_BACK.search(text) is not None
-    return has(words, _WORRY) and has(words, _INVITING)
+    return any(map(is_question, sentences(text))) or (has(words, _WORRY) and has(words, _INVITING))
+
+
+def asks_what_settles(text: str) -> bool:
+    """Whether a message asks what would settle the worry that was told, without a name for the worry.
+
+    >>> asks_what_settles("what would reassure you ?"), asks_what_settles("what worries you ?")
+    (True, False)
+    """
+    return _OF_WHAT_SETTLES.search(text) is not None and not asks_for_yes(text)
+
+
+def told_in(text: str) -> str:
+    """The part of a message that tells something: without the questions, which claim nothing.
+
+    >>> told_in("i see . would a trial help with the cost ?")
+    'i see .'
+    """
+    return " ".join(
+        sentence for sentence in sentences(text) if not is_question(sentence) or _CLAIMS.search(sentence)
+    )
 
 
 def asks_for_yes(text: str) -> bool:
@@ -74,7 +104,7 @@ def asks_for_yes(text: str) -> bool:
     >>> asks_for_yes("so , will you come ?"), asks_for_yes("what would make you join ?"), asks_for_yes("you can come first .")
     (True, False, False)
     """
-    if _HOLDS_BACK.search(text):
+    if _HOLDS_BACK.search(text) or any(map(_asks_of_doubt, sentences(text))):
         return False
     for sentence in sentences(text):
         found = _ASKS_FOR_YES.search(sentence)
@@ -87,9 +117,16 @@ def asks_for_yes(text: str) -> bool:
     return False
 
 
+def _asks_of_doubt(sentence: str) -> bool:
+    """Whether a sentence is a question about doubts, and no more than that."""
+    doubt = is_question(sentence) and has(words_of(sentence), _WORRY)
+    return doubt and _ASKS_FOR_YES.search(sentence) is None
+
+
 def spoken_of(words: Sequence[str], families: Mapping[str, Collection[str]]) -> list[str]:
     """What the words speak of: by plain words, or, where there are none, by incidental ones.
 
+    >>> from turnwise.envs.dialogue.vocabulary import TOPICS
     >>> spoken_of("your wallet is safe".split(), TOPICS), spoken_of("it is safe".split(), TOPICS)
     (['cost'], ['safety'])
     """

@@ -15,11 +15,13 @@ partner is a player of them: polite, ready to trade for what it wants, and curio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from random import Random
 
 from turnwise.envs.core import EndReason
-from turnwise.envs.dialogue.actions import agrees, has, leaves, spoken_text
+from turnwise.envs.dialogue.actions import agrees, denied, has, is_question, leaves, sentences, spoken_text
+from turnwise.envs.dialogue.scorn import scorns
 from turnwise.envs.dialogue.state import SocialState
 from turnwise.envs.dialogue.vocabulary import (
     AGREE,
@@ -27,8 +29,8 @@ from turnwise.envs.dialogue.vocabulary import (
     FAVOURS,
     GREET,
     LEAVE,
+    OTHER_NAMES,
     REFUSE,
-    RUDE,
     THANK,
     language_game,
     phrase,
@@ -53,6 +55,9 @@ _WANTS = ("i need somebody to {} .", "if only somebody would {} .", "could you {
 _TELLS = ("the {} ? down the hill , left of the bridge .", "ah , the {} : behind the old mill .")
 _CURIOUS = ("and what about your {} ?", "is it true about the {} ?")
 _SHY = ("i hardly know you .", "let us get acquainted first .")
+_MEETS = re.compile(r"\b(?:nice|good|pleased|great|lovely) to (?:meet|see) you\b|\bgood (?:day|afternoon)\b")
+_OWN = frozenset(["i", "my", "we", "our"])
+_REFUSING = frozenset(["refuse", "reject", "decline"])
 _PRESSED = ("i would rather not .", "why should i ?")
 
 
@@ -106,7 +111,7 @@ class SocialPlay(Play[SocialState]):
         over = self._over(after, "goodbye .")
         if over is not None:
             return over
-        words = self._reply(position, after, said.words)
+        words = self._reply(position, after, said)
         answer = SpokenMessage(tuple(words.replace(",", " ").split()), words)
         after = self._act(after._replace(seat=1), answer)
         after = after._replace(seat=0, turns=after.turns + 1, heard=(*after.heard, words))
@@ -127,32 +132,47 @@ class SocialPlay(Play[SocialState]):
         """What the current agent's words change."""
         seat, words = position.seat, said.words
         accepts = agrees(spoken_text(said))
-        if has(words, RUDE):
+        if scorns(spoken_text(said)):
             return position._replace(relation=position.relation - 2)
-        favours = [word for word in words if word in FAVOURS]
+        favours = [name for word in words if (name := OTHER_NAMES.get(word, word)) in FAVOURS]
         if accepts and not favours and position.proposal is not None and position.proposal[0] != seat:
             return self._agreed(position)
         position = position._replace(proposal=None)  # what is not agreed to at once has lapsed
         if favours:
-            return self._proposed(position, favours, words)
+            return self._proposed(position, favours, said)
         if leaves(words):
             return position._replace(left=position.left | {seat})
-        if self.secrets[seat] in words and not has(words, REFUSE):
+        if self._tells_secret(said, seat):
             return self._once(position, "secret", 0)
         if self.facts[seat] in words:
             return self._once(position, "fact", 0)
-        if has(words, ASK):
+        if self._asks(said, seat):
             return position
         if has(words, THANK):
             received = (1 - seat, "fact") in position.done or bool(position.agreed)
             return self._once(position, "thank", int(received)) if received else position
-        if has(words, GREET):
+        if self._greets(said):
             return self._once(position, "greet", 1)
         if seat == 0 and not (has(words, REFUSE) or has(words, AGREE)):
             raise ToolError(
                 "greet , ask , tell , propose a favour for a favour , accept , thank , or say bye ."
             )
         return position
+
+    def _asks(self, said: SpokenMessage, seat: int) -> bool:
+        """Whether a message asks: in a question, by a word for it, or by naming what its author wants to know."""
+        asked = has(said.words, ASK) or any(map(is_question, sentences(spoken_text(said))))
+        return asked or self.facts[1 - seat] in said.words
+
+    def _greets(self, said: SpokenMessage) -> bool:
+        return has(said.words, GREET) or _MEETS.search(spoken_text(said)) is not None
+
+    def _tells_secret(self, said: SpokenMessage, seat: int) -> bool:
+        """Whether a message gives the secret away: it names it, and neither denies it nor asks what is meant."""
+        words = said.words
+        if self.secrets[seat] not in words or has(words, REFUSE):
+            return False
+        return has(words, _OWN) or not all(map(is_question, sentences(spoken_text(said))))
 
     def _once(self, position: SocialState, what: str, warmth: int) -> SocialState:
         if (position.seat, what) in position.done:
@@ -168,14 +188,14 @@ class SocialPlay(Play[SocialState]):
         warm = min(_BEST, position.relation + 1)
         return position._replace(agreed=position.agreed | agreed, relation=warm, proposal=None)
 
-    def _proposed(self, position: SocialState, favours: Sequence[str], words: Sequence[str]) -> SocialState:
+    def _proposed(self, position: SocialState, favours: Sequence[str], said: SpokenMessage) -> SocialState:
         """A trade names the current agent's own wish and what it would do; a mere request names the wish only."""
         seat = position.seat
         wish = self.wishes[seat]
         if wish not in favours:
             return position  # talking about what the other wants commits to nothing
         gives = [favour for favour in favours if favour != wish]
-        if has(words, REFUSE) or len(gives) > 1:
+        if _refuses(said) or len(gives) > 1:
             return position
         if not gives and (seat, "request") in position.done:  # once more, and still nothing in return
             return position._replace(relation=position.relation - 1)
@@ -184,8 +204,9 @@ class SocialPlay(Play[SocialState]):
 
     # --- the scripted partner --------------------------------------------------------------------
 
-    def _reply(self, before: SocialState, position: SocialState, words: Sequence[str]) -> str:
+    def _reply(self, before: SocialState, position: SocialState, said: SpokenMessage) -> str:
         """What the scripted partner says to the agent's words."""
+        words, asks = said.words, self._asks(said, 0)
         if position.relation < before.relation:
             return "how rude ."
         if position.proposal is not None:
@@ -193,16 +214,16 @@ class SocialPlay(Play[SocialState]):
             return "agreed ." if gives == self.wishes[1] else self._phrase(_PRESSED, position.turns)
         if (0, "secret") in position.done - before.done:
             return "oh ! i must tell everyone ."
-        if has(words, ASK) and self.facts[1] in words:
+        if asks and self.facts[1] in words:
             if position.relation < 2:
                 return self._phrase(_SHY, position.turns)
             told = self._phrase(_TELLS, position.turns).format(self.facts[1])
             return f"{told} {self._phrase(_CURIOUS, position.turns).format(self.secrets[0])}"
-        if has(words, ASK):
+        if asks:
             return self._phrase(_WANTS, position.turns).format(FAVOURS[self.wishes[1]])
         if has(words, THANK):
             return "thank you , too ." if position.agreed else "you are welcome ."
-        return "hello ." if has(words, GREET) else "i see ."
+        return "hello ." if self._greets(said) else "i see ."
 
     def _phrase(self, variants: Sequence[str], seed: int) -> str:
         return phrase(f"{self.task.id} {seed}", variants, self.options["paraphrase"])
@@ -285,3 +306,10 @@ class SocialPlay(Play[SocialState]):
             tuple(sorted(position.agreed)),
             position.proposal is None,
         )
+
+
+def _refuses(said: SpokenMessage) -> bool:
+    """Whether a favour that is named is denied: what else is denied in the message refuses nothing."""
+    text = spoken_text(said)
+    named = re.finditer(rf"\b(?:{'|'.join((*FAVOURS, *OTHER_NAMES))})\b", text)
+    return has(said.words, _REFUSING) or any(denied(text, found.start()) for found in named)

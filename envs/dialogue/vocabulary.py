@@ -13,10 +13,9 @@ _AGREE = "accept agree agreed deal yes ok okay sure gladly"
 _REFUSE = "no not never refuse reject decline cannot can't don won nope without"
 _LEAVE = "bye goodbye leave farewell quit"
 _THANK = "thank thanks grateful appreciate"
-_RUDE = "stupid idiot fool shut liar useless pathetic dumb ridiculous"
 
-GREET, ASK, AGREE, REFUSE, LEAVE, THANK, RUDE = (
-    frozenset(text.split()) for text in (_GREET, _ASK, _AGREE, _REFUSE, _LEAVE, _THANK, _RUDE)
+GREET, ASK, AGREE, REFUSE, LEAVE, THANK = (
+    frozenset(text.split()) for text in (_GREET, _ASK, _AGREE, _REFUSE, _LEAVE, _THANK)
 )
 
 
@@ -130,7 +129,7 @@ _HARD = (
 _GOOD = (
     r"(?:strong|stronger|tough|tougher|brave|braver|capable|courageous|talented|kind|gifted|clever|smart|wonderful|remarkable|impressive|amazing"
     r"|incredible|resilient|resourceful|able|great|loyal|patient|lovely|enough|proud|good at|worth|valuable|reliable|determined|thoughtful"
-    r"|generous|special|lucky|doing (?:\w+ ){0,2}(?:well|great|fine|better|enough|right)|fighter|made of)"
+    r"|generous|special|caring|considerate|good (?:person|friend|heart)|lucky|doing (?:\w+ ){0,2}(?:well|great|fine|better|enough|right)|fighter|made of)"
 )
 _VERB = (
     r"(?:ask|tell|talk|speak|call|write|try|take|start|begin|go|see|make|plan|set|get|find|look for|let|break|give|practise|practice|send|visit|join"
@@ -183,7 +182,7 @@ COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
         r"(?:bright|brighter|good|other|another) side\b|silver lining|on the other hand",
         r"learn\w* (?:something |a lot )?from|teach\w* (?:us|you|me)|look at (?:it|this|that|things)\b",
         r"look(?:ed|ing)? at (?:it |this |that )?(?:\w+ )?(?:differently|another)",
-        r"another (?:way|door|look|angle|view)|different (?:light|angle|way of seeing|perspective)",
+        r"another (?:way|door|look|angle|view|explanation|reading)|different (?:light|angle|way of seeing|perspective)",
         r"not (?:be )?(?:nearly |quite )?(?:as|so) (?:bad|hopeless|dark|final)",
         r"less (?:hopeless|bad|dark|dramatic|final)|darker (?:at night )?than|because (?:you care|it matters)",
         r"when one door",
@@ -200,12 +199,12 @@ COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
             r"|stay like) ?(?:forever|for ever|always)?"
         ),
         r"this(?: too|, too,?)? (?:will|shall) pass",
-        r"(?:doesn't|does not|don't|do not|didn't|can't) (?:make you|define|mean (?:that )?you)|doesn't mean",
+        r"(?:doesn't|does not|don't|do not|didn't|can't) (?:make you|define|decide|mean (?:that )?you)|doesn't mean",
         r"from (?:where i|a distance|the outside|far away|another|a different|this|that side)",
         r"in the (?:bigger|big|larger|long) (?:picture|run)|bigger picture|think of (?:it|this|that) as",
         r"see (?:it|this|that) as|proof that",
         r"(?:it|that|this)(?:'s| is) (?:\w+ )?(?:less|more) (?:a|an|of a) .* than|rather than (?:a|an) |one chapter",
-        r"bend in",
+        r"bend in|\bturn(?:s|ed)? out (?:to|that)|\b(?:plenty|lots) of (?:\w+ ){1,3}(?:fail|struggle|stumble)",
         r"when one thing|room (?:opens )?for|closes?,? another|you might (?:look back|find that|even)",
         r"judging yourself|hard on yourself\?|a blessing|stepping stone",
         r"part of (?:life|being|learning|the (?:journey|process|story))|more to the story",
@@ -270,7 +269,7 @@ COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
             r"|hesitate|forget to))\b(?! care| all the time| it easy\W*$| your time)(?!\W*$)"
         ),
         (
-            r"(?:why not|why don't you|what if you|how about|what about|how would it be if|would it (?:be possible|help"
+            r"(?:why not|why don't you|what if you|how about|what about|how would it be if|would it (?:be (?:possible|useful|helpful)|help"
             r"|make sense)|could you (?:\w+ )?(?:ask|try|take|talk|speak|call|write|find|start|imagine (?:asking|talking"
             r"|taking)))\b"
         ),
@@ -278,7 +277,7 @@ COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
         r"(?:it's|it is|would be|might be) (?:\w+ )?worth (?:\w+ing)",
         r"ask(?:ing)? (?:for|somebody|someone|a friend|your)|talk(?:ing)? to (?:somebody|someone|a)\b",
         r"\b(?:i'd|i would|i) (?:\w+ )?(?:suggest|recommend|advise|start|begin|propose|talk to|take it slow|look into|try|avoid)\b",
-        r"my (?:advice|suggestion|tip|recommendation|idea)|if i were you",
+        r"my (?:advice|suggestion|tip|recommendation|idea)|if (?:i were you|it were me)\b",
         r"in your (?:place|position|shoes),? i(?:'d| would) (?!feel|be )|one (?:idea|option|way|thing (?:you|that))",
         r"what i(?:'d| would) do|the best (?:thing|way|step)|(?:one|a) (?:small |tiny |little )?step",
         r"one day at a time|bit by bit|step by step|one thing at a time",
@@ -323,6 +322,8 @@ COMFORTING_PHRASES: Mapping[str, tuple[str, ...]] = {
         ),
         r"my heart (?:goes|aches|breaks)|(?:really|truly|so|this|that|it|pet) (?:\w+ )?hurts?\b",
         r"hurts? (?:so|a lot|the most|deeply)|(?:gets|got) to you",
+        r"\b(?:nothing|anything) wrong with (?:feeling|being|crying)|^(?:being|feeling) (?:\w+ )*is (?:\w+ )?(?:normal|natural|human)\b",
+        r"\bi'll (?:always )?be (?:right )?(?:here|with you|(?:on|by) your side)\b",
         r"a lot (?:for (?:one|any)|to (?:take|carry|bear|deal|handle|hold|process))|take all the time",
         r"(?:take|need) (?:your )?time\b|(?:cry|let it out|let it all out)\b|i hear (?:you|how|that|what)",
         r"weighs? (?:\w+ )?on you|\bhugs?\b|(?:that|this|it)(?:'s| is| really)? (?:too bad|sucks|stinks)",
@@ -430,6 +431,12 @@ FAVOURS: Mapping[str, str] = {
     "ladder": "lend the ladder", "plants": "water the plants", "dog": "walk the dog", "bike": "repair the bike",
     "cake": "bake a cake", "letter": "post the letter", "sofa": "carry the sofa", "kids": "watch the kids",
 }  # fmt: skip
+
+OTHER_NAMES: Mapping[str, str] = {
+    "plant": "plants", "flowers": "plants", "bicycle": "bike", "couch": "sofa", "kid": "kids", "children": "kids",
+    "child": "kids",
+}  # fmt: skip
+"""Words by which people name a favour, as the card names it."""
 
 FACTS = ("bakery", "spring", "shortcut", "festival", "library", "ferry")
 

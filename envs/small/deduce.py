@@ -108,15 +108,15 @@ class DeduceEnv(CallEnv[DeduceState]):
 
     def do(self, state: DeduceState, name: str, arguments: Mapping[str, Json]) -> CallResult[DeduceState]:
         graph = _graphs(self.task)
-        said = next(iter(arguments.values())).strip().lower().rstrip(". ")
+        said = next(iter(arguments.values())).strip().lower().rstrip(". ").replace("\u2212", "-")
         if name == "look":
             if said not in graph.names:
                 raise ToolError(f"There is no {said[:40]!r}. Things: {', '.join(graph.shown)}.")
             return CallResult(state._replace(read=state.read | {said}), graph.text(said))
         if name == "answer":
-            if said not in COLOURS and not said.lstrip("+-").isdecimal():
-                raise ToolError("CallResult with one whole number or one colour.")
-            right = graph.answer is not None and said.removeprefix("+") == graph.answer
+            if said not in COLOURS and not said.removeprefix("-").removeprefix("+").isdecimal():
+                raise ToolError("Answer with one whole number or one colour.")
+            right = graph.answer is not None and _plain(said) == graph.answer
         elif said not in graph.names:
             raise ToolError(f"Abstain with the thing that cannot be known, one of: {', '.join(graph.shown)}.")
         else:
@@ -156,3 +156,12 @@ class DeduceEnv(CallEnv[DeduceState]):
 
 
 _graphs: WorldCache[DeduceGraph] = WorldCache(lambda task: graph_of(task.options))
+
+
+def _plain(said: str) -> str:
+    """A number as it is written most.
+
+    >>> _plain("+7"), _plain("007"), _plain("red")
+    ('7', '7', 'red')
+    """
+    return str(int(said)) if said.removeprefix("-").removeprefix("+").isdecimal() else said

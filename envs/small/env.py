@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.small.actions import read_action
 from turnwise.tasks.core import Json
-from turnwise.tools.core import find_tool
+from turnwise.tools.core import ToolCall, find_tool
 
 State = TypeVar("State")
 
@@ -42,7 +43,22 @@ class CallEnv(AgentEnv[State]):
 
     def transition(self, state: State, action: Message) -> Transition[State]:
         call = read_action(action, self.tools)
-        arguments = find_tool(self.tools, call.name).validate(call)
+        arguments = find_tool(self.tools, call.name).validate(_with_texts(call))
         after, text, end, rewards = self.do(state, call.name, arguments)
         outcome = {"outcome": float(end is EndReason.SOLVED)} if end else {}
         return Transition(after, text, {**outcome, **rewards}, end)
+
+
+def _with_texts(call: ToolCall) -> ToolCall:
+    """A call whose numbers are texts, as every tool here reads them: an agent may answer 12 or "12".
+
+    >>> _with_texts(ToolCall("answer", {"value": 12})).arguments
+    {'value': '12'}
+    """
+    return replace(
+        call,
+        arguments={
+            name: str(value) if type(value) in (int, float) else value
+            for name, value in call.arguments.items()
+        },
+    )

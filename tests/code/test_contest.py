@@ -169,4 +169,6 @@ def test_the_environment_judges_a_slow_program_as_a_failure():
         env.reset(seed=0, options={"task": task})
         step = env.step(f"submit\n```python\n{program}\n```")
         assert step.info["rewards"]["outcome"] == score
-        assert step.info["details"]["hidden_passed"] == step.info["details"]["hidden"]
+        details = step.info["details"]
+        assert details["hidden_passed"] == details["hidden"]
+        assert (details["large_passed"] == details["large"]) is (score == 1.0)

@@ -177,7 +177,7 @@ def test_stdin(runner: Runner) -> None:
 
 @pytest.mark.parametrize(
     ("source", "compiled", "text"),
-    [("def f(:", False, "SyntaxError"), ("1 / 0", True, "ZeroDivisionError"), ("x = 1", True, "no function"), ("import os; os._exit(0)", True, "ended")],
+    [("def f(:", False, "SyntaxError"), ("1 / 0", True, "ZeroDivisionError"), ("x = 1", True, "no function f"), ("{}['x']", True, "KeyError"), ("import os; os._exit(0)", True, "ended")],
 )  # fmt: skip
 def test_programs_that_do_not_get_to_their_inputs(
     runner: Runner, source: str, compiled: bool, text: str

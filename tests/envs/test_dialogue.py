@@ -123,6 +123,50 @@ def test_offers_in_plain_text(text):
     assert env.state.play.named(env.state.position.offers[0]) == "blue , mug"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Red does not work for me.",
+        "I can't accept red.",
+        "Not the lamp, please.",
+        "Anything but red.",
+        "No.",
+        "That's too little for me.",
+    ],
+)
+def test_what_is_refused_is_not_offered(text):
+    env, _ = start(BARGAIN)
+    step = say(env, "offer blue , lamp .", text)
+    assert text_of(step) == "what would you take instead ?"
+    assert env.state.play.named(env.state.position.offers[0]) == "blue , lamp"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't do red, but how about blue with a mug?",
+        "I'd rather have blue than red, and a mug.",
+        "Blue instead of red, and the mug.",
+        "I can't go lower than blue and a mug.",
+        "As long as it is blue I'd take two mugs.",
+    ],
+)
+def test_an_offer_leaves_out_what_it_sets_aside(text):
+    env, _ = start(BARGAIN)
+    say(env, text)
+    assert env.state.play.named(env.state.position.offers[0]) == "blue , mug"
+
+
+@pytest.mark.parametrize(
+    "text", ["Is red important to you?", "Do you prefer red or blue?", "Why do you want the mug?"]
+)
+def test_a_question_about_an_option_offers_nothing(text):
+    env, _ = start(BARGAIN)
+    step = say(env, text)
+    assert text_of(step) == "gift matters most to me ."
+    assert env.state.position.offers[0] is None
+
+
 def test_unclear_offers_are_refused_with_the_reason():
     env, _ = start(BARGAIN)
     assert text_of(say(env, "accept")) == "there is no offer yet that could be accepted ."
@@ -327,6 +371,50 @@ def test_worries_are_told_to_whoever_asks_for_them(text):
     assert not step.info.get("bad_action")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'd love for you to be part of it. Is there anything that makes you hesitate?",
+        "Is there anything I can clear up for you?",
+        "Will you join us? If not, what worries you?",
+        "What worries you about it, for example?",
+    ],
+)
+def test_a_question_neither_presses_nor_claims(text):
+    env, _ = start(PERSUADE)
+    assert text_of(say(env, text)) == "i worry about the cost ."
+    assert env.state.position.pressed == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What would convince you?",
+        "I understand. What would put your mind at ease about that?",
+        "Would a trial help with the cost?",
+        "Could you give me an example of what worries you about the cost?",
+        "What would reassure you: figures, somebody's experience, or a trial?",
+    ],
+)
+def test_who_asks_about_the_worry_that_was_told_hears_what_settles_it(text):
+    env, _ = start(PERSUADE)
+    step = say(env, "what worries you ?", text)
+    assert text_of(step) == "i would want numbers ."
+    assert (env.state.position.pressed, step.info["end"]) == (0, None)
+
+
+def test_what_a_question_tells_is_a_claim():
+    env, _ = start({**PERSUADE, **TRIAL})
+    step = say(env, "what worries you ?", "Did you know that statistics show that the cost is low?")
+    assert step.info["end"] is EndReason.FAILED
+
+
+def test_an_insult_presses():
+    env, _ = start(PERSUADE)
+    say(env, "What worries you, you idiot?")
+    assert env.state.position.pressed == 1
+
+
 @pytest.mark.parametrize("text", ["So, are you in?", "Will you come?", "Join us!", "Shall I sign you up?"])
 def test_who_asks_for_a_yes_too_early_presses(text):
     env, _ = start(PERSUADE)
@@ -388,24 +476,31 @@ WARM = {
         "It isn't odd at all to feel like that.",
         "That's a lot for one person to deal with.",
         "You deserve better than this.",
+        "I don't think there's anything wrong with feeling this way.",
+        "Whatever you decide, I'll be on your side.",
     ),
     "advise": (
         "How about making a list of what needs doing first?",
         "It might help to get some sleep before you decide anything.",
         "My suggestion would be to speak with your boss openly.",
         "Start small: tidy one corner, then stop.",
+        "Would it be useful to break it down into smaller pieces?",
+        "If it were me, I'd sleep on it first.",
     ),
     "praise": (
         "You've come so far already, and I truly believe in you.",
         "It takes courage to say that out loud.",
         "Don't forget that you are strong.",
         "Honestly, I'm proud of you.",
+        "You're a caring person and people like being around you.",
     ),
     "reframe": (
         "One bad day doesn't define who you are.",
         "Perhaps in a year this will look quite different.",
         "What if it says more about them than about you?",
         "It may not be as bad as it feels right now.",
+        "One mark does not decide how smart you are.",
+        "Could there be another explanation for what they did?",
     ),
 }
 
@@ -551,6 +646,50 @@ def test_no_kind_sentence_costs_more_than_silence():
             assert changes[1] >= changes[0] < 0, text
 
 
+UNKIND = (
+    "Why are you always so pathetic?",
+    "You're angry? Who asked you?",
+    "You're afraid because you're a coward.",
+    "I understand that you are an idiot.",
+    "You could try not being so annoying.",
+    "I'm sorry that you are so dumb.",
+    "Nobody cares about your problems.",
+    "Maybe the others were right about you being lazy.",
+    "You will never be good at anything.",
+    "Don't be such a baby.",
+    "Shut up, I don't want to hear it.",
+    "It makes sense that everyone left you, you're unbearable.",
+)
+NOT_UNKIND = (
+    "You feel like you're a burden to everyone.",
+    "I don't think you're pathetic at all.",
+    "Whoever told you that you are lazy was wrong.",
+    "You must think you're a failure, and you are not.",
+    "It can seem as if nobody cares, but I do.",
+    "You should not be ashamed of yourself.",
+    "You're far from useless.",
+    "I don't care what they say, you are great.",
+    "Crying doesn't mean you're weak.",
+)
+
+
+@pytest.mark.parametrize("text", UNKIND)
+def test_contempt_hurts_whatever_else_it_says(text):
+    assert read_act(text, small=False).act == "belittle"
+    env, _ = start(SOCIAL)
+    assert text_of(say(env, "hello", text)) == "how rude ."
+
+
+@pytest.mark.parametrize("text", NOT_UNKIND)
+def test_what_others_say_or_one_fears_is_no_contempt(text):
+    assert read_act(text, small=False).act != "belittle"
+
+
+@pytest.mark.parametrize("suite", ["dialogue/comfort", "dialogue/comfort-quick"])
+def test_no_contempt_is_paid(suite):
+    assert mean_score(suite, lambda rng: rng.choice(UNKIND)) == 0.0
+
+
 def test_naming_every_feeling_names_none():
     env, _ = start(COMFORT)
     say(env, "what happened ?", "you are angry , afraid , lonely , ashamed and tired .")
@@ -604,6 +743,44 @@ def test_a_question_or_an_objection_agrees_to_no_favour():
         env, _ = start(options)
         say(env, "i bake a cake if you walk the dog .", text)
         assert len(env.state.position.agreed) == agreed, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do you know the way to the library?",
+        "I'm looking for the library.",
+        "Is the library shut today?",
+        "This is a stupid question, but where is the library?",
+    ],
+)
+def test_who_wants_to_know_is_told(text):
+    env, _ = start(SOCIAL)
+    assert "the library" in text_of(say(env, "Nice to meet you!", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("If you walk my dog I won't forget to bake you a cake.", "agreed ."),
+        ("No problem, I can bake a cake if you walk the dog.", "agreed ."),
+        ("I won't bake a cake, even if you walk the dog.", "i see ."),
+        ("Can I help you with anything?", "i need somebody to bake a cake ."),
+    ],
+)
+def test_only_a_favour_that_is_denied_is_refused(text, answer):
+    env, _ = start(SOCIAL)
+    assert text_of(say(env, "hello", text)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("What debt?", False), ("I know of no debt.", False), ("Did you hear of my debt?", True)],
+)
+def test_to_ask_what_is_meant_tells_no_secret(text, told):
+    env, _ = start(SOCIAL)
+    say(env, "hello", text)
+    assert ((0, "secret") in env.state.position.done) is told
 
 
 def test_a_meeting_in_plain_text():

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from turnwise.envs.check.command import check_env
 from turnwise.envs.check.walks import walk
 from turnwise.envs.core import EndReason
+from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.small.calc import closeness
 from turnwise.envs.small.deduce import DeduceEnv
 from turnwise.envs.small.graphs import draw_graph, draw_names, graph_of
 from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.calculator import calculate, read_number, work_out
-from turnwise.tools.core import ToolError
+from turnwise.tools.core import ToolCall, ToolError
 
 SUITES = [
     f"{world}/{name}"
@@ -207,3 +208,25 @@ def test_gold_compares_no_pair_that_follows(values):
         env.step(said)
     assert env.snapshot().end is EndReason.SOLVED
     assert compared <= 8 * 3  # n log₂ n
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["**answer[{}]**", "_answer[{}]_", "answer: {}", "answer = {}", "answer({})", "answer[+0{}]", "a number"],
+)
+def test_an_answer_is_one_in_any_notation(said):
+    tasks = suite_tasks(get_suite("deduce/told"), Split.TRAIN, 60)
+    task = next(task for task in tasks if (graph_of(task.options).answer or "").isdecimal())
+    right = graph_of(task.options).answer
+    call = Message("assistant", "", (ToolCall("answer", {"value": int(right)}),))
+    env = make("turnwise/Deduce-v0")
+    env.reset(seed=0, options={"task": task})
+    step = env.step(call if said == "a number" else said.format(right))
+    assert step.info["end"] is EndReason.SOLVED
+
+
+def test_who_answers_with_no_value_is_told_how():
+    env = make("turnwise/Deduce-v0")
+    env.reset(seed=0, options={"task": next(iter(suite_tasks(get_suite("deduce/told"), Split.TRAIN, 1)))})
+    step = env.step("answer[I do not know]")
+    assert step.observation[-1].content == "Answer with one whole number or one colour."

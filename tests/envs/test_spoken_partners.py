@@ -83,6 +83,28 @@ def test_a_form_that_is_missed_is_asked_for_again(tmp_path):
     assert env.state.position.emotion == 50
 
 
+@pytest.mark.parametrize("scene", ["bargain", "persuade", "comfort", "social"])
+def test_who_reads_its_card_aloud_says_something_neutral_and_the_episode_goes_on(scene, tmp_path):
+    def aloud(asked):
+        return str(asked["messages"][0]["content"]).split("\n\n")[1][:900]
+
+    with serve(aloud) as server:
+        env = make(ENV, partner=f"openai:m@{server.url}", record=str(tmp_path / "r.jsonl"))
+        env.reset(seed=0, options={"task": task_of(scene)})
+        step = env.step(env.gold(env.state))
+    assert step.info["details"]["repairs"][-1] == "replaced"
+    assert "would rather not say" in step.observation[-1].content
+    assert step.info["end"] is None
+
+
+def test_a_word_that_is_printed_bold_is_read(tmp_path):
+    with serve(lambda asked: "**open** I have my doubts.") as server:
+        env = make(ENV, partner=f"openai:m@{server.url}", record=str(tmp_path / "r.jsonl"))
+        env.reset(seed=0, options={"task": task_of("persuade")})
+        step = env.step("What worries you?")
+    assert step.observation[-1].content == "I have my doubts"
+
+
 def test_natural_suites_are_offered_only_with_a_model(monkeypatch):
     monkeypatch.delenv("TURNWISE_SPEAKER", raising=False)
     from turnwise.envs.builtin import _there
