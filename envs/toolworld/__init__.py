@@ -15,6 +15,7 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     story        what a user wants, and its plan        cases      from a task to its domain and world
     users        the scripted user                      mind       what he keeps in mind, and agreed to
     speech/      what he makes of an agent's words      phrases    how he says what is no request
+    requests     which of several requests is spoken of  alternatives  wishes that depend on what is found out
     small        the user of the small language         facts      typed values in free text
     spoken       a language model as the user           proposals  the tool ``propose``
     sentences    scores labelled sentences by what the user does

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from turnwise.envs.messages import Message
 from turnwise.envs.toolworld.domain import Domain, as_json
 from turnwise.envs.toolworld.facts import stated
-from turnwise.envs.toolworld.mind import UserState, unconfirmed
+from turnwise.envs.toolworld.mind import UserState, cost_of, unconfirmed
+from turnwise.envs.toolworld.requests import after_call, open_stages, without_yes
 from turnwise.envs.toolworld.reward import worth
 from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.reading import LONGEST, understand
@@ -95,10 +96,12 @@ def use(state: ToolState, call: ToolCall, earned: dict[str, float]) -> tuple[Too
     verified = state.verified
     if made.kind == "identify" and customer:
         verified = verified | {customer}
-    served = state.user.served or (made.kind != "note" and db != state.db)
+    cost = cost_of(result) if made.kind != "note" and db != state.db else None
+    looks = made.kind in ("read", "identify")
+    user = after_call(domain, case.story, state.user, call.name, given, cost, looks=looks)
     after = state._replace(
         db=db,
-        user=state.user._replace(served=served),
+        user=user,
         verified=verified,
         broken=(*state.broken, *broken),
         done=state.done | {(call.name, canonical(given))},
@@ -140,11 +143,12 @@ def hear_user(state: ToolState, text: str) -> ToolState:
         agreed = (*agreed, offered)
     elif verdict is False:
         agreed = ()
-    if answer.user.stage != state.user.stage:
+    if state.user.stage not in open_stages(answer.user):
         agreed = ()
+    did = bool(state.acted) and answer.user.stage == state.user.stage  # his deeds were done before he speaks
     user = answer.user._replace(
-        consent=bool(agreed), agreed=agreed, offered=offered, told=state.user.told, over=False,
-        patience=case.story.patience,
+        served=answer.user.served or did, consent=bool(agreed), agreed=agreed, aside=without_yes(answer.user.aside),
+        offered=offered, told=state.user.told, over=False, patience=case.story.patience,
     )  # fmt: skip
     closed = "content" if STOP in text else ""
     return state._replace(current_agent="agent", user=user, closed=closed, pending="")

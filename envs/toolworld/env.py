@@ -23,6 +23,7 @@ from turnwise.envs.toolworld.actions import (
 )
 from turnwise.envs.toolworld.cases import case_of, domain_of
 from turnwise.envs.toolworld.knobs import knobs_of
+from turnwise.envs.toolworld.mind import StageMind
 from turnwise.envs.toolworld.proposals import PROPOSE, put, tools_with
 from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.spoken import GREETING, answer
@@ -53,6 +54,12 @@ def _listed(things: frozenset[Any]) -> str:
 def _told(proposal: Proposal) -> str:
     named = proposal.named
     return f"[{_listed(proposal.actions)}, {_listed(named.values)}, {_listed(named.money)}]"
+
+
+def _aside(mind: StageMind) -> str:
+    flags = mind._replace(agreed=(), offered=Proposal(), priced=frozenset(), paid=frozenset())
+    sets = (*map(_told, mind.agreed), _told(mind.offered), _listed(mind.priced), _listed(mind.paid))
+    return f"{flags} {' '.join(sets)}"
 
 
 class _DomainTools:
@@ -296,7 +303,8 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         )  # fmt: skip
         what = (
             repr(plain), *map(_told, user.agreed), _told(user.offered), _listed(user.revealed), _listed(user.told), _listed(user.did),
-            _listed(state.verified), _listed(state.done), _listed(state.acted), *map(repr, state.talk),
+            _listed(state.verified), _listed(state.done), _listed(state.acted), *map(repr, state.talk), *map(_aside, user.aside),
+            _listed(user.priced), _listed(user.paid),
         )  # fmt: skip
         return hashlib.blake2b("\n".join(what).encode(), digest_size=8).hexdigest()
 

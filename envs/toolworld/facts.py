@@ -1,12 +1,14 @@
 """Typed values in free text: a fact is communicated when its value is stated, not when its letters occur.
 
-``10`` is not found in ``100``, ``$5`` not in ``$5.50``; a message that states many values states none of them.
+``10`` is not found in ``100``, ``$5`` not in ``$5.50``. What is asked, denied or one of several that are left open ("$5 or $6")
+is not stated; of many values in a message only a total is.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.worlds.vocabulary import MONTHS, NUMBERS
@@ -17,16 +19,43 @@ MOST = 3
 
 _MONEY = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)|(?<![\w.$-])(\d[\d,]*\.\d\d)(?![\w]|[.,]\d)")
 _CENTS = re.compile(r"\.\d\d")
-_COUNT = re.compile(r"(?<![\w.,$:/-])\d+(?![\w%:/-]|[.,]\d)")
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_COUNT = re.compile(
+    r"(?<![\w.,$:/-])(?:\d{1,3}(?:[,\u00a0\u202f]\d{3})+|\d+)(?!(?!(?:mb|gb)\b)\w|[%:/-]|[.,]\d)",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)(?!\d)")
 _MONTHS = [month.lower() for month in MONTHS]
-_SPOKEN = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
+_MONTH = rf"({'|'.join(_MONTHS)}|{'|'.join(month[:3] for month in _MONTHS)})\b\.?"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_MONTH_DAY = re.compile(rf"\b{_MONTH} (?:the )?{_DAY}\b(?:,? (\d{{4}})\b)?", re.IGNORECASE)
+_DAY_MONTH = re.compile(rf"\b{_DAY} (?:of )?{_MONTH}(?:,? (\d{{4}})\b)?", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?::\d\d)?\s*([ap]\.?m\b)?", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w-])#?((?=[\w-]*\d)[A-Za-z][\w-]*)(?![\w-])")
 _WORDS = {word: str(number) for number, word in enumerate(NUMBERS) if word != "one"}
 # "One" is mostly a pronoun: "the red one".
-_ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly ))one"
+_ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly )|^)one"
 _NUMBER_WORD = re.compile(rf"(?<!\w)({_ONE}|{'|'.join(_WORDS)})\b", re.IGNORECASE)
+
+
+_SAME: Mapping[str, tuple[str, ...]] = {
+    "scheduled": ("on time", "on schedule", "as planned", "as scheduled", "to schedule"),
+    "cancelled": ("canceled", "called off"),
+    "delayed": ("late", "behind schedule"),
+}
+"""Other words for a word that is one of some choices."""
+_ENDS = re.compile(r"(?<=[?!;])\s+|(?<=[^\d\s]\.)\s+|(?<=\d\.)\s+(?=[A-Z])|\n+")
+_ASKS = re.compile(
+    r"\b(?:is|are|was|were|does|did) (?:it|your|the|there)\b(?!.*\b(?:okay|ok|fine|all ?right|acceptable|agree\w*|good)\b)[^,]*\?$",
+    re.IGNORECASE,
+)
+"""A question whether something is so, which states nothing."""
+_DENIES = re.compile(r"(?:\bnot|n't|\bnever|\bno longer|\bneither|\bnor)(?: \w+)?[ \"'*]*$", re.IGNORECASE)
+_LEFT_OPEN = re.compile(r"[\s,;/*]*(?:(?:\w+ ){0,2}or(?: \w+){0,2}|to|\u2013|-)?[\s~*]*", re.IGNORECASE)
+"""What stands between two values neither of which is stated: "5 or 6", "5, 6", "5 to 6"."""
+_SUMS_UP = re.compile(
+    r"\b(?:total|altogether|in all|sums?|so|left|remain\w*|comes? to|makes?|leaves?|adds? up to|equals)\b|=",
+    re.IGNORECASE,
+)
 
 
 class Fact(NamedTuple):
@@ -40,17 +69,70 @@ class Fact(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-def stated(fact: Fact, text: str) -> bool | None:
+class FoundValue(NamedTuple):
+    """A value of a kind in a text, and where."""
+
+    value: str
+    start: int
+    end: int
+
+
+def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
     """Whether ``text`` states the fact; None where it states no value of this kind.
+
+    ``beside`` are other values that may stand in it: what a change has cost is no wrong answer to another question.
 
     >>> ten = Fact("money", "1000")
     >>> [stated(ten, text) for text in ("It is $10.", "$10.00", "It is $100.", "Ten it is.")]
     [True, True, False, None]
+    >>> [stated(ten, text) for text in ("It is $10 or $12.", "Is it $10?", "It is not $10.", "It was $12 and is $10 now.")]
+    [False, None, False, True]
     """
-    values = set(_EXTRACT[fact.kind](text)) if fact.kind != "word" else _choices(fact.choices, text)
+    values, firm, sums = set[str](), set[str](), set[str]()
+    for sentence in _ENDS.split(text):
+        found = [one for one in _values(fact, sentence) if one.value not in beside or _same(fact, one.value)]
+        if not found or _ASKS.search(sentence):
+            continue
+        left = [one for one in found if not _DENIES.search(sentence[: one.start])]
+        values |= {one.value for one in found}
+        firm |= _firm(left, sentence)
+        if left and left[-1].value in firm and _sums_up(left, sentence):
+            sums.add(left[-1].value)
     if not values:
         return None
-    return fact.value in values and len(values) <= (1 if fact.kind == "word" else MOST)
+    if len(sums) == 1 and _same(fact, *sums):
+        return True
+    right = {value for value in firm if _same(fact, value)}
+    others = firm - right
+    return bool(right) and len(others) < (1 if fact.kind == "word" else MOST)
+
+
+def _same(fact: Fact, value: str) -> bool:
+    """Whether a value is the fact's; a day that is told without its year begins with a dash."""
+    return value == fact.value or (value.startswith("-") and fact.value.endswith(value))
+
+
+def _firm(found: Iterable[FoundValue], sentence: str) -> set[str]:
+    """The values that are not left open beside another one."""
+    one_by_one = sorted(found, key=lambda one: one.start)
+    open_ones = set[str]()
+    for before, after in itertools.pairwise(one_by_one):
+        if before.value != after.value and _LEFT_OPEN.fullmatch(sentence[before.end : after.start]):
+            open_ones |= {before.value, after.value}
+    return {one.value for one in one_by_one} - open_ones
+
+
+def _sums_up(found: list[FoundValue], sentence: str) -> bool:
+    return _SUMS_UP.search(sentence[found[-2].end if len(found) > 1 else 0 :]) is not None
+
+
+def firm_amounts(text: str) -> set[int]:
+    """Amounts of money, in cents, that are not left open: "$5 or $6" says none."""
+    return {
+        int(value)
+        for sentence in _ENDS.split(text)
+        for value in _firm(_found(_MONEY, sentence, _cents), sentence)
+    }
 
 
 def dollars(cents: int) -> str:
@@ -69,63 +151,89 @@ def say(fact: Fact) -> str:
 
 def amounts(text: str) -> list[str]:
     """Amounts of money, in cents."""
-    found: list[str] = []
     if "$" not in text and _CENTS.search(text) is None:  # a look at the signs is cheaper than a search
-        return found
-    for match in _MONEY.finditer(text):
-        whole, _, part = (match[1] or match[2]).replace(",", "").partition(".")
-        if len(part) <= 2:
-            found.append(str(int(whole) * 100 + int((part or "0").ljust(2, "0"))))
-    return found
-
-
-def _counts(text: str) -> list[str]:
-    digits = [str(int(number)) for number in _COUNT.findall(text) if len(number) < 20]
-    return digits + [_WORDS.get(word.lower(), "1") for word in _NUMBER_WORD.findall(text)]
+        return []
+    return [one.value for one in _found(_MONEY, text, _cents)]
 
 
 def dates(text: str) -> list[str]:
-    """Days, as YYYY-MM-DD."""
+    """Days with their years, as YYYY-MM-DD."""
+    return [day.value for day in _days(text) if not day.value.startswith("-")]
+
+
+def _found(pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], str]) -> list[FoundValue]:
+    """What a pattern finds and ``read`` makes a value of, with its places."""
+    return [
+        FoundValue(value, match.start(), match.end())
+        for match in pattern.finditer(text)
+        if (value := read(match))
+    ]
+
+
+def _cents(match: re.Match[str]) -> str:
+    whole, _, part = (match[1] or match[2]).replace(",", "").partition(".")
+    return str(int(whole) * 100 + int((part or "0").ljust(2, "0"))) if len(part) <= 2 else ""
+
+
+def _counts(text: str) -> list[FoundValue]:
+    def number(match: re.Match[str]) -> str:
+        digits = re.sub(r"\D", "", match[0])
+        return str(int(digits)) if len(digits) < 20 else ""
+
+    words = _found(_NUMBER_WORD, text, lambda match: _WORDS.get(match[1].lower(), "1"))
+    return _found(_COUNT, text, number) + words
+
+
+def _days(text: str) -> list[FoundValue]:
+    def day(month: str, number: str, year: str | None) -> str:
+        names = [name[:3] for name in _MONTHS]
+        return f"{year or ''}-{names.index(month[:3].lower()) + 1:02}-{int(number):02}"
+
+    found = _found(_DATE, text, lambda match: "-".join(match.groups()))
     lower = text.lower()
-    if text.isascii() and not any(month in lower for month in _MONTHS):
-        return ["-".join(match) for match in _DATE.findall(text)]
-    spoken = (
-        f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}"
-        for month, day, year in _SPOKEN.findall(text)
-    )
-    return ["-".join(match) for match in _DATE.findall(text)] + list(spoken)
+    if text.isascii() and not any(month[:3] in lower for month in _MONTHS):
+        return found
+    found += _found(_DAY_MONTH, text, lambda match: day(match[2], match[1], match[3]))
+    taken = {place for one in found for place in range(one.start, one.end)}
+    later = _found(_MONTH_DAY, text, lambda match: day(match[1], match[2], match[3]))
+    return found + [
+        one for one in later if one.start not in taken or one.value not in {o.value for o in found}
+    ]
 
 
-def _times(text: str) -> list[str]:
-    found: list[str] = []
-    for hour, minute, half in _TIME.findall(text):
-        value = int(hour)
-        if half:
-            value = value % 12 + (12 if half.lower().startswith("p") else 0)
-        found.append(f"{value:02}:{minute}")
-    return found
+def _times(text: str) -> list[FoundValue]:
+    def clock(match: re.Match[str]) -> str:
+        hour = int(match[1])
+        if match[3]:
+            hour = hour % 12 + (12 if match[3].lower().startswith("p") else 0)
+        return f"{hour:02}:{match[2]}"
+
+    return _found(_TIME, text, clock)
 
 
-def _codes(text: str) -> list[str]:
-    return [code.upper() for code in _CODE.findall(text)]
+def _codes(text: str) -> list[FoundValue]:
+    return _found(_CODE, text, lambda match: match[1].upper())
 
 
-def _choices(choices: tuple[str, ...], text: str) -> set[str]:
+def _choices(choices: tuple[str, ...], text: str) -> list[FoundValue]:
     """Those that are mentioned, longest first, so that "red" is not found in "dark red"."""
-    found: set[str] = set()
-    rest = text.lower()
-    for choice in sorted(choices, key=len, reverse=True):
-        pattern = rf"(?<!\w){re.escape(choice.lower())}(?!\w)"
-        if re.search(pattern, rest):
-            found.add(choice)
-            rest = re.sub(pattern, " ", rest)
+    found, rest = list[FoundValue](), text.lower()
+    said = [(way, choice) for choice in choices for way in (choice, *_SAME.get(choice, ()))]
+    for way, choice in sorted(said, key=lambda one: len(one[0]), reverse=True):
+        pattern = re.compile(rf"(?<!\w){re.escape(way.lower())}(?!\w)")
+        found += _found(pattern, rest, lambda match, choice=choice: choice)
+        rest = pattern.sub(lambda match: " " * len(match[0]), rest)
     return found
 
 
-_EXTRACT: Mapping[FactKind, Callable[[str], list[str]]] = {
-    "money": amounts,
+_EXTRACT: Mapping[FactKind, Callable[[str], list[FoundValue]]] = {
+    "money": lambda text: _found(_MONEY, text, _cents),
     "count": _counts,
-    "date": dates,
+    "date": _days,
     "time": _times,
     "code": _codes,
 }
+
+
+def _values(fact: Fact, text: str) -> list[FoundValue]:
+    return _choices(fact.choices, text) if fact.kind == "word" else _EXTRACT[fact.kind](text)

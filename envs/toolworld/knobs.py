@@ -22,6 +22,9 @@ class ToolWorldKnobs(pydantic.BaseModel, extra="forbid", frozen=True):
     changes: float = pydantic.Field(
         0.2, ge=0, le=1
     )  # probability that the user changes his mind in a request
+    together: float = pydantic.Field(
+        0.0, ge=0, le=1
+    )  # probability that a user of several requests tells all of them at once
     paraphrase: bool = True
     patience: int = pydantic.Field(4, ge=2, le=20)  # misunderstandings until the user leaves
     brief: float = pydantic.Field(0.3, ge=0, le=1)  # probability of a user who tells one fact at a time

@@ -16,13 +16,32 @@ from turnwise.tasks.core import Json
 
 MOST_AMOUNTS = 4
 """Amounts that a proposal may name: who names every price has told none."""
-_SPOKEN = re.compile(r"dollar|buck|cent|free|charge|cost|nothing", re.IGNORECASE)
+_SPOKEN = re.compile(r"dollar|buck|cent|free|charge|cost|nothing|owe|outstanding|balance|unpaid", re.IGNORECASE)
 _COSTS = ("charged", "refund", "price")
 """Where a tool's result says what a change costs or gives back."""
 
 
+class StageMind(NamedTuple):
+    """What a user keeps in mind of a request that he has told and that is not what is talked about now."""
+
+    stage: int
+    consent: bool = False
+    agreed: tuple[Proposal, ...] = ()
+    offered: Proposal = Proposal()
+    twisted: bool = False
+    insisted: bool = False
+    served: bool = False
+    corrected: bool = False
+    doubts: bool = False
+    priced: frozenset[int] = frozenset()
+    paid: frozenset[str] = frozenset()
+
+
 class UserState(NamedTuple):
-    """What the user has said and heard. ``told`` are the (stage, fact) pairs that were last stated right."""
+    """What the user has said and heard. ``told`` are the (stage, fact) pairs that were last stated right.
+
+    ``stage`` is the request that is talked about, ``aside`` the others that he has told and that are open, in their order.
+    """
 
     stage: int = 0
     patience: int = 4
@@ -35,10 +54,13 @@ class UserState(NamedTuple):
     served: bool = False  # something was changed for this request
     corrected: bool = False  # has said that a report was not what he asked for
     doubts: bool = False  # has asked whether that was a no
+    priced: frozenset[int] = frozenset()  # cents that were named since he told this request
+    paid: frozenset[str] = frozenset()  # cents that its changes have cost or given back
     puzzled: bool = False  # made nothing of the last message
     told: frozenset[tuple[int, int]] = frozenset()
     did: frozenset[str] = frozenset()
     over: bool = False
+    aside: tuple[StageMind, ...] = ()
 
 
 class UserAnswer(NamedTuple):
@@ -49,11 +71,26 @@ class UserAnswer(NamedTuple):
     text: str
 
 
+def turn_to(user: UserState, stage: int) -> UserState:
+    """The user with one of his open requests as what is talked about; the one before is put aside."""
+    if stage == user.stage:
+        return user
+    now = StageMind(*(getattr(user, name) for name in StageMind._fields))
+    then = next(one for one in user.aside if one.stage == stage)
+    others = (*(one for one in user.aside if one is not then), now)
+    return user._replace(**then._asdict(), aside=tuple(sorted(others, key=lambda one: one.stage)))
+
+
+def all_agreed(user: UserState) -> tuple[Proposal, ...]:
+    """What the user has said yes to, for any request that is open."""
+    return user.agreed + tuple(one for aside in user.aside for one in aside.agreed)
+
+
 def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
     """Which facts are stated right now; and whether all that are waited for have a value in this text."""
     told, waiting = set(user.told), False
     for index, fact in enumerate(stage.tells):
-        right = stated(fact, text)
+        right = stated(fact, text, user.paid if (user.stage, index) in told else ())
         if right is None and fact.kind == "money" and _SPOKEN.search(text):
             right = stated(fact, _in_digits(text, free=fact.value == "0"))
         if right is None:
@@ -80,17 +117,28 @@ def unconfirmed(
     """
     if domain.compact:  # the small language names nothing
         return () if user.consent else ("unconfirmed",)
-    if not user.agreed:
+    if not (agreed := all_agreed(user)):
         return ("unconfirmed",)
     meant = values_of(domain, arguments)
-    fitting = [p for p in user.agreed if name in p.actions and not clash(p.named.values, meant)]
+    fitting = [p for p in agreed if name in p.actions and not clash(p.named.values, meant)]
     if not fitting:
         return ("unconfirmed",)
     cost = cost_of(result)
     if not domain.tells_cost or not cost:
         return ()
     told = any(cost in p.named.money and len(p.named.money) <= MOST_AMOUNTS for p in fitting)
-    return () if told else ("cost_untold",)
+    return () if told or cost in _priced(user) else ("cost_untold",)
+
+
+def _priced(user: UserState) -> frozenset[int]:
+    return user.priced.union(*(one.priced for one in user.aside))
+
+
+def hear_price(user: UserState, money: frozenset[int]) -> UserState:
+    """The user after a message that names these amounts; one that names many tells the price of nothing."""
+    if not money or len(money) > MOST_AMOUNTS or money <= user.priced:
+        return user
+    return user._replace(priced=user.priced | money)
 
 
 def values_of(domain: Domain, arguments: Mapping[str, Any]) -> frozenset[Value]:

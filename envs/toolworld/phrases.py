@@ -78,6 +78,17 @@ PHRASES: Mapping[str, tuple[str, ...]] = {
         "This leads nowhere. I will try elsewhere.", "I give up. Goodbye.", "I'll call another time.",
         "That's enough, I'm hanging up.",
     ),
+    "several": (
+        "I need more than one thing.", "There are a few things.", "It's about several matters.", "I have a short list.",
+        "You can do more than one thing for me today.", "I'm calling for more than one reason.",
+    ),
+    "besides": (
+        "After that:", "And then:", "Once that is settled:", "Next:", "When that's finished:", "Then comes this:",
+    ),
+    "back": (
+        "And the other thing:", "Then there was this:", "Now to what else I told you:", "Next on my list:",
+        "And what I said besides:", "On to the other matter:",
+    ),
 }  # fmt: skip
 """Act → ways to say it. The last is of the test split, the one before of the dev split."""
 

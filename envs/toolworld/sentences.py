@@ -54,6 +54,8 @@ _ASKS = re.compile(
     r"how|what|which|when|tell|is |are |do |the (?:total|sum|number|date|time|price) ", re.IGNORECASE
 )
 """How a request begins that wants to know something and nothing else."""
+_PEOPLE = ("customers", "users", "accounts")
+"""What the table of those who may call is named."""
 _OTHER = Stage("And then there is another thing that I want to ask you.", ())
 
 
@@ -81,8 +83,7 @@ class SentenceScore(NamedTuple):
 @functools.cache
 def _customer(domain: str) -> str:
     base = world(domain, "sentences", 24)
-    table = "customers" if "customers" in base.tables else "users"
-    return min(base.tables[table])
+    return min(next(base.tables[name] for name in _PEOPLE if name in base.tables))
 
 
 def scene_of(line: Mapping[str, Any]) -> SpokenScene:

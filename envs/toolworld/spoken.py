@@ -47,7 +47,7 @@ def answer(speaker: Speaker, state: ToolState) -> UserTurn:
     db, acted, repairs = state.db, state.acted, list[str]()
     for _ in range(MOST_DEEDS):
         known = "\n".join([told, *(message.content for message in talk)])
-        role = Role(f"{ROLE} {' '.join(rules_for_user(domain))}", known)
+        role = Role(f"{ROLE} {' '.join(rules_for_user(domain, together=story.together))}", known)
 
         def check(message: Message, role: Role = role) -> Examined:
             return _examined(message, role, deeds, first=not state.opened)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from turnwise.envs.messages import Message
 from turnwise.envs.toolworld.database import Cell, Database, changes
 from turnwise.envs.toolworld.domain import Domain, carry_out
-from turnwise.envs.toolworld.mind import UserState
+from turnwise.envs.toolworld.mind import StageMind, UserState
 from turnwise.envs.toolworld.story import PlanStep, Stage, Story
 from turnwise.tasks.core import canonical
 
@@ -79,6 +79,7 @@ class ToolState(NamedTuple):
 
 def begin(case: ToolWorldCase) -> ToolState:
     """The first moment; a user who is played speaks first."""
-    user = UserState(patience=case.story.patience)
+    later = range(1, len(case.story.stages)) if case.story.together else ()
+    user = UserState(patience=case.story.patience, aside=tuple(StageMind(number) for number in later))
     first = ToolState(case, case.base, user, frozenset(), (), frozenset(), (-1.0,) * len(case.planned))
     return first._replace(current_agent="user", opened=False) if case.played else first

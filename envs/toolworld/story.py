@@ -50,11 +50,18 @@ class Story(NamedTuple):
     brief: bool = False  # tells one fact at a time
     manner: str = ""  # said before the first request
     voice: Mapping[str, str] = {}  # how he says what is no request (phrases.PHRASES)
+    together: bool = False  # tells all requests at the beginning
 
     @property
     def opening(self) -> str:
         """The first words."""
-        return f"{self.manner} {self.stages[0].say}".strip()
+        first, *others = (stage.say for stage in self.stages)
+        if not self.together:
+            return f"{self.manner} {first}".strip()
+        then = self.voice["besides"]
+        return " ".join(
+            [self.manner, self.voice["several"], first, *(f"{then} {say}" for say in others)]
+        ).strip()
 
     def to_json(self) -> Json:
         stages = [
@@ -66,7 +73,11 @@ class Story(NamedTuple):
             for stage in self.stages
         ]
         return {
-            **{name: value for name, value in self._asdict().items() if name != "voice" or value},
+            **{
+                name: value
+                for name, value in self._asdict().items()
+                if name not in ("voice", "together") or value
+            },
             "stages": [_without_defaults(stage) for stage in stages],
             "facts": dict(self.facts),
         }

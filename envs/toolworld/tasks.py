@@ -60,6 +60,8 @@ def draw_task(rng: Random, split: Split, knobs: ToolWorldKnobs | FileDomainKnobs
             return None
         if draft.db == draft.base and not any(stage.tells for stage in stages):
             return None  # doing nothing would solve it
+        if _can_be_told_together(draft.domain, stages):
+            story = story._replace(together=rng.random() < knobs.together)
         options: dict[str, Json] = {
             "domain": name,
             "world": [seed, knobs.size],
@@ -94,9 +96,20 @@ def _stages(
             return None
         draft.apply(stage)
         stages.append(stage)
-        if any((made := domain.act(step.name)) is not None and made.kind == "end" for step in stage.plan):
+        if any(_is_end(domain, step) for step in stage.plan):
             break
     return _introduced(domain, stages)
+
+
+def _can_be_told_together(domain: Domain, stages: Sequence[Stage]) -> bool:
+    """Whether an agent can do all of it: a policy may want somebody handed over at once, which ends the talk."""
+    ends = (_is_end(domain, step) for stage in stages for step in stage.plan)
+    return len(stages) > 1 and not domain.compact and not any(ends)
+
+
+def _is_end(domain: Domain, step: PlanStep) -> bool:
+    made = domain.act(step.name) if step.kind == "call" else None
+    return made is not None and made.kind == "end"
 
 
 def _drawn(draft: StoryDraft, kinds: Mapping[str, Primitive], rng: Random) -> Stage | None:

@@ -9,30 +9,33 @@ counts only messages in which nothing was done, asked or told, from the second i
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Deed, Domain
-from turnwise.envs.toolworld.mind import UserAnswer, UserState, listen
+from turnwise.envs.toolworld.mind import StageMind, UserAnswer, UserState, hear_price, listen, turn_to
 from turnwise.envs.toolworld.phrases import phrase
+from turnwise.envs.toolworld.requests import open_stages, own_values, parts_of, wants
 from turnwise.envs.toolworld.small import respond_small
-from turnwise.envs.toolworld.speech.contrary import is_contrary
-from turnwise.envs.toolworld.speech.proposing import Proposal, without_which
+from turnwise.envs.toolworld.speech.contrary import is_contrary, side_of
+from turnwise.envs.toolworld.speech.proposing import Proposal
 from turnwise.envs.toolworld.speech.reading import Heard, understand
-from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash, named
+from turnwise.envs.toolworld.speech.values import TOO_MUCH, Value, clash
 from turnwise.envs.toolworld.speech.wish import (
+    OF_ASKING,
     bound,
     differs,
     in_own_words,
     nobody_spoke_of,
+    offers_choice,
     offers_other,
     one_alone,
     sets_aside,
-    wishes,
+    undoes,
     without_questions,
+    words_of,
 )
 from turnwise.envs.toolworld.speech.words import mentions, normal, stems
 from turnwise.envs.toolworld.story import Stage, Story
@@ -41,6 +44,13 @@ _YES_INDEED = re.compile(
     r"\b(?:yes|right|correct|indeed|afraid so|exactly|unfortunately|sadly|that is|it is)\b", re.IGNORECASE
 )
 
+_ADDRESSES = re.compile(
+    r"\bplease\b|\b(?:could|can|would|will) you (?!like|want|prefer|agree|accept|be (?:okay|ok|fine|happy))|\byour (?:phone|device|handset|end|side)\b|\b(?:tell|give|send) me\b|(?:^|[.!?:] )(?:what|which)\b",
+    re.IGNORECASE,
+)
+"""That the listener is to do or to tell something."""
+_QUESTION = re.compile(r"[^.!?\n]*\?")
+_ALL_OF_IT = re.compile(r"\b(?:both|all|everything|each)\b", re.IGNORECASE)
 _WHAT_FOR = re.compile(
     r"\bhow (?:can|may|could) (?:i|we)\b|\bwhat (?:can|may) (?:i|we) do\b|\bbrings you\b", re.IGNORECASE
 )
@@ -57,9 +67,36 @@ def respond(domain: Domain, story: Story, user: UserState, db: Database, text: s
 
 
 def _respond(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
+    if not user.aside:
+        return _answer(domain, story, user, db, text)
+    parts = parts_of(domain, story, user, text)
+    said, settled = list[str](), ""
+    for number, part in parts.items():
+        answer = _answer(domain, story, turn_to(user, number), db, part)
+        user, db = answer.user, answer.db
+        if number in open_stages(user) and not user.over:
+            said.append(answer.text)
+        else:
+            settled = answer.text
+    while settled and not said and user.served and not user.over and _ALL_OF_IT.search(text):
+        user, db, settled = _next(domain, story, user, db)
+    if said and settled:  # he comes to the next request when this one is settled
+        user = turn_to(user, max(number for number in parts if number in open_stages(user)))
+    return UserAnswer(user, db, " ".join(dict.fromkeys(said)) or settled)
+
+
+def _answer(domain: Domain, story: Story, user: UserState, db: Database, text: str) -> UserAnswer:
+    """What he says and does where one request is talked about."""
     stage = story.stages[user.stage]
     heard = understand(domain.lexicon, text)
     user, states_all = listen(stage, user, text)
+    user = hear_price(user, heard.proposal.named.money)
+    answered = bool(stage.quiet and listen(stage, user, _without_questions(text))[1] and stage.tells)
+    solicited = heard.consent and not (heard.done and user.served and _is_agreed(user, heard))
+    meant = _meant(domain, story, stage, user, heard) if solicited else None
+    addressed = _ADDRESSES.search(text) is not None
+    if meant and heard.asked and not addressed:
+        return _consent(domain, story, stage, user, db, heard, meant)
     known = [slot for slot in heard.asks if slot in story.facts]
     if known:
         return _tell(domain, story, user, db, heard, known)
@@ -68,32 +105,40 @@ def _respond(domain: Domain, story: Story, user: UserState, db: Database, text: 
     tried = stage.check and heard.tries and not heard.deeds and not heard.proposal.actions
     if tried and domain.checks[stage.check](db, story.customer):
         return _next(domain, story, user, db)
-    if heard.deeds or (heard.looks and not heard.foreign):
+    if heard.deeds or (heard.looks and not heard.foreign and (addressed or not heard.asked)):
         return _act(domain, story, user, db, heard)
     if stage.check and (heard.tries or heard.done or heard.closing) and not heard.proposal.actions:
         if domain.checks[stage.check](db, story.customer):
             return _next(domain, story, user, db)
         if heard.tries:
-            return UserAnswer(user, db, phrase(story, "broken"))
-    solicited = heard.consent and not (heard.done and user.served and _is_agreed(user, heard))
-    meant = _meant(domain, story, stage, user, heard) if solicited else None
+            return UserAnswer(user, db, stage.again or phrase(story, "broken"))
     if meant:
         return _consent(domain, story, stage, user, db, heard, meant)
-    if heard.refusal and not (heard.done and user.served):
+    if heard.refusal and not (heard.done and user.served) and not answered:
         answer = _refused(domain, story, user, db, heard)
         if answer is not None:
             return answer
-    if user.doubts and _YES_INDEED.search(text) and not heard.consent:
+    proposes = heard.consent and (heard.queries or bool(heard.proposal.actions))
+    if user.doubts and _YES_INDEED.search(text) and not proposes:
         return _no(domain, story, user, db)
-    if solicited:
+    if solicited and not answered:
         return _consent(domain, story, stage, user, db, heard, None)
     reports = heard.done or (
         user.served and heard.stated and not (heard.consent or heard.question or heard.going_on)
     )
-    if reports and not user.corrected and _reports_other(domain, story, stage, user, heard):
+    if (
+        reports
+        and not user.corrected
+        and not _is_errand(domain, stage)
+        and _reports_other(domain, story, stage, user, heard)
+    ):
         wish = stage.twist if user.twisted else stage.say
         return UserAnswer(user._replace(corrected=True), db, f"{phrase(story, 'not_that')} {wish}")
     return _told(domain, story, stage, user, db, heard, states_all, text)
+
+
+def _without_questions(text: str) -> str:
+    return _QUESTION.sub("", text)
 
 
 def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, heard: Heard) -> bool:
@@ -151,7 +196,8 @@ def _refused(domain: Domain, story: Story, user: UserState, db: Database, heard:
     wanted = wants(domain, story.stages[user.stage])
     if heard.consent and heard.proposal.actions & wanted:
         return None  # a part of it is offered
-    clear = heard.refusal == "clear" and (heard.denies_all or bool(heard.denied & wanted))
+    about = bool(heard.denied & wanted) or bool(_topics(heard.text) & _topics(story.stages[user.stage].say))
+    clear = heard.refusal == "clear" and (heard.denies_all or about)
     if (heard.question or heard.asks) and (not clear or heard.queries):
         return None
     if clear and not (heard.consent and heard.proposal.actions):
@@ -210,16 +256,21 @@ def _consent(
         return UserAnswer(user, db, phrase(story, "vague"))
     if not hit:
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")
+    if offers_choice(domain.lexicon, heard.text):
+        return UserAnswer(user, db, f"{phrase(story, 'as_said')} {stage.say}")
     wish = stage.twist if user.twisted else stage.say
     later = stage.twist if user.twisted else ""
     own = bound(domain.lexicon, stage.say, hit, own_values(domain, story, stage, user), later)
-    spoken_of = f"{stage.say} {stage.twist} {' '.join(story.facts.values())}"
+    told = " ".join(f"{story.stages[one].say} {story.stages[one].twist}" for one in open_stages(user))
+    spoken_of = f"{told} {' '.join(story.facts.values())}"
     if (
         clash(offered.named.values, own, whole=offered.only)
         or offers_other(domain.lexicon, heard.text, own)
         or sets_aside(domain.lexicon, wish, heard.text)
         or differs(wish, heard.text)
         or is_contrary(wish, heard.text)
+        or undoes(domain.lexicon, wish, heard.text, hit)
+        or _switches_other_way(stage, hit, heard.text)
         or nobody_spoke_of(domain.lexicon, heard.text, spoken_of)
     ):
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {wish}")
@@ -229,7 +280,20 @@ def _consent(
     user = user._replace(consent=True, agreed=agreed, offered=Proposal())
     if in_own_words(domain.lexicon, heard.text, spoken_of, hit):
         return UserAnswer(user, db, phrase(story, "yes"))
-    return UserAnswer(user, db, f"{phrase(story, 'yes_if')} {without_questions(wish)}")
+    return UserAnswer(user, db, f"{phrase(story, 'yes_if')} {without_questions(domain.lexicon, wish)}")
+
+
+def _switches_other_way(stage: Stage, actions: frozenset[str], text: str) -> bool:
+    """Whether something is to be switched on that he wants off, or off that he wants on."""
+    wanted = {
+        value
+        for step in stage.plan
+        if step.kind == "call" and step.name in actions
+        for value in step.arguments.values()
+        if isinstance(value, bool)
+    }
+    side = side_of(text)
+    return len(wanted) == 1 and side is not None and side not in wanted
 
 
 def _bound_to_wish(offered: Proposal, own: frozenset[Value]) -> Proposal:
@@ -252,7 +316,7 @@ def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: H
     wanted, now = wants(domain, stage), heard.proposal
     if heard.foreign:
         return None
-    if hit := now.actions & wanted:
+    if hit := (now.actions - now.bare) & wanted or now.actions & wanted:
         return _Meant(now, hit)
     others = now.actions - now.bare
     if others - now.light or (others and not now.about & wanted):
@@ -265,7 +329,7 @@ def _meant(domain: Domain, story: Story, stage: Stage, user: UserState, heard: H
     if heard.verbs - {*stems(normal(" ".join(known).replace("|", " "))).split()}:
         return None
     own = own_values(domain, story, stage, user)
-    if now.about & wanted or now.named.money or own & now.named.values:
+    if now.about & wanted or any(now.named.money) or own & now.named.values:
         hit = now.about & wanted or (frozenset[str]() if stage.check else wanted)
         return _Meant(now._replace(actions=hit), hit) if hit else None
     return None
@@ -330,12 +394,14 @@ def _told(
 
 
 def _next(domain: Domain, story: Story, user: UserState, db: Database) -> UserAnswer:
-    fresh = UserState()
-    after = user._replace(
-        stage=user.stage + 1, consent=False, agreed=(), offered=fresh.offered, twisted=False, insisted=False,
-        served=False, doubts=False, corrected=False,
-    )  # fmt: skip
-    if after.stage == len(story.stages):
+    if user.aside:
+        first, *others = user.aside
+        after = user._replace(**first._asdict(), aside=tuple(others))
+        stage = story.stages[after.stage]
+        wish = f"{stage.say} {stage.twist}" if after.twisted else stage.say
+        return UserAnswer(after, db, f"{phrase(story, 'back')} {wish}")
+    after = user._replace(**StageMind(user.stage + 1)._asdict())
+    if after.stage == len(story.stages) or story.together:
         # The stage stays the last one, so that a story's end has a stage too.
         return UserAnswer(after._replace(stage=user.stage, over=True), db, phrase(story, "bye"))
     return UserAnswer(after, db, story.stages[after.stage].say)
@@ -349,6 +415,11 @@ def _impatient(story: Story, user: UserState, db: Database, text: str) -> UserAn
     if left <= 0:
         return UserAnswer(user._replace(patience=0), db, phrase(story, "leave"))
     return UserAnswer(user._replace(patience=left), db, text)
+
+
+def _topics(text: str) -> frozenset[str]:
+    """The words of a text that are of some matter."""
+    return words_of(text) - _COMMON - OF_ASKING
 
 
 def _about_request(stage: Stage, text: str) -> bool:
@@ -367,38 +438,6 @@ _REQUEST = frozenset(
 _COMMON = frozenset(
     stems("i you your my me the a an is are it to of for on in and does do not at with please").split()
 )
-
-
-def wants(domain: Domain, stage: Stage) -> frozenset[str]:
-    """The changes that a user would agree to: the planned ones, or what he asks for where it is not allowed."""
-    planned = tuple(step.name for step in stage.plan if step.kind == "call")
-    return _wants(domain, stage.say, stage.twist, planned, stage.wants)
-
-
-@functools.lru_cache(maxsize=4096)
-def _wants(
-    domain: Domain, say: str, twist: str, planned: tuple[str, ...], also: tuple[str, ...]
-) -> frozenset[str]:
-    known = domain.lexicon.actions.keys()
-    if granted := known & {*planned}:
-        return frozenset(granted) | (known & {*also})
-    return frozenset((wishes(domain.lexicon, f"{say} {twist}") | {*planned, *also}) & known)
-
-
-def own_values(domain: Domain, story: Story, stage: Stage, user: UserState) -> frozenset[Value]:
-    """What the user himself has named for this request; a change of mind replaces what it is about."""
-    told = (story.facts.get(slot, "") for slot in sorted(user.revealed - {*domain.identity}))
-    return _own_values(domain, (stage.say, *told), stage.twist if user.twisted else "")
-
-
-@functools.lru_cache(maxsize=4096)
-def _own_values(domain: Domain, said: tuple[str, ...], later: str) -> frozenset[Value]:
-    patterns = domain.lexicon.patterns
-    values = frozenset[Value]().union(*(named(without_which(text), patterns).values for text in said))
-    if not later:
-        return values
-    after = named(later, patterns).values
-    return frozenset(pair for pair in values if pair[0] not in {kind for kind, _ in after}) | after
 
 
 STOP = "###STOP###"
@@ -429,14 +468,16 @@ def script(domain: Domain, story: Story) -> str:
             lines.append(f"You want to know: {stage.again}")
     if story.manner:
         lines.append(f"Your manner: {story.manner}")
-    return "\n".join([*lines, *rules_for_user(domain)])
+    return "\n".join([*lines, *rules_for_user(domain, together=story.together)])
 
 
-def rules_for_user(domain: Domain) -> list[str]:
-    """How a user plays who is no script."""
+def rules_for_user(domain: Domain, *, together: bool) -> list[str]:
+    """How a user plays who is no script; ``together``: he tells all his wishes at the beginning."""
     device = ["You hold the device; use your tools when the agent asks you to do something with it."]
     return [
         *(device if domain.deeds else ()),
-        "Voice the wishes one after the other, in your own words, the next when the one before is done or refused.",
+        "Voice all the wishes at the beginning, in their order and in your own words; come back to what is forgotten."
+        if together
+        else "Voice the wishes one after the other, in your own words, the next when the one before is done or refused.",
         f"When the last is settled or you are handed over, write {STOP} and nothing after it.",
     ]

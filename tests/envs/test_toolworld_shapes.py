@@ -14,6 +14,7 @@ import pytest
 from turnwise.envs.registry import make
 from turnwise.envs.toolworld import speech
 from turnwise.envs.toolworld.cases import domain_of
+from turnwise.envs.toolworld.mind import StageMind
 from turnwise.envs.toolworld.speech import reading, values
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import clauses
@@ -151,13 +152,15 @@ def test_states_that_differ_in_one_part_have_different_keys():
     minds = {
         "stage": 1, "patience": 1, "revealed": frozenset("a"), "consent": True, "twisted": True, "insisted": True, "served": True,
         "corrected": True, "doubts": True, "puzzled": True, "told": frozenset({(0, 0)}), "did": frozenset("a"), "over": True,
-        "agreed": (user.offered,), "offered": user.offered._replace(actions=frozenset("a")),
+        "agreed": (user.offered,), "offered": user.offered._replace(actions=frozenset("a")), "priced": frozenset({5}), "paid": frozenset("5"),
+        "aside": (StageMind(1),),
     }  # fmt: skip
     assert minds.keys() == set(user._fields), "all that a user has in mind"
     others = [
         state._replace(verified=frozenset("C1")), state._replace(broken=("x",)), state._replace(done=frozenset({("a", "b")})),
         state._replace(closed="left"), state._replace(acted=frozenset("a")), state._replace(pending="hm"), state._replace(opened=False),
         *(state._replace(user=user._replace(**{name: value})) for name, value in minds.items()),
+        *(state._replace(user=user._replace(aside=(StageMind(2)._replace(**{name: minds[name]}),))) for name in StageMind._fields if name != "stage"),
     ]  # fmt: skip
     keys = {env.state_key(one) for one in (state, *others)}
     assert len(keys) == len(others) + 1

@@ -41,6 +41,7 @@ APIS: Mapping[str, DomainAction] = {
 }
 """Every API by its full name, such as ``mail.send_mail``."""
 
+_APPS = tuple(dict.fromkeys(name.partition(".")[0] for name in APIS))
 MOST = 50
 """Calls that one ``call_many`` may make."""
 
@@ -60,7 +61,7 @@ def list_apis(db: Database, app: str) -> Json:
     """The APIs of an app: mail, calendar, files, contacts, payments, notes or music."""
     found = {name: made.tool.spec.description for name, made in APIS.items() if name.startswith(f"{app}.")}
     if not found:
-        raise ToolError(f"There is no app {app[:40]!r}.{near(app, {name.split('.')[0] for name in APIS})}")
+        raise ToolError(f"There is no app {app[:40]!r}.{near(app, _APPS)} The apps are: {', '.join(_APPS)}.")
     return found
 
 
@@ -103,9 +104,21 @@ def today(db: Database) -> str:
 
 def _find(db: Database, api: str) -> DomainAction:
     if api not in APIS:
-        raise ToolError(f"There is no API {api[:60]!r}.{near(api, APIS)}")
+        raise ToolError(_unknown(api))
     own: Manual = db.get("manual", "me")
     return _api(own.seed, api)
+
+
+def _unknown(api: str) -> str:
+    """That there is no such API, and which one may be meant: a name may lack its app, or be an app's."""
+    told = f"There is no API {api[:60]!r}."
+    if api in _APPS:
+        return f"{told} That is an app: list_apis({api!r}) tells its APIs."
+    app, _, function = api.rpartition(".")
+    named = [name for name in APIS if name.partition(".")[2] == function]
+    if named and app not in _APPS:
+        return f"{told} Did you mean {' or '.join(map(repr, named[:3]))}?"
+    return told + (near(api, APIS) or " list_apis tells the APIs of an app.")
 
 
 def checked(db: Database, api: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,7 +131,28 @@ def checked(db: Database, api: str, arguments: Mapping[str, Any]) -> Mapping[str
     try:
         return made.tool.validate(ToolCall(api, arguments))
     except ToolError:
-        raise ToolError(f"These arguments do not fit {api}; read_doc tells them.") from None
+        raise ToolError(f"{api} {_misfit(made, arguments)}; read_doc({api!r}) tells what it takes.") from None
+
+
+def _misfit(made: DomainAction, arguments: Mapping[str, Any]) -> str:
+    """Why arguments do not fit an API, in the names that whoever calls has used; the others are for its documentation to say."""
+    parameters = made.tool.spec.parameters
+    known, wanted = parameters.get("properties", {}), parameters.get("required", ())
+    if unknown := [name for name in arguments if name not in known]:
+        return f"has no argument {' and no '.join(repr(name[:40]) for name in unknown[:4])}"
+    if missing := sum(name not in arguments for name in wanted):
+        return f"needs {missing} more argument{'s' * (missing > 1)}"
+    wrong = [name for name, value in arguments.items() if not _takes(known[name], value)]
+    return f"does not take {', '.join(f'{name}={arguments[name]!r}'[:60] for name in wrong or arguments)}"
+
+
+def _takes(schema: Mapping[str, Any], value: object) -> bool:
+    """Whether a value may stand where a schema says what may."""
+    if "enum" in schema:
+        return value in schema["enum"]
+    if schema.get("type") == "integer":
+        return (isinstance(value, int) and not isinstance(value, bool)) or str(value).isdecimal()
+    return schema.get("type") != "string" or isinstance(value, str)
 
 
 def _run(db: Database, api: str, arguments: Mapping[str, Any]) -> Written:

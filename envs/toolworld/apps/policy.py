@@ -67,7 +67,7 @@ not, if the organizer asks (2.3).
 5.3 The refund goes to the card with which it was paid, or to the account's credit if the person asks for that. What was paid with credit
 goes back to credit and nowhere else (refund_to).
 5.4 **Contesting a charge** (open_dispute) is possible for 120 days (dispute_period). The reason is unknown_purchase, if the purchase
-was not made on a device of the person's own account or family: look at its device_id and at get_device, since a device of the household
+was not made on a device of the person's own account or family: look at its device_id and at get_device (which also says if a device is no account's), since a device of the household
 means that somebody there bought it, and the dispute is refused (known_device), however sure the person is. Or it is charged_twice,
 if the same title was charged at the same price on the same day another time; look at the other purchases, and refuse it
 if there is none (no_duplicate). A contested charge is not refunded beside that.

@@ -168,6 +168,9 @@ def build(rng: Random, size: int) -> Database:
     )
 
 
+_ABOUT = ("Minutes of meeting no.", "List no.", "Receipt no.", "Draft of letter no.", "Scan of page")
+
+
 def _day(rng: Random) -> str:
     return f"2026-{rng.randint(3, 6):02}-{rng.randint(1, 17):02}"
 
@@ -202,6 +205,6 @@ def _event(rng: Random, key: str, guest: PersonName) -> Event:
 
 def _file(rng: Random, key: str) -> File:
     name = f"{rng.choice(TOPICS)}_{rng.randint(10, 99)}.{rng.choice(('txt', 'jpg', 'pdf'))}"
-    return File(
-        key, rng.choice(FOLDERS), name, f"content {rng.randint(100, 999)}", rng.randint(1, 4000), _day(rng)
-    )
+    folder, number = rng.choice(FOLDERS), rng.randint(100, 999)
+    content = f"{_ABOUT[number % len(_ABOUT)]} {number}"
+    return File(key, folder, name, content, rng.randint(1, 4000), _day(rng))

@@ -18,7 +18,7 @@ DOMAIN = Domain(
     acts=ACTS,
     requests={
         "pay": errands.pay, "decline": errands.decline, "send": errands.send, "mail": errands.invite_group, "mails": errands.file_mails,
-        "number": errands.new_number, "calendar": errands.reschedule, "files": errands.clean_up, "share": errands.share, "likes": errands.like_songs,
+        "number": errands.new_number, "calendar": errands.reschedule, "files": errands.clean_up, "delete_file": errands.delete_file, "share": errands.share, "likes": errands.like_songs,
         "playlist": errands.playlist, "note": errands.pin, "spent": errands.spent,
         "cancel": paying.cancel, "tier": paying.tier, "period": paying.period, "pause": paying.pause, "resume": paying.resume,
         "subscribe": paying.take_out, "refund": paying.refund, "child_refund": paying.child_refund, "dispute": paying.dispute,

@@ -73,6 +73,10 @@ _SPEAKER_ACTS = re.compile(
     r"(?!(?:just |please |kindly |also |now |first |quickly )*(?:ask|have\b(?! your (?:okay|go-ahead|permission|blessing|approval|consent|word|yes|nod|vote|confirmation(?! (?:number|code))))|get(?! (?:you\b|it\b|that|this|going|started|on with|\w+ (?:on|to|out|off|up)\b))|know|help|assist|take (?:a|your|down)|see|look|check|trouble|bother|borrow|note (?:down )?your|"
     r"grab your|collect|be of|do for|do anything|count on|hear|speak|talk|call you|reach|find|verify|offer any|wait|suggest you|be|tell|explain|say|start by|begin by|remind|mention|point out)\b)"
 )
+_PASSIVE = re.compile(
+    r"^(?:and |so |but |then |now )*(?:should|shall) (?!(?:i|we|you|he|she|they|there|any)\b)(?:\S+ ){1,5}?(?:(?:be|get) \w+(?:ed|en|t)\b|(?:go|come) (?:to|on|back to) (?!.*\bor\b)\S*\d)"
+)
+"""What is to happen to a thing, where the listener is asked whether it shall."""
 _BARE_DEED = re.compile(
     r"^(?:so |then |and |shall |just )*(?:go|[a-z]{3,})(?: (?:up|in|out|off|down|on|over|through))? (?:it|that|this|them|those|these|one|ahead|for it|both|all)\b(?: \w+){0,4}\?*$"
 )
@@ -138,7 +142,7 @@ def _question(text: str) -> bool:
         return True
     if _ABOUT_FACTS.match(text):
         return False
-    if _SPEAKER_ACTS.match(text):
+    if _SPEAKER_ACTS.match(text) or _PASSIVE.match(text):
         return True
     if _BARE_DEED.match(text) and not _NO_DEED.match(text):
         return True

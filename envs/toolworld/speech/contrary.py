@@ -9,8 +9,8 @@ from turnwise.envs.toolworld.speech.words import normal, stems
 
 _NOT_DONE = re.compile(
     r"\b(?:shall|should|may|can|could|would|do|will|am) (?:i|we|you (?:want|like|wish|prefer) (?:me|us)(?: to)?) (?:rather |then |just |also |please |better )*"
-    r"(?:not(?! only| just)|never|keep|leave|skip|spare)\b(?! (?:you|ahead|going|track|an eye|posted))|"
-    r"\b(?:want|like|wish|prefer|ask) (?:me|us) (?:not to|to (?:not|keep|leave|skip))\b(?! (?:you|track|an eye))"
+    r"(?:not(?! only| just)|never|keep|leave|skip|spare)\b(?! (?:you\b|ahead|going|track|an eye|posted))|"
+    r"\b(?:want|like|wish|prefer|ask) (?:me|us) (?:not to|to (?:not|keep|leave|skip))\b(?! (?:you\b|track|an eye))"
 )
 """A question for leave to let something be."""
 _LETS_BE = re.compile(r"\b(?:keep|leave)\b")
@@ -27,14 +27,30 @@ _ADDS = re.compile(r"\b(?:add|top up)(?:ed|ing|s)?\b|(?<!any )(?<!no )\bmore\b")
 _TAKES_AWAY = re.compile(
     r"\btake (?:\S+ ){0,4}?(?:away|off)\b|\b(?:remove|subtract|deduct|drop)(?:d|s|ing)?\b|\bfewer\b"
 )
-_PERSON = re.compile(
-    r"\b(?:to|into|as|reads?|becomes?|be|with|called) (?:now )?[\"'\u201c]?([A-Z][a-z]+ [A-Z][a-z]+)\b"
+_VALUE = re.compile(
+    r"(?=\b([A-Z][a-z]+ [A-Z][a-z]+|\w+_\d+|\d+ [A-Z][a-z]+ [A-Z][a-z]+)\b)"
+)  # a person, a means of payment, an address
+_IS_NEW = re.compile(
+    r"(?:\b(?:to|into|as|with|by|for|use|reads?|becomes?|be|called|named?|write|name is|address is|address of|renamed)|[:\u2192>]) (?:now )?[\"'\u201c]?$|"
+    r"^[\"'\u201d]? (?:instead of|in place of|rather than)\b"
 )
+_IS_OLD = re.compile(
+    r"\b(?:from|instead of|in place of|rather than|not|replace|listed as|change|rename|correct|update|name) (?:the )?[\"'\u201c]?$|"
+    r"^(?:'s)?[\"'\u201d]?(?:'s)?(?: name)?(?: (?:to|into|with|is called|has a new name|must be|must read|should (?:be|read)|shall be|becomes?|is wrong)\b| ?[\u2192>]| ?->)"
+)
+"""What stands before or after a value that is to be there afterwards, and that was there before."""
 _OF_ACCOUNT = re.compile(
     r"\baddress (?:\w+ ){0,3}?(?:of|in|on|for) (?:your|the|my) (?:account|profile)\b|"
     r"\b(?:account|profile|default)(?:'s)? address\b|\b(?:update|change|set|edit) (?:your|the|my) (?:account|profile) to\b"
 )
-_OF_ORDER = re.compile(r"\border|\bparcel|\bpackage|\bship|\bdeliver|\bsend|\b[a-z]\d{3,}\b")
+_OF_ORDER = re.compile(
+    r"(?<!\bfuture )(?<!\bmy )(?<!\bnew )(?<!\bother )\borders?\b|\b(?:my|the|this|that) order\b|\bparcel|\bpackage|\bship|\bdeliver|\bsend|\b[a-z]\d{3,}\b"
+)
+_ACCOUNT = re.compile(r"\baccount\b|\bprofile\b")
+_OF_ORDERS = re.compile(r"\baddress (?:\w+ ){0,2}?(?:of|in|on|for) (?:your|the|all|these) (?:\w+ )?orders?\b")
+_ACCOUNT_TOO = re.compile(
+    r"\b(?:and|both|as well as|plus|also) (?:\w+ ){0,4}?(?:your|the) (?:account|profile)\b(?! (?:stays|remains|is not|will not|keeps))"
+)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -51,8 +67,35 @@ def is_contrary(wish: str, text: str) -> bool:
         return True
     if _switches_round(own, said) or _is_of_account(own, said):
         return True
-    mine, theirs = set(_PERSON.findall(wish)), set(_PERSON.findall(text))
-    return bool(mine and theirs) and not mine & theirs and any(name in wish for name in theirs)
+    return _turns_round(wish, text)
+
+
+def _turns_round(wish: str, text: str) -> bool:
+    """Whether a value is to be taken away that a wish puts there, or put where the wish takes it away.
+
+    >>> wish = "Please write Sam Novak instead of Sam Falk."
+    >>> _turns_round(wish, "Shall I rename Sam Falk to Sam Novak?"), _turns_round(wish, "Shall I rename Sam Novak to Sam Falk?")
+    (False, True)
+    """
+    new, old = _directions(wish)
+    if not new and not old:
+        return False
+    put, taken = _directions(text)
+    return not put & new and bool(put & old or taken & new)
+
+
+@functools.lru_cache(maxsize=4096)
+def _directions(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The values that are to be there afterwards, and those that are not any more; one that seems to be both is neither."""
+    new, old = set[str](), set[str]()
+    for match in _VALUE.finditer(text):
+        before, after = text[max(0, match.start() - 24) : match.start()], text[match.end(1) :][:24]
+        replaced = _IS_OLD.search(after) is not None
+        if _IS_NEW.search(after) or (not replaced and _IS_NEW.search(before)):
+            new.add(match[1])
+        elif replaced or _IS_OLD.search(before):
+            old.add(match[1])
+    return frozenset(new - old), frozenset(old - new)
 
 
 def _switches_round(own: str, said: str) -> bool:
@@ -73,6 +116,17 @@ def _switches_round(own: str, said: str) -> bool:
     return False
 
 
+def side_of(text: str) -> bool | None:
+    """Whether a text would switch something on or off, if one of both alone.
+
+    >>> [side_of(text) for text in ("Shall I turn it off?", "Shall I enable it?", "Shall I see to it?")]
+    [False, True, None]
+    """
+    said = normal(text)
+    on, off = _ON.search(said) is not None, _OFF.search(said) is not None
+    return on if on != off else None
+
+
 _SMALL = frozenset(
     stems(
         "the a an i you we my your me it is are of on off in to for and or with please turn switch put set line order "
@@ -89,9 +143,11 @@ def _is_of_account(own: str, said: str) -> bool:
     >>> _is_of_account("send order w77 to 5 elm street", "shall i set the address of w77 to 5 elm street? your account stays as it is.")
     False
     """
-    if "address" not in said:
+    if "address" not in own and "address" not in said:
         return False
-    account = _OF_ACCOUNT.search(said) is not None
     if "account" in own or "profile" in own:
-        return False
+        return _OF_ORDERS.search(said) is not None and _ACCOUNT.search(said) is None
+    if _OF_ORDER.search(own) and _ACCOUNT_TOO.search(said):
+        return True
+    account = _OF_ACCOUNT.search(said) is not None
     return account and _OF_ORDER.search(own) is not None and _OF_ORDER.search(said) is None

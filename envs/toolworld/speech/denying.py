@@ -57,3 +57,13 @@ POINTS = re.compile(
     r"\b(?:it|that|this|so|request|wish|exceptions?|help|assist|comply|anything|what you|hands are tied|nothing (?:more )?(?:i|we) can|no (?:way|chance|hope)|answer \w+(?: \w+)? no)\b|(?:\bnot(?: do)?|\bno|possible|impossible|declin\w*|refus\w*|eligible|reject\w*|allowed)$"
 )
 """How a refusal speaks of whatever was asked for."""
+INDIRECT = Alternation(
+    r"\b(?:can|may) only (?:be \w+ed|\w+) (?:by|for)\b", r"\bonly (?:the |an? |its |your )?(?:\w+ ){0,3}(?:owner|holder|customer|traveller|passenger|person|buyer) (?:\w+ )?(?:can|may|has to|must)\b",
+    r"\bonly (?:he|she|they|people|somebody|those)\b.*\b(?:can|may)\b", r"^only \w+ .*\b(?:are|is) (?:possible|allowed|permitted|available)\b",
+    r"\b(?:will|would|has to|have to|must) (?:need to |have to )?contact us (?:\w+self|directly|in person)\b", r"\b(?:has|have) to (?:stay|remain|keep)\b(?! (?:on hold|on the line|with me|calm|in touch))",
+    r"\b(?:number|destination|origin|route|name|names|date|fare|terms?)\b.*\b(?:is|are) fixed\b", r"\byou (?:would|will) (?:have|need) to (?:book|make|place|open) (?:an? )?(?:new|separate|different|another)\b",
+    r"\b(?:nobody|no one) (?:here |else |of us )?(?:can|could|may|is able|is allowed)\b(?! (?:reach|call|use|see|hear|know))", r"\b(?:answer|decision) (?:stays|remains|is final|is still)\b", r"\bfinal decision\b|\blast word\b|\b(?:stay|stick) (?:with|to) (?:my|our) no\b|\bno can do\b",
+    r"\bagainst (?:our |the |company )*(?:policy|policies|rules?|terms)\b", r"^no: |\bi have to say no\b", r"\b(?:is|are) not (?:yours|in your name|your own)\b|, not yours\b|\bunder (?:\w+ ){1,3}account, not\b", r"\bno (?:price )?refund on\b",
+    r"\bwe only \w+ .*\bfor the (?:account|owner|card)?\s*(?:holder|owner)\b",
+)  # fmt: skip
+"""That others could, or that things stand as they stand: whoever hears it asks whether it is a no."""

@@ -40,6 +40,8 @@ class SentencePart(NamedTuple):
 
 _BULLET = re.compile(r"\s*\n\s*(?:[-*\u2022]|\d+[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.?!])[\"')\]]*\s+|\n+|;\s+|\s+[\u2013\u2014]\s+(?!(?:on|off)\b)|\s--?\s")
+_FIELD = re.compile(r"\n+\s*(?:[-*\u2022]\s+)?(?=\**[A-Z][\w ]{1,20}:)")
+"""Between the fields of a form: "Change: enable roaming", and on the next line "Cost: none"."""
 _SWITCH = re.compile(
     r"(?m)^\s*(?:[-*\u2022]|\d+[.)])\s+([\w* ]+?)\s*[\u2013\u2014:>\u2192-]+\s*(on|off)\b[.!]?\s*$",
     re.IGNORECASE,
@@ -184,6 +186,8 @@ def _split(text: str) -> list[tuple[str, bool]]:
     """The clauses of a message as they are spelled, and whether each ends in a question mark."""
     found: list[tuple[str, bool]] = []
     if "\n" in text:
+        if len(_FIELD.findall(text)) > 1:
+            text = _FIELD.sub(" , ", text)
         text = _SWITCH.sub(r". Turn \2 \1.", text)
     if ('"' in text or "\u201c" in text) and len((rest := _QUOTED.sub(" ", text)).split()) > 1:
         text = rest
@@ -247,6 +251,8 @@ def _mood(body: str, asked: bool) -> Mood:
         return Mood.REFUSAL
     if _ABSTAIN.search(body) or (_NOT_YET.search(body) and (not asked or _DO_NOT.match(body))):
         return Mood.FORBID
+    if _CHECKS.search(body):
+        return Mood.REQUEST
     if _CONFIRMS.search(body) and not asked:
         return Mood.STATEMENT
     if _SOON.search(body):
@@ -327,6 +333,10 @@ _DO_NOT = re.compile(
     r"^(?:please |kindly |just |for now )*(?:do not|never|hold off|refrain)\b(?! (?:you|we|i|they)\b).*\b(?:okay|alright|all right|please|yes|will you|right)\?*$"
 )
 """A tag after a prohibition asks for nothing."""
+_CHECKS = GuardedPattern(
+    r"\bconfirm (?:whether|if) (?!you (?:agree|accept|want|wish|approve|consent|are (?:okay|fine|happy|all right|in agreement)|would)\b|that|this|i (?:may|can|should)|it is (?:okay|fine))"
+)
+"""That somebody is to find out how something is."""
 _CONFIRMS = GuardedPattern(
     r"^(?:this is|i am happy|i am glad|i am pleased|i would like|i want|i can|we can|i wanted|just|here|i am writing|let me)?(?: just)?(?: to)? ?confirm(?:ing)?(?: to you)? that\b.*\b(?:was|were|has been|have been|is now|are now|is|are|went|i have|we have)\b"
 )

@@ -68,7 +68,7 @@ _NAMED = re.compile(
     r"today|again|it|you|we|i|that|which|costs?|comes?|goes?|leav\w+|plus|per|than|if|so|up|down|worth|while|since|only|inside|right|outright|there|just|once|thanks|due|too|still|away|later|yours|stays?|covers|fits|matches|\$\S+|\d\S*)\b|$|[,.;:?!()])"
 )
 _EVERYDAY_TEXT = (
-    "fancy liking bin blink bus pocket wallet purse longer shorter sooner kid kids child wife husband partner trip holiday wedding birthday party gift mood acceptable one ones suit exception question right sound they instead quarter afternoon morning evening night hold following damage pair figure penny lot basis "
+    "house budget legroom wallet culprit fancy liking bin blink bus pocket wallet purse longer shorter sooner kid kids child wife husband partner trip holiday wedding birthday party gift mood acceptable one ones suit exception question right sound they instead quarter afternoon morning evening night hold following damage pair figure penny lot basis "
     "customer queue honour honours mere lowest least surcharge reason ball rolling bet third half road thumb minute second hour match something anything way ways thing things occasion instant fault column "
     "grown-up star stars between settled stand while bit touch click tap tick jiffy shot go try chance risk trick job word words line lines rule rules policy team desk office counter colleague "
     "supervisor manager expert specialist agent assistant person people human friend pleasure favour hand hands heart soul life world year weekend noon midnight fact facts truth story point points "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-from turnwise.envs.toolworld.speech.denying import CANNOT, CANNOT_DO, FINAL, MEANT, POINTS, SURELY
+from turnwise.envs.toolworld.speech.denying import CANNOT, CANNOT_DO, FINAL, INDIRECT, MEANT, POINTS, SURELY
 from turnwise.envs.toolworld.speech.lexicon import Lexicon
 from turnwise.envs.toolworld.speech.moods import Mood, SentencePart
 from turnwise.envs.toolworld.speech.ways import Alternation, GuardedPattern
@@ -48,6 +48,11 @@ _GOING_ON = GuardedPattern(
 
 
 _REPORTING = (Mood.STATEMENT, Mood.OFFER, Mood.REQUEST, Mood.COURTESY, Mood.HOLD)
+_TURNED_DOWN = re.compile(
+    r"\b(?:i|we) (?:have )?(?:now |just |also )?(?:declined|refused|rejected|turned down)\b|\b(?:has|have) (?:now |all |both )?been (?:declined|refused|rejected|turned down|terminated)\b|"
+    r"\b(?:is|are) (?:now |all |both )?(?:declined|refused|rejected|turned down)\b"
+)
+"""That something was turned down, which may be what the listener asked for."""
 
 
 class Told(NamedTuple):
@@ -60,11 +65,19 @@ class Told(NamedTuple):
 
 def told(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Told:
     """What the clauses of a message report together."""
-    reporting = [clause for clause in found if clause.mood in _REPORTING and _reports(clause)]
+    reporting = [
+        clause
+        for clause in found
+        if (clause.mood in _REPORTING and _reports(clause))
+        or (clause.mood is Mood.REFUSAL and _TURNED_DOWN.search(clause.text))
+    ]
     spoken = [lexicon.spoken(clause.stems) for clause in reporting]
     claims = any(len(clause.text.split()) < 4 for clause in reporting) or any(spoken)
     done = (name for one in spoken for name, match in one.items() if match.named and not match.light)
     return Told(bool(reporting), claims, frozenset(done))
+
+
+_ASKING = (Mood.CONFIRM, Mood.QUESTION, Mood.CLOSING)
 
 
 class Denied(NamedTuple):
@@ -80,7 +93,8 @@ def refusal_of(lexicon: Lexicon, found: tuple[SentencePart, ...]) -> Denied:
     sure = [(sureness(lexicon, clause), clause) for clause in found if clause.mood is Mood.REFUSAL]
     clear = [clause for how, clause in sure if how == "clear"]
     if not clear:
-        return Denied("unclear" if any(how for how, _ in sure) else "")
+        hinted = any(clause.mood not in _ASKING and INDIRECT.search(clause.text) for clause in found)
+        return Denied("unclear" if hinted or any(how for how, _ in sure) else "")
     spoken = (lexicon.spoken(clause.stems).keys() | lexicon.things(clause.stems) for clause in clear)
     points = any(POINTS.search(clause.text) for clause in clear)
     return Denied("clear", frozenset[str]().union(*spoken), points)

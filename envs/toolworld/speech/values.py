@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from turnwise.envs.toolworld.facts import amounts, dates
+from turnwise.envs.toolworld.facts import amounts, dates, firm_amounts
 from turnwise.envs.toolworld.speech.words import normal, shape_of
 from turnwise.envs.worlds.vocabulary import MONTHS
 
@@ -28,14 +28,27 @@ _SPOKEN = re.compile(
 _FREE = re.compile(
     r"\b(free of charge|for free|is free|no (?:extra |additional |further )?(?:charge|cost|fee)s?\b|at no cost|costs? "
     r"(?:you )?nothing|without (?:any )?(?:extra )?(?:charge|cost|fee)s?|will not (?:be charged|cost)|nothing to pay|"
-    r"no price difference)"
+    r"no price difference|no (?:outstanding|open|remaining|unpaid) (?:balance|amounts?|bills?|sums?)|nothing (?:is |left )?(?:owed|outstanding|due|unpaid)|"
+    r"(?:do|does) not owe (?:us )?anything|on the house)"
 )
 _UNITS = ("dollar", "usd", "buck", "cent")
 _ROUTE = re.compile(r"\b([A-Z]{3})(?: ?(?:to|and|-|\u2013|\u2192|->|>|/) ?)([A-Z]{3})\b")
 _PERSON = re.compile(
     r"\b(?:passengers?|name|to|into|as|reads?|called|spel(?:t|led)|from|is|be|becomes?|not|of|say|says)(?: now| be)?:? [\"'\u201c]?([A-Z][a-z]+ [A-Z][a-z]+)\b"
 )
-_FREE_SIGNS = ("free", "cost", "charge", "fee", "nothing", "no price")
+_FREE_SIGNS = (
+    "free",
+    "cost",
+    "charge",
+    "fee",
+    "nothing",
+    "no price",
+    "owe",
+    "no o",
+    "no rem",
+    "no unp",
+    "house",
+)
 _COUNTED = re.compile(r"ty\b|teen\b|\bten\b|leven\b|welve\b", re.IGNORECASE)
 TOO_MUCH = 300_000
 """Cents that no customer agrees to pay."""
@@ -120,9 +133,12 @@ def clash(stated: frozenset[Value], meant: frozenset[Value], *, whole: bool = Fa
     >>> clash(frozenset({("W9", "W1"), ("date", "2026-05-01")}), frozenset({("W9", "W1"), ("I9", "I7")}))
     ''
     """
+    known = {value for _, value in meant}
     for kind in sorted({kind for kind, _ in stated} & {kind for kind, _ in meant}):
         ours = {value for other, value in stated if other == kind}
         theirs = {value for other, value in meant if other == kind}
+        if ours <= known and not whole:
+            continue  # they were meant, if as another kind
         if (
             not ours & theirs
             or (whole and not ours >= theirs)
@@ -187,7 +203,7 @@ def _mask(code: str) -> str:
 
 
 def _figures(text: str) -> Named:
-    return _of_money(map(int, amounts(text)))
+    return _of_money(firm_amounts(text))
 
 
 def _spoken(text: str) -> Named:

@@ -70,7 +70,7 @@ def offers_other(lexicon: Lexicon, text: str, own: AbstractSet[Value]) -> bool:
         return False  # what an item of a list is about stands in another
     return any(
         clause.mood in (Mood.OFFER, Mood.CONFIRM)
-        and bool(clash(named(clause.text, lexicon.patterns).values, frozenset(own)))
+        and bool(clash(named(_INSTEAD.sub("", clause.text), lexicon.patterns).values, frozenset(own)))
         for clause in clauses(to_be_changed(text))
     )
 
@@ -129,7 +129,9 @@ def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
     own = words_of(wish)
 
     def new(word: str) -> bool:
-        return word not in own and is_unknown(word, lexicon.vocabulary)
+        return word not in own and is_unknown(
+            word, lexicon.vocabulary | _kinds_of(tuple(lexicon.patterns.values()))
+        )
 
     for phrase in things:
         *described, thing = phrase.split()
@@ -138,10 +140,26 @@ def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
     return False
 
 
+@functools.cache
+def _kinds_of(patterns: tuple[str, ...]) -> frozenset[str]:
+    """The words that a domain's patterns look for, as stems: colours, sizes and the like."""
+    return frozenset(stems(" ".join(re.findall(r"[a-z]{3,}", " ".join(patterns)))).split())
+
+
+_PROPOSERS = ("i ", "we ", "you could ", "you can ", "you would ", "you will ")
+"""How a statement begins that may be a part of an offer."""
+
+
 @functools.lru_cache(maxsize=8192)
 def _new_things(lexicon: Lexicon, said: str) -> frozenset[str]:
     """What a message names with a word that no service knows."""
-    return frozenset[str]().union(*(things_of(clause.text, lexicon.vocabulary) for clause in clauses(said)))
+    return frozenset[str]().union(
+        *(
+            things_of(clause.text, lexicon.vocabulary)
+            for clause in clauses(said)
+            if clause.mood in (Mood.OFFER, Mood.CONFIRM) or clause.text.startswith(_PROPOSERS)
+        )
+    )
 
 
 _OF_ASKING_TEXT = (
@@ -152,9 +170,12 @@ _OF_ASKING_TEXT = (
     "tell say word nod permission consent approval approve authorise authorize say-so answer decision green light correct exactly look see check found "
     "understand cost price total charge fee free amount money refund pay paid payment credit dollar cent difference get receive give make apply process "
     "register carry through begin continue take away straight immediately moment request asked sound going get got come comes mean means such still "
-    "order item product reservation booking flight trip line plan account app total altogether extra each month"
+    "order item product reservation booking flight trip line plan account app total altogether extra each month "
+    "back both card paypal gift balance certificate member membership silver gold regular policy bill invoice monthly yearly per today first next "
+    "additional plus available comfortable objection bless pending option summary settle settled owe buck piece apiece entire kindly certain nothing "
+    "reply save cheaper verified system button rest sum customer name number address passenger passengers seat request requested below following details"
 )
-_OF_ASKING = frozenset(stems(_OF_ASKING_TEXT).split())
+OF_ASKING = frozenset(stems(_OF_ASKING_TEXT).split())
 """Words with which somebody asks for a yes, whatever it is to. None turns round what is said, as "not" and "off" do."""
 _NO_COST_TEXT = (
     r"\b(?:at|for|with|has|is|there is) no (?:extra |additional |further )?(?:cost|charge|fee)s?\b"
@@ -171,19 +192,16 @@ def in_own_words(lexicon: Lexicon, said: str, wish: str, actions: frozenset[str]
     concepts = (lexicon.actions[name] for name in actions)
     own = words_of(wish).union(*(words_of(f"{one.verbs} {one.nouns}".replace("|", " ")) for one in concepts))
     meant = (clause.text for clause in clauses(said) if clause.mood is not Mood.COURTESY)
-    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | _OF_ASKING for text in meant)
+    return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | OF_ASKING for text in meant)
 
 
 _A_QUESTION = re.compile(r"[^.;!?]+\?")
 
 
-def without_questions(wish: str) -> str:
-    """A wish without what somebody wants to know beside it.
-
-    >>> without_questions("I want paper bills. How much is it?"), without_questions("Could you cancel it?")
-    ('I want paper bills.', 'Could you cancel it?')
-    """
-    return _A_QUESTION.sub("", wish).strip() or wish
+def without_questions(lexicon: Lexicon, wish: str) -> str:
+    """A wish without what somebody wants to know beside it, where the rest says what is to be done."""
+    rest = _A_QUESTION.sub("", wish).strip()
+    return rest if wishes(lexicon, rest) >= wishes(lexicon, wish) and wishes(lexicon, rest) else wish
 
 
 _GETS_BACK = frozenset(
@@ -206,10 +224,12 @@ _RIVALS = tuple(
     frozenset(stems(words).split())
     for words in (
         "morning afternoon evening night noon", "monday tuesday wednesday thursday friday saturday sunday", "window aisle",
-        "outbound inbound", "monthly yearly annually weekly daily", "adult child infant", "paper electronic",
+        "outbound inbound", "monthly yearly annually weekly daily", "adult child infant",
     )
 )  # fmt: skip
 """Words of which one thing can be only one."""
+_BY_POST = frozenset(stems("paper post letter").split())
+_BY_MAIL = frozenset(stems("email e-mail electronic electronically paperless online digital").split())
 
 
 def names_rival(wish: str, said: AbstractSet[str]) -> bool:
@@ -219,6 +239,9 @@ def names_rival(wish: str, said: AbstractSet[str]) -> bool:
     (True, False)
     """
     own = words_of(wish)
+    for mine, other in ((_BY_POST, _BY_MAIL), (_BY_MAIL, _BY_POST)):
+        if own & mine and not own & other and said & other and not said & mine and "bil" in own:
+            return True
     return any((mine := own & group) and said & group and not said & mine for group in _RIVALS)
 
 
@@ -261,6 +284,28 @@ def sets_aside(lexicon: Lexicon, wish: str, text: str) -> bool:
     )
 
 
+_CHOICE = re.compile(
+    r",? or (?:shall i |should i |may i |do you want me to |would you (?:rather|prefer|like) (?:me to )?|rather )?"
+)
+
+
+def offers_choice(lexicon: Lexicon, text: str) -> bool:
+    """Whether a text leaves open which of several changes it offers: "shall I add a bag or change the cabin?"."""
+    if " or " not in text:
+        return False
+    for sentence in re.split(r"(?<=[.?!])\s+", text):
+        first, *others = (_named(lexicon, piece) for piece in _CHOICE.split(sentence))
+        if first and any(other and not other & first for other in others):
+            return True
+    return False
+
+
+def _named(lexicon: Lexicon, text: str) -> frozenset[str]:
+    """The changes of which a text speaks by verb and noun."""
+    found = lexicon.spoken(stems(normal(text).strip("?!. ")))
+    return frozenset(name for name, match in found.items() if match.named)
+
+
 _LESS = re.compile(
     r"\bwithout (?:a |any )?refund\b|\bnon-?refundable\b|\b(?:\d+|many) times (?:over|the|as)\b|\beven though\b|\b(?:two|ten|five|\d+)[- ]year contract\b|\bpricier\b|\bdearest\b|\bnothing in return\b"
 )
@@ -271,8 +316,26 @@ _LESS = re.compile(
 def _can_differ(wish: str) -> bool:
     own = words_of(wish)
     return bool(
-        _pairs(wish) or _wanted_sizes(wish) or own & _GETS_BACK or any(own & group for group in _RIVALS)
+        _pairs(wish)
+        or _wanted_sizes(wish)
+        or own & _GETS_BACK
+        or any(own & group for group in _RIVALS)
+        or own & (_BY_POST | _BY_MAIL)
     )
+
+
+_STOPS = re.compile(
+    r"\b(?:stop|end|cease|undo|lift|reverse|remove|no longer)(?:s|ped|ping|ed|ing)? (?:(?:the|your|all|any) )*(\w+)(?: (\w+))?|\bun(\w{3,})"
+)
+
+
+def undoes(lexicon: Lexicon, wish: str, text: str, actions: frozenset[str]) -> bool:
+    """Whether a text offers to stop, or to take back, what a wish asks for: "stop sharing it", "unlock it"."""
+    verbs = frozenset(
+        stem for name in actions for stem in stems(lexicon.actions[name].verbs.replace("|", " ")).split()
+    )
+    undone = {stems(word) for found in _STOPS.findall(normal(text)) for word in found if word}
+    return bool(undone & verbs) and _STOPS.search(normal(wish)) is None
 
 
 def differs(wish: str, text: str) -> bool:

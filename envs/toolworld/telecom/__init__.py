@@ -4,7 +4,8 @@ state     tables, worlds, when a phone works      actions   what the agent can c
 device    what the customer can do                tasks     requests about the account   rules   what breaks the policy
 troubles  what can be broken                     traps     what is refused              policy  what the agent reads
 parts     what stories are put together from
-language  how people speak of all this
+wishes    what is asked for, granted or not
+language  how people speak of all this           hearing   whose name is whose, and on or off
 """
 
 from turnwise.envs.toolworld.telecom.tasks import DOMAIN as DOMAIN

@@ -17,9 +17,10 @@ PAPER_PRICE = 200
 
 
 def verify_customer(db: Database, phone: str, pin: str) -> Written:
-    """Find and verify a customer by phone number and PIN."""
+    """Find and verify a customer by phone number (555-123-4567, however its digits are set off) and PIN."""
+    digits = _digits(phone)
     for user in db.rows("customers"):
-        if user.phone == phone.strip() and user.pin == pin.strip():
+        if _digits(user.phone) == digits and user.pin == pin.strip():
             return Written(
                 db,
                 {"customer_id": user.customer_id, "name": user.name, "line_id": user.line_id},
@@ -28,9 +29,21 @@ def verify_customer(db: Database, phone: str, pin: str) -> Written:
     raise ToolError("No customer has this number and PIN.")
 
 
+def _digits(phone: str) -> str:
+    """The digits of a phone number, without the country's.
+
+    >>> [_digits(phone) for phone in ("555-517-5188", "(555) 517 5188", "+1 555.517.5188", "0015555175188")]
+    ['5555175188', '5555175188', '5555175188', '5555175188']
+    """
+    digits = "".join(sign for sign in phone if sign in "0123456789").lstrip("0")
+    return digits[1:] if len(digits) == 11 else digits
+
+
 def get_line(db: Database, line_id: str) -> Json:
-    """A line: plan, status, data used and allowed (MB), roaming, whether it is abroad."""
-    return plain(db.get("lines", line_id))
+    """A line, by its id or its phone number: plan, status, contract, data used and allowed (MB), services, whether it is abroad."""
+    digits = _digits(line_id)
+    named = next((user for user in db.rows("customers") if _digits(user.phone) == digits), None)
+    return plain(db.get("lines", named.line_id if named else line_id))
 
 
 def list_plans(db: Database) -> Json:
@@ -57,9 +70,17 @@ def send_payment_request(db: Database, bill_id: str) -> Written:
 
 def resume_line(db: Database, line_id: str) -> Written:
     """Make a suspended line active."""
-    if _line(db, line_id).status != "suspended":
-        raise ToolError("The line is active.")
+    status = _line(db, line_id).status
+    if status != "suspended":
+        raise ToolError(f"The line is {status}.")
     return Written(db.update("lines", line_id, status="active"), {"line_id": line_id, "status": "active"})
+
+
+def close_line(db: Database, line_id: str) -> Written:
+    """Close a line for good, and with it its contract."""
+    if _line(db, line_id).status == "closed":
+        raise ToolError("The line is closed already.")
+    return Written(db.update("lines", line_id, status="closed"), {"line_id": line_id, "status": "closed"})
 
 
 def add_data(db: Database, line_id: str, gigabytes: int) -> Written:
@@ -174,6 +195,7 @@ ACTS = (
     act(get_bills),
     act(send_payment_request, "note", _debtor),
     act(resume_line, "write", _owner),
+    act(close_line, "write", _owner),
     act(add_data, "write", _owner),
     act(change_plan, "write", _owner),
     act(set_roaming, "write", _owner),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import Deed, Written
 from turnwise.envs.toolworld.telecom import language
-from turnwise.envs.toolworld.telecom.state import Phone, rings, sends, works
+from turnwise.envs.toolworld.telecom.state import Phone, fast, rings, sends, works
 
 
 def _look(db: Database, customer: str) -> Written:
@@ -76,8 +76,10 @@ def _pay(db: Database, customer: str) -> Written:
 
 
 def _test(db: Database, customer: str) -> Written:
+    if not works(db, customer):
+        return Written(db, "The speed test says: no connection.")
     return Written(
-        db, "The speed test is fine." if works(db, customer) else "The speed test says: no connection."
+        db, "The speed test is fine." if fast(db, customer) else "The speed test says that it is very slow."
     )
 
 
@@ -101,7 +103,9 @@ DEEDS = (
         _set("Airplane mode is off now.", airplane=False),
     ),
     Deed("mobile_data_on", language.DATA, _set("Mobile data is on now.", data=True)),
+    Deed("mobile_data_off", language.DATA_OFF, _set("Mobile data is off now.", data=False)),
     Deed("data_roaming_on", language.ROAMING, _set("Data roaming is on now.", roaming=True)),
+    Deed("data_roaming_off", language.ROAMING_OFF, _set("Data roaming is off now.", roaming=False)),
     Deed("data_saver_off", language.SAVER, _set("The data saver is off now.", saver=False)),
     Deed("reseat_sim", language.SIM, _reseat),
     Deed("reset_apn", language.APN, _reset),

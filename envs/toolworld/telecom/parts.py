@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
-from turnwise.envs.toolworld.telecom.state import PhoneLine, TelecomCustomer
+from turnwise.envs.toolworld.telecom.state import Bill, PhoneLine, TelecomCustomer
 
 WAYS = {
     "look_at_status": "Please look at the status of your phone: what does it show?",
@@ -37,6 +37,8 @@ def enter(draft: StoryDraft) -> bool:
     draft.customer = customer.customer_id
     draft.facts["phone"] = f"My number is {customer.phone}."
     draft.facts["pin"] = f"The PIN is {customer.pin}."
+    draft.facts["name"] = f"My name is {customer.name}."
+    draft.facts["abroad"] = "I am at home, not abroad."
     return True
 
 
@@ -66,7 +68,30 @@ def confirm(text: str) -> PlanStep:
     return PlanStep("confirm", f"{text} Shall I proceed?")
 
 
-def refused(draft: StoryDraft, say: str, line_id: str, reason: str, *look: PlanStep) -> Stage:
+def suspended(draft: StoryDraft, *, overdue: bool) -> list[PlanStep]:
+    """Suspend the line, with a running contract; what gets it going again. ``overdue``: a bill must be paid first."""
+    own = line(draft)
+    draft.override("lines", own.line_id, status="suspended")
+    look = call("get_bills", customer_id=draft.customer)
+    resume = [confirm("I will resume your line, at no cost."), call("resume_line", line_id=own.line_id)]
+    if not overdue:
+        return [look, *resume]
+    bill = overdue_bill(draft)
+    return [look, call("send_payment_request", bill_id=bill.bill_id), guide("pay_bill"), *resume]
+
+
+def overdue_bill(draft: StoryDraft) -> Bill:
+    """One of the customer's bills, which becomes overdue."""
+    bills: list[Bill] = [b for b in draft.db.rows("bills") if b.customer_id == draft.customer]
+    bill = draft.rng.choice(bills)
+    draft.override("bills", bill.bill_id, status="overdue")
+    return bill
+
+
+def refused(
+    draft: StoryDraft, say: str, line_id: str, reason: str, *look: PlanStep, wants: tuple[str, ...] = ()
+) -> Stage:
+    """A request that is refused on record; ``wants`` is what would grant it."""
     plan = (
         *verify(draft), *look, call("record_refusal", line_id=line_id, reason=reason),
         tell("Sorry, that is not possible."),
@@ -75,4 +100,4 @@ def refused(draft: StoryDraft, say: str, line_id: str, reason: str, *look: PlanS
         "But I really need it. Do it anyway.", "Others do that for their customers.", "Is there nobody who could allow it?",
         "I have been a customer for years. Make it possible.", "Please try, it is important to me.", "That cannot be your last word.",
     )  # fmt: skip
-    return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "")
+    return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "", wants=wants)

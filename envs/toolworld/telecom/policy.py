@@ -13,7 +13,7 @@ thing at a time, and wait for the answer.
 things up does not need it, but tell nobody anything about an account before.
 1.2 Only the verified customer's own line may be changed (exceptions: none, also not for family, and not if the customer
 knows the number of the other line). A request about somebody else's line is refused (section 7) with the reason
-not_owner, for that line.
+not_owner, for that line (get_line finds a line by its phone number, too).
 1.3 A customer is verified once per conversation.
 
 ## 2. Consent
@@ -54,15 +54,16 @@ extra-… holds what was bought beside the plan.
 The money arrives at once; look at the bills if you want to be sure.
 5.3 A suspended line can be resumed (resume_line, at no cost) when two things hold: its contract is running, and no bill of
 the customer is overdue or requested. If a bill is overdue, do as in 5.2 first, then resume. If the contract has ended, the
-line cannot be resumed at all, whether bills are paid or not (reason contract_ended); do not ask for money then. If the
-customer says that he will not pay, send no request, and refuse (reason unpaid).
+line cannot be resumed at all, whether bills are paid or not (reason contract_ended); do not ask for money then. If a
+bill is overdue and the customer says that he will not pay, send no request, and refuse (reason unpaid).
 5.4 The reason for a suspension is not always a bill. A suspended line without an overdue bill and with a running contract is
-resumed without more ado, after a yes.
+resumed without more ado, after a yes, also if the customer says that he pays nothing for it.
 
 ## 6. What you cannot give
 
-6.1 Contracts end when they end. A customer who wants to leave earlier is refused (reason contract_running); an exception
-is a contract that has ended anyway, of which the line says so.
+6.1 A customer who wants to leave (close the line, end the contract) can do so when the contract has ended, which the line says:
+close the line then (close_line, at no cost), whatever its status is and whether or not a bill is open. While the contract is running
+he is refused (reason contract_running).
 6.2 Prices are the same for all: there are no discounts, whatever a competitor offers (reason no_discount).
 
 ## 7. Refusals and transfers

@@ -21,6 +21,8 @@ def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str
         own = [bill for bill in db.rows("bills") if bill.customer_id == line.customer_id]
         if any(bill.status in ("overdue", "requested") for bill in own):
             broken.append("unpaid")
+    if name == "close_line" and line.contract == "running":
+        broken.append("contract_running")
     if name == "add_data" and arguments["gigabytes"] > 10:
         broken.append("data_limit")
     if name == "change_plan" and line.status == "suspended":

@@ -28,7 +28,7 @@ class PhoneLine(NamedTuple):
     line_id: str
     customer_id: str
     plan_id: str
-    status: str  # active, suspended
+    status: str  # active, suspended, closed
     contract: str  # running, ended
     used: int
     limit: int

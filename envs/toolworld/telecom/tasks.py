@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.domain import Domain, StoryDraft
+from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
-from turnwise.envs.toolworld.telecom import language, traps, troubles
+from turnwise.envs.toolworld.telecom import language, traps, troubles, wishes
 from turnwise.envs.toolworld.telecom.actions import ACTS, GIGABYTE_PRICE, PAPER_PRICE
 from turnwise.envs.toolworld.telecom.device import DEEDS
-from turnwise.envs.toolworld.telecom.parts import confirm, enter, guide, line, user, verify
+from turnwise.envs.toolworld.telecom.hearing import PhoneDomain
+from turnwise.envs.toolworld.telecom.parts import confirm, enter, guide, line, suspended, user, verify
 from turnwise.envs.toolworld.telecom.policy import POLICY
 from turnwise.envs.toolworld.telecom.rules import rules
 from turnwise.envs.toolworld.telecom.state import Bill, PhonePlan, build, fast, rings, sends, shares, works
@@ -17,7 +18,7 @@ from turnwise.envs.toolworld.telecom.state import Bill, PhonePlan, build, fast, 
 def _plan(draft: StoryDraft) -> Stage | None:
     """The cheapest plan with enough data; at times more than that after all."""
     own = line(draft)
-    if "plan" in draft.used or own.status != "active":
+    if draft.used & {"plan", "data"} or own.status != "active":
         return None
     draft.used.add("plan")
     plans: list[PhonePlan] = sorted(draft.db.rows("plans"), key=lambda plan: plan.price)
@@ -28,14 +29,8 @@ def _plan(draft: StoryDraft) -> Stage | None:
     first, last = able[0], able[-1]
     new = last if twisted else draft.rng.choice(able)
     first = first if twisted else new
-    say = draft.words(
-        f"I need a plan with {first.gigabytes} GB. Change mine, and tell me what it costs per month.",
-        f"Please put me on the plan with {first.gigabytes} GB. What is the price per month?",
-        f"Switch me to the {first.gigabytes} GB plan. What will I pay each month?",
-        f"I would like to move to the plan with {first.gigabytes} GB. Tell me its monthly price.",
-        f"From now on I want the plan of {first.gigabytes} GB. What does that come to per month?",
-        f"Can I have the {first.gigabytes} GB plan, and what is it a month?",
-    )
+    asks = wishes.asks_price(draft)
+    say = wishes.plan(draft, first.gigabytes, asks=asks)
     before = (
         (
             PlanStep(
@@ -49,7 +44,7 @@ def _plan(draft: StoryDraft) -> Stage | None:
     plan = (
         *verify(draft), call("list_plans"), *before,
         confirm(f"I will change your plan to {new.plan_id}, {dollars(new.price)} per month."),
-        call("change_plan", line_id=own.line_id, plan_id=new.plan_id), tell(f"Done, it costs {dollars(new.price)}."),
+        call("change_plan", line_id=own.line_id, plan_id=new.plan_id), tell(f"Done, your plan is changed to {new.plan_id} for {dollars(new.price)} per month."),
     )  # fmt: skip
     other = draft.words(
         f"Hm, no: the one with {new.gigabytes} GB, please.", f"I have thought again: make it {new.gigabytes} GB.",
@@ -57,28 +52,28 @@ def _plan(draft: StoryDraft) -> Stage | None:
     )  # fmt: skip
     twist = other if twisted else ""
     fact = Fact("money", str(new.price))
-    return Stage(say, plan, (fact,), again="What does my new plan cost per month?", twist=twist)
+    tells, again = ((fact,), "What does my new plan cost per month?") if asks else ((), "")
+    return Stage(say, plan, tells, again=again, twist=twist, wants=("change_plan",))
 
 
 def _data(draft: StoryDraft) -> Stage | None:
-    if "data" in draft.used or "trouble" in draft.used:
+    if draft.used & {
+        "data",
+        "plan",
+        "trouble",
+    }:  # the order of a plan and of more data would decide what is left
         return None
     draft.used.add("data")
     gigabytes, own = draft.rng.randint(1, 10), line(draft)
     cost = gigabytes * GIGABYTE_PRICE
-    say = draft.words(
-        f"Add {gigabytes} GB to my line. What do I pay for that?",
-        f"I want {gigabytes} more gigabytes this month. What will that cost?",
-        f"My data is nearly gone, put {gigabytes} GB on top. How much is it?",
-        f"Please book {gigabytes} extra GB for me. What's the price?",
-        f"I could use {gigabytes} GB more. What would I owe you for it?",
-        f"Top me up by {gigabytes} GB and tell me the price.",
-    )
+    asks = wishes.asks_price(draft)
+    say = wishes.data(draft, gigabytes, asks=asks)
     plan = (
         *verify(draft), confirm(f"I will add {gigabytes} GB for {dollars(cost)}."),
-        call("add_data", line_id=own.line_id, gigabytes=gigabytes), tell(f"Done, it costs {dollars(cost)}."),
+        call("add_data", line_id=own.line_id, gigabytes=gigabytes), tell(f"Done, {gigabytes} GB are added to your line for {dollars(cost)}."),
     )  # fmt: skip
-    return Stage(say, plan, (Fact("money", str(cost)),), again="What do I pay for that?")
+    tells, again = ((Fact("money", str(cost)),), "What do I pay for that?") if asks else ((), "")
+    return Stage(say, plan, tells, again=again, wants=("add_data",))
 
 
 def _owed(draft: StoryDraft) -> Stage | None:
@@ -98,47 +93,59 @@ def _owed(draft: StoryDraft) -> Stage | None:
     plan = (
         *verify(draft),
         call("get_bills", customer_id=draft.customer),
-        tell(f"The total is {dollars(total)}."),
+        tell(f"You owe {dollars(total)} in total."),
     )
     return Stage(say, plan, (Fact("money", str(total)),), again="How much do I owe in total?")
 
 
-def _travel(draft: StoryDraft) -> Stage | None:
+def _roaming(draft: StoryDraft) -> Stage | None:
+    """It is allowed before a journey, or forbidden after it."""
     own = line(draft)
-    if own.roaming or "travel" in draft.used or "trouble" in draft.used:
+    if draft.used & {"travel", "trouble"}:
         return None
     draft.used.add("travel")
-    say = draft.words(
-        "I will travel abroad. Allow roaming on my line.",
-        "Please switch roaming on for my trip abroad.",
-        "I leave the country next week and want to use my line there: enable roaming.",
-        "Make my line work abroad, I need roaming.",
-        "For my holidays I need roaming on my line.",
-        "I am off to another country soon, please set up roaming.",
-    )
+    enabled = not own.roaming
+    which = draft.rng.choice(("my line", f"the line {user(draft).phone}"))
+    offer = "allow roaming on" if enabled else "switch roaming off on"
     plan = (
-        *verify(draft), confirm("I will allow roaming on your line, at no cost."),
-        call("set_roaming", line_id=own.line_id, enabled=True), tell("Done, roaming is allowed."),
+        *verify(draft), confirm(f"I will {offer} your line, at no cost."),
+        call("set_roaming", line_id=own.line_id, enabled=enabled), tell(f"Done, roaming is {'allowed' if enabled else 'off'} on your line."),
     )  # fmt: skip
-    return Stage(say, plan)
+    return Stage(wishes.roaming(draft, which, enabled=enabled), plan, wants=("set_roaming",))
 
 
-def _home(draft: StoryDraft) -> Stage | None:
-    """Roaming is forbidden again."""
-    own = line(draft)
-    if not own.roaming or draft.used & {"travel", "trouble"}:
+def _resume(draft: StoryDraft) -> Stage | None:
+    """A suspended line is resumed, after an overdue bill is paid where there is one."""
+    if draft.used:
         return None
-    draft.used.add("travel")
-    say = draft.words(
-        "I am back home. Forbid roaming on my line again.", "Please switch roaming off on my line, I do not travel any more.",
-        "Disable roaming for my line, I fear the cost.", "No more roaming for me: turn it off on the line.",
-        "I want my line to be without roaming.", "Take roaming off my line, please.",
-    )  # fmt: skip
+    draft.used.add("trouble")
+    pays = draft.rng.random() < 0.6
+    steps = suspended(draft, overdue=pays and draft.rng.random() < 0.6)
+    plan = (*verify(draft), *steps, tell("Done, your line is active again."))
+    return Stage(wishes.resume(draft, pays=pays), plan, wants=("resume_line",))
+
+
+def _close(draft: StoryDraft) -> Stage | None:
+    """A contract that has ended anyway lets its customer go."""
+    if draft.used:
+        return None
+    draft.used |= {
+        "contract",
+        "plan",
+        "data",
+        "travel",
+        "left",
+        "premium",
+        "discount",
+    }  # all that needs a line
+    own = line(draft)
+    status = draft.rng.choice(("active", "suspended"))
+    draft.override("lines", own.line_id, status=status, contract="ended")
     plan = (
-        *verify(draft), confirm("I will switch roaming off on your line, at no cost."),
-        call("set_roaming", line_id=own.line_id, enabled=False), tell("Done, roaming is off."),
+        *verify(draft), confirm("Your contract has ended, so I will close your line for good, at no cost."),
+        call("close_line", line_id=own.line_id), tell("Done, your line is closed."),
     )  # fmt: skip
-    return Stage(say, plan)
+    return Stage(wishes.end_of_contract(draft), plan, wants=("close_line",))
 
 
 def _left(draft: StoryDraft) -> Stage | None:
@@ -166,19 +173,16 @@ def _cheaper(draft: StoryDraft) -> Stage | None:
     if best.plan_id == own.plan_id or sum(plan.price == best.price for plan in able) > 1:
         return None
     draft.used.add("plan")
-    say = draft.words(
-        "Put me on the cheapest plan that still covers the data that I have used this month. What will it cost per month?",
-        "My plan is too dear. Find the cheapest one whose data is more than what I used this month, and tell me its price.",
-        "I want to save money: which is the cheapest plan that is enough for my use this month? Move me there and name its price.",
-        "Change me to whatever plan costs least and has more data than I used this month. What do I pay then?",
-    )
+    asks = wishes.asks_price(draft)
+    say = wishes.cheapest_plan(draft, asks=asks)
     plan = (
         *verify(draft), call("list_plans"),
         confirm(f"I will change your plan to {best.plan_id}, {dollars(best.price)} per month."),
-        call("change_plan", line_id=own.line_id, plan_id=best.plan_id), tell(f"Done, it costs {dollars(best.price)}."),
+        call("change_plan", line_id=own.line_id, plan_id=best.plan_id), tell(f"Done, your plan is changed to {best.plan_id} for {dollars(best.price)} per month."),
     )  # fmt: skip
     fact = Fact("money", str(best.price))
-    return Stage(say, plan, (fact,), again="What does the new plan cost per month?", wants=("change_plan",))
+    tells, again = ((fact,), "What does the new plan cost per month?") if asks else ((), "")
+    return Stage(say, plan, tells, again=again, wants=("change_plan",))
 
 
 def _bill(draft: StoryDraft) -> Stage | None:
@@ -196,7 +200,7 @@ def _bill(draft: StoryDraft) -> Stage | None:
         f"I cannot find my {name} bill. What did it come to?", f"What did you charge me for {name}?", f"Tell me the sum on the bill for {name}.",
     )  # fmt: skip
     look = call("get_bills", customer_id=draft.customer)
-    plan = (*verify(draft), look, tell(f"It was {dollars(found.amount)}."))
+    plan = (*verify(draft), look, tell(f"Your {name} bill was {dollars(found.amount)}."))
     return Stage(say, plan, (Fact("money", str(found.amount)),), again=f"How much was the bill of {name}?")
 
 
@@ -214,7 +218,7 @@ def _pay(draft: StoryDraft) -> Stage | None:
     )  # fmt: skip
     plan = (
         *verify(draft), call("get_bills", customer_id=draft.customer), call("send_payment_request", bill_id=own[0].bill_id),
-        guide("pay_bill"), tell(f"Done, {dollars(own[0].amount)} are paid."),
+        guide("pay_bill"), tell(f"Done, the bill of {dollars(own[0].amount)} is paid."),
     )  # fmt: skip
     return Stage(say, plan, (Fact("money", str(own[0].amount)),), again="How much was the bill?")
 
@@ -230,7 +234,7 @@ def _premium(draft: StoryDraft) -> Stage | None:
     )  # fmt: skip
     plan = (
         *verify(draft), confirm("I will block premium services on your line, at no cost."),
-        call("set_premium_block", line_id=own.line_id, blocked=True), tell("Done, they are blocked."),
+        call("set_premium_block", line_id=own.line_id, blocked=True), tell("Done, paid services are blocked on your line."),
     )  # fmt: skip
     return Stage(say, plan, wants=("set_premium_block",))
 
@@ -239,27 +243,30 @@ def _paper(draft: StoryDraft) -> Stage | None:
     if user(draft).billing != "email" or "paper" in draft.used:
         return None
     draft.used.add("paper")
-    say = draft.words(
-        "Send me my bills on paper. What does that cost per month?", "I want paper bills from now on. How much is it a month?",
-        "Please switch my bills to paper, and tell me the price per month.", "My bills shall come by post. What do I pay for it each month?",
+    asks = wishes.asks_price(draft)
+    wish = draft.words(
+        "Send me my bills on paper.", "I want paper bills from now on.", "Please switch my bills to paper.",
+        "I'd like to get my bills by post from now on.",
     )  # fmt: skip
+    say = f"{wish} {draft.words(*wishes.PER_MONTH)}" if asks else wish
     plan = (
         *verify(draft), confirm(f"I will switch your bills to paper, {dollars(PAPER_PRICE)} per month."),
-        call("set_billing", customer_id=draft.customer, mode="paper"), tell(f"Done, it costs {dollars(PAPER_PRICE)} per month."),
+        call("set_billing", customer_id=draft.customer, mode="paper"), tell(f"Done, your bills are switched to paper for {dollars(PAPER_PRICE)} per month."),
     )  # fmt: skip
     fact = Fact("money", str(PAPER_PRICE))
-    return Stage(say, plan, (fact,), again="What do paper bills cost per month?", wants=("set_billing",))
+    tells, again = ((fact,), "What do paper bills cost per month?") if asks else ((), "")
+    return Stage(say, plan, tells, again=again, wants=("set_billing",))
 
 
-DOMAIN = Domain(
+DOMAIN = PhoneDomain(
     name="telecom",
     policy=POLICY,
     build=build,
     acts=ACTS,
     requests={
         "trouble": troubles.data, "calls": troubles.calls, "messages": troubles.messages, "speed": troubles.speed,
-        "sharing": troubles.sharing, "plan": _plan, "data": _data, "owed": _owed, "travel": _travel, "home": _home,
-        "left": _left, "cheaper": _cheaper, "bill": _bill, "pay": _pay, "premium": _premium, "paper": _paper,
+        "sharing": troubles.sharing, "plan": _plan, "data": _data, "owed": _owed, "roaming": _roaming,
+        "resume": _resume, "close": _close, "left": _left, "cheaper": _cheaper, "bill": _bill, "pay": _pay, "premium": _premium, "paper": _paper,
     },
     traps={
         "ended": traps.ended, "suspended": traps.suspended, "data_limit": traps.too_much, "not_owner": traps.foreign,

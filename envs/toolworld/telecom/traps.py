@@ -4,83 +4,80 @@ from __future__ import annotations
 
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import Stage, call
-from turnwise.envs.toolworld.telecom.parts import guide, line, refused, user, verify
-from turnwise.envs.toolworld.telecom.state import Bill
+from turnwise.envs.toolworld.telecom import wishes
+from turnwise.envs.toolworld.telecom.parts import guide, line, overdue_bill, refused, user, verify
 
 
 def ended(draft: StoryDraft) -> Stage | None:
+    """A suspended line whose contract has ended, whether or not a bill is overdue."""
     if draft.used:
         return None
     draft.used.add("trouble")
     line_id = line(draft).line_id
     draft.override("lines", line_id, status="suspended", contract="ended")
-    say = draft.words(
-        "My line was suspended. Resume it.", "Please resume my line, it is suspended.", "My line is off. Switch it on again.",
-        "You have suspended my line. I want it resumed.", "Take the suspension off my line, please.", "Reactivate my line.",
-    )  # fmt: skip
-    return refused(draft, say, line_id, "contract_ended")
+    if draft.rng.random() < 0.5:
+        overdue_bill(draft)
+    say = wishes.resume(draft, pays=draft.rng.random() < 0.6)
+    return refused(draft, say, line_id, "contract_ended", wants=("resume_line",))
 
 
 def suspended(draft: StoryDraft) -> Stage | None:
+    """Another plan for a suspended line."""
     if draft.used:
         return None
     draft.used.add("trouble")
     own = line(draft)
     draft.override("lines", own.line_id, status="suspended")
     other = draft.rng.choice([plan for plan in draft.db.rows("plans") if plan.plan_id != own.plan_id])
-    return refused(
-        draft,
-        draft.words(
-            f"Change my plan to the one with {other.gigabytes} GB.",
-            f"I want the plan with {other.gigabytes} GB from now on.",
-            f"Please move me to the {other.gigabytes} GB plan.",
-            f"My plan shall be the one with {other.gigabytes} GB.",
-        ),
-        own.line_id,
-        "suspended",
+    asks = wishes.asks_price(draft)
+    say = (
+        wishes.cheapest_plan(draft, asks=asks)
+        if draft.rng.random() < 0.3
+        else wishes.plan(draft, other.gigabytes, asks=asks)
     )
+    return refused(draft, say, own.line_id, "suspended", wants=("change_plan",))
 
 
 def too_much(draft: StoryDraft) -> Stage | None:
-    if "data" in draft.used:
+    if draft.used & {"data", "plan"}:
         return None
     draft.used.add("data")
-    much = draft.rng.randint(11, 50)
-    say = draft.words(
-        f"Add {much} GB to my line.", f"I need {much} GB more on my line.", f"Put {much} extra gigabytes on my line.",
-        f"My line needs {much} more GB, please add them.",
-    )  # fmt: skip
-    return refused(draft, say, line(draft).line_id, "data_limit")
+    say = wishes.data(draft, draft.rng.randint(11, 50), asks=wishes.asks_price(draft))
+    return refused(draft, say, line(draft).line_id, "data_limit", wants=("add_data",))
 
 
 def foreign(draft: StoryDraft) -> Stage | None:
+    """A line that is not the customer's own: he says so, or it must be seen."""
     other = draft.free([c for c in draft.db.rows("customers") if c != user(draft)], lambda c: c.customer_id)
     if other is None:
         return None
-    say = draft.words(
-        f"Allow roaming on the line {other.line_id}. It is my brother's, and he asked me to call you.",
-        f"My mother's line {other.line_id} needs roaming, please allow it for her.",
-        f"I call for my wife: enable roaming on her line, {other.line_id}.",
-        f"Line {other.line_id} belongs to my son. Switch roaming on for him.",
-    )
-    return refused(draft, say, other.line_id, "not_owner")
+    if draft.rng.random() < 0.4:
+        say = draft.words(
+            f"Allow roaming on the line {other.phone}. It is my brother's, and he asked me to call you.",
+            f"My mother's line {other.phone} needs roaming, please allow it for her.",
+            f"I call for my wife: enable roaming on her line, {other.phone}.",
+            f"The line {other.phone} belongs to my son. Switch roaming on for him.",
+        )
+    else:
+        enabled = not draft.db.get("lines", other.line_id).roaming
+        say = wishes.roaming(draft, f"the line {other.phone}", enabled=enabled)
+    look = call("get_line", line_id=other.phone)
+    return refused(draft, say, other.line_id, "not_owner", look, wants=("set_roaming",))
 
 
 def locked(draft: StoryDraft) -> Stage | None:
+    """A SIM that wants a PUK, of which the customer may not speak."""
     if draft.used:
         return None
     draft.used.add("trouble")
     draft.override("phones", draft.customer, sim="locked")
     plan = (*verify(draft), guide("look_at_status"), call("transfer_to_human", reason="sim_locked"))
-    return Stage(
-        draft.words(
-            "My phone asks for a PUK and has no internet.",
-            "Since I put in a wrong PIN for the SIM my mobile data does not work.",
-            "I have no internet, and the phone wants some PUK.",
-            "There is a message about a PUK, and nothing loads.",
-        ),
-        plan,
-    )
+    told = (
+        "My phone asks for a PUK and has no internet.", "I have no internet, and the phone wants some PUK.",
+        "There is a message about a PUK, and nothing loads.",
+    )  # fmt: skip
+    say = draft.words(*told) if draft.rng.random() < 0.3 else wishes.no_internet(draft)
+    return Stage(say, plan, check="works")
 
 
 def unpaid(draft: StoryDraft) -> Stage | None:
@@ -90,13 +87,10 @@ def unpaid(draft: StoryDraft) -> Stage | None:
     draft.used.add("trouble")
     own = line(draft)
     draft.override("lines", own.line_id, status="suspended")
-    bills: list[Bill] = [b for b in draft.db.rows("bills") if b.customer_id == draft.customer]
-    draft.override("bills", draft.rng.choice(bills).bill_id, status="overdue")
-    say = draft.words(
-        "Resume my line. I will not pay that bill, so do not ask me to.", "My line shall be resumed, and I do not pay the bill for it.",
-        "I refuse to pay your last bill. Resume my line all the same.", "Reactivate my line, but no money for that bill, never.",
-    )  # fmt: skip
-    return refused(draft, say, own.line_id, "unpaid", call("get_bills", customer_id=draft.customer))
+    overdue_bill(draft)
+    look = call("get_bills", customer_id=draft.customer)
+    say = wishes.resume(draft, pays=False)
+    return refused(draft, say, own.line_id, "unpaid", look, wants=("resume_line",))
 
 
 def ends_contract(draft: StoryDraft) -> Stage | None:
@@ -104,11 +98,8 @@ def ends_contract(draft: StoryDraft) -> Stage | None:
     if "contract" in draft.used:
         return None
     draft.used.add("contract")
-    say = draft.words(
-        "I want to end my contract today.", "Terminate my contract with immediate effect.", "Let me out of my contract now.",
-        "Close my line and my contract this week.", "My contract shall end right now.", "I quit. End the contract at once.",
-    )  # fmt: skip
-    return refused(draft, say, line(draft).line_id, "contract_running")
+    say = wishes.end_of_contract(draft)
+    return refused(draft, say, line(draft).line_id, "contract_running", wants=("close_line",))
 
 
 def discount(draft: StoryDraft) -> Stage | None:

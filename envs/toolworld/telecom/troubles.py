@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
+from turnwise.envs.toolworld.telecom import wishes
 from turnwise.envs.toolworld.telecom.actions import GIGABYTE_PRICE, TETHERING_PRICE
-from turnwise.envs.toolworld.telecom.parts import confirm, guide, line, verify
-from turnwise.envs.toolworld.telecom.state import Bill, fast, rings, sends, shares, works
+from turnwise.envs.toolworld.telecom.parts import confirm, guide, line, suspended, verify
+from turnwise.envs.toolworld.telecom.state import fast, rings, sends, shares, works
 
 Faults: TypeAlias = Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]]
 """Fault → (fields of the phone, deeds that repair it)."""
@@ -43,6 +44,14 @@ SPEED: Faults = {
     "vpn": ({"vpn": True}, ("vpn_off",)),
     "power": ({"power_saver": True}, ("power_saving_off",)),
 }
+_STILL = {
+    "works": ("It still does not load anything.", "No, still no internet.", "I tried, and nothing opens.", "No luck, the data is still dead."),
+    "rings": ("No, people still cannot call me.", "It still does not ring when somebody calls.", "A friend has just tried, and could not reach me.", "No luck, no call comes through."),
+    "sends": ("The picture is still not sent.", "No, it fails again.", "I tried, and the picture came back.", "No luck, no picture goes out."),
+    "fast": ("It is as slow as before.", "No, it still crawls.", "I tried, and pages still take minutes.", "No luck, it is not any faster."),
+    "shares": ("My laptop still gets no internet.", "No, the other device is still offline.", "I tried, and it cannot use the connection.", "No luck, sharing does not work yet."),
+}  # fmt: skip
+"""How somebody says that it is not repaired yet, by what he sees for himself."""
 
 
 def data(draft: StoryDraft) -> Stage | None:
@@ -55,18 +64,11 @@ def data(draft: StoryDraft) -> Stage | None:
     for fault in sorted(faults):
         steps += _phone_fault(draft, fault) if fault in ON_PHONE else _line_fault(draft, fault)
     assert not works(draft.db, draft.customer)
-    say = draft.words(
-        "My mobile data does not work.",
-        "I have no internet on my phone.",
-        "Nothing loads when I am not at home.",
-        "The internet on my phone has been gone since this morning.",
-        "I cannot get online with my phone.",
-        "No page opens on my phone any more.",
-    )
     return Stage(
-        say,
+        wishes.no_internet(draft),
         (*steps, tell("It is repaired. Please try it again.")),
         check="works",
+        again=draft.words(*_STILL["works"]),
         wants=("resume_line", "add_data", "set_roaming"),
     )
 
@@ -81,6 +83,7 @@ def _line_fault(draft: StoryDraft, fault: str) -> list[PlanStep]:
     own = line(draft)
     if fault == "abroad":
         draft.override("lines", own.line_id, abroad=True, roaming=False)
+        draft.facts["abroad"] = "I am abroad at the moment."
         enable = call("set_roaming", line_id=own.line_id, enabled=True)
         return [confirm("I will allow roaming on your line, at no cost."), enable, guide("data_roaming_on")]
     if fault == "used_up":
@@ -93,15 +96,7 @@ def _line_fault(draft: StoryDraft, fault: str) -> list[PlanStep]:
             confirm(f"I will add {gigabytes} GB to your line for {dollars(gigabytes * GIGABYTE_PRICE)}."),
             add,
         ]
-    draft.override("lines", own.line_id, status="suspended")
-    resume = [confirm("I will resume your line."), call("resume_line", line_id=own.line_id)]
-    if draft.rng.random() < 0.6:
-        bill: Bill = draft.rng.choice([b for b in draft.db.rows("bills") if b.customer_id == draft.customer])
-        draft.override("bills", bill.bill_id, status="overdue")
-        request = call("send_payment_request", bill_id=bill.bill_id)
-        look = call("get_bills", customer_id=draft.customer)
-        return [look, request, guide("pay_bill"), *resume]
-    return [call("get_bills", customer_id=draft.customer), *resume]
+    return suspended(draft, overdue=draft.rng.random() < 0.6)
 
 
 def _repair(draft: StoryDraft, faults: Faults, most: int) -> list[PlanStep]:
@@ -140,7 +135,9 @@ def calls(draft: StoryDraft) -> Stage | None:
         "I do not get any calls.", "Whoever calls me gets no answer, the phone stays silent.", "Calls do not come through to me.",
     )  # fmt: skip
     done = tell("It is repaired. Please try it again.")
-    return Stage(say, (*steps, done), check="rings", wants=("set_call_barring",))
+    return Stage(
+        say, (*steps, done), check="rings", again=draft.words(*_STILL["rings"]), wants=("set_call_barring",)
+    )
 
 
 def messages(draft: StoryDraft) -> Stage | None:
@@ -154,7 +151,12 @@ def messages(draft: StoryDraft) -> Stage | None:
         "I cannot send pictures by MMS.", "My picture messages are not sent.", "Sending photos as messages fails.",
         "Each picture message that I send comes back as failed.", "No MMS leaves my phone.", "Photos in messages do not go out.",
     )  # fmt: skip
-    return Stage(say, (*steps, tell("It is repaired. Please try it again.")), check="sends")
+    return Stage(
+        say,
+        (*steps, tell("It is repaired. Please try it again.")),
+        check="sends",
+        again=draft.words(*_STILL["sends"]),
+    )
 
 
 def speed(draft: StoryDraft) -> Stage | None:
@@ -169,7 +171,12 @@ def speed(draft: StoryDraft) -> Stage | None:
         "Videos stutter, the connection of my phone is so slow.", "Everything on my phone loads at a snail's pace.",
         "My connection has become very slow.",
     )  # fmt: skip
-    return Stage(say, (*steps, tell("It is repaired. Please try it again.")), check="fast")
+    return Stage(
+        say,
+        (*steps, tell("It is repaired. Please try it again.")),
+        check="fast",
+        again=draft.words(*_STILL["fast"]),
+    )
 
 
 def sharing(draft: StoryDraft) -> Stage | None:
@@ -192,4 +199,6 @@ def sharing(draft: StoryDraft) -> Stage | None:
     )  # fmt: skip
     done = tell("It is repaired. Please try it again.")
     assert not shares(draft.db, draft.customer)
-    return Stage(say, (*steps, done), check="shares", wants=("set_tethering",))
+    return Stage(
+        say, (*steps, done), check="shares", again=draft.words(*_STILL["shares"]), wants=("set_tethering",)
+    )

@@ -55,7 +55,10 @@ def get_purchase(db: Database, purchase_id: str) -> Json:
 
 
 def get_device(db: Database, device_id: str) -> Json:
-    """A device, and whose it is."""
+    """A device, and whose it is; a device with which something was bought may be no account's."""
+    found = db.find("devices", device_id)
+    if found is None and any(p.device_id == device_id for p in db.rows("purchases")):
+        return {"device_id": device_id, "account_id": None, "status": "registered with no account"}
     return plain(db.get("devices", device_id))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnwise.envs.toolworld.apps.account import wishes
 from turnwise.envs.toolworld.apps.account.parts import (
     confirm,
     device,
@@ -25,13 +26,10 @@ def remove(draft: StoryDraft) -> Stage | None:
     if owned is None:
         return None
     row, which, look = owned
-    say = draft.words(
-        f"Remove {which} from my account.", f"I sold {which}. Please sign it out of my account.", f"Take {which} off my account.",
-        f"I gave {which} away, so unlink it from my account.",
-    )  # fmt: skip
+    say = wishes.remove_device(draft, which)
     plan = (
         *verify(draft), *look, confirm(f"I will remove your {row.kind} {row.device_id} from your account."),
-        call("remove_device", device_id=row.device_id), tell("Done, it is removed."),
+        call("remove_device", device_id=row.device_id), tell(f"Done, your {row.kind} is removed from your account."),
     )  # fmt: skip
     return done(say, plan, "remove_device")
 
@@ -47,7 +45,7 @@ def lock(draft: StoryDraft) -> Stage | None:
     )  # fmt: skip
     plan = (
         *verify(draft), *look, confirm(f"I will lock your {row.kind} {row.device_id} as lost, at no cost."),
-        call("lock_device", device_id=row.device_id), tell("Done, it is locked."),
+        call("lock_device", device_id=row.device_id), tell(f"Done, your {row.kind} is locked."),
     )  # fmt: skip
     return done(say, plan, "lock_device")
 
@@ -68,10 +66,7 @@ def export(draft: StoryDraft) -> Stage | None:
     first, second = draft.rng.sample(("json", "csv", "html"), 2)
     twisted = draft.changes_mind
     form = second if twisted else first
-    say = draft.words(
-        f"Send me a copy of my {row.app} data as {first}.", f"I want all that {row.app} keeps about me, as {first}.",
-        f"Please export what {row.app} has stored about me in {first}.", f"I need my data from {row.app}; the format is {first}.",
-    )  # fmt: skip
+    say = wishes.export(draft, row.app, first)
     twist = draft.words(
         f"Could it be {second} instead? Yes, {second}, please.",
         f"Hm, I need {second} rather.",
@@ -84,7 +79,7 @@ def export(draft: StoryDraft) -> Stage | None:
 
     plan = (
         *verify(draft), call("list_kept_data", account_id=draft.customer), *proposed(offer(first), twisted=twisted), confirm(offer(form)),
-        call("export_data", account_id=draft.customer, app=row.app, format=form), tell("Done, the copy is on its way."),
+        call("export_data", account_id=draft.customer, app=row.app, format=form), tell(f"Done, the copy of your {row.app} data is on its way."),
     )  # fmt: skip
     return Stage(say, plan, twist=twist if twisted else "", wants=("export_data",))
 
@@ -97,18 +92,18 @@ def erase(draft: StoryDraft) -> Stage | None:
     )
     if row is None:
         return None
-    say = draft.words(
-        f"Delete everything that {row.app} keeps about me. How many megabytes is that?", f"Erase my {row.app} data for good, and tell me how many megabytes go.",
-        f"Please wipe what {row.app} has about me. What is its size in megabytes?", f"I want all my data at {row.app} gone. How many megabytes are there?",
-    )  # fmt: skip
+    asks = wishes.asks(draft)
+    question = draft.words(*wishes.MEGABYTES) if asks else ""
+    say = wishes.with_more(draft, wishes.erase(draft, row.app), question=question)
     plan = (
         *verify(draft), call("list_kept_data", account_id=draft.customer),
         confirm(f"I will delete all your {row.app} data, {row.megabytes} megabytes, which cannot be undone."),
-        call("delete_app_data", account_id=draft.customer, app=row.app), tell(f"Done, {row.megabytes} megabytes are deleted."),
+        call("delete_app_data", account_id=draft.customer, app=row.app), tell(f"Done, your {row.app} data are deleted: {row.megabytes} megabytes."),
     )  # fmt: skip
-    return Stage(
-        say, plan, (Fact("count", str(row.megabytes)),), again="How many megabytes was that?", wants=("delete_app_data",)
-    )  # fmt: skip
+    tells, again = (
+        ((Fact("count", str(row.megabytes)),), "How many megabytes was that?") if asks else ((), "")
+    )
+    return Stage(say, plan, tells, again=again, wants=("delete_app_data",))
 
 
 def close(draft: StoryDraft) -> Stage | None:
@@ -118,17 +113,15 @@ def close(draft: StoryDraft) -> Stage | None:
         return None
     for row in running(draft.db, draft.customer):
         draft.override("subscriptions", row.subscription_id, status="cancelled")
-    say = draft.words(
-        "Close my account for good. How much credit do I lose?", "I want my account deleted. What credit is on it that goes with it?",
-        "Please shut down my account, and tell me the credit that is lost.", "I am done with you: delete my account. What is the amount of credit on it?",
-    )  # fmt: skip
+    asks = wishes.asks(draft)
+    question = draft.words(*wishes.CREDIT_LOST) if asks else ""
+    say = wishes.with_more(draft, wishes.close(draft), question=question)
     plan = (
         *verify(draft), confirm(f"I will delete your account; {dollars(account.credit)} of credit goes with it."),
-        call("delete_account", account_id=draft.customer), tell(f"Done, {dollars(account.credit)} of credit is lost."),
+        call("delete_account", account_id=draft.customer), tell(f"Done, your account is deleted, and with it {dollars(account.credit)} of credit."),
     )  # fmt: skip
-    return Stage(
-        say, plan, (Fact("money", str(account.credit)),), again="How much credit is lost?", wants=("delete_account",)
-    )  # fmt: skip
+    tells, again = ((Fact("money", str(account.credit)),), "How much credit is lost?") if asks else ((), "")
+    return Stage(say, plan, tells, again=again, wants=("delete_account",))
 
 
 def email(draft: StoryDraft) -> Stage | None:
@@ -137,7 +130,7 @@ def email(draft: StoryDraft) -> Stage | None:
         return None
     new = f"{account.name.split()[0].lower()}{draft.rng.randint(10, 99)}@mailbox.example"
     say = draft.words(
-        f"Change the address of my account to {new}.", f"My account shall have the e-mail address {new} from now on.", f"Please update my mail address to {new}.",
+        f"Change the address of my account to {new}.", f"From now on my account's e-mail address is {new}.", f"Please update my mail address to {new}.",
         f"I have a new address, {new}; put it into my account.",
     )  # fmt: skip
     plan = (

@@ -36,7 +36,7 @@ SENSES = {
     ),
     "subscribe": Concept("subscribe|sign up|sign you up|take out|start|book|get|set up|order|buy|add|open|purchase", f"{_SUBSCRIPTION}|subscribe"),
     "share_subscription": Concept(
-        "share|unshare|open|extend|turn on|turn off|enable|disable|stop|end|make available|let|give|keep|sharing", f"{_SUBSCRIPTION}|family|sharing|share|everyone"
+        "share|unshare|open|extend|grant|turn on|turn off|enable|disable|stop|end|make available|let|give|keep|sharing", f"{_SUBSCRIPTION}|family|sharing|share|everyone"
     ),
     "refund_purchase": Concept(
         "refund|give back|return|reimburse|pay back|send back|put back|credit|get back|process|issue|take back", f"purchase|money|price|app|game|film|book|item|amount|refund|pre-order|preorder|payment|{_BOUGHT}"
@@ -45,7 +45,7 @@ SENSES = {
 }  # fmt: skip
 SENSES |= {
     "redeem_code": Concept("redeem|apply|add|credit|use|enter|put|cash in|load|activate", "code|gift code|gift card|voucher|credit|balance"),
-    "buy_gift_code": Concept("buy|send|order|purchase|get|issue|create|give|make out", "gift code|gift card|gift|code|voucher|present"),
+    "buy_gift_code": Concept("buy|send|order|purchase|get|issue|create|give|make out|charge|make|go|pay", "gift code|gift card|gift|code|voucher|present"),
     "change_card": Concept("change|set|switch|use|update|replace|charge|put|save|make", "card|payment|payment method|payment card"),
     "change_storage": Concept(
         "change|switch|upgrade|downgrade|move|put|set|go|expand|reduce|raise|take|give|increase", "storage|cloud|plan|gb|gigabyte|space"
@@ -53,7 +53,7 @@ SENSES |= {
     "change_email": Concept("change|update|set|replace|switch|correct|save|put|make|use", "email|address|email address|mail address|login|link"),
     "remove_device": Concept("remove|sign out|take off|unlink|delete|log out|disconnect|deregister|detach|unregister|take", _DEVICES),
     "lock_device": Concept("lock|block|mark|put|disable|secure|set|report", _DEVICES),
-    "export_data": Concept("export|send|prepare|request|download|create|get|make|order|start|email|generate", "data|export|copy|archive|file|json|csv|html"),
+    "export_data": Concept("export|send|prepare|put|copy|request|download|create|get|make|order|start|email|generate", "data|export|copy|archive|file|json|csv|html"),
     "delete_app_data": Concept("delete|erase|wipe|remove|clear|purge|destroy", f"data|everything|content|history|{_APPS}"),
     "delete_account": Concept("delete|close|erase|remove|shut down|terminate|deactivate|shut|closure", "account|profile"),
     "add_family_member": Concept("add|invite|put|include|bring|join|take|let", "family|member|family group|household"),

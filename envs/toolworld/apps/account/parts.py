@@ -101,7 +101,7 @@ def subscription(draft: StoryDraft, fits: Callable[[AppSubscription], bool]) -> 
     if row is None:
         return None
     look = call("get_subscription", subscription_id=row.subscription_id)
-    if draft.rng.random() < 0.3:
+    if draft.rng.random() < 0.4:
         return Meant(row, f"{row.app} subscription {row.subscription_id}", (look,))
     return Meant(row, f"my {row.app} subscription", (look,))
 
@@ -206,7 +206,8 @@ def refused(
         "The person whom I wrote to before had promised it.", "I will tell everybody how you treat people.",
         "It is only a click for you. Please.", "You are the only one who can help me, make it possible.", "Rules are there to be bent a little.",
     )  # fmt: skip
-    return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "")
+    wants = (tempting.name,) if tempting else ()
+    return Stage(say, plan, insist=insist if draft.rng.random() < 0.6 else "", wants=wants)
 
 
 def begun(text: str) -> str:

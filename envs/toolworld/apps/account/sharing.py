@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnwise.envs.toolworld.apps.account import wishes
 from turnwise.envs.toolworld.apps.account.parts import (
     child,
     confirm,
@@ -30,18 +31,15 @@ def share(draft: StoryDraft) -> Stage | None:
     row, which, look = meant
     if row.shared:
         say = draft.words(
-            f"Stop sharing {which} with my family.", f"My family shall not use {which} any longer: end the sharing.",
+            f"Stop sharing {which} with my family.", f"My family should not use {which} any longer: end the sharing.",
             f"Please keep {which} for myself, nobody else in the family should have it.", f"I no longer want {which} to be shared with the family.",
         )  # fmt: skip
         offer, report = (
-            f"I will stop sharing your {row.app} subscription with your family.",
+            f"I will stop sharing your {row.app} subscription with your family, at no cost.",
             "Done, it is yours alone.",
         )
     else:
-        say = draft.words(
-            f"Share {which} with my family.", f"My family should have {which} too, please share it.", f"Let everybody in the family use {which}.",
-            f"Open {which} to my whole family, please.",
-        )  # fmt: skip
+        say = wishes.share(draft, which)
         offer, report = (
             f"I will share your {row.app} subscription with your family, at no cost.",
             "Done, it is shared.",
@@ -61,10 +59,7 @@ def add_member(draft: StoryDraft) -> Stage | None:
     one: AppAccount | None = draft.free(alone, lambda a: f"member {a.account_id}")
     if one is None:
         return None
-    say = draft.words(
-        f"Add {one.email} to my family.", f"Somebody new belongs to my family: {one.email}.", f"Please take {one.email} into our family group.",
-        f"I want {one.email} as a member of my family.",
-    )  # fmt: skip
+    say = wishes.with_more(draft, wishes.add_member(draft, one.email), wishes.WELCOME)
     plan = (
         *verify(draft), call("get_family", family_id=family.family_id), confirm(f"I will add {one.email} to your family."),
         call("add_family_member", family_id=family.family_id, email=one.email), tell("Done, the family has a new member."),
@@ -82,13 +77,10 @@ def remove_member(draft: StoryDraft) -> Stage | None:
     one = draft.free([a for a in members if a.age >= CHILD], lambda a: f"member {a.account_id}")
     if one is None:
         return None
-    say = draft.words(
-        f"Take {one.name} out of my family.", f"{one.name} has moved out; remove that account from my family.",
-        f"Please remove {one.name} from our family group.", f"{one.name} shall not be a member of my family any more.",
-    )  # fmt: skip
+    say = wishes.remove_member(draft, one.name)
     plan = (
         *verify(draft), call("get_family", family_id=family.family_id), confirm(f"I will remove {one.name} from your family."),
-        call("remove_family_member", family_id=family.family_id, account_id=one.account_id), tell("Done, they are removed."),
+        call("remove_family_member", family_id=family.family_id, account_id=one.account_id), tell(f"Done, {one.name} is no member of your family any more."),
     )  # fmt: skip
     return done(say, plan, "remove_family_member")
 
@@ -102,13 +94,10 @@ def age_limit(draft: StoryDraft) -> Stage | None:
     if not fit:
         return None
     new, first = draft.rng.choice(fit), one.name.split()[0]
-    say = draft.words(
-        f"Let {first} buy and see things up to {new}.", f"Set the age limit of my child {first} to {new}.", f"{first} is old enough for {new} now, please change the limit.",
-        f"The age rating for {first} may go to {new}.",
-    )  # fmt: skip
+    say = wishes.with_more(draft, wishes.age_limit(draft, first, new), wishes.FIT)
     plan = (
         *verify(draft), call("get_family", family_id=family.family_id), confirm(f"I will set the age limit of {first} to {new}."),
-        call("set_age_limit", account_id=one.account_id, limit=new), tell("Done, the limit is set."),
+        call("set_age_limit", account_id=one.account_id, limit=new), tell(f"Done, the age limit of {first} is {new} now."),
     )  # fmt: skip
     return done(say, plan, "set_age_limit")
 
@@ -121,10 +110,7 @@ def allowance(draft: StoryDraft) -> Stage | None:
     first, second = draft.rng.sample([n for n in range(5, 105, 5) if 100 * n != one.allowance], 2)
     twisted = draft.changes_mind
     new, name = second if twisted else first, one.name.split()[0]
-    say = draft.words(
-        f"Give {name} an allowance of ${first} a month.", f"{name} may spend ${first} a month from now on.", f"Please set the allowance of my child {name} to ${first} a month.",
-        f"As pocket money in the store {name} gets ${first} a month.",
-    )  # fmt: skip
+    say = wishes.with_more(draft, wishes.allowance(draft, name, first), wishes.FIT)
     twist = draft.words(
         f"No, ${second} a month will do.",
         f"Let me think: ${second} a month.",
@@ -137,7 +123,7 @@ def allowance(draft: StoryDraft) -> Stage | None:
 
     plan = (
         *verify(draft), call("get_family", family_id=family.family_id), *proposed(offer(first), twisted=twisted), confirm(offer(new)),
-        call("set_allowance", account_id=one.account_id, allowance_dollars=new), tell("Done, the allowance is set."),
+        call("set_allowance", account_id=one.account_id, allowance_dollars=new), tell(f"Done, the allowance of {name} is ${new} a month now."),
     )  # fmt: skip
     return Stage(say, plan, twist=twist if twisted else "", wants=("set_allowance",))
 
@@ -159,10 +145,9 @@ def more_seats(draft: StoryDraft) -> Stage | None:
     if team.seats + max(first, second) > MOST_SEATS:
         return None
     cost = seats_price(team.seats, more)
-    say = draft.words(
-        f"Add {first} seats to my team. What do they cost a month?", f"My company grows: we need {first} more seats. How much is that a month?",
-        f"Please book {first} additional seats for my team and tell me their price.", f"I want {first} more seats for my business team; what will I pay for them?",
-    )  # fmt: skip
+    asks = wishes.asks(draft)
+    question = wishes.per(draft, "monthly") if asks else ""
+    say = wishes.with_more(draft, wishes.more_seats(draft, first), question=question)
     twist = draft.words(
         f"Make that {second} seats.",
         f"I have counted again: {second} seats.",
@@ -175,11 +160,10 @@ def more_seats(draft: StoryDraft) -> Stage | None:
 
     plan = (
         *verify(draft), call("get_team", team_id=team.team_id), *proposed(offer(first), twisted=twisted), confirm(offer(more)),
-        call("add_seats", team_id=team.team_id, seats=more), tell(f"Done, they cost {dollars(cost)}."),
+        call("add_seats", team_id=team.team_id, seats=more), tell(f"Done, your team has {more} more seats, and they cost {dollars(cost)} a month."),
     )  # fmt: skip
-    return Stage(
-        say, plan, (Fact("money", str(cost)),), again="What do the seats cost a month?", twist=twist if twisted else "", wants=("add_seats",)
-    )  # fmt: skip
+    tells, again = ((Fact("money", str(cost)),), "What do the seats cost a month?") if asks else ((), "")
+    return Stage(say, plan, tells, again=again, twist=twist if twisted else "", wants=("add_seats",))
 
 
 def fewer_seats(draft: StoryDraft) -> Stage | None:
@@ -190,10 +174,7 @@ def fewer_seats(draft: StoryDraft) -> Stage | None:
     if free < 2:
         return None
     less = draft.rng.randint(2, free)
-    say = draft.words(
-        f"Give {less} seats of my team back.", f"We need {less} seats less; remove them from my team.", f"Please take {less} seats off my business team.",
-        f"My team has {less} seats too many, so drop these.",
-    )  # fmt: skip
+    say = wishes.with_more(draft, wishes.fewer_seats(draft, less), wishes.UNUSED)
     plan = (
         *verify(draft), call("get_team", team_id=team.team_id), confirm(f"I will remove {less} seats from your team; nothing is refunded."),
         call("remove_seats", team_id=team.team_id, seats=less), tell("Done, the seats are given back."),
@@ -210,10 +191,7 @@ def assign(draft: StoryDraft) -> Stage | None:
     look = (*verify(draft), call("get_team", team_id=team.team_id))
     given = call("assign_seat", team_id=team.team_id, email=new)
     if team.seats > len(team.members) and draft.rng.random() < 0.5:
-        say = draft.words(
-            f"{new} is a new colleague: assign a seat to that address.", f"Give {new} a seat of my team.", f"Please assign one of our seats to {new}.",
-            f"A seat of my business team is for {new}.",
-        )  # fmt: skip
+        say = wishes.assign(draft, new)
         plan = (
             *look,
             confirm(f"I will assign a seat of your team to {new}."),

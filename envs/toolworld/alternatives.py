@@ -1,0 +1,77 @@
+"""Requests of parts: one thing or another by what the agent finds out, or several things in one wish."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.story import PlanStep, Stage, tell
+
+
+class WishPart(NamedTuple):
+    """One thing that a user asks for: a clause that can follow "please", what does it, and what is reported then."""
+
+    say: str
+    steps: tuple[PlanStep, ...]
+    report: str
+    tells: tuple[Fact, ...] = ()
+    again: str = ""
+
+
+def either(draft: StoryDraft, condition: str, then: str, otherwise: str) -> str:
+    """A wish for one thing where a condition holds, and for another where it does not."""
+    return draft.words(
+        f"If {condition}, {then}; otherwise {otherwise}.",
+        f"Please check whether {condition}: if so, {then}, and if not, {otherwise}.",
+        f"Provided that {condition}, {then}; if that is not the case, {otherwise}.",
+        f"It depends on whether {condition}: if it is so, {then}; if it is not, {otherwise}.",
+        f"Find out whether {condition}, please; if yes, {then}; if no, {otherwise}.",
+        f"In case {condition}, {then}; in any other case, {otherwise}.",
+    )
+
+
+def together(draft: StoryDraft, first: str, second: str) -> str:
+    """A wish for two things."""
+    return draft.words(
+        f"Please {first}, and {second}.",
+        f"I want two things: {first}; and {second}.",
+        f"There are two things to be done: {first}, and then {second}.",
+        f"Two wishes at once: {first}; {second}.",
+        f"I need you to {first} and, besides, {second}.",
+        f"First {first}; after that, {second}.",
+    )
+
+
+def decided(
+    draft: StoryDraft, look: tuple[PlanStep, ...], condition: str, parts: tuple[WishPart, WishPart], *, holds: bool
+) -> Stage:  # fmt: skip
+    """A request of which the first part is wanted where the condition holds, else the second.
+
+    The user cannot know which it will be, so he would agree to the changes of both: his yes tells nothing.
+    """
+    then, otherwise = parts
+    now = then if holds else otherwise
+    say = either(draft, condition, then.say, otherwise.say)
+    return Stage(
+        say, (*look, *now.steps, tell(now.report)), now.tells, again=now.again, wants=_changes(*parts)
+    )
+
+
+def joined(
+    draft: StoryDraft, look: tuple[PlanStep, ...], first: WishPart, second: WishPart, say: str = ""
+) -> Stage:
+    """A request of two parts, both wanted."""
+    plan = (*look, *first.steps, *second.steps, tell(f"{first.report} {second.report}"))
+    again = f"{first.again} {second.again}".strip()
+    said = say or together(draft, first.say, second.say)
+    return Stage(said, plan, (*first.tells, *second.tells), again=again, wants=_changes(first, second))
+
+
+def _changes(*parts: WishPart) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(step.name for part in parts for step in part.steps if step.kind == "call"))
+
+
+def confirmed(what: str, *calls: PlanStep) -> tuple[PlanStep, ...]:
+    """A question for a yes, and the changes that it is for."""
+    return (PlanStep("confirm", f"I will {what}. Shall I proceed?"), *calls)
