@@ -14,5 +14,5 @@ a task, so there are no modules render and solver.
     actions      speech acts out of words
     comforting   what a comforting message does           persuading what a persuading message does
     vocabulary   families of words, paraphrases           spoken     a language model as the partner
-    rivals       who plays for the fairness table
+    rivals       who plays for the fairness table          scorn      contempt, told from what denies or reports it
 """

@@ -12,4 +12,5 @@ hearing    what the user makes of words          answers      whether an answer 
 render     what is told                          reward       how near calls come to the wanted ones (ToolRL)
 solver     the gold and the imperfect script     verdict      calls compared with the wanted ones
 rivals     who is in the fairness table          vocabulary   values of parameters, by split
+wording    units, letters, one or several
 """

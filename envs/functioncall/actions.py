@@ -17,8 +17,8 @@ from turnwise.envs.functioncall.hearing import (
     settled,
     without_offers,
 )
-from turnwise.envs.functioncall.interfaces import by_written, check_forms, to_ours
-from turnwise.envs.functioncall.state import Conversation, FunctionCallState, Round, mark
+from turnwise.envs.functioncall.interfaces import by_written, check_forms, to_ours, written
+from turnwise.envs.functioncall.state import RENEW, RENEWED, Conversation, FunctionCallState, Round
 from turnwise.envs.functioncall.verdict import CallVerdict, equivalent
 from turnwise.tasks.core import Json, canonical
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
@@ -62,19 +62,31 @@ def use(talk: Conversation, state: FunctionCallState, call: ToolCall) -> tuple[J
             raise ToolError(f"{call.name}: the arguments are too large.")
     except ToolError as error:
         raise InvalidCall(str(error)) from None
-    if call.name == "renew_session":
-        return {"status": "a new session has begun"}, state._replace(expired=False)
+    if call.name == written(RENEW, talk.case):
+        coming = any("session" in one.fails.values() for one in talk.rounds[state.round :])
+        early = frozenset({RENEWED}) if coming and not state.expired else frozenset[str]()
+        renewed = state._replace(expired=False, failed=state.failed | early)
+        return {"status": "a new session has begun"}, renewed
     one = by_written(talk.case)[call.name]
     if state.expired:
-        raise ToolError("401: the session has expired; call renew_session, then try again.")
+        raise ToolError(_expired(talk))
     fails = talk.rounds[state.round].fails.get(one.words)
     if fails and one.words not in state.failed:
-        raise FailingCall(state._replace(failed=state.failed | {one.words}, expired=fails == "session"))
+        failed = state.failed | {one.words}
+        if fails != "session":
+            raise FailingCall("503: busy; nothing was done, try again.", state._replace(failed=failed))
+        if RENEWED not in failed:
+            raise FailingCall(_expired(talk), state._replace(failed=failed, expired=True))
+        state = state._replace(failed=failed - {RENEWED})
     ours = to_ours(one, arguments, talk.case)
     check_forms(one, ours, talk.case)
-    result, data = carry_out(one, ours, state.data)
-    made = (*state.made, mark(one, ours))[-_REMEMBERED:]
+    result, data, mark = carry_out(one, ours, state.data)
+    made = (*state.made, mark)[-_REMEMBERED:]
     return result, state._replace(data=data, made=made, read=state.read | {one.table})
+
+
+def _expired(talk: Conversation) -> str:
+    return f"401: the session has expired; call {written(RENEW, talk.case)}, then try again."
 
 
 def _checked(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -116,9 +128,8 @@ def _is_large(arguments: Mapping[str, Json]) -> bool:
 class FailingCall(ToolError):
     """A call that failed for reasons of its own and changed only that; ``state`` remembers it."""
 
-    def __init__(self, state: FunctionCallState) -> None:
-        why = "401: the session has expired; call renew_session, then try again."
-        super().__init__(why if state.expired else "503: busy; nothing was done, try again.")
+    def __init__(self, text: str, state: FunctionCallState) -> None:
+        super().__init__(text)
         self.state = state
 
 
@@ -200,6 +211,7 @@ def _next(talk: Conversation, state: FunctionCallState, verdict: CallVerdict) ->
     if state.round + 1 == len(talk.rounds):
         return UserReply(state._replace(round=len(talk.rounds)), "Thank you.", EndReason.SOLVED, verdict)
     after = FunctionCallState(
-        state.task, state.patience, state.data, state.round + 1, read=state.read, expired=state.expired
-    )
+        state.task, state.patience, state.data, state.round + 1, read=state.read, expired=state.expired,
+        failed=state.failed & {RENEWED},
+    )  # fmt: skip
     return UserReply(after, talk.rounds[state.round + 1].say, None, verdict)

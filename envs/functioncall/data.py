@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from turnwise.envs.functioncall.interfaces import DataFunction, DataTable, tables
 from turnwise.envs.functioncall.vocabulary import draw_value, few_of
-from turnwise.tasks.core import Json, Split, digest
+from turnwise.tasks.core import Json, Split, canonical, digest
 from turnwise.tools.core import ToolError
 
 Row: TypeAlias = Mapping[str, Json]
@@ -57,18 +57,22 @@ def folded(value: Any) -> Any:
     >>> folded({"comments": ["Called back.", "called back"], "votes": 3})
     {'comments': ['called back'], 'votes': 3}
     """
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         return value.casefold().rstrip(".! ")
+    if kind is int or kind is float or kind is bool:  # asking whether these are mappings takes longest
+        return value
     if isinstance(value, Mapping):
         return {key: folded(one) for key, one in cast("Mapping[str, Json]", value).items()}
     return sorted({*map(folded, cast("list[Json]", value))}) if isinstance(value, list) else value
 
 
 class CallAnswer(NamedTuple):
-    """What a call answers, and the data after it."""
+    """What a call answers, and the data after it. ``mark`` is a text that is equal for equivalent calls."""
 
     result: Json
     data: CallData
+    mark: str
 
 
 def carry_out(one: DataFunction, arguments: Mapping[str, Json], data: CallData) -> CallAnswer:
@@ -105,14 +109,23 @@ class _CarriedCall:
     maxsize=8192
 )  # a plan is carried out to know its end, and then by each episode of a group
 def _carried_out(call: _CarriedCall) -> CallAnswer:
-    one, arguments, data = call.one, call.arguments, call.data
+    done, data = _done(call.one, call.arguments, call.data)
+    return CallAnswer(done, data, _mark(call.one, call.arguments))
+
+
+def _mark(one: DataFunction, arguments: Mapping[str, Json]) -> str:
+    return f"{one.words} {canonical(folded(arguments))}"
+
+
+def _done(one: DataFunction, arguments: Mapping[str, Json], data: CallData) -> tuple[Json, CallData]:
+    """The result of a call and the data after it."""
     table = tables()[one.table]
     given = _flat(one, arguments)
     if one.verb == "find":
         rows = data.tables.get(one.table, {}).items()
         wanted = [(name, folded(value)) for name, value in given.items()]
         found = [_shown(table, key, row) for key, row in rows if _fits(row, wanted)]
-        return CallAnswer(found, data)
+        return found, data
     for parameter in one.parameters:
         kind, _, other = parameter.kind.partition(":")
         if kind == "id":
@@ -120,16 +133,16 @@ def _carried_out(call: _CarriedCall) -> CallAnswer:
     if one.verb == "add":
         row = {**one.sets, **given}
         key = _fresh(table, data, row)
-        return CallAnswer({"id": key}, data.with_row(one.table, key, row))
+        return {"id": key}, data.with_row(one.table, key, row)
     key = given.pop(one.target)
     row = data.row(one.table, key)
     if one.verb == "get":
-        return CallAnswer({"id": key, **row}, data)
+        return {"id": key, **row}, data
     if one.verb == "remove":
-        return CallAnswer({"status": "ok"}, data.with_row(one.table, key, None))
+        return {"status": "ok"}, data.with_row(one.table, key, None)
     if one.verb == "append":
         given = {name: sorted({*row.get(name, ()), *value}) for name, value in given.items()}
-    return CallAnswer({"status": "ok"}, data.with_row(one.table, key, {**row, **one.sets, **given}))
+    return {"status": "ok"}, data.with_row(one.table, key, {**row, **one.sets, **given})
 
 
 def fits(row: Row, wanted: Mapping[str, Json]) -> bool:
@@ -142,7 +155,10 @@ def _fits(row: Row, wanted: Sequence[tuple[str, Json]]) -> bool:
 
 
 def _shown(table: DataTable, key: str, row: Row) -> dict[str, Json]:
-    return {"id": key, **{name: value for name, value in row.items() if name not in table.hidden}}
+    shown = {"id": key, **row}
+    for name in table.hidden:
+        shown.pop(name, None)
+    return shown
 
 
 def _flat(one: DataFunction, arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -164,8 +180,15 @@ def _fresh(table: DataTable, data: CallData, row: Row) -> str:
     return key
 
 
-def draw_tables(rng: Random, split: Split, names: Sequence[str], rows: int) -> dict[str, dict[str, Row]]:
-    """Tables with so many rows each; what rows are sought by is shared by several."""
+def in_order(table: DataTable, row: Row) -> bool:
+    """Whether no field of a row is earlier than what must come before it."""
+    return all(row[late] >= row[early] for late, early in table.since.items() if {late, early} <= row.keys())
+
+
+def draw_tables(
+    rng: Random, split: Split, names: Sequence[str], rows: int, *, ordered: bool = True
+) -> dict[str, dict[str, Row]]:
+    """Tables with so many rows each; what rows are sought by is shared by several. ``ordered``: dates by their sense."""
     drawn: dict[str, dict[str, Row]] = {}
     for name in names:
         table = tables()[name]
@@ -189,5 +212,8 @@ def draw_tables(rng: Random, split: Split, names: Sequence[str], rows: int) -> d
             while table.key and row[table.key] in called:
                 row[table.key] = draw_value(rng, split, table.fields[table.key])
             called.add(row.get(table.key))
+            if ordered and table.since and not in_order(table, row):
+                for late, early in table.since.items():
+                    row[late], row[early] = row[early], row[late]
             drawn[name][key] = row
     return drawn

@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.functioncall import phrases
-from turnwise.envs.functioncall.data import CallData, carry_out
+from turnwise.envs.functioncall.data import CallData, carry_out, in_order
 from turnwise.envs.functioncall.interfaces import (
     DataFunction,
     DataTable,
@@ -22,6 +22,7 @@ from turnwise.envs.functioncall.interfaces import (
     to_theirs,
 )
 from turnwise.envs.functioncall.vocabulary import draw_value, of_split, said
+from turnwise.envs.functioncall.wording import StatedValue, ToldValue, agreeing, lettered
 from turnwise.tasks.core import Json, Split
 
 
@@ -43,6 +44,11 @@ class PickedRow(NamedTuple):
     phrase: str
     after: tuple[int, ...]
     how: str
+
+
+def tells(picked: PickedRow, value: Json) -> bool:
+    """Whether a row is spoken of by a value that is to be found out."""
+    return isinstance(value, str) and value in picked.phrase
 
 
 class ImpossibleRequest(Exception):
@@ -68,12 +74,16 @@ class RequestDraft:
         self.plan: list[PlannedCall] = []
         self.made: Json = None  # what the last call that writes answered
         self.kind: list[str] = []
+        self.letters = 0  # that stand for numbers in the request
+        self.stated: frozenset[str] = frozenset()  # what the last function takes from where it stands
 
     def one(self, ways: Sequence[str]) -> str:
         """One of the ways to say something that belong to this split."""
         return ways[0] if self.language.compact else self.rng.choice(of_split(ways, self.language.split))
 
     def said(self, kind: str, value: Json) -> str:
+        if kind == "texts" and not self.language.compact:  # unquoted, they run into what stands behind them
+            value = [f'"{one}"' for one in value]
         return said(self.rng, kind, value, spoken=self.language.spoken)
 
     def call(self, one: DataFunction, after: Sequence[int], **arguments: Json) -> tuple[int, Json]:
@@ -82,13 +92,22 @@ class RequestDraft:
             raise ImpossibleRequest(one.words)
         ordered = to_ours(one, to_theirs(one, arguments, "snake"), "snake")
         made = PlannedCall(one.words, ordered, tuple(sorted(set(after))))
-        result, self.data = carry_out(one, ordered, self.data)
+        result, self.data, _ = carry_out(one, ordered, self.data)
         if one.writes:
             self.made = result
+            self._check_order(one, ordered)
         elif made in self.plan:
             return self.plan.index(made), result
         self.plan.append(made)
         return len(self.plan) - 1, result
+
+    def _check_order(self, one: DataFunction, arguments: Mapping[str, Json]) -> None:
+        """The small language takes dates as they come: its tasks belong to published results."""
+        table = tables()[one.table]
+        if one.verb != "set" or not table.since or self.language.compact:
+            return
+        if not in_order(table, self.data.row(one.table, arguments[one.target])):
+            raise ImpossibleRequest("a date before another that it must follow")
 
     def that(self, verb: Verb, table: DataTable) -> DataFunction:
         """The function that does this to a table."""
@@ -117,10 +136,12 @@ class RequestDraft:
             raise ImpossibleRequest(table.name)
         return {name: row[name] for name in self.rng.sample(names, n)}
 
-    def such(self, table: DataTable, wanted: Mapping[str, Json]) -> str:
+    def such(self, table: DataTable, wanted: Mapping[str, Json], *, several: bool = False) -> str:
         """Conditions in words."""
         told = [
-            self.one(table.filters[name]).format(self.said(table.fields[name], value))
+            agreeing(self.one(table.filters[name]), several=several).format(
+                self.said(table.fields[name], value)
+            )
             for name, value in wanted.items()
         ]
         return " ".join(told)
@@ -186,7 +207,8 @@ class RequestDraft:
         if len(ordered) < 2 or rows[ordered[0]][field] == rows[ordered[1]][field]:
             raise ImpossibleRequest(table.name)
         such = f" {self.such(table, wanted)}" if wanted else ""
-        phrase = f"the {table.best[field][end]} {self.noun(table)}{such}"
+        best, noun = table.best[field][end], self.noun(table)
+        phrase = f"the {best.format(noun) if '{' in best else f'{best} {noun}'}{such}"
         after = [self.find(table, wanted)]
         if field in table.hidden:  # each has to be looked at
             getter = self.that("get", table)
@@ -197,8 +219,10 @@ class RequestDraft:
 
     def value(self, kind: str, unlike: Json = None) -> tuple[Json, str, tuple[int, ...]]:
         """A value for an argument, in words, and the calls that tell it."""
+        if kind == "flag":
+            return unlike is False, "", ()
         if (
-            kind not in ("flag", "texts", "people")
+            kind not in ("texts", "people")
             and not kind.startswith("choice")
             and self.rng.random() < max(0.4, self.language.recalled)
         ):
@@ -210,7 +234,7 @@ class RequestDraft:
         for _ in range(20):
             value = draw_value(self.rng, self.language.split, kind)
             if value != unlike:
-                return value, self.said(kind, value), ()
+                return value, ToldValue(self.said(kind, value)), ()
         raise ImpossibleRequest(kind)
 
     def _stated(self, kind: str, unlike: Json) -> tuple[Json, str, tuple[int, ...]]:
@@ -232,8 +256,10 @@ class RequestDraft:
         row = self.data.row(table.name, picked.key)
         if field not in row or row[field] == unlike or not _allowed(kind, row[field]):
             raise ImpossibleRequest(kind)
+        if not self.language.compact and tells(picked, row[field]):
+            raise ImpossibleRequest("it is said")
         self.kind.append(f"{field} of {table.name} by {picked.how}")
-        phrase = f"{self.one(phrases.STATED).format(field=table.told[field], it=picked.phrase)}"
+        phrase = StatedValue(self.one(phrases.STATED).format(field=table.told[field], it=picked.phrase))
         return row[field], phrase, self.told(table, field, picked)
 
     def told(self, table: DataTable, field: str, picked: PickedRow) -> tuple[int, ...]:
@@ -268,12 +294,13 @@ class RequestDraft:
                 inner[leaf.name], words[leaf.name] = value, phrase
                 after += calls
             given[parameter.name] = inner if parameter.fields else inner[parameter.name]
+        self.stated = frozenset(name for name, phrase in words.items() if isinstance(phrase, StatedValue))
         return given, words, after
 
     def _wants(self, parameter: FunctionParameter) -> bool:
         return bool(parameter.clause) and self.rng.random() < 0.35
 
-    def asked(self, one: DataFunction, words: Mapping[str, str], it: str) -> str:
+    def asked(self, one: DataFunction, words: Mapping[str, str], it: str, *, several: bool = False) -> str:
         """A function asked for in words, its optional arguments behind."""
         if self.language.compact:
             told = [
@@ -282,11 +309,18 @@ class RequestDraft:
                 if name != "it" and not name.endswith("_id")
             ]
             return " ".join((one.words, it or words.get("it", ""), *told)).replace("  ", " ").strip()
-        text = self.one(one.say).format(**{**words, "it": it or words.get("it", "")})
-        for parameter in one.parameters:
-            if parameter.clause and all(leaf.name in words for leaf in parameter.leaves):
-                clause = parameter.clause.format(*(words[leaf.name] for leaf in parameter.leaves))
-                text += f", {clause}" if clause not in text else ""
+        it = it or words.get("it", "")
+        clauses = [
+            parameter.clause
+            for parameter in one.parameters
+            if parameter.clause and all(leaf.name in words for leaf in parameter.leaves)
+        ]
+        way = agreeing(", ".join((self.one(one.say), *clauses)), it, several=several)
+        letters = lettered(way, words, self.letters)
+        self.letters += len(letters)
+        text = way.format(**{**words, **{name: ToldValue(n) for name, n in letters.items()}, "it": it})
+        for name, letter in letters.items():
+            text += self.one(phrases.LETTER).format(letter=letter, value=words[name])
         return text
 
 

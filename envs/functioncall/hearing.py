@@ -131,6 +131,7 @@ class WordsMeaning(enum.Enum):
     UNSURE = enum.auto()  # neither clearly a report nor clearly anything else
 
 
+@functools.lru_cache(maxsize=8192)
 def without_offers(text: str) -> str:
     """A message without offers of further help, which ask for nothing; it stays as it is if it is nothing else.
 
@@ -141,6 +142,7 @@ def without_offers(text: str) -> str:
     return rest if any(map(str.isalnum, rest)) else text
 
 
+@functools.lru_cache(maxsize=8192)
 def settled(text: str) -> str:
     """What a message says after the last clause that only announces; what is said in one is still to be found out.
 

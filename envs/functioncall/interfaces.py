@@ -77,8 +77,12 @@ class DataTable(NamedTuple):
     fields: Mapping[str, str]  # field → kind
     told: Mapping[str, str]  # field that may be asked for → its noun
     filters: Mapping[str, Sequence[str]]  # field → ways to say that it has a value
-    best: Mapping[str, Sequence[str]]  # field → what one calls the most and the least of it
+    best: Mapping[
+        str, Sequence[str]
+    ]  # field → what stands before (or around) the noun for the most and the least
     hidden: frozenset[str]  # fields that only ``get`` tells
+    called: str  # what one calls the field ``key``
+    since: Mapping[str, str]  # field → the one that it is never earlier than
 
 
 @functools.cache
@@ -87,7 +91,7 @@ def tables() -> Mapping[str, DataTable]:
     return {
         name: DataTable(
             api, name, one["prefix"], one["nouns"], one["name"], one["fields"], one["told"], one["filters"],
-            one["best"], frozenset(one["hidden"]),
+            one["best"], frozenset(one["hidden"]), one.get("called", ""), one.get("since", {}),
         )
         for api, data in _apis().items()
         for name, one in data["tables"].items()

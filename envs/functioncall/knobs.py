@@ -11,7 +11,9 @@ from turnwise.envs.functioncall.interfaces import CASES, Case
 Api: TypeAlias = Literal[
     "calendar", "files", "memory", "messages", "shopping", "tickets", "trading", "travel", "vehicles"
 ]
-Shape: TypeAlias = Literal["plain", "every", "made_first", "if_so", "field_of", "count", "total", "which"]
+Shape: TypeAlias = Literal[
+    "plain", "every", "made_first", "if_so", "several", "field_of", "count", "total", "which"
+]  # fmt: skip
 Dialect: TypeAlias = Literal["native", "python", "json", "hermes"]
 
 

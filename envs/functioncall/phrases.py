@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 PLEASE = (
-    "Please {}.", "Could you {}?", "I need you to {}.", "Would you {} for me?", "{}, please.", "Can you please {}?",
-    "I'd like you to {}.", "Your next job: {}.", "Be so kind as to {}.", "One thing to do: {}.", "Kindly {}.", "Do this for me: {}.",
+    "Please {}.", "Could you {}?", "I need you to {}.", "Would you please {}?", "{}, please.", "Can you please {}?",
+    "I'd like you to {}.", "Your next job: {}.", "Be so kind as to {}.", "Here is what to do: {}.", "Kindly {}.", "Do this for me: {}.",
 )  # fmt: skip
 NEXT = (
     "Thanks. ",
     "Good. ",
     "Now something else. ",
     "Next. ",
-    "Fine, and then: ",
-    "Moving on: ",
+    "Fine, and then this. ",
+    "Moving on. ",
     "Lovely. ",
     "Right. ",
+)
+AFTER_REFUSAL = (
+    "Then something else. ",
+    "All right, never mind that. ",
+    "A pity, but go on. ",
+    "Well, leave it. ",
 )
 QUESTION = (
     "{}", "Tell me: {}", "Quick question: {}", "I wonder: {}", "Do you know this: {}", "One question: {}", "Let me ask you: {}",
@@ -25,6 +31,12 @@ STATED = (
     "the same {field} as {it}",
     "what is given as the {field} of {it}",
     "whatever {it} has as its {field}",
+)
+LETTER = (
+    ", {letter} being {value}",
+    ", where {letter} is {value}",
+    ", {letter} meaning {value}",
+    ", {letter} standing for {value}",
 )
 EACH = (
     "all {nouns} {such}",
@@ -39,12 +51,12 @@ THEN = (
 )  # fmt: skip
 IF = (
     "look at the {field} of {it}: if it is more than {border}, {yes}, otherwise {no}",
-    "check {it}; with a {field} above {border}, {yes}, else {no}",
+    "check the {field} of {it}; if it is above {border}, {yes}, else {no}",
     "find out the {field} of {it}, and {yes} if that exceeds {border}, but {no} if it does not",
-    "in case the {field} of {it} is over {border}, {yes}; in all other cases {no}",
+    "see whether the {field} of {it} is over {border}: if so, {yes}; in all other cases {no}",
 )
 WHAT = (
-    "what is the {field} of {it}?", "which {field} does {it} have?", "what does it say about {it}, namely the {field}?",
+    "what is the {field} of {it}?", "which {field} does {it} have?", "what does {it} have as its {field}?",
     "can you name the {field} of {it}?",
 )  # fmt: skip
 COUNT = (
@@ -53,6 +65,15 @@ COUNT = (
 )  # fmt: skip
 TOTAL = (
     "what is the total {field} of all {nouns} {such}?", "what does the {field} of the {nouns} {such} add up to?",
-    "taken together, how much {field} do the {nouns} {such} have?", "if you sum the {field} over the {nouns} {such}, what comes out?",
+    "taken together, what {field} do the {nouns} {such} have?", "if you sum the {field} over the {nouns} {such}, what comes out?",
 )  # fmt: skip
-WHICH = ("which one is {it}?", "what is {it} called?", "what is the name of {it}?", "can you name {it}?")
+WHICH = (
+    "what is the {called} of {it}?", "which {called} belongs to {it}?", "what {called} do you find for {it}?",
+    "by which {called} is {it} known?",
+)  # fmt: skip
+JOINED = (
+    "{first}, and {last}", "{first}; also, {last}", "{first}; besides, {last}", "{first}, and apart from that, {last}",
+    "{first}; at the same time, {last}", "{first}, and in addition, {last}", "{first}; on top of that, {last}",
+    "{first}, and quite independently, {last}",
+)  # fmt: skip
+"""Ways to ask for two things that have nothing to do with each other."""

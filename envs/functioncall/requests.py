@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 from turnwise.envs.functioncall import phrases
 from turnwise.envs.functioncall.data import CallData
-from turnwise.envs.functioncall.drafting import ImpossibleRequest, PickedRow, PlannedCall, RequestDraft
-from turnwise.envs.functioncall.interfaces import DataFunction, DataTable, apis, tables
-from turnwise.envs.functioncall.vocabulary import ASKED, VAGUE, is_number, said
+from turnwise.envs.functioncall.drafting import ImpossibleRequest, PickedRow, PlannedCall, RequestDraft, tells
+from turnwise.envs.functioncall.interfaces import DataFunction, DataTable, apis, functions, tables
+from turnwise.envs.functioncall.vocabulary import ASKED, VAGUE, is_number, of_split, said
+from turnwise.envs.functioncall.wording import units_of
 from turnwise.tasks.core import Json, canonical
+
+_ATTEMPTS = 8  # to draw one part of a request
 
 
 class UserRequest(NamedTuple):
@@ -82,6 +85,8 @@ def every(draft: RequestDraft) -> str:
     table = tables()[one.table]
     if not draft.data.tables[table.name]:
         raise ImpossibleRequest("nothing is left")
+    if any(parameter.name == table.key for parameter in one.parameters):
+        raise ImpossibleRequest("several would be called the same")
     some = draft.rng.choice(sorted(draft.data.tables[table.name]))
     wanted = draft.wanted(table, some, 1)
     keys = draft.rows(table, wanted)
@@ -95,8 +100,8 @@ def every(draft: RequestDraft) -> str:
     if draft.data.key == before:
         raise ImpossibleRequest("nothing would change")
     draft.kind += [one.words, "each"]
-    it = draft.one(phrases.EACH).format(nouns=draft.noun(table, several=True), such=draft.such(table, wanted))
-    return draft.asked(one, words, it)
+    it = draft.one(phrases.EACH).format(**_those(draft, table, wanted))
+    return draft.asked(one, words, it, several=True)
 
 
 def made_first(draft: RequestDraft) -> str:
@@ -134,7 +139,10 @@ def if_so(draft: RequestDraft) -> str:
     if border == value:
         raise ImpossibleRequest("neither more nor less")
     start, other = len(draft.plan), RequestDraft(draft.rng, draft.language, draft.data, draft.offered)
-    yes, no = act(draft, writers(draft)), act(other, writers(other))
+    yes = act(draft, writers(draft))
+    other.letters = draft.letters
+    no = act(other, writers(other))
+    draft.letters = other.letters
     if value <= border:
         draft.plan[start:] = [one._replace(after=tuple(n + start for n in one.after)) for one in other.plan]
         draft.data, yes, no = other.data, no, yes
@@ -148,12 +156,48 @@ def if_so(draft: RequestDraft) -> str:
     )
 
 
+def several(draft: RequestDraft) -> str:
+    """Two or three things that have nothing to do with each other: each has tables of its own, so their order is free."""
+    parts: list[str] = []
+    free = list(draft.offered)
+    for left in reversed(range(draft.rng.choice((2, 2, 3)))):
+        # "otherwise" would reach over whatever stands behind it
+        shape, text, one = _part(draft, free, PARTS if left else (*PARTS, "if_so"))
+        start = len(draft.plan)
+        draft.plan += [call._replace(after=tuple(n + start for n in call.after)) for call in one.plan]
+        draft.data, draft.letters = one.data, one.letters
+        draft.kind += [shape, *one.kind]
+        touched = {functions()[call.words].table for call in one.plan}
+        free = [known for known in free if known.table not in touched]
+        parts.append(text)
+    text, *others = parts
+    ways = draft.rng.sample(of_split(phrases.JOINED, draft.language.split), len(others))
+    for way, other in zip(ways, others, strict=True):
+        text = way.format(first=text, last=other)
+    return text
+
+
+def _part(
+    draft: RequestDraft, free: Sequence[DataFunction], shapes: Sequence[str]
+) -> tuple[str, str, RequestDraft]:
+    """A part of a request that needs no other function than these: its shape, its words, and its draft."""
+    for _ in range(_ATTEMPTS):
+        one = RequestDraft(draft.rng, draft.language, draft.data, free)
+        one.letters = draft.letters
+        shape = draft.rng.choice(shapes)
+        try:
+            return shape, DEEDS[shape](one), one
+        except ImpossibleRequest:
+            continue
+    raise ImpossibleRequest("nothing can be asked for beside it")
+
+
 def field_of(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
     """A question for a field of a thing."""
     table = readable(draft)
     field, picked = draft.rng.choice(sorted(table.told)), draft.pick(table)
     row = draft.data.row(table.name, picked.key)
-    if field not in row:
+    if field not in row or tells(picked, row[field]):
         raise ImpossibleRequest(field)
     draft.told(table, field, picked)
     draft.kind += ["what", table.name, field, picked.how]
@@ -170,9 +214,7 @@ def count(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
     )
     draft.find(table, wanted)
     draft.kind += ["count", table.name, *sorted(wanted)]
-    text = draft.one(phrases.COUNT).format(
-        nouns=draft.noun(table, several=True), such=draft.such(table, wanted)
-    )
+    text = draft.one(phrases.COUNT).format(**_those(draft, table, wanted))
     return text, {"value": len(draft.rows(table, wanted)), "others": []}
 
 
@@ -190,9 +232,9 @@ def total(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
         raise ImpossibleRequest("too few")
     draft.find(table, wanted)
     draft.kind += ["total", table.name, field, *wanted]
-    such = {"nouns": draft.noun(table, several=True), "such": draft.such(table, wanted)}
     value = round(sum(rows[key][field] for key in keys), 2)
-    return draft.one(phrases.TOTAL).format(field=table.told[field], **such), {"value": value, "others": []}
+    text = draft.one(phrases.TOTAL).format(field=table.told[field], **_those(draft, table, wanted))
+    return text, {"value": value, "others": []}
 
 
 def which(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
@@ -206,7 +248,13 @@ def which(draft: RequestDraft) -> tuple[str, Mapping[str, Json]]:
     draft.kind += ["which", table.name, picked.how]
     if table.key not in row:
         raise ImpossibleRequest("it has no name")
-    return draft.one(phrases.WHICH).format(it=picked.phrase), _answer(table, table.key, row[table.key], draft)
+    text = draft.one(phrases.WHICH).format(called=table.called, it=picked.phrase)
+    return text, _answer(table, table.key, row[table.key], draft)
+
+
+def _those(draft: RequestDraft, table: DataTable, wanted: Mapping[str, Json]) -> dict[str, str]:
+    """The things that meet conditions, in words."""
+    return {"nouns": draft.noun(table, several=True), "such": draft.such(table, wanted, several=True)}
 
 
 def _answer(table: DataTable, field: str, value: Json, draft: RequestDraft) -> dict[str, Json]:
@@ -222,7 +270,10 @@ DEEDS: Mapping[str, Callable[[RequestDraft], str]] = {
     "every": every,
     "made_first": made_first,
     "if_so": if_so,
+    "several": several,
 }
+PARTS = ("plain", "plain", "every", "made_first")
+"""Shapes of what is asked for beside something else; named twice is drawn twice as often."""
 QUESTIONS: Mapping[str, Callable[[RequestDraft], tuple[str, Mapping[str, Json]]]] = {
     "field_of": field_of, "count": count, "total": total, "which": which,
 }  # fmt: skip
@@ -248,6 +299,8 @@ def ask_for(draft: RequestDraft, text: str) -> tuple[str, Mapping[str, Json]]:
         if p.required and p.name != one.target
         for leaf in p.leaves
         if leaf.kind.partition(":")[0] in VAGUE
+        and leaf.name not in draft.stated
+        and leaf.name != "side"  # which a verb says
     ]
     draft.rng.shuffle(leaves)
     for leaf, value in leaves:
@@ -262,8 +315,17 @@ def ask_for(draft: RequestDraft, text: str) -> tuple[str, Mapping[str, Json]]:
             words = [leaf.name.replace("_", " "), *ASKED[base]]
             draft.kind.append(f"without {leaf.name}")
             ask = {"words": words, "reply": draft.said(leaf.kind, value)}
-            return re.sub(found[0], draft.one(VAGUE[base]), text), ask
+            return _vaguely(text, found[0], draft.one(VAGUE[base]), " ".join(one.say), leaf.name), ask
     raise ImpossibleRequest("nothing to leave out")
+
+
+def _vaguely(text: str, pattern: str, vague: str, ways: str, name: str) -> str:
+    """A request with a vague word for a value: "5 bags" becomes "another number of bags"."""
+    for unit in units_of(ways, name):
+        one = unit.removesuffix("s")
+        if re.search(rf"{pattern} {one}(?:s|\b)", text):
+            return re.sub(rf"{pattern} {one}s?\b", f"{vague} of {unit}", text)
+    return re.sub(pattern, vague, text)
 
 
 def offered_of(names: Sequence[str]) -> list[DataFunction]:

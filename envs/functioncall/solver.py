@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from turnwise.envs.functioncall.state import Conversation, FunctionCallState
+from turnwise.envs.functioncall.interfaces import written
+from turnwise.envs.functioncall.state import RENEW, Conversation, FunctionCallState
 from turnwise.envs.functioncall.verdict import remaining
 from turnwise.envs.messages import Message
 from turnwise.tools.core import ToolCall
@@ -20,9 +21,9 @@ def next_message(talk: Conversation, state: FunctionCallState) -> Message:
     if now.ask is not None and not state.asked:
         return Message("assistant", f"Which {now.ask['words'][0]} do you mean?")
     if state.expired:
-        return Message("assistant", "", (ToolCall("renew_session", {}, "call_0"),))
-    open_ = set(remaining(state.made, now.wanted))
-    ready = [n for n in sorted(open_) if not now.wanted[n].after & open_]
+        return Message("assistant", "", (ToolCall(written(RENEW, talk.case), {}, "call_0"),))
+    open_ = remaining(state.made, now.wanted)
+    ready = [n for n in open_ if now.wanted[n].after.isdisjoint(open_)]
     if not ready:
         told = f"It is {now.answer['value']}." if now.answer else DECLINE if now.declines else "Done."
         return Message("assistant", told)

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from turnwise.envs.functioncall.data import CallData, carry_out, folded
+from turnwise.envs.functioncall.data import CallData, carry_out
 from turnwise.envs.functioncall.interfaces import Case, DataFunction, as_tool, functions, to_theirs, written
 from turnwise.envs.functioncall.reward import Nearness
 from turnwise.envs.worlds.commands import WorldCache
 from turnwise.errors import EnvError
-from turnwise.tasks.core import Json, Task, canonical
+from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool, ToolCall, tool
 
+RENEW = "renew session"
+RENEWED = "renewed"
+"""Stands among the functions that failed when a session was renewed before it expired: it lasts through the next failure."""
 
-def renew_session() -> str:
-    """Begin a new session when the old one has expired."""
-    return "renewed"
 
+@functools.cache
+def renewal(case: Case) -> Tool:
+    """The function that begins a new session, its name in a case."""
 
-_RENEW = tool(renew_session)
+    def renew() -> str:
+        """Begin a new session when the old one has expired."""
+        return "renewed"
+
+    renew.__name__ = written(RENEW, case)
+    return tool(renew)
 
 
 class WantedCall(NamedTuple):
@@ -71,11 +80,6 @@ class FunctionCallState(NamedTuple):
     valid: bool = False  # a message of this round called functions and all calls fitted their schemas
 
 
-def mark(one: DataFunction, arguments: Mapping[str, Json]) -> str:
-    """A call under our names as a text that is equal for equivalent calls."""
-    return f"{one.words} {canonical(folded(arguments))}"
-
-
 def _conversation(task: Task) -> Conversation:
     """The conversation of a task."""
     options = task.options
@@ -88,9 +92,9 @@ def _conversation(task: Task) -> Conversation:
             wanted: list[WantedCall] = []
             for planned in one["plan"]:
                 made, arguments = functions()[planned["function"]], planned["arguments"]
-                now = carry_out(made, arguments, now).data
+                _, now, mark = carry_out(made, arguments, now)
                 call = ToolCall(written(made.words, case), to_theirs(made, arguments, case))
-                wanted.append(WantedCall(call, made, mark(made, arguments), frozenset(planned["after"])))
+                wanted.append(WantedCall(call, made, mark, frozenset(planned["after"])))
             rounds.append(
                 Round(
                     one["say"],
@@ -103,7 +107,12 @@ def _conversation(task: Task) -> Conversation:
                 )
             )
         return Conversation(
-            (*tools, _RENEW), data, tuple(rounds), case, options["dialect"], options["text"] == "compact"
+            (*tools, renewal(case)),
+            data,
+            tuple(rounds),
+            case,
+            options["dialect"],
+            options["text"] == "compact",
         )
     except (KeyError, TypeError) as error:
         raise EnvError(

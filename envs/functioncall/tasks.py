@@ -36,9 +36,8 @@ def draw_task(rng: Random, split: Split, knobs: FunctionCallKnobs) -> Task:
         mine = offered_of(names)
         withheld = rng.sample([one for one in mine if one.writes], 2) if knobs.irrelevant else []
         offered = [one for one in mine if one not in withheld]
-        drawn = draw_tables(
-            rng, split, [name for name, one in tables().items() if one.api in names], knobs.rows
-        )
+        stored = [name for name, one in tables().items() if one.api in names]
+        drawn = draw_tables(rng, split, stored, knobs.rows, ordered=not language.compact)
         data, rounds = CallData(drawn), list[UserRequest]()
         for _ in range(rng.randint(*knobs.rounds)):
             made = _request(rng, language, knobs, data, offered, withheld)
@@ -53,7 +52,10 @@ def draw_task(rng: Random, split: Split, knobs: FunctionCallKnobs) -> Task:
             return None
         others = [one for one in functions().values() if one.api not in names]
         shown = [*offered, *rng.sample(others, min(knobs.distractors, len(others)))]
-        said = [_worded(rng, language, one, place) for place, one in enumerate(rounds)]
+        said = [
+            _worded(rng, language, one, before)
+            for one, before in zip(rounds, [None, *rounds[:-1]], strict=True)
+        ]
         options: dict[str, Json] = {
             "text": knobs.text,
             "case": rng.choice(knobs.cases),
@@ -133,14 +135,16 @@ def _impossible(
     return UserRequest(text, (), data, f"impossible {' '.join(draft.kind)}", declines=True)
 
 
-def _worded(rng: Random, language: RequestLanguage, one: UserRequest, place: int) -> str:
-    """The request as the user says it."""
+def _worded(rng: Random, language: RequestLanguage, one: UserRequest, before: UserRequest | None) -> str:
+    """The request as the user says it, after the one before it."""
     draft = RequestDraft(rng, language, one.data, ())
     if language.compact:
         return f"{one.say} ."
     text = draft.one(phrases.QUESTION if one.answer else phrases.PLEASE).format(one.say)
-    text = f"{draft.one(phrases.NEXT)}{text}" if place else text
-    return text[0].upper() + text[1:]
+    text = text[0].upper() + text[1:]
+    if before is None:
+        return text
+    return f"{draft.one(phrases.AFTER_REFUSAL if before.declines else phrases.NEXT)}{text}"
 
 
 def _data(rng: Random, one: UserRequest, text: str, knobs: FunctionCallKnobs) -> dict[str, Json]:

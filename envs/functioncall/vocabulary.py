@@ -237,14 +237,14 @@ VAGUE: Mapping[str, Sequence[str]] = {
     "date": ("another day", "a better day", "some other day", "a day that suits me"),
     "time": ("another time", "a better time", "some other time", "a time that suits me"),
     "folder": ("another folder", "some other folder", "a better folder", "the right folder"),
-    "filename": ("something else", "another name", "a better name", "the right name"),
-    "title": ("something else", "another title", "a better title", "the right title"),
-    "count": ("another number", "a different number", "some other number of", "the right number of"),
-    "amount": ("a certain number of", "some", "so many", "the usual"),
+    "filename": ("something else", "something different", "something better", "something fitting"),
+    "title": ("something else", "something different", "something better", "something fitting"),
+    "count": ("another number", "a different number", "some other number", "the right number"),
+    "amount": ("a certain number", "some number", "so big a number", "the usual number"),
     "choice": ("something else", "another one", "a different one", "the right one"),
     "street": ("another address", "my other address", "a different address", "the right address"),
     "place": ("another place", "some other place", "a better place", "the right place"),
-    "seat": ("another seat", "a better one", "some other one", "the right one"),
+    "seat": ("another seat", "a better seat", "some other seat", "the right seat"),
 }
 """What a user says who leaves a value out, by kind."""
 ASKED: Mapping[str, Sequence[str]] = {

@@ -19,9 +19,10 @@ from turnwise.envs.functioncall.interfaces import CASES, apis, as_tool, function
 from turnwise.envs.functioncall.reading import read
 from turnwise.envs.functioncall.reward import Nearness, nearness, same
 from turnwise.envs.functioncall.vocabulary import of_split
+from turnwise.envs.functioncall.wording import agreeing
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, suite_tasks
-from turnwise.tasks.core import Split, Task
+from turnwise.tasks.core import Split, Task, digest
 from turnwise.tools.core import ToolCall, ToolError
 
 ENV = "turnwise/FunctionCall-v0"
@@ -235,6 +236,42 @@ def test_failures_are_overcome():
     call(env, ("renew_session", {}))
     call(env, MOVED)
     assert env.step("Done.").info["end"] is EndReason.SOLVED
+
+
+@pytest.mark.parametrize(("case", "renew"), [("camel", "renewSession"), ("pascal", "RenewSession")])
+def test_a_session_is_renewed_in_the_case_of_the_other_names(case, renew):
+    env = start(wants(ASSIGN, fails={"assign ticket": "session"}), case=case)
+    one = functions()["assign ticket"]
+    assign = (as_tool("assign ticket", case).spec.name, to_theirs(one, ASSIGN["arguments"], case))
+    assert f"call {renew}," in call(env, assign).observation[0].content
+    assert env.gold(env.state).tool_calls[0].name == renew
+    call(env, (renew, {}), assign)
+    assert env.step("Done.").info["end"] is EndReason.SOLVED
+
+
+def test_a_session_renewed_beforehand_lasts_through_the_next_failure_only():
+    rounds = (
+        wants(ASSIGN, fails={"assign ticket": "session"}),
+        wants(MOVE, fails={"move event": "session"}),
+    )
+    for early, answers in (((), "401"), (("renew_session", {}), "ok")):
+        env = start(*rounds)
+        call(env, *([early] if early else []))
+        assert answers in call(env, ASSIGNED).observation[0].content
+        if not early:
+            call(env, ("renew_session", {}), ASSIGNED)
+        env.step("Done.")
+        assert "401" in call(env, MOVED).observation[0].content
+    env = start(*rounds)
+    call(env, ("find_tickets", {}))
+    call(env, ("renew_session", {}), ASSIGNED)
+    call(env, ("renew_session", {}))
+    env.step("Done.")
+    assert "ok" in call(env, MOVED).observation[0].content
+    plain = start(wants(ASSIGN))
+    key = plain.state_key(plain.state)
+    call(plain, ("renew_session", {}))
+    assert plain.state_key(plain.state) == key  # where nothing expires it changes nothing
 
 
 def test_forks_and_what_was_written_are_independent():
@@ -780,6 +817,105 @@ def test_suites_hold_what_they_are_named_after():
     assert len({task.options["order"] for task in formats}) == 5
     quick = drawn("quick", Split.TEST, 6)
     assert all(task.options["text"] == "compact" and task.gold["calls"] <= 4 for task in quick)
+
+
+def parts_of(task):
+    """The plan of a request for several things, by the tables that its parts touch."""
+    plan = task.options["rounds"][0]["plan"]
+    groups = []
+    for number, planned in enumerate(plan):
+        touched = {functions()[planned["function"]].table}
+        numbers = {number, *planned["after"]}
+        for other in [one for one in groups if one[0] & touched or one[1] & numbers]:
+            groups.remove(other)
+            touched, numbers = touched | other[0], numbers | other[1]
+        groups.append((touched, numbers))
+    return plan, [sorted(numbers) for _, numbers in groups]
+
+
+def several(split, n):
+    return [task for task in drawn("parallel", split, n) if task.gold["kinds"][0].startswith("several")]
+
+
+def test_most_tasks_of_parallel_ask_for_two_or_three_things_that_have_nothing_to_do_with_each_other():
+    found = several(Split.TRAIN, 120)
+    assert len(found) > 60
+    sizes = {len(parts_of(task)[1]) for task in found}
+    assert sizes >= {2, 3}
+    assert 1 not in sizes
+    others = drawn("single", Split.TRAIN, 60)
+    assert not any(task.gold["kinds"][0].startswith("several") for task in others)
+    apis_of = [
+        {functions()[one["function"]].api for one in task.options["rounds"][0]["plan"]} for task in found
+    ]
+    assert sum(len(one) > 1 for one in apis_of) > len(found) / 2
+
+
+def test_parts_of_a_request_may_be_done_in_any_order_and_none_may_lack():
+    env = FunctionCallEnv(equivalence=1.0)
+    for split in Split:
+        for task in several(split, 12):
+            plan, groups = parts_of(task)
+            case = task.options["case"]
+            made = [
+                (as_tool(one["function"], case).spec.name, to_theirs(functions()[one["function"]], one["arguments"], case))
+                for one in plan
+            ]  # fmt: skip
+            for order in (groups, groups[::-1], groups[1:]):
+                env.reset(seed=0, options={"task": task})
+                call(env, *(made[number] for group in order for number in group))
+                step = env.step("Done.")
+                whole = len(order) == len(groups)
+                assert (step.info["end"] is EndReason.SOLVED) == whole, task.prompt
+                assert verdict(step) == {"state": whole, "answer": True, "calls": whole}
+
+
+def test_of_one_and_of_several_things_one_speaks_in_the_right_number():
+    assert agreeing("lock {it}, as it is/are open") == "lock {it}, as it is open"
+    for name in ("parallel", "single"):
+        for split in Split:
+            for task in drawn(name, split, 80):
+                said = task.prompt
+                assert not re.search(r"\w/\w", said), said
+                assert not re.search(
+                    r"\b(?:all|whole lot of) [\w ]+?s that (?:is|lies|goes|belongs|has)\b", said
+                ), said
+                assert not re.search(
+                    r"(?<![\d.])1 (?:bags|pieces|shares|minutes|dollars|times)\b|minutes minutes", said
+                ), said
+
+
+def test_a_number_that_stands_elsewhere_has_a_letter_before_a_unit():
+    said = [task.prompt for name in ("single", "parallel") for task in drawn(name, Split.TRAIN, 300)]
+    units = "minutes|shares|pieces|bags|of|degrees|percent|dollars|times"
+    lettered = [text for text in said if re.search(rf"\b[NMK] (?:{units})\b", text)]
+    assert len(lettered) > 3
+    assert all(re.search(r", (?:N being|where N is) ", text) for text in lettered)
+
+
+def test_a_refusal_is_not_praised_and_tickets_are_due_after_they_were_opened():
+    thanks = {way.split()[0] for way in phrases.NEXT}
+    refused = 0
+    for task in drawn("irrelevant", Split.TRAIN, 60):
+        rounds = task.options["rounds"]
+        for before, after in itertools.pairwise(rounds):
+            refused += before["declines"]
+            assert not before["declines"] or after["say"].split()[0] not in thanks - {"Now"}, after["say"]
+        tickets = task.options["tables"].get("tickets", {}).values()
+        assert all(one["due"] >= one["opened"] for one in tickets)
+    assert refused > 20
+
+
+def test_no_question_tells_its_answer():
+    for task in drawn("single", Split.TRAIN, 200):
+        answer = task.options["rounds"][0]["answer"]
+        if task.gold["kinds"][0].startswith("field_of") and isinstance(answer["value"], str):
+            assert answer["value"] not in task.prompt
+
+
+def test_tasks_of_quick_stay_those_of_published_results():
+    told = [[task.prompt, task.options, task.gold] for split in Split for task in drawn("quick", split, 40)]
+    assert digest(told) == "4b85e11b00aabb80"
 
 
 def test_parameters_in_another_order_mean_the_same():

@@ -125,8 +125,9 @@ def ways_to_pay(coins: str, cap: int) -> Contest:
 
 @contest("numbers", factors=(1, 2, 3, 4), last=("any", 1, 3, 7, 9))
 def factor_count(factors: int, last: str | int) -> Contest:
-    more = "" if last == "any" else f" and have the last digit {last}"
-    ends = "True" if last == "any" else f"number % 10 == {last}"
+    # nine of ten numbers need work, so that trial division stays too slow
+    more = "" if last == "any" else f" and do not end in {last}"
+    ends = "True" if last == "any" else f"number % 10 != {last}"
     return Contest(
         "factor_count(top: int) -> int",
         f"Return how many whole numbers from 2 to top have exactly {counted(factors, 'prime factor')}, each counted as often as it occurs (12 = 2 · 2 · 3 has three){more}.",
