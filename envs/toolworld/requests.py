@@ -144,9 +144,13 @@ def parts_of(domain: Domain, story: Story, user: UserState, text: str) -> dict[i
     A sentence without a sign of its own belongs to all, a figure to what stands before it.
     """
     requests = OpenRequests(domain, story, user, text)
+    sentences = _PIECE.split(text)
+    if len(sentences) == 1 and " and " not in text:
+        whole = requests.of_words(text)
+        return {user.stage if whole is None else whole: text}
     pieces = list[tuple[int | None, str]]()
     before = None
-    for sentence in _PIECE.split(text):
+    for sentence in sentences:
         for piece in _apart(requests, sentence):
             owner = requests.of_words(piece)
             if owner is None and before is not None and "?" not in piece and any(map(str.isdigit, piece)):
@@ -164,6 +168,8 @@ def parts_of(domain: Domain, story: Story, user: UserState, text: str) -> dict[i
 
 def _apart(requests: OpenRequests, sentence: str) -> list[str]:
     """A sentence cut at its "and"s, where what stands between them belongs to different requests."""
+    if " and " not in sentence:
+        return [sentence]
     first, *others = (piece for piece in _AND.split(sentence) if piece)
     begins = _WHO.match(first)
     found = [

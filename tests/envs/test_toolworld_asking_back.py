@@ -42,6 +42,13 @@ def test_no_new_sentence_is_misread_so_that_the_user_acts(name):
     assert sum(found.understood for found in scores) / len(scores) >= 0.95
 
 
+def test_of_what_players_were_answered_wrongly_most_is_understood():
+    lines = [json.loads(line) for line in (SENTENCES / "played_2.jsonl").read_text("utf-8").splitlines()]
+    scores = score_all(lines)
+    assert sum(found.fatal for found in scores) <= 2, "a seat given for one freed, and one removed"
+    assert sum(found.understood for found in scores) / len(scores) >= 0.75
+
+
 @pytest.mark.parametrize("text", [
     "I'm not permitted to give you the courier's phone number.",
     "Cancelling isn't the same as returning: an order that was cancelled is never sent.",
