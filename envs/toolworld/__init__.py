@@ -16,6 +16,7 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     users        the scripted user                      mind       what he keeps in mind, and agreed to
     speech/      what he makes of an agent's words      phrases    how he says what is no request
     requests     which of several requests is spoken of  alternatives  wishes that depend on what is found out
+    arguments    what is told about tools' arguments    arithmetic  a calculator for agents
     small        the user of the small language         facts      typed values in free text
     spoken       a language model as the user           proposals  the tool ``propose``
     sentences    scores labelled sentences by what the user does

@@ -94,11 +94,13 @@ class OpenRequests:
         """The request of which a text speaks, if of one."""
         heard, words = understand(self._domain.lexicon, text), words_of(text)
         said = heard.proposal.actions | heard.told | heard.denied
+        offered = heard.proposal.actions - heard.proposal.bare
         values = named(text, self._domain.lexicon.patterns).values
 
         def bearing(number: int) -> int:
             stage, alone = self._story.stages[number], len(words & self._words[number])
-            found = _BY_CHANGE if said & wants(self._domain, stage) else 0
+            wanted = wants(self._domain, stage)
+            found = 2 * _BY_CHANGE if offered & wanted else _BY_CHANGE if said & wanted else 0
             found += _BY_VALUE if values & self._values[number] else 0
             if stage.check and (heard.deeds or heard.looks or heard.tries):
                 found += _BY_VALUE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -161,3 +162,50 @@ def people(rng: Random, n: int) -> list[PersonName]:
 
 def address(rng: Random) -> str:
     return f"{rng.randint(1, 199)} {rng.choice(STREETS)} Street, {rng.choice(CITIES)} {rng.randint(10000, 99999)}"
+
+
+def begun(text: str) -> str:
+    """A text as a sentence begins, with the rest of it as it was.
+
+    >>> begun("order W15998"), begun("my trip from COR to ARD")
+    ('Order W15998', 'My trip from COR to ARD')
+    """
+    return text[:1].upper() + text[1:]
+
+
+def single(noun: str) -> str:
+    """
+    >>> single("teapot"), single("hiking boots")
+    ('teapot', 'pair of hiking boots')
+    """
+    return f"pair of {noun}" if noun.endswith(_IN_PAIRS) else noun
+
+
+def with_article(noun: str) -> str:
+    """One of something.
+
+    >>> [with_article(noun) for noun in ("teapot", "office chair", "red small teapot", "hiking boots")]
+    ['a teapot', 'an office chair', 'a red small teapot', 'a pair of hiking boots']
+    """
+    one = single(noun)
+    return f"{'an' if one[0] in 'aeiou' else 'a'} {one}"
+
+
+_IN_PAIRS = ("boots", "shoes", "gloves", "trousers")
+
+
+def counted(number: int, noun: str) -> str:
+    """
+    >>> counted(1, "more bag"), counted(3, "more bag")
+    ('1 more bag', '3 more bags')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def listed(things: Sequence[str], *, before: str = "the ") -> str:
+    """
+    >>> listed(["lamp"]), listed(["lamp", "mat", "chair"])
+    ('the lamp', 'the lamp, the mat and the chair')
+    """
+    *first, last = (f"{before}{thing}" for thing in things)
+    return f"{', '.join(first)} and {last}" if first else last

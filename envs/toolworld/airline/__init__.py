@@ -5,6 +5,9 @@ tasks     requests                   rules     what breaks the policy
 questions what is only asked         policy    what the agent reads
 traps     what must be refused       parts     what stories are put together from
 language  how people speak of all this
+asking    wishes in whole sentences  wishes    wishes as parts of others
+conditions wishes that depend on what is found out
+several   of several at once         pairs     two things in one wish
 """
 
 from turnwise.envs.toolworld.airline.tasks import DOMAIN as DOMAIN

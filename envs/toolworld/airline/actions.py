@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from turnwise.envs.toolworld.airline.state import (
@@ -14,12 +15,15 @@ from turnwise.envs.toolworld.airline.state import (
     Flight,
     Reservation,
 )
+from turnwise.envs.toolworld.arguments import Argument, described, lower_id, upper_id
+from turnwise.envs.toolworld.arithmetic import calculate
 from turnwise.envs.toolworld.database import Database, fresh_key, plain
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
 from turnwise.tasks.core import Json
 from turnwise.tools.core import ToolError
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 Cabin = Literal["basic", "economy", "business"]
 
 
@@ -27,7 +31,7 @@ def verify_customer(db: Database, user_id: str, birthday: str) -> Written:
     """Find and verify a customer by user id and birthday (YYYY-MM-DD)."""
     user: AirlineCustomer | None = db.find("users", user_id)
     if user is None or user.birthday != birthday:
-        raise ToolError("No such customer, or another birthday.")
+        raise ToolError("No such customer, or another birthday (it is written YYYY-MM-DD).")
     return Written(db, {"user_id": user_id, "verified": True}, user_id)
 
 
@@ -52,6 +56,8 @@ def get_flight(db: Database, flight_id: str) -> Json:
 
 def search_flights(db: Database, origin: str, destination: str, date: str) -> Json:
     """Flights from one airport to another on a date (YYYY-MM-DD)."""
+    if _DATE.fullmatch(date) is None:
+        raise ToolError(f"A date is written YYYY-MM-DD, not {date[:40]!r}.")
     found = [
         f for f in db.rows("flights") if (f.origin, f.destination, f.date) == (origin, destination, date)
     ]
@@ -108,7 +114,7 @@ def change_cabin(db: Database, reservation_id: str, cabin: Cabin) -> Written:
 
 
 def add_bags(db: Database, reservation_id: str, bags: int, paid_bags: int) -> Written:
-    """Add checked bags to a reservation, ``paid_bags`` of them at $50, the others free."""
+    """Add checked bags to a reservation: some are paid at $50 each, the others are free."""
     found = _active(db, reservation_id)
     if not 0 < bags <= 20 or not 0 <= paid_bags <= bags:
         raise ToolError("One to twenty bags, and no more paid ones than bags.")
@@ -224,21 +230,47 @@ def _customer(db: Database, user_id: str, **_: object) -> str | None:
     return user_id
 
 
-ACTS = (
-    act(verify_customer, "identify"),
-    act(get_customer),
-    act(get_reservation),
-    act(get_flight),
-    act(search_flights),
-    act(book_flight, "write", _customer),
-    act(cancel_reservation, "write", _owner),
-    act(change_flight, "write", _owner),
-    act(change_cabin, "write", _owner),
-    act(add_bags, "write", _owner),
-    act(rename_passenger, "write", _owner),
-    act(issue_certificate, "write", _customer),
-    act(add_meal, "write", _owner),
-    act(add_insurance, "write", _owner),
-    act(record_refusal, "note"),
-    act(transfer_to_human, "end"),
+ARGUMENTS = {
+    "user_id": Argument("the customer's user id, such as ada_cole_1234", lower_id),
+    "birthday": Argument("the customer's birthday, YYYY-MM-DD"),
+    "reservation_id": Argument("the reservation, such as ABCD12", upper_id),
+    "flight_id": Argument("the flight with its date, such as TW123A-2026-05-20", upper_id),
+    "new_flight_id": Argument("the flight to move to, with its date, such as TW123A-2026-05-20", upper_id),
+    "origin": Argument("the airport where it starts, such as ARD", upper_id),
+    "destination": Argument("the airport where it lands, such as BEL", upper_id),
+    "date": Argument("the day of the flight, YYYY-MM-DD"),
+    "cabin": Argument("the cabin for all passengers", lower_id),
+    "passengers": Argument("the full names of all passengers"),
+    "bags": Argument("how many bags are added, the free ones among them"),
+    "paid_bags": Argument("how many of these bags are paid"),
+    "old_name": Argument("the passenger's full name as it stands in the reservation"),
+    "new_name": Argument("the full name as it is to be"),
+    "amount_dollars": Argument("the whole certificate, in dollars"),
+    "meal": Argument("the kind of meal, for all passengers", lower_id),
+    "reason": Argument("the policy's word for why", lower_id),
+    "expression": Argument("numbers with +, -, *, / and brackets"),
+}
+
+
+ACTS = described(
+    (
+        act(verify_customer, "identify"),
+        act(get_customer),
+        act(get_reservation),
+        act(get_flight),
+        act(search_flights),
+        act(calculate),
+        act(book_flight, "write", _customer),
+        act(cancel_reservation, "write", _owner),
+        act(change_flight, "write", _owner),
+        act(change_cabin, "write", _owner),
+        act(add_bags, "write", _owner),
+        act(rename_passenger, "write", _owner),
+        act(issue_certificate, "write", _customer),
+        act(add_meal, "write", _owner),
+        act(add_insurance, "write", _owner),
+        act(record_refusal, "note"),
+        act(transfer_to_human, "end"),
+    ),
+    ARGUMENTS,
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from turnwise.envs.toolworld.airline.state import AirlineCustomer, Flight, Reservation
+from turnwise.envs.toolworld.airline.state import CABINS, AirlineCustomer, Flight, Reservation
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
+from turnwise.envs.toolworld.vocabulary import LAST
 from turnwise.tasks.core import Json
 
 
@@ -32,9 +33,14 @@ Fits = Callable[[Reservation, Flight], bool]
 
 
 def own_trip(draft: StoryDraft, fits: Fits) -> tuple[Reservation, Flight] | None:
-    """One of the customer's active reservations that fits, with its flight."""
+    """One of the customer's active reservations that fits, with its flight; none that is only made in this story, whose id
+    he cannot know."""
     own: list[Reservation] = [
-        r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"
+        r
+        for r in draft.db.rows("reservations")
+        if r.user_id == draft.customer
+        and r.status == "active"
+        and draft.base.find("reservations", r.reservation_id) is not None
     ]
     found = draft.free(
         [r for r in own if fits(r, draft.db.get("flights", r.flight_id))], lambda r: r.reservation_id
@@ -65,12 +71,66 @@ def act_on(
     look: tuple[PlanStep, ...],
     what: str,
     tool: str,
-    fact: Fact | None = None,
+    cost: int | None = None,
+    asked: str = "",
     **given: Json,
 ) -> Stage:
-    """A request that is granted: verify, look, confirm, write, report."""
+    """A request that is granted: verify, look, confirm, write, report; ``asked``: how he asks what it comes to, if he does."""
+    fact = Fact("money", str(cost)) if asked and cost is not None else None
     report = f"Done. {f'The amount is {dollars(int(fact.value))}.' if fact else ''}".strip()
-    cost = f", {dollars(int(fact.value))} in total" if fact else ""
-    confirm = PlanStep("confirm", f"I will {what}{cost}. Shall I proceed?")
+    price = "" if cost is None else f", {dollars(cost)} in total"
+    confirm = PlanStep("confirm", f"I will {what}{price}. Shall I proceed?")
     plan = (*verify(draft), *look, confirm, call(tool, **given), tell(report))
     return Stage(say, plan, (fact,) if fact else (), again="What amount is that?" if fact else "")
+
+
+ALONE = "It's just for me."
+
+
+def books_for(draft: StoryDraft, who: str) -> bool:
+    """Note for whom the customer books; False where he books for somebody else in the same story."""
+    return draft.facts.setdefault("passengers", who) == who
+
+
+def new_surname(draft: StoryDraft, old: str) -> str:
+    """The same first name with another last name."""
+    return f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
+
+
+def coming(draft: StoryDraft) -> list[tuple[Reservation, Flight]]:
+    """All trips of the customer that are to come, marked as used; none where a request is about one, or one is cancelled."""
+    own: list[Reservation] = [
+        r for r in draft.db.rows("reservations") if r.user_id == draft.customer and r.status == "active"
+    ]
+    pairs = [(r, draft.db.get("flights", r.flight_id)) for r in own]
+    found = [(r, f) for r, f in pairs if f.status != "flown"]
+    if any(r.reservation_id in draft.used or f.status == "cancelled" for r, f in found):
+        return []
+    draft.used.update(r.reservation_id for r, _ in found)
+    return found
+
+
+def look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
+    """Read the account and every reservation in it."""
+    own = [r for r in draft.db.rows("reservations") if r.user_id == draft.customer]
+    reads = (call("get_reservation", reservation_id=r.reservation_id) for r in own)
+    return (call("get_customer", user_id=draft.customer), *reads)
+
+
+def able_on(draft: StoryDraft, found: Reservation, old: Flight, day: str) -> list[Flight]:
+    """The flights of a day on which a reservation has room, the cheapest first."""
+    place = CABINS.index(found.cabin)
+    able = [
+        f for f in draft.db.rows("flights")
+        if (f.origin, f.destination, f.date) == (old.origin, old.destination, day)
+        and f.status == "scheduled" and f.seats[place] >= len(found.passengers)
+    ]  # fmt: skip
+    return sorted(able, key=lambda f: f.prices[place])
+
+
+def cheapest_alone(found: Reservation, flights: list[Flight]) -> Flight | None:
+    """The first of the flights, where no other costs as little."""
+    place = CABINS.index(found.cabin)
+    if not flights or (len(flights) > 1 and flights[0].prices[place] == flights[1].prices[place]):
+        return None
+    return flights[0]

@@ -7,6 +7,7 @@ from turnwise.envs.toolworld.airline.state import TODAY, Flight
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.story import Stage, call, tell
+from turnwise.envs.toolworld.vocabulary import with_article
 
 STATUSES = ("scheduled", "flown", "delayed", "cancelled")
 
@@ -18,7 +19,7 @@ def status(draft: StoryDraft) -> Stage | None:
     which, look = named(draft, *pair)
     say = draft.words(
         f"Is the flight of {which} on time? What is its status?", f"I heard of problems. What is the status of the flight of {which}?",
-        f"Tell me the status of the flight of {which}.", f"How does it look for {which}: what status has the flight?",
+        f"Tell me the status of the flight of {which}.", f"How do things look for {which}: what is the status of its flight?",
     )  # fmt: skip
     plan = (*verify(draft), *look, tell(f"The flight is {pair[1].status}."))
     return Stage(
@@ -36,7 +37,7 @@ def departure(draft: StoryDraft) -> Stage | None:
     which, look = named(draft, *pair)
     say = draft.words(
         f"At what time does the flight of {which} leave?", f"When exactly do I take off on {which}? I need the time of day.",
-        f"Tell me the time of departure of {which}.", f"What time does {which} start?",
+        f"Tell me the time of departure of {which}.", f"What is the time of departure on {which}?",
     )  # fmt: skip
     plan = (*verify(draft), *look, tell(f"It leaves at {pair[1].departs}."))
     return Stage(say, plan, (Fact("time", pair[1].departs),), again=f"At what time does {which} leave?")
@@ -69,7 +70,7 @@ def fare(draft: StoryDraft) -> Stage | None:
     place, cabin = draft.rng.choice(((0, "basic"), (1, "economy"), (2, "business")))
     price, name = flight.prices[place], flight.flight_id
     say = draft.words(
-        f"What does a {cabin} seat on flight {name} cost?", f"How much is {cabin} on flight {name}?",
+        f"What does {with_article(cabin)} seat on flight {name} cost?", f"How much is {cabin} on flight {name}?",
         f"I want to know the {cabin} price of flight {name}.", f"Flight {name} in {cabin}: what is the fare?",
     )  # fmt: skip
     plan = (call("get_flight", flight_id=name), tell(f"It costs {dollars(price)}."))
@@ -83,7 +84,7 @@ def credit(draft: StoryDraft) -> Stage | None:
     amount = 5000 * draft.rng.randint(1, 8)
     draft.override("users", draft.customer, credit=amount)
     say = draft.words(
-        "How much credit do I have in certificates?", "What is the worth of the certificates in my account?",
+        "How much credit do I have in certificates?", "What are the certificates in my account worth?",
         "I once got a certificate from you. How much credit is there for me?", "Tell me the credit of my account, please.",
     )  # fmt: skip
     plan = (

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.airline import language, questions, traps
+from turnwise.envs.toolworld.airline import asking, conditions, language, pairs, questions, several, traps
 from turnwise.envs.toolworld.airline.actions import ACTS
-from turnwise.envs.toolworld.airline.parts import act_on, enter, named, own_trip, verify
+from turnwise.envs.toolworld.airline.parts import (
+    ALONE,
+    act_on,
+    books_for,
+    enter,
+    named,
+    new_surname,
+    own_trip,
+    verify,
+)
 from turnwise.envs.toolworld.airline.policy import POLICY
 from turnwise.envs.toolworld.airline.rules import compensation, may_cancel, paid_bags, rules
 from turnwise.envs.toolworld.airline.state import (
@@ -19,9 +28,9 @@ from turnwise.envs.toolworld.airline.state import (
     build,
 )
 from turnwise.envs.toolworld.domain import Domain, StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
-from turnwise.envs.toolworld.vocabulary import LAST
+from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.story import PlanStep, Stage, ask, call, tell
+from turnwise.envs.toolworld.vocabulary import counted
 
 
 def _cancel(draft: StoryDraft) -> Stage | None:
@@ -29,21 +38,11 @@ def _cancel(draft: StoryDraft) -> Stage | None:
     if pair is None:
         return None
     which, look = named(draft, *pair)
-    refund = pair[0].price * len(pair[0].passengers)
-    say = draft.words(
-        f"I want to cancel {which}. How much will be refunded?", f"Please cancel {which}; my plans have changed. What do I get back?",
-        f"Call {which} off. What amount comes back to me?", f"I cannot go: cancel {which}. How much money will I see again?",
-        f"Cancel {which}, please, and tell me the refund.", f"It is about {which}: I want it cancelled. What is the refund?",
-    )  # fmt: skip
-    key = pair[0].reservation_id
+    key, refund = pair[0].reservation_id, pair[0].price * len(pair[0].passengers)
+    asked = asking.question(draft, *asking.REFUND)
+    say = asking.cancel(draft, which, asked)
     return act_on(
-        draft,
-        say,
-        look,
-        f"cancel reservation {key}",
-        "cancel_reservation",
-        Fact("money", str(refund)),
-        reservation_id=key,
+        draft, say, look, f"cancel reservation {key}", "cancel_reservation", refund, asked, reservation_id=key
     )
 
 
@@ -70,12 +69,7 @@ def _move(draft: StoryDraft) -> Stage | None:
     twisted = draft.changes_mind
     new = best[second if twisted else first]
     which, look = named(draft, found, old)
-    say = draft.words(
-        f"Move {which} to the cheapest flight on {first} that is not delayed or cancelled.",
-        f"I cannot travel as planned. Put {which} on the cheapest scheduled flight of {first}.",
-        f"Rebook {which} to {first}, the cheapest flight that runs on time.",
-        f"Can {which} be moved to {first}? Take the cheapest one that is neither delayed nor cancelled.",
-    )
+    say = asking.move(draft, which, first)
     find = call("search_flights", origin=old.origin, destination=old.destination, date=new.date)
     key = found.reservation_id
 
@@ -109,13 +103,10 @@ def _cabin(draft: StoryDraft) -> Stage | None:
     found, flight = pair
     which, look = named(draft, *pair)
     price = (flight.prices[2] - found.price) * len(found.passengers)
-    say = draft.words(
-        f"Upgrade {which} to business. What does the upgrade cost in total?", f"Can {which} be moved to business class? What is that in all?",
-        f"I want to sit in business on {which}. How much more is it altogether?", f"Put {which} into business class, and tell me the whole price of it.",
-        f"Business class for {which}, please. What do I pay for the change?", f"How much is it to have {which} in business? Do it, please.",
-    )  # fmt: skip
+    asked = asking.question(draft, *asking.PRICE)
+    say = asking.upgrade(draft, which, asked)
     return act_on(
-        draft, say, look, f"upgrade reservation {found.reservation_id} to business", "change_cabin", Fact("money", str(price)),
+        draft, say, look, f"upgrade reservation {found.reservation_id} to business", "change_cabin", price, asked,
         reservation_id=found.reservation_id, cabin="business",
     )  # fmt: skip
 
@@ -131,15 +122,11 @@ def _bags(draft: StoryDraft) -> Stage | None:
     which, look = named(draft, *pair)
     if look[0].name != "get_customer":
         look = (call("get_customer", user_id=draft.customer), *look)
-    say = draft.words(
-        f"Add {bags} bags to {which}. What do I have to pay for them?", f"We have {bags} more bags to check in for {which}. What is to be paid?",
-        f"Please register {bags} further bags for {which}, and name the price.", f"{which.capitalize()} needs {bags} more bags. What do they cost me?",
-        f"I travel with {bags} extra bags on {which}. How much are they?", f"Put {bags} bags on top for {which}. What will that be?",
-    )  # fmt: skip
-    fact = Fact("money", str(5000 * paid))
+    asked = asking.question(draft, *asking.PRICE)
+    say = asking.bags(draft, which, bags, asked)
+    what = f"add {counted(bags, 'bag')} to {found.reservation_id}, {paid} of them paid"
     return act_on(
-        draft, say, look, f"add {bags} bags to {found.reservation_id}, {paid} of them paid", "add_bags", fact,
-        reservation_id=found.reservation_id, bags=bags, paid_bags=paid,
+        draft, say, look, what, "add_bags", 5000 * paid, asked, reservation_id=found.reservation_id, bags=bags, paid_bags=paid
     )  # fmt: skip
 
 
@@ -148,12 +135,9 @@ def _name(draft: StoryDraft) -> Stage | None:
     if pair is None:
         return None
     found, old = pair[0], pair[0].passengers[1]
-    new = f"{old.split()[0]} {draft.rng.choice([name for name in LAST if name not in old])}"
+    new = new_surname(draft, old)
     which, look = named(draft, *pair)
-    say = draft.words(
-        f"In {which}, the passenger {old} has a new name: {new}. Please correct it.", f"{old} in {which} is called {new} now. Change the name.",
-        f"The name {old} in {which} is wrong, it must be {new}.", f"Please write {new} instead of {old} in {which}.",
-    )  # fmt: skip
+    say = asking.rename(draft, which, old, new)
     return act_on(
         draft, say, look, f"change the name {old} to {new}", "rename_passenger",
         reservation_id=found.reservation_id, old_name=old, new_name=new,
@@ -167,14 +151,10 @@ def _compensate(draft: StoryDraft) -> Stage | None:
         return None
     amount = compensation(user, *pair)
     which, look = named(draft, *pair)
-    state = pair[1].status
-    say = draft.words(
-        f"The flight of {which} is {state}. I ask for compensation. How much do I get?", f"You have {which} {state}. What compensation is there for me?",
-        f"Since the flight of {which} is {state}, I want to be compensated. With how much?", f"I claim compensation: the flight of {which} is {state}. What is the amount?",
-    )  # fmt: skip
-    fact = Fact("money", str(100 * amount))
+    asked = asking.question(draft, *asking.AMOUNT)
+    say = asking.claim(draft, which, pair[1].status if draft.rng.random() < 0.6 else "", asked)
     return act_on(
-        draft, say, look, f"issue a certificate of ${amount}", "issue_certificate", fact,
+        draft, say, look, f"issue a certificate of ${amount}", "issue_certificate", 100 * amount, asked,
         user_id=user.user_id, amount_dollars=amount,
     )  # fmt: skip
 
@@ -184,7 +164,7 @@ def _book(draft: StoryDraft) -> Stage | None:
         f for f in draft.db.rows("flights") if f.status == "scheduled" and f.date > TODAY and f.seats[1] > 0
     ]
     wish = draft.free(flights, lambda f: f"{f.origin}{f.destination}{f.date}")
-    if wish is None:
+    if wish is None or not books_for(draft, ALONE):
         return None
     like = [
         f for f in flights if (f.origin, f.destination, f.date) == (wish.origin, wish.destination, wish.date)
@@ -211,9 +191,10 @@ def _book(draft: StoryDraft) -> Stage | None:
     find = (
         call("get_customer", user_id=user.user_id),
         call("search_flights", origin=wish.origin, destination=wish.destination, date=wish.date),
+        ask("Who will be travelling?", "passengers"),
     )
     return act_on(
-        draft, say, find, f"book flight {like[0].flight_id}", "book_flight", Fact("money", str(like[0].prices[1])),
+        draft, say, find, f"book flight {like[0].flight_id}", "book_flight", like[0].prices[1], "asked at once",
         user_id=user.user_id, flight_id=like[0].flight_id, cabin="economy", passengers=[user.name],
     )  # fmt: skip
 
@@ -232,13 +213,11 @@ def _downgrade(draft: StoryDraft) -> Stage | None:
     if back <= 0:
         return None
     which, look = named(draft, *pair)
-    say = draft.words(
-        f"Put {which} down to economy. What do I get back?", f"I do not need business for {which}, economy will do. What is refunded?",
-        f"Change {which} to economy, and tell me what comes back to me.", f"Economy is enough for {which}. Change it. How much is the refund?",
-    )  # fmt: skip
+    asked = asking.question(draft, *asking.REFUND)
+    say = asking.downgrade(draft, which, asked)
     return act_on(
         draft, say, look, f"change reservation {found.reservation_id} to economy and refund the difference", "change_cabin",
-        Fact("money", str(back)), reservation_id=found.reservation_id, cabin="economy",
+        back, asked, reservation_id=found.reservation_id, cabin="economy",
     )  # fmt: skip
 
 
@@ -250,12 +229,10 @@ def _meal(draft: StoryDraft) -> Stage | None:
     meal = draft.rng.choice(("vegetarian", "vegan", "kosher", "halal"))
     cost = 0 if found.cabin == "business" else MEAL_PRICE * len(found.passengers)
     which, look = named(draft, *pair)
-    say = draft.words(
-        f"We eat {meal} food only: order it for {which}. What does it cost?", f"Please note a {meal} meal for {which}. What do I pay for it?",
-        f"I need {meal} meals on {which}. How much is that?", f"Can you arrange {meal} food on {which}? Tell me the price.",
-    )  # fmt: skip
+    asked = asking.question(draft, *asking.PRICE)
+    say = asking.meal(draft, which, meal, asked)
     return act_on(
-        draft, say, look, f"order a {meal} meal for all passengers of {found.reservation_id}", "add_meal", Fact("money", str(cost)),
+        draft, say, look, f"order a {meal} meal for all passengers of {found.reservation_id}", "add_meal", cost, asked,
         reservation_id=found.reservation_id, meal=meal,
     )  # fmt: skip
 
@@ -267,12 +244,10 @@ def _insurance(draft: StoryDraft) -> Stage | None:
     found = pair[0]
     cost = INSURANCE_PRICE * len(found.passengers)
     which, look = named(draft, *pair)
-    say = draft.words(
-        f"Insure {which}, please. What does it cost?", f"I want insurance for {which}. How much is that in all?",
-        f"Add insurance to {which} and tell me the price.", f"Can {which} still be insured? Do it, and say what I pay.",
-    )  # fmt: skip
+    asked = asking.question(draft, *asking.PRICE)
+    say = asking.insure(draft, which, asked)
     return act_on(
-        draft, say, look, f"add insurance to reservation {found.reservation_id}", "add_insurance", Fact("money", str(cost)),
+        draft, say, look, f"add insurance to reservation {found.reservation_id}", "add_insurance", cost, asked,
         reservation_id=found.reservation_id,
     )  # fmt: skip
 
@@ -286,11 +261,18 @@ DOMAIN = Domain(
         "cancel": _cancel, "move": _move, "cabin": _cabin, "bags": _bags, "name": _name, "compensate": _compensate,
         "book": _book, "downgrade": _downgrade, "meal": _meal, "insurance": _insurance, "status": questions.status,
         "departure": questions.departure, "seats": questions.seats, "fare": questions.fare, "credit": questions.credit,
+        "refundable_or": conditions.refundable_or, "insured_or": conditions.insured_or, "move_within": conditions.move_within,
+        "leaves_by": conditions.leaves_by, "upgrade_within": conditions.upgrade_within, "seats_left": conditions.seats_left,
+        "late_or": conditions.late_or, "grounded_or": conditions.grounded_or, "bags_free": conditions.bags_free,
+        "downgrade_for": conditions.downgrade_for, "one_of": several.one_of, "one_and_rest": several.one_and_rest,
+        "all_trips": several.all_trips, "whichever": several.whichever, "two_for_one": pairs.two_for_one, "two_trips": pairs.two_trips,
+        "cancel_and_claim": pairs.cancel_and_claim, "cancel_and_book": pairs.cancel_and_book, "book_beside": pairs.book_beside,
+        "cheaper_day": pairs.cheaper_day, "move_and": pairs.move_and,
     },
     traps={
         "cancel": traps.no_cancel, "move": traps.no_move, "compensate": traps.no_money, "passengers": traps.no_seat,
         "flown": traps.too_late, "not_owner": traps.foreign, "transfer": traps.transfer,
-        "upgrade_flown": traps.upgrade_flown, "route": traps.other_route, "fewer": traps.fewer, "insurance_late": traps.insurance_late,
+        "changed_late": traps.changed_late, "route": traps.other_route, "fewer": traps.fewer, "insurance_late": traps.insurance_late,
     },
     enter=enter,
     slots=language.SLOTS,

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-from turnwise.envs.toolworld.airline.parts import named, own_trip, verify
+from collections.abc import Callable, Sequence
+
+from turnwise.envs.toolworld.airline import asking
+from turnwise.envs.toolworld.airline.parts import Fits, named, new_surname, own_trip, verify
 from turnwise.envs.toolworld.airline.rules import compensation, may_cancel
-from turnwise.envs.toolworld.airline.state import AIRPORTS, AirlineCustomer, Flight, Reservation
+from turnwise.envs.toolworld.airline.state import AIRPORTS, DAYS, TODAY, AirlineCustomer, Flight, Reservation
+from turnwise.envs.toolworld.airline.wishes import MEALS
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.story import Stage, call, tell
 
-_CANCEL = (
-    "I feel unwell. Cancel {} and refund it.", "My meeting was called off. Cancel {} and give me the money back.", "I have to cancel {}; refund it, please.",
-    "Something came up. Cancel {} with a refund.", "I cannot travel. Refund {} and cancel it.", "Please cancel {}, I caught a cold.",
-)  # fmt: skip
-_MOVE = (
-    "Move {} to the day after, whatever flight it is.", "Put {} on a flight of the next day.", "I want to fly a day later on {}, change the flight.",
-    "Rebook {} to the following day, please.", "Change the flight of {} to the one a day later.", "Let me fly one day later with {}: change the flight.",
-)  # fmt: skip
-_MONEY = (
-    "You ruined my trip, {}. I demand compensation.", "Compensate me for {}, it was a disaster.", "I want money for the trouble with {}.",
-    "What you did to {} must be compensated.", "There has to be a compensation for {}.", "Pay me something for the mess with {}.",
-)  # fmt: skip
 _MORE = (
     "My cousin comes along. Add a passenger to {}.", "Put one more passenger into {}.", "A friend joins us: add him to {}.", "We are one more now. Add a seat to {}.",
     "Please add my wife to {}.", "There is another traveller for {}, add one.",
 )  # fmt: skip
-_FLOWN = (
-    "I did not take the flight of {}. Cancel it and refund me.", "I missed the plane of {}. Cancel and refund it.", "Cancel {}, I was not on board.",
-    "Nobody used {}. Refund it and cancel it.", "I overslept and missed {}. Cancel it for a refund.", "Please refund {}, I did not fly. Cancel it.",
-)  # fmt: skip
-_UPGRADE = (
-    "Upgrade {} to business after all.", "I want business class for {}, change it.", "Change {} to business.", "Put {} into business class, please.",
-)  # fmt: skip
 _ROUTE = (
-    "Change the destination of {} to {{}}.", "I must go to {{}} instead: change {}.", "Let {} go to {{}}, not where it goes now.", "Rebook {} so that I land in {{}}.",
+    "Change the destination of {0} to {1}.", "I must go to {1} instead: change {0}.", "Let {0} go to {1}, not where it goes now.", "Rebook {0} so that I land in {1}.",
 )  # fmt: skip
 _FEWER = (
     "My friend cannot come. Take one passenger off {}.", "Remove a traveller from {} and refund the seat.", "We are one less: remove one from {}.",
     "One of us stays at home. Take that seat off {}.",
-)  # fmt: skip
-_LATE = (
-    "Insure {} now.", "Add insurance to {}, better late than never.", "I want insurance for {} after all.", "Put insurance on {}, please.",
 )  # fmt: skip
 _FOR_PEOPLE = {
     "group_booking": (
@@ -59,9 +41,9 @@ _FOR_PEOPLE = {
 
 
 def _refused(
-    draft: StoryDraft, pair: tuple[Reservation, Flight] | None, say: tuple[str, ...], reason: str
+    draft: StoryDraft, pair: tuple[Reservation, Flight] | None, say: Callable[[str], str], reason: str
 ) -> Stage | None:
-    """A request that is refused; the ways to say it have a place for the reservation."""
+    """A request that is refused; how it is said, by how the reservation is named."""
     if pair is None:
         return None
     which, look = named(draft, *pair)
@@ -73,53 +55,147 @@ def _refused(
         "Please, make an exception for me.", "Your colleague said that it would be no problem.", "I have flown with you for years. Do it.",
         "It is really important to me.", "Then ask somebody who can allow it.", "I am sure that you can do it if you want to.",
     )  # fmt: skip
-    return Stage(draft.words(*say).format(which), plan, insist=insist if draft.rng.random() < 0.6 else "")
+    return Stage(say(which), plan, insist=insist if draft.rng.random() < 0.6 else "")
+
+
+def _cancel(draft: StoryDraft) -> Callable[[str], str]:
+    return lambda which: asking.cancel(draft, which, asking.question(draft, *asking.REFUND))
+
+
+def _move(draft: StoryDraft, old: Flight) -> Callable[[str], str]:
+    day = draft.rng.choice([day for day in DAYS if day > TODAY and day != old.date])
+    return lambda which: asking.move(draft, which, day)
+
+
+def _insure(draft: StoryDraft) -> Callable[[str], str]:
+    return lambda which: asking.insure(draft, which, asking.question(draft, *asking.PRICE))
+
+
+def _bags(draft: StoryDraft) -> Callable[[str], str]:
+    number = draft.rng.randint(1, 4)
+    return lambda which: asking.bags(draft, which, number, asking.question(draft, *asking.PRICE))
+
+
+def _meal(draft: StoryDraft) -> Callable[[str], str]:
+    food = draft.rng.choice(MEALS)
+    return lambda which: asking.meal(draft, which, food, asking.question(draft, *asking.PRICE))
+
+
+def _cabin(draft: StoryDraft, found: Reservation) -> Callable[[str], str]:
+    if found.cabin == "business":
+        return lambda which: asking.downgrade(draft, which, asking.question(draft, *asking.REFUND))
+    return lambda which: asking.upgrade(draft, which, asking.question(draft, *asking.PRICE))
+
+
+def _rename(draft: StoryDraft, found: Reservation) -> Callable[[str], str]:
+    old = found.passengers[-1]
+    new = new_surname(draft, old)
+    return lambda which: asking.rename(draft, which, old, new)
 
 
 def no_cancel(draft: StoryDraft) -> Stage | None:
     pair = own_trip(draft, lambda r, f: f.status != "flown" and not may_cancel(r, f))
-    return _refused(draft, pair, _CANCEL, "cancellation_rules")
+    return _refused(draft, pair, _cancel(draft), "cancellation_rules")
 
 
 def no_move(draft: StoryDraft) -> Stage | None:
     pair = own_trip(draft, lambda r, f: f.status == "scheduled" and r.cabin == "basic")
-    return _refused(draft, pair, _MOVE, "basic_fare")
+    return _refused(draft, pair, _move(draft, pair[1]), "basic_fare") if pair else None
 
 
 def no_money(draft: StoryDraft) -> Stage | None:
+    """Nothing is due: to this customer, or for a flight of which he thinks that it is late."""
     user: AirlineCustomer = draft.db.get("users", draft.customer)
-    pair = own_trip(
-        draft, lambda r, f: f.status in ("delayed", "cancelled") and compensation(user, r, f) == 0
-    )
-    return _refused(draft, pair, _MONEY, "no_compensation")
+    late = ("scheduled",) if draft.rng.random() < 0.3 else ("delayed", "cancelled")
+    pair = own_trip(draft, lambda r, f: f.status in late and compensation(user, r, f) == 0)
+    if pair is None:
+        return None
+    status = "delayed" if pair[1].status == "scheduled" else pair[1].status
+    said = status if draft.rng.random() < 0.6 else ""
+    asked = asking.question(draft, *asking.AMOUNT)
+    return _refused(draft, pair, lambda which: asking.claim(draft, which, said, asked), "no_compensation")
+
+
+def _never(draft: StoryDraft, say: Callable[[str], str], reason: str, fits: Fits) -> Stage | None:
+    """What nobody may; after the flight that is the reason."""
+    statuses = ("flown",) if draft.rng.random() < 0.3 else ("scheduled",)
+    pair = own_trip(draft, lambda r, f: f.status in statuses and fits(r, f))
+    return _refused(draft, pair, say, "flown" if "flown" in statuses else reason)
 
 
 def no_seat(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status == "scheduled")
-    return _refused(draft, pair, _MORE, "passenger_number")
+    say = draft.words(*_MORE)
+    return _never(draft, say.format, "passenger_number", lambda r, f: len(r.passengers) < 6)
+
+
+def fewer(draft: StoryDraft) -> Stage | None:
+    say = draft.words(*_FEWER)
+    return _never(draft, say.format, "passenger_number", lambda r, f: len(r.passengers) > 1)
+
+
+def other_route(draft: StoryDraft) -> Stage | None:
+    statuses = ("flown",) if draft.rng.random() < 0.3 else ("scheduled",)
+    pair = own_trip(draft, lambda r, f: f.status in statuses and r.cabin != "basic")
+    if pair is None:
+        return None
+    other = draft.rng.choice([name for name in AIRPORTS if name not in (pair[1].origin, pair[1].destination)])
+    say = draft.words(*_ROUTE)
+    reason = "flown" if pair[1].status == "flown" else "route_change"
+    return _refused(draft, pair, lambda which: say.format(which, other), reason)
+
+
+def _too_late(draft: StoryDraft, kinds: Sequence[str]) -> Stage | None:
+    """Something that could be done before the flight."""
+    kind = draft.rng.choice(kinds)
+
+    def fits(r: Reservation, f: Flight) -> bool:
+        able = {"meal": not r.meal, "insure": not r.insured, "rename": len(r.passengers) > 1}
+        return f.status == "flown" and able.get(kind, True)
+
+    pair = own_trip(draft, fits)
+    if pair is None:
+        return None
+    makes = {
+        "cancel": lambda: _cancel(draft), "move": lambda: _move(draft, pair[1]), "cabin": lambda: _cabin(draft, pair[0]),
+        "bags": lambda: _bags(draft), "meal": lambda: _meal(draft), "insure": lambda: _insure(draft),
+        "rename": lambda: _rename(draft, pair[0]),
+    }  # fmt: skip
+    return _refused(draft, pair, makes[kind](), "flown")
 
 
 def too_late(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status == "flown")
-    return _refused(draft, pair, _FLOWN, "flown")
+    return _too_late(draft, ("cancel", "move"))
+
+
+def changed_late(draft: StoryDraft) -> Stage | None:
+    return _too_late(draft, ("cabin", "bags", "meal", "insure", "rename"))
+
+
+def insurance_late(draft: StoryDraft) -> Stage | None:
+    pair = own_trip(draft, lambda r, f: f.status in ("delayed", "cancelled") and not r.insured)
+    return _refused(draft, pair, _insure(draft), "insurance_late")
 
 
 def foreign(draft: StoryDraft) -> Stage | None:
+    """A reservation of somebody else: the customer says so, or it must be seen."""
     foreign = [
         r for r in draft.db.rows("reservations") if r.user_id != draft.customer and r.status == "active"
     ]
     found = draft.free(foreign, lambda r: r.reservation_id)
     if found is None:
         return None
-    plan = (
-        *verify(draft), call("get_reservation", reservation_id=found.reservation_id),
-        call("record_refusal", reservation_id=found.reservation_id, reason="not_owner"), tell("Sorry, I cannot do that."),
-    )  # fmt: skip
     key = found.reservation_id
-    say = draft.words(
-        f"Cancel {key} for my sister, she has no time to call you.", f"My boss asks me to cancel his reservation {key}.",
-        f"Please cancel {key}, it is my husband's and he agrees.", f"A friend of mine booked {key}. Cancel it for her.",
+    plan = (
+        *verify(draft), call("get_reservation", reservation_id=key),
+        call("record_refusal", reservation_id=key, reason="not_owner"), tell("Sorry, I cannot do that."),
     )  # fmt: skip
+    if draft.rng.random() < 0.4:
+        say = draft.words(
+            f"Cancel {key} for my sister, she has no time to call you.", f"My boss asks me to cancel his reservation {key}.",
+            f"Please cancel {key}, it is my husband's and he agrees.", f"A friend of mine booked {key}. Cancel it for her.",
+        )  # fmt: skip
+    else:
+        say = draft.rng.choice((_cancel, _insure, _bags, _meal))(draft)(f"reservation {key}")
     return Stage(say, plan)
 
 
@@ -138,26 +214,3 @@ def transfer(draft: StoryDraft) -> Stage | None:
         f"It concerns {trip}.",
     )
     return Stage(f"{say} {about}", (call("transfer_to_human", reason=reason),))
-
-
-def upgrade_flown(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status == "flown" and r.cabin != "business")
-    return _refused(draft, pair, _UPGRADE, "flown")
-
-
-def other_route(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status == "scheduled" and r.cabin != "basic")
-    if pair is None:
-        return None
-    other = draft.rng.choice([name for name in AIRPORTS if name not in (pair[1].origin, pair[1].destination)])
-    return _refused(draft, pair, tuple(way.replace("{{}}", other) for way in _ROUTE), "route_change")
-
-
-def fewer(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status == "scheduled" and len(r.passengers) > 1)
-    return _refused(draft, pair, _FEWER, "passenger_number")
-
-
-def insurance_late(draft: StoryDraft) -> Stage | None:
-    pair = own_trip(draft, lambda r, f: f.status in ("delayed", "cancelled") and not r.insured)
-    return _refused(draft, pair, _LATE, "insurance_late")

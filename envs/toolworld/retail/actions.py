@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from turnwise.envs.toolworld.arguments import Argument, described, lower_id, upper_id
+from turnwise.envs.toolworld.arithmetic import calculate
 from turnwise.envs.toolworld.database import Database, plain
 from turnwise.envs.toolworld.domain import Written, act
 from turnwise.envs.toolworld.facts import dollars
@@ -35,7 +37,7 @@ def get_user(db: Database, user_id: str) -> Json:
 
 def get_order(db: Database, order_id: str) -> Json:
     """An order with its items, status and payment."""
-    order: RetailOrder = db.get("orders", order_id.removeprefix("#"))
+    order: RetailOrder = db.get("orders", order_id)
     lines = [
         {
             "item_id": line.item_id,
@@ -203,21 +205,6 @@ def transfer_to_human(
     return Written(db.put("notes", f"transfer {reason}", RetailNote("transfer", reason)), "transferred")
 
 
-def calculate(db: Database, expression: str) -> str:
-    """Add and subtract amounts: "12.50 + 3 - 4.25"."""
-    parts = expression.replace("$", "").replace("-", " - ").replace("+", " + ").split()
-    total, sign = 0.0, 1
-    for part in parts[:200]:
-        if part in ("+", "-"):
-            sign = 1 if part == "+" else -1
-            continue
-        try:
-            total, sign = total + sign * float(part.replace(",", "")), 1
-        except ValueError:
-            raise ToolError(f"calculate adds and subtracts numbers; {part[:20]!r} is none.") from None
-    return f"{total:.2f}"
-
-
 def _found(db: Database, users: list[User]) -> Written:
     if len(users) != 1:
         raise ToolError("No such customer.")
@@ -279,23 +266,46 @@ def _self(db: Database, user_id: str, **_: object) -> str | None:
     return user_id
 
 
-ACTS = (
-    act(find_user_by_email, "identify"),
-    act(find_user_by_name_zip, "identify"),
-    act(get_user),
-    act(get_order),
-    act(list_products),
-    act(get_product),
-    act(calculate),
-    act(cancel_order, "write", _owner),
-    act(change_item, "write", _owner),
-    act(change_address, "write", _owner),
-    act(return_items, "write", _owner),
-    act(exchange_item, "write", _owner),
-    act(change_payment, "write", _owner),
-    act(remove_item, "write", _owner),
-    act(wrap_order, "write", _owner),
-    act(change_user_address, "write", _self),
-    act(record_refusal, "note"),
-    act(transfer_to_human, "end"),
+ARGUMENTS = {
+    "email": Argument("the customer's e-mail address"),
+    "name": Argument("the customer's first and last name"),
+    "zip": Argument("the customer's zip code, five digits"),
+    "user_id": Argument("the customer, as find_user_by_email and find_user_by_name_zip tell", lower_id),
+    "order_id": Argument("the order, such as W12345", upper_id),
+    "product": Argument("the name of a product, as list_products tells it"),
+    "reason": Argument("the policy's word for why", lower_id),
+    "item_id": Argument("the item of the order, such as I123456 (see get_order)", upper_id),
+    "item_ids": Argument("all items of the order that go back, such as I123456 (see get_order)", upper_id),
+    "new_item_id": Argument("the variant that takes its place, such as I123456 (see get_product)", upper_id),
+    "payment_id": Argument("a payment method of the customer, such as card_1234 (see get_user)", lower_id),
+    "refund_to": Argument(
+        "the payment method that gets the money, such as card_1234 (see get_user)", lower_id
+    ),
+    "address": Argument("street with number, city and zip code, such as 1 Oak Street, Arden 12345"),
+    "expression": Argument("numbers with +, -, *, / and brackets"),
+}
+
+
+ACTS = described(
+    (
+        act(find_user_by_email, "identify"),
+        act(find_user_by_name_zip, "identify"),
+        act(get_user),
+        act(get_order),
+        act(list_products),
+        act(get_product),
+        act(calculate),
+        act(cancel_order, "write", _owner),
+        act(change_item, "write", _owner),
+        act(change_address, "write", _owner),
+        act(return_items, "write", _owner),
+        act(exchange_item, "write", _owner),
+        act(change_payment, "write", _owner),
+        act(remove_item, "write", _owner),
+        act(wrap_order, "write", _owner),
+        act(change_user_address, "write", _self),
+        act(record_refusal, "note"),
+        act(transfer_to_human, "end"),
+    ),
+    ARGUMENTS,
 )

@@ -7,6 +7,7 @@ from turnwise.envs.toolworld.facts import Fact, dollars
 from turnwise.envs.toolworld.retail.parts import own_order, ref, verify
 from turnwise.envs.toolworld.retail.state import RetailItem, User
 from turnwise.envs.toolworld.story import Stage, call, tell
+from turnwise.envs.toolworld.vocabulary import single, with_article
 
 STATUSES = ("pending", "processed", "delivered")
 
@@ -35,7 +36,7 @@ def total(draft: StoryDraft) -> Stage | None:
     amount = sum(line.price for line in order.lines)
     say = draft.words(
         f"How much did I pay for {which} in all?", f"What was the total of {which}?", f"Tell me what {which} came to altogether.",
-        f"I need the total price of {which}.",
+        f"I need to know the total of {which}.",
     )  # fmt: skip
     plan = (
         *verify(draft),
@@ -52,10 +53,10 @@ def price(draft: StoryDraft) -> Stage | None:
         return None
     name = f"{item.colour} {item.size} {item.product}"
     say = draft.words(
-        f"What does the {name} cost?", f"How much is the {name}?", f"Tell me the price of the {name}, please.", f"What do you ask for the {name}?",
+        f"What is the price of the {name}?", f"How much do you want for the {name}?", f"Tell me the price of the {name}, please.", f"What do you ask for the {name}?",
     )  # fmt: skip
     plan = (call("get_product", product=item.product), tell(f"It costs {dollars(item.price)}."))
-    return Stage(say, plan, (Fact("money", str(item.price)),), again=f"What does the {name} cost?")
+    return Stage(say, plan, (Fact("money", str(item.price)),), again=f"What is the price of the {name}?")
 
 
 def cheapest(draft: StoryDraft) -> Stage | None:
@@ -63,13 +64,15 @@ def cheapest(draft: StoryDraft) -> Stage | None:
     stock = [item.price for item in draft.db.rows("items") if item.product == product and item.in_stock]
     if product is None or not stock:
         return None
-    least = min(stock)
+    least, one = min(stock), with_article(product)
     say = draft.words(
-        f"What does your cheapest {product} in stock cost?", f"How little can I pay for a {product} that you have in stock?",
-        f"Tell me the lowest price of a {product} that is in stock.", f"I want to spend as little as possible on a {product}: what does one in stock cost?",
+        f"What does your cheapest {single(product)} in stock cost?", f"How little can I pay for {one} that you have in stock?",
+        f"Tell me the lowest price of {one} that you have in stock.", f"I want to spend as little as possible on {one}: what does the cheapest in stock cost?",
     )  # fmt: skip
     plan = (call("get_product", product=product), tell(f"The cheapest one costs {dollars(least)}."))
-    return Stage(say, plan, (Fact("money", str(least)),), again=f"What does the cheapest {product} cost?")
+    return Stage(
+        say, plan, (Fact("money", str(least)),), again=f"What does the cheapest {single(product)} cost?"
+    )
 
 
 def balance(draft: StoryDraft) -> Stage | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.retail.parts import own_order, ref, refused, thing
-from turnwise.envs.toolworld.retail.state import RetailItem, User
-from turnwise.envs.toolworld.story import Stage, call
-from turnwise.envs.toolworld.vocabulary import address
+from turnwise.envs.toolworld.retail import asking
+from turnwise.envs.toolworld.retail.parts import ask_why, own_order, ref, refused, settles, thing, variants
+from turnwise.envs.toolworld.retail.state import RetailItem, RetailOrder, User
+from turnwise.envs.toolworld.story import PlanStep, Stage, call
+from turnwise.envs.toolworld.vocabulary import address, begun, listed, with_article
 
 _FOR_PEOPLE = {
     "lost_package": (
@@ -29,29 +30,52 @@ _FOR_PEOPLE = {
 
 
 def cancel_sent(draft: StoryDraft) -> Stage | None:
+    """Too late, whatever the reason is."""
     order = own_order(draft, "processed", "delivered")
-    if order is None:
+    reason = asking.why(draft, *asking.REASONS) if order else None
+    if order is None or reason is None:
         return None
     which, look = ref(draft, order)
-    say = draft.words(
-        f"Please cancel {which}, I no longer need it.", f"I have changed my mind and want {which} to be cancelled.",
-        f"Call {which} off, please; I ordered it by mistake.", f"I do not want {which} any more. Cancel it.",
-        f"Cancel {which}, I have no use for it now.", f"Undo {which} for me, it is no longer needed.",
-    )  # fmt: skip
+    said = reason[1] if draft.rng.random() < 0.6 else ""
+    say = asking.cancel(draft, which, said, asking.refund_question(draft))
+    return refused(draft, order, say, "status", *look)
+
+
+def sent(draft: StoryDraft) -> Stage | None:
+    """What could be changed as long as it was not sent."""
+    order = own_order(draft, "processed")
+    if order is None:
+        return None
+    user: User = draft.db.get("users", draft.customer)
+    others = [p.id for p in user.payments if p.id != order.payment]
+    line = draft.rng.choice(order.lines)
+    kinds = ["wrap", *(["pay"] if others else ()), *(["remove"] if len(order.lines) > 1 else ())]
+    kind = draft.rng.choice(kinds)
+    which, look = ref(draft, order, (line,) if kind == "remove" else ())
+    if kind == "pay":
+        say = asking.pay(draft, which, draft.rng.choice(others))
+    elif kind == "remove":
+        say = asking.remove(draft, which, thing(draft, line.item_id), asking.refund_question(draft))
+    else:
+        say = asking.wrap(draft, which, asking.price_question(draft))
     return refused(draft, order, say, "status", *look)
 
 
 def return_unsent(draft: StoryDraft) -> Stage | None:
-    order = own_order(draft, "processed")
+    order = own_order(draft, "pending", "processed")
     if order is None:
         return None
-    name = thing(draft, order.lines[0].item_id)
-    back = f"the {name} of order {order.order_id}"
-    say = draft.words(
-        f"I want to return {back}, refund to {order.payment}.", f"Take {back} back and refund it to {order.payment}.",
-        f"Let me send {back} back; the money goes to {order.payment}.", f"Register a return of {back}, refund to {order.payment}.",
-    )  # fmt: skip
-    return refused(draft, order, say, "status")
+    user: User = draft.db.get("users", draft.customer)
+    method = draft.rng.choice([order.payment, *(p.id for p in user.payments if p.kind == "gift")])
+    say, look = _returned(draft, order, method)
+    return refused(draft, order, say, "status", *look)
+
+
+def _returned(draft: StoryDraft, order: RetailOrder, method: str) -> tuple[str, tuple[PlanStep, ...]]:
+    lines = draft.rng.sample(order.lines, draft.rng.randint(1, len(order.lines)))
+    which, look = ref(draft, order, lines)
+    things = listed([thing(draft, line.item_id) for line in lines])
+    return asking.give_back(draft, which, things, method, asking.refund_question(draft)), look
 
 
 def other_method(draft: StoryDraft) -> Stage | None:
@@ -60,41 +84,50 @@ def other_method(draft: StoryDraft) -> Stage | None:
     other = [p.id for p in user.payments if order and p.kind != "gift" and p.id != order.payment]
     if order is None or not other:
         return None
-    name = thing(draft, order.lines[0].item_id)
-    back = f"the {name} of order {order.order_id}"
-    say = draft.words(
-        f"I want to return {back}. Put the refund on {other[0]}, nowhere else.", f"Return {back}, and the money must go to {other[0]}.",
-        f"Take back {back}; I insist on a refund to {other[0]}.", f"I send {back} back. Refund me on {other[0]} and on nothing else.",
-    )  # fmt: skip
-    return refused(draft, order, say, "refund_method")
+    say, look = _returned(draft, order, other[0])
+    return refused(draft, order, say, "refund_method", *look)
 
 
 def other_product(draft: StoryDraft) -> Stage | None:
-    order = own_order(draft, "pending")
+    """Never possible; of an order that was sent for another reason, though."""
+    order = own_order(draft, "pending", "pending", "processed")
     if order is None:
         return None
     old: RetailItem = draft.db.get("items", order.lines[0].item_id)
     other = draft.rng.choice(sorted({i.product for i in draft.db.rows("items")} - {old.product}))
-    old_name = thing(draft, old.item_id)
+    old_name, other = thing(draft, old.item_id), with_article(other)
     say = draft.words(
-        f"In order {order.order_id}, replace the {old_name} by a {other}.", f"Put a {other} into order {order.order_id} instead of the {old_name}.",
-        f"I would rather have a {other} than the {old_name} in order {order.order_id}. Change it.",
-        f"Swap the {old_name} of order {order.order_id} for a {other}.",
+        f"In order {order.order_id}, replace the {old_name} by {other}.", f"Put {other} into order {order.order_id} instead of the {old_name}.",
+        f"I would rather have {other} than the {old_name} in order {order.order_id}. Change it.",
+        f"Swap the {old_name} of order {order.order_id} for {other}.",
     )  # fmt: skip
-    return refused(draft, order, say, "other_product")
+    return refused(draft, order, say, "other_product" if order.status == "pending" else "status")
 
 
 def not_mine(draft: StoryDraft) -> Stage | None:
+    """An order of somebody else: the customer says so, or it must be seen."""
     foreign = [o for o in draft.db.rows("orders") if o.user_id != draft.customer and o.status == "pending"]
     order = draft.free(foreign, lambda order: order.order_id)
     if order is None:
         return None
-    say = draft.words(
-        f"Cancel order {order.order_id}. It is my partner's, who no longer needs it.",
-        f"My brother asks me to cancel his order {order.order_id}, it is no longer needed.",
-        f"Order {order.order_id} is my neighbour's, and he ordered it by mistake. Cancel it for him.",
-        f"Please cancel my daughter's order {order.order_id}, she does not need it.",
-    )
+    which = f"order {order.order_id}"
+    if draft.rng.random() < 0.4:
+        say = draft.words(
+            f"Cancel {which}. It is my partner's, who no longer needs it.",
+            f"My brother asks me to cancel his {which}, it is no longer needed.",
+            f"{begun(which)} is my neighbour's, and he ordered it by mistake. Cancel it for him.",
+            f"Please cancel my daughter's {which}, she does not need it.",
+        )
+        return refused(draft, order, say, "not_owner")
+    kind = draft.rng.choice(("cancel", "send", "wrap"))
+    reason = asking.why(draft, *asking.REASONS) if kind == "cancel" else None
+    if kind == "send":
+        say = asking.send(draft, which, address(draft.rng))
+    elif reason is None:
+        say = asking.wrap(draft, which, asking.price_question(draft))
+    else:
+        said = reason[1] if draft.rng.random() < 0.6 else ""
+        say = asking.cancel(draft, which, said, asking.refund_question(draft))
     return refused(draft, order, say, "not_owner")
 
 
@@ -109,71 +142,77 @@ def transfer(draft: StoryDraft) -> Stage | None:
     return Stage(f"{say} {about}", (call("transfer_to_human", reason=reason),))
 
 
+def _other(
+    draft: StoryDraft, order: RetailOrder, verb: str, *, stock: bool | None = True
+) -> tuple[str, tuple[PlanStep, ...], str] | None:
+    """A wish for another variant, what must be read, and the product; ``stock``: in stock, out of it, or whichever."""
+    line = draft.rng.choice(order.lines)
+    old: RetailItem = draft.db.get("items", line.item_id)
+    able = [i for i in variants(draft, old) if stock is None or i.in_stock is stock]
+    if not able:
+        return None
+    new = draft.rng.choice(able)
+    payment = settles(draft, new.price - line.price)
+    if payment is None:
+        return None
+    which, look = ref(draft, order, (line,))
+    said, name = payment[0] if payment[1] else "", thing(draft, old.item_id)
+    if stock is False or draft.rng.random() < 0.5:
+        return asking.swap(draft, verb, which, name, thing(draft, new.item_id), said), look, old.product
+    return asking.swap_cheapest(draft, verb, which, name, new.colour, old.product, said), look, old.product
+
+
 def changed_before(draft: StoryDraft) -> Stage | None:
-    """Items of an order can be changed once."""
+    """Items of an order can be changed or removed once."""
     order = None if draft.used else own_order(draft, "pending")
     if order is None:
         return None
     draft.override("orders", order.order_id, changed=True)
-    old: RetailItem = draft.db.get("items", order.lines[0].item_id)
-    same = [
-        i
-        for i in draft.db.rows("items")
-        if i.product == old.product and i.in_stock and i.item_id != old.item_id
-    ]
-    if not same:
-        return None
-    name, new = thing(draft, old.item_id), thing(draft, draft.rng.choice(same).item_id)
-    say = draft.words(
-        f"In order {order.order_id}, change the {name} for the {new}.", f"I want the {new} instead of the {name} in order {order.order_id}.",
-        f"Please put the {new} into order {order.order_id} in place of the {name}.", f"Order {order.order_id}: swap the {name} for the {new}.",
-    )  # fmt: skip
-    return refused(draft, order, say, "changed_before")
+    if len(order.lines) > 1 and draft.rng.random() < 0.4:
+        line = draft.rng.choice(order.lines)
+        which, look = ref(draft, order, (line,))
+        say = asking.remove(draft, which, thing(draft, line.item_id), asking.refund_question(draft))
+        return refused(draft, order, say, "changed_before", *look)
+    wish = _other(draft, order, "change", stock=None)
+    return refused(draft, order, wish[0], "changed_before", *wish[1]) if wish else None
+
+
+def swap_sent(draft: StoryDraft) -> Stage | None:
+    """Another variant in an order that is on its way."""
+    order = own_order(draft, "processed")
+    wish = _other(draft, order, draft.rng.choice(("change", "exchange")), stock=None) if order else None
+    return refused(draft, order, wish[0], "status", *wish[1]) if order and wish else None
 
 
 def out_of_stock(draft: StoryDraft) -> Stage | None:
-    order = own_order(draft, "delivered")
-    if order is None:
+    order = own_order(draft, "pending", "delivered")
+    if order is None or order.changed:
         return None
-    old: RetailItem = draft.db.get("items", order.lines[0].item_id)
-    gone = [
-        i
-        for i in draft.db.rows("items")
-        if i.product == old.product and not i.in_stock and i.item_id != old.item_id
-    ]
-    if not gone:
+    verb = "change" if order.status == "pending" else "exchange"
+    wish = _other(draft, order, verb, stock=False)
+    if wish is None:
         return None
-    name, new = thing(draft, old.item_id), thing(draft, draft.rng.choice(gone).item_id)
-    say = draft.words(
-        f"Exchange the {name} of order {order.order_id} for the {new}.", f"I would like the {new} for the {name} of order {order.order_id}.",
-        f"The {name} of order {order.order_id} is not for me, exchange it for the {new}.",
-        f"Take the {name} of order {order.order_id} and give me the {new} for it.",
-    )  # fmt: skip
-    return refused(draft, order, say, "out_of_stock", call("get_product", product=old.product))
+    return refused(draft, order, wish[0], "out_of_stock", *wish[1], call("get_product", product=wish[2]))
 
 
 def other_reason(draft: StoryDraft) -> Stage | None:
     """A pending order is cancelled for two reasons only."""
     order = own_order(draft, "pending")
-    if order is None:
+    reason = asking.why(draft, "") if order else None
+    if order is None or reason is None:
         return None
-    say = draft.words(
-        f"Cancel order {order.order_id}, I found it cheaper somewhere else.", f"Another shop is cheaper. Cancel order {order.order_id}.",
-        f"Please cancel order {order.order_id}, I do not like your reviews.", f"I want order {order.order_id} cancelled, since you ship too slowly.",
-    )  # fmt: skip
-    return refused(draft, order, say, "cancel_reason")
+    which, look = ref(draft, order)
+    told = draft.rng.random() < 0.6
+    say = asking.cancel(draft, which, reason[1] if told else "", asking.refund_question(draft))
+    return refused(draft, order, say, "cancel_reason", *look, *(() if told else (ask_why(),)))
 
 
 def address_sent(draft: StoryDraft) -> Stage | None:
     order = own_order(draft, "processed")
     if order is None:
         return None
-    where = address(draft.rng)
-    say = draft.words(
-        f"Send order {order.order_id} to {where}.", f"I moved, so order {order.order_id} must go to {where}.",
-        f"The address of order {order.order_id} shall be {where}.", f"Redirect order {order.order_id} to {where}, please.",
-    )  # fmt: skip
-    return refused(draft, order, say, "status")
+    which, look = ref(draft, order)
+    return refused(draft, order, asking.send(draft, which, address(draft.rng)), "status", *look)
 
 
 def cheaper_now(draft: StoryDraft) -> Stage | None:
