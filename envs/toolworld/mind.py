@@ -16,7 +16,9 @@ from turnwise.tasks.core import Json
 
 MOST_AMOUNTS = 4
 """Amounts that a proposal may name: who names every price has told none."""
-_SPOKEN = re.compile(r"dollar|buck|cent|free|charge|cost|nothing|owe|outstanding|balance|unpaid", re.IGNORECASE)
+_SPOKEN = re.compile(
+    r"dollar|buck|cent|free|charge|cost|nothing|owe|outstanding|balance|unpaid", re.IGNORECASE
+)
 _COSTS = ("charged", "refund", "price")
 """Where a tool's result says what a change costs or gives back."""
 

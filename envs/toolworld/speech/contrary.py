@@ -30,12 +30,14 @@ _TAKES_AWAY = re.compile(
 _VALUE = re.compile(
     r"(?=\b([A-Z][a-z]+ [A-Z][a-z]+|\w+_\d+|\d+ [A-Z][a-z]+ [A-Z][a-z]+)\b)"
 )  # a person, a means of payment, an address
-_IS_NEW = re.compile(
-    r"(?:\b(?:to|into|as|with|by|for|use|reads?|becomes?|be|called|named?|write|name is|address is|address of|renamed)|[:\u2192>]) (?:now )?[\"'\u201c]?$|"
-    r"^[\"'\u201d]? (?:instead of|in place of|rather than)\b"
+_NEW_AFTER = re.compile(
+    r"(?:\b(?:to|into|as|with|by|for|use|reads?|becomes?|be|called|named?|write|name is|address is|address of|renamed)|[:\u2192>]) (?:now )?[\"'\u201c]?$"
 )
-_IS_OLD = re.compile(
-    r"\b(?:from|instead of|in place of|rather than|not|replace|listed as|change|rename|correct|update|name) (?:the )?[\"'\u201c]?$|"
+_NEW_BEFORE = re.compile(r"^[\"'\u201d]? (?:instead of|in place of|rather than)\b")
+_OLD_AFTER = re.compile(
+    r"\b(?:from|instead of|in place of|rather than|not|replace|listed as|change|rename|correct|update|name) (?:the )?[\"'\u201c]?$"
+)
+_OLD_BEFORE = re.compile(
     r"^(?:'s)?[\"'\u201d]?(?:'s)?(?: name)?(?: (?:to|into|with|is called|has a new name|must be|must read|should (?:be|read)|shall be|becomes?|is wrong)\b| ?[\u2192>]| ?->)"
 )
 """What stands before or after a value that is to be there afterwards, and that was there before."""
@@ -90,10 +92,10 @@ def _directions(text: str) -> tuple[frozenset[str], frozenset[str]]:
     new, old = set[str](), set[str]()
     for match in _VALUE.finditer(text):
         before, after = text[max(0, match.start() - 24) : match.start()], text[match.end(1) :][:24]
-        replaced = _IS_OLD.search(after) is not None
-        if _IS_NEW.search(after) or (not replaced and _IS_NEW.search(before)):
+        replaced = _OLD_BEFORE.search(after) is not None
+        if _NEW_BEFORE.search(after) or (not replaced and _NEW_AFTER.search(before)):
             new.add(match[1])
-        elif replaced or _IS_OLD.search(before):
+        elif replaced or _OLD_AFTER.search(before):
             old.add(match[1])
     return frozenset(new - old), frozenset(old - new)
 
