@@ -20,10 +20,10 @@ MANNERS = (
     "",
     "Please be quick.",
     "Hello there!",
-    "I have been waiting for ages.",
-    "Thanks for your patience with me.",
+    "I was on hold for ages.",
+    "Thanks for taking my call.",
     "Well, the weather is awful here, but anyway.",
-    "Look, I have order 66 of my day's tasks to do.",
+    "Look, I have not much time today.",
 )
 _PATIENCE = 40  # worlds and customers that one kind of first request is tried with
 

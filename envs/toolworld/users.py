@@ -51,6 +51,8 @@ _ADDRESSES = re.compile(
 """That the listener is to do or to tell something."""
 _QUESTION = re.compile(r"[^.!?\n]*\?")
 _ALL_OF_IT = re.compile(r"\b(?:both|all|everything|each)\b", re.IGNORECASE)
+_WHICH_OF_TWO = re.compile(r"\bor (?!not\b|no\b|otherwise\b)[^?]*\?|\breason\b", re.IGNORECASE)
+"""A question that leaves the listener a choice, or asks why."""
 _WHAT_FOR = re.compile(
     r"\bhow (?:can|may|could) (?:i|we)\b|\bwhat (?:can|may) (?:i|we) do\b|\bbrings you\b", re.IGNORECASE
 )
@@ -253,6 +255,8 @@ def _consent(
     if not hit and not heard.foreign and (not offered.actions - offered.bare) and _is_errand(domain, stage):
         return UserAnswer(user, db, phrase(story, "yes"))  # it needs none, and may be asked for
     if not hit and not offered.actions and not heard.foreign:
+        if heard.queries and _WHICH_OF_TWO.search(heard.text):
+            return UserAnswer(user, db, f"{phrase(story, 'as_said')} {stage.say}")
         return UserAnswer(user, db, phrase(story, "vague"))
     if not hit:
         return UserAnswer(user, db, f"{phrase(story, 'not_that')} {stage.say}")

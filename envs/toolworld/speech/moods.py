@@ -53,7 +53,7 @@ _QUOTED = re.compile(
 """A whole sentence in quotation marks: somebody else's words, or a rule's."""
 _CUT = re.compile(r",?\s+(?:but|however|though|although)[, ]\s*|,\s*(?:and )?then\s+|,\s+(?=(?:just |please |simply )+(?:tell|give|send|let) )|,\s+so\s+|,\s+(?=(?:could|can|would|may|what|which|is|do|please(?= \w))\b)|"
                   r"(?<=[a-z]),?\s+and\s+(?=(?:could you|can you|may i|what is|do you|please|shall i|then|tell me (?:when|once|what|if|whether)|let me know)\b)|:\s+(?=(?:shall|should|may|do|did|can|would|could|is|are|does|have|was|were|i will|"
-                  r"take|turn|switch|put|pull|push|reset|restart|reboot|open|tap|remove|insert|toggle|disable|enable|pay|try|please)\b)")  # fmt: skip
+                  r"take|turn|switch|put|pull|push|reset|restart|reboot|open|tap|remove|insert|toggle|disable|enable|pay|try|leave|keep|please)\b)")  # fmt: skip
 _CUT_SIGNS = (",", ":", "but", "however", "though", "and")
 """One of these stands wherever a sentence is cut."""
 _SORRY = r"(?:i am |we are |my |our )?(?:so |very |really |truly |terribly |deeply |awfully |most )*(?:sorry|apologi[sz]e|apologies|afraid)"
@@ -75,7 +75,7 @@ _CLOSING = Alternation(
     r"concerns|issues)\b", r"\bhow (?:can|may|could|else can) (?:i|we) (?:help|assist|serve)\b", r"\bwhat (?:can|may) (?:i|we) do for you\b",
     r"\bhelp(?:ing)? you (?:with )?(?:today|now|next)\b", r"\bwhat (?:brings you|else)\b",
     r"^(?:is|was|will|would) (?:that|this|it) (?:be )?(?:all|everything)(?: (?:for|from|today|then|now)\b.*)?\?*$", r"\b(?:another|other|further|some other|some further|different) (?:matter|thing|wish|topic|request|point)s?\b.*\b(?:mind|i might|i could|i may|i can|help|see to|today|for you|you)\b", r"\b(?:besides|apart from|in addition to|other than|aside from|on top of|beyond) (?:that|this|it|these)\b(?=.*\b(?:i|we|you)\b)",
-    r"\b(?:have|enjoy) a (?:\w+ )?(?:day|evening|trip|flight|one|weekend)\b", r"\b(?:good)?bye\b",
+    r"\b(?:have|enjoy) a (?:\w+ )?(?:day|evening|trip|flight|one|weekend)\b", r"\b(?:good)?bye\b|\bcheerio\b|\bfarewell\b|^take care(?: now| then)?$|, take care$|\bthat (?:will|would) be all(?: from me)?\b",
     r"^(?:have you |do you have |is there |was there |would there be |you )?(?:got |have )?(?:an?|the|any|your)? ?(?:\w+ )?(?:another|next|second|third|fourth|last|further|other)(?: (?:one|thing|request|question|wish|item|point|matter)s?)?(?: (?:for|to|on|that|i|you|we|left|waiting|then|too|as well)\b.*)?\?+$",
     r"^(?:what|which) is (?:the )?(?:next|second|third|other|last)(?: (?:one|thing|request|question|wish|item|point|matter))?\b.{0,20}\?+$",
 )  # fmt: skip

@@ -29,7 +29,7 @@ _UNTIL = GuardedPattern(
 _DONE = Alternation(
     r"^(?:all )?done\b|\ball (?:set|done|sorted|finished|good now)\b|\b(?:is|are|was|has been|have been|now|been) (?:now |all |successfully |already )?(?:live|yours|gone|on (?:its|their) way|up and running|history|saved|stored|done|complete[d]?|finished|taken care of|sorted|processed|in place|active|settled|confirmed|successful|updated|fixed|repaired|resolved)\b|"
     r"\bsuccessfully\b|\b(?:went|gone) through\b|\b(?:i|we) have (?:now |just |also |successfully |gone ahead and |already )*(?!verified|found|checked|looked|located|reviewed|identified|received|noted|pulled|seen|read|confirmed|opened|searched|looked)\w+(?:ed|en|t|de|ut|one)\b|"
-    r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"
+    r"^(?:i|we) (?:just |have )?(?:cancel|chang|add|mov|upgrad|return|exchang|issu|book|renam|resum|activat|enabl|allow|updat|process|refund|correct|switch|restor)\w*ed\b|(?<!\byou )\bhave been\b|\bhas been\b|\b(?:is|are) now\b|"
     r"\b(?:you are|you will) (?:now )?(?:on|booked|getting|receive|be refunded|get|confirmed)\b|\byou (?:now )?have\b|^(?:here|there) (?:is|are) (?:your )?confirmation\b|\b(?:is|are|was|were) (?:cancelled|canceled|changed|moved|upgraded|added|returned|exchanged|issued|booked|renamed|resumed|restored|enabled|allowed|recorded|refunded|corrected|updated|shared|sent|liked|moved|declined|paid|pinned|deleted)\b|"
     r"^(?:fixed|cancelled|canceled|changed|updated|added|resolved|completed|finished|booked|issued|sent|sorted)\b|\bthat is it\b"
 )
