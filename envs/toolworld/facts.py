@@ -33,7 +33,7 @@ _TIME = re.compile(r"(?<![\d:])(\d{1,2}):(\d\d)(?::\d\d)?\s*([ap]\.?m\b)?", re.I
 _CODE = re.compile(r"(?<![\w-])#?((?=[\w-]*\d)[A-Za-z][\w-]*)(?![\w-])")
 _WORDS = {word: str(number) for number, word in enumerate(NUMBERS) if word != "one"}
 # "One" is mostly a pronoun: "the red one".
-_ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly )|^)one"
+_ONE = r"(?:(?<=is )|(?<=are )|(?<=only )|(?<=just )|(?<=exactly )|^)one(?! (?:moment|second|sec|minute|min|tick|more|last|thing|question|step|of|by|at)\b)"
 _NUMBER_WORD = re.compile(rf"(?<!\w)({_ONE}|{'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 

@@ -41,6 +41,7 @@ def test_the_right_value_is_told_in_any_usual_form(fact, text):
     (PRICE, "So the total is $7.99. So the total is $8.99. So the total is $9.99. So the total is $6.99."),
     (DAY, "It renews on 2026-07-12 or 2026-08-22."),
     (STATUS, "It's not scheduled."),
+    (Fact("count", "1"), "One moment, please."),
     (STATUS, "Is it scheduled?"),
     (STATUS, "It's scheduled or delayed."),
 ])  # fmt: skip
