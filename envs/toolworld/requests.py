@@ -32,9 +32,9 @@ _WHO = re.compile(
     re.IGNORECASE,
 )
 """Who does what follows, and how surely; it holds for what stands after an "and" as well."""
-_BY_CHANGE, _BY_VALUE = 20, 30
-"""How much it says about words that they speak of a request's change, and of a thing that only this request names; a word
-that is said in this request alone says 1."""
+_BY_CHANGE, _BY_VALUE, _BY_KIND, _ASKED_LAST = 20, 30, 10, 12
+"""How much it says about words that they speak of a request's change, of an id that only this request names, of a kind (a colour, a rank) that it alone
+names, and that they answer the question that is talked about; a word that is said in this request alone says 1."""
 
 
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
@@ -95,19 +95,23 @@ class OpenRequests:
         heard, words = understand(self._domain.lexicon, text), words_of(text)
         said = heard.proposal.actions | heard.told | heard.denied
         offered = heard.proposal.actions - heard.proposal.bare
-        values = named(text, self._domain.lexicon.patterns).values
+        patterns = self._domain.lexicon.patterns
+        values = named(text, patterns).values
 
         def bearing(number: int) -> int:
             stage, alone = self._story.stages[number], len(words & self._words[number])
             wanted = wants(self._domain, stage)
             found = 2 * _BY_CHANGE if offered & wanted else _BY_CHANGE if said & wanted else 0
-            found += _BY_VALUE if values & self._values[number] else 0
+            own = values & self._values[number]
+            kinds = sum(kind in patterns for kind, _ in own)
+            found += _BY_VALUE if len(own) > kinds else _BY_KIND * kinds
             if stage.check and (heard.deeds or heard.looks or heard.tries):
                 found += _BY_VALUE
             offers = heard.consent or heard.offers or heard.done
-            answers = stage.quiet and not offers and (alone or not self._busy)
+            now = number == self._user.stage
+            answers = stage.quiet and not offers and (now or alone or not self._busy)
             if answers and listen(stage, self._user, text)[1]:
-                found += _BY_CHANGE
+                found += _BY_CHANGE + _ASKED_LAST * now
             return found + alone if found else 0
 
         return self._most(bearing)
