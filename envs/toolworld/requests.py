@@ -32,9 +32,11 @@ _WHO = re.compile(
     re.IGNORECASE,
 )
 """Who does what follows, and how surely; it holds for what stands after an "and" as well."""
-_BY_CHANGE, _BY_VALUE, _BY_KIND, _ASKED_LAST = 20, 30, 10, 12
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+ [A-Z][a-z]+\b")
+"""Somebody's name, which says more than another word."""
+_BY_CHANGE, _BY_VALUE, _BY_KIND, _ASKED_LAST = 20, 30, 6, 12
 """How much it says about words that they speak of a request's change, of an id that only this request names, of a kind (a colour, a rank) that it alone
-names, and that they answer the question that is talked about; a word that is said in this request alone says 1."""
+names, and that they answer the question that is talked about; a word that is said in this request alone says 1, of a name 4."""
 
 
 def wants(domain: Domain, stage: Stage) -> frozenset[str]:
@@ -86,6 +88,8 @@ class OpenRequests:
         words = {number: words_of(story.stages[number].say) - _SMALL for number in own}
         self._values = {number: own[number] - _of_others(own, number) for number in own}
         self._words = {number: words[number] - _of_others(words, number) for number in own}
+        told = " ".join(story.stages[number].say for number in own)
+        self._names = words_of(" ".join(_NAME.findall(told)))
         now = story.stages[user.stage]
         # whoever offers something, or was asked for a value, speaks of that
         self._busy = bool(now.tells) or user.served or understand(domain.lexicon, text).consent
@@ -99,7 +103,8 @@ class OpenRequests:
         values = named(text, patterns).values
 
         def bearing(number: int) -> int:
-            stage, alone = self._story.stages[number], len(words & self._words[number])
+            stage, alone = self._story.stages[number], 4 * len(words & self._words[number] & self._names)
+            alone += len(words & self._words[number] - self._names)
             wanted = wants(self._domain, stage)
             found = 2 * _BY_CHANGE if offered & wanted else _BY_CHANGE if said & wanted else 0
             own = values & self._values[number]
