@@ -92,9 +92,10 @@ def listen(stage: Stage, user: UserState, text: str) -> tuple[UserState, bool]:
     """Which facts are stated right now; and whether all that are waited for have a value in this text."""
     told, waiting = set(user.told), False
     for index, fact in enumerate(stage.tells):
-        right = stated(fact, text, user.paid if (user.stage, index) in told else ())
+        beside = user.paid if (user.stage, index) in told else ()
+        right = stated(fact, text, beside)
         if right is None and fact.kind == "money" and _SPOKEN.search(text):
-            right = stated(fact, _in_digits(text, free=fact.value == "0"))
+            right = stated(fact, _in_digits(text, free=fact.value == "0"), beside)
         if right is None:
             waiting = True
         elif right:

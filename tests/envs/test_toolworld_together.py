@@ -9,10 +9,11 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import get_suite, make, suite_tasks
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import dollars
+from turnwise.envs.toolworld.facts import Fact, dollars
+from turnwise.envs.toolworld.mind import UserState, listen
 from turnwise.envs.toolworld.phrases import draw_voice
-from turnwise.envs.toolworld.story import Story
-from turnwise.tasks.core import Split, Task
+from turnwise.envs.toolworld.story import Stage, Story
+from turnwise.tasks.core import Split, Task, derive_rng
 from turnwise.tools.core import ToolCall
 
 
@@ -139,3 +140,24 @@ def test_gold_solves_what_is_told_together(suite):
         env.reset(seed=0, options={"task": task})
         reward = [env.step(action)[1] for action in actions][-1]
         assert reward >= 1, task.id
+
+
+def test_what_a_change_has_cost_takes_no_told_price_back():
+    stage = Stage("What does premium cost?", (), (Fact("money", "799"),))
+    told = UserState(told=frozenset({(0, 0)}), paid=frozenset({"4000"}))
+    report = "It is premium now, and $40.00 were charged."
+    assert listen(stage, told, report)[0].told
+    assert not listen(stage, told._replace(paid=frozenset()), report)[0].told
+
+
+def test_a_user_who_is_played_and_pays_a_bill_with_his_phone_is_served():
+    env = make("turnwise/ToolWorld-v0", user="agent")
+    for index in range(400):
+        task = env.generate(derive_rng("pays", index), Split.TRAIN, domains=["telecom"], requests=1, traps=0)
+        if any(step.get("name") == "pay_bill" for step in task.options["story"]["stages"][0]["plan"]):
+            break
+    env.reset(seed=0, options={"task": task})
+    for _ in range(60):
+        if env.step(env.gold(env.state))[2]:
+            return
+    raise AssertionError("gold talks to itself without end")
