@@ -49,9 +49,9 @@ class UpdateResult(NamedTuple):
 
     @property
     def kept(self) -> list[bool]:
-        """Of each group whether any of its episodes is trained on."""
+        """Say of each group whether any of its episodes is trained on."""
         weights = iter(self.weights)
-        return [any(next(weights) > 0 for _ in group) for group in self.groups]
+        return [max((next(weights) for _ in group), default=0.0) > 0 for group in self.groups]
 
 
 class Teaching(NamedTuple):
