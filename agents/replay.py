@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnwise.agents.core import NO_PARENT, Episode, History, Reply, Turn
-from turnwise.agents.gateway.own import make_known
+from turnwise.agents.gateway.external_env import register_external
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.episodes import LOG_NAME
 from turnwise.agents.log.records import Record, env_version
@@ -148,7 +148,7 @@ async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
     if isinstance(log, (str, Path)):
         log = Path(log)
         log = LogReader(log / LOG_NAME if log.is_dir() else log)
-    make_known()
+    register_external()
     started = time.monotonic()
     episodes = turns = equal = 0
     first: Difference | None = None

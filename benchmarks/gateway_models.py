@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from turnwise.agents.core import Sampling
 from turnwise.agents.engines.torch import TorchEngine
-from turnwise.agents.gateway.program import AgentProgram
+from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.models.small import build_small_model
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ModelPolicy

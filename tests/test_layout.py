@@ -149,7 +149,7 @@ def test_torch_stays_in_trainers_engines_and_models():
         "import turnwise; turnwise.make('turnwise/Shop-v0')",
         "import turnwise.agents.rollout",
         "import turnwise.agents.policies.registry",
-        "import turnwise.agents.gateway.program",
+        "import turnwise.agents.gateway.agent_program",
         "import turnwise.cli.app",
     ],
 )

@@ -1,4 +1,4 @@
-"""Starts agents' programs by a small process of their own (:mod:`turnwise.agents.gateway.keeper`).
+"""Starts agents' programs by a small process of their own (:mod:`turnwise.agents.gateway.fork_server`).
 
 This process has loaded a model; to fork it for each episode costs more than most programs do. A program that is written in
 Python may besides begin as a fork of a process that has imported its libraries already (``preload``).
@@ -25,7 +25,7 @@ from typing import IO, Any, Literal, NamedTuple
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway import keeper
+from turnwise.agents.gateway import fork_server
 from turnwise.secrets import public_environment
 from turnwise.tools.owner import mark
 
@@ -34,8 +34,8 @@ KEPT = 64 * 1024
 FLOOD = 16 * 2**20
 """Bytes after which a program that writes is ended."""
 MOST_IDLE = 64
-"""Keepers that wait for a program."""
-GRACE_S = keeper.END_S + 2
+"""Supervisors that wait for a program."""
+GRACE_S = fork_server.END_S + 2
 """How long the end of a program and of all that it started may take."""
 
 
@@ -58,7 +58,7 @@ class Exited(NamedTuple):
 
 
 class Launcher:
-    """A keeper process, started when it is first needed; may be used from any event loop.
+    """A fork server, started when it is first needed; may be used from any event loop.
 
     Args:
         python: the interpreter that it runs in, with its flags; ours unless given.
@@ -72,10 +72,10 @@ class Launcher:
         modules: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self._command = [*(python or (sys.executable, "-S", "-E")), keeper.__file__]
+        self._command = [*(python or (sys.executable, "-S", "-E")), fork_server.__file__]
         self._modules, self._env = modules, env or {}
         self._lock = threading.Lock()
-        self._keeper: _Keeper | None = None
+        self._server: _ForkServer | None = None
         self._end: weakref.finalize[..., Launcher] | None = None
         self._numbers = itertools.count(1)
 
@@ -90,7 +90,9 @@ class Launcher:
             next(self._numbers),
             json.dumps(job._asdict()).encode(),
         )
-        holder, lease, ours = self._hand_over(told, keeper.HEADER.pack(keeper.JOB, number, len(body)))
+        holder, lease, ours = self._hand_over(
+            told, fork_server.HEADER.pack(fork_server.JOB, number, len(body))
+        )
         flooded = asyncio.Event()
         outputs = [_Output(descriptor, flooded) for descriptor in ours]
         reading = [output.ended for output in outputs]
@@ -108,8 +110,8 @@ class Launcher:
         finally:
             if not answer.done():
                 with contextlib.suppress(OSError):
-                    if sent:  # the keeper ends the program, and answers
-                        lease.send(keeper.HEADER.pack(keeper.END, number, 0))
+                    if sent:  # the supervisor ends the program, and answers
+                        lease.send(fork_server.HEADER.pack(fork_server.END, number, 0))
                     else:
                         lease.shutdown(socket.SHUT_WR)
             await asyncio.wait([answer, *reading], timeout=GRACE_S)
@@ -127,10 +129,10 @@ class Launcher:
         with self._lock:
             if self._end is not None:
                 self._end()
-            self._keeper = None
+            self._server = None
 
-    def _hand_over(self, told: bytes, header: bytes) -> tuple[_Keeper, socket.socket, list[int]]:
-        """Give a keeper the program's streams: who it is, its lease, and where the outputs are read."""
+    def _hand_over(self, told: bytes, header: bytes) -> tuple[_ForkServer, socket.socket, list[int]]:
+        """Give a supervisor the program's streams: who it is, its lease, and where the outputs are read."""
         pipes = [os.pipe() for _ in ("stdout", "stderr")]
         try:
             with _readable(told) as stdin, self._lock:
@@ -146,21 +148,21 @@ class Launcher:
                 os.close(write)
         return holder, lease, [read for read, _ in pipes]
 
-    def _take_back(self, holder: _Keeper, lease: socket.socket, *, usable: bool) -> None:
-        """Keep a lease for the next program, where its keeper is as it was."""
+    def _take_back(self, holder: _ForkServer, lease: socket.socket, *, usable: bool) -> None:
+        """Keep a lease for the next program, where its supervisor is as it was."""
         with self._lock:
-            if usable and holder is self._keeper and len(holder.idle) < MOST_IDLE:
+            if usable and holder is self._server and len(holder.idle) < MOST_IDLE:
                 holder.idle.append(lease)
             else:
                 lease.close()
 
-    def _opened(self) -> _Keeper:
+    def _opened(self) -> _ForkServer:
         """Who is asked for programs; it is started where there is none, or no more."""
-        if self._keeper is None or self._keeper.process.poll() is not None:
+        if self._server is None or self._server.process.poll() is not None:
             if self._end is not None:
                 self._end()
             control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            said = tempfile.TemporaryFile()  # noqa: SIM115 (the keeper writes to it as long as it lives)
+            said = tempfile.TemporaryFile()  # noqa: SIM115 (the fork server writes to it as long as it lives)
             with theirs:
                 process = subprocess.Popen(
                     [*self._command, str(theirs.fileno()), *self._modules],
@@ -171,28 +173,28 @@ class Launcher:
                     env=public_environment() | dict(self._env) | mark(),
                     start_new_session=True,
                 )
-            self._keeper = _Keeper(process, control, said, [])
-            self._end = weakref.finalize(self, self._keeper.close)
-        return self._keeper
+            self._server = _ForkServer(process, control, said, [])
+            self._end = weakref.finalize(self, self._server.close)
+        return self._server
 
     async def _code_of(self, answer: asyncio.Task[bytes]) -> int:
         if "code" in (told := _told(answer)):
             return told["code"]
         for _ in range(100):
-            if self._keeper is None or self._keeper.process.poll() is not None:
+            if self._server is None or self._server.process.poll() is not None:
                 break
             await asyncio.sleep(0.01)  # a process that dies closes its leases first
         else:
-            return -9  # somebody killed the program's own keeper
-        if self._keeper is None:
+            return -9  # somebody killed the program's own supervisor
+        if self._server is None:
             raise Fault(Outcome.INFRA_ERROR, "the process that starts the agent's program was closed")
-        self._keeper.said.seek(0)
-        said = self._keeper.said.read()[-400:].decode("utf-8", "replace").strip()
+        self._server.said.seek(0)
+        said = self._server.said.read()[-400:].decode("utf-8", "replace").strip()
         raise Fault(Outcome.INFRA_ERROR, f"the process that starts the agent's program ended: {said}")
 
 
-class _Keeper(NamedTuple):
-    """The process that forks keepers, the socket on which it is asked, what it says of its troubles, and leases of idle keepers."""
+class _ForkServer(NamedTuple):
+    """The process that forks supervisors, the socket on which it is asked, what it says of its troubles, and leases of idle supervisors."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
@@ -200,7 +202,7 @@ class _Keeper(NamedTuple):
     idle: list[socket.socket]
 
     def lease(self) -> socket.socket:
-        """The lease of a keeper that runs nothing: an idle one's that is still there, or a new one's."""
+        """The lease of a supervisor that runs nothing: an idle one's that is still there, or a new one's."""
         while self.idle:
             lease = self.idle.pop()
             if not select.select([lease], [], [], 0)[0]:
@@ -241,7 +243,7 @@ def _readable(text: bytes) -> IO[bytes]:
 
 
 async def _line(lease: socket.socket) -> bytes:
-    """What a keeper answers; what there is of it where it ends."""
+    """What a supervisor answers; what there is of it where it ends."""
     said = b""
     while not said.endswith(b"\n") and (part := await asyncio.get_running_loop().sock_recv(lease, 4096)):
         said += part
@@ -249,7 +251,7 @@ async def _line(lease: socket.socket) -> bytes:
 
 
 def _told(answer: asyncio.Task[bytes]) -> dict[str, int]:
-    """The exit code and how many would not end; nothing where the keeper did not answer."""
+    """The exit code and how many would not end; nothing where the supervisor did not answer."""
     if answer.done() and not answer.cancelled():
         with contextlib.suppress(OSError, ValueError):
             return json.loads(answer.result())

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import turnwise
+from turnwise.agents.gateway.actions import ActResult, World, carry_out
 from turnwise.agents.gateway.bodies import parse_json
 from turnwise.agents.gateway.core import RefusedError
-from turnwise.agents.gateway.world import ActResult, World, carry_out
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolSpec
 

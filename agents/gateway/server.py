@@ -17,6 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
+from turnwise.agents.gateway.actions import World, carry_out
 from turnwise.agents.gateway.bodies import Bodies
 from turnwise.agents.gateway.chat import CHAT
 from turnwise.agents.gateway.core import Api, ChatRequest, RefusedError, bad, write_json
@@ -25,7 +26,6 @@ from turnwise.agents.gateway.messages import MESSAGES
 from turnwise.agents.gateway.responses import RESPONSES
 from turnwise.agents.gateway.sampling import count, sampled_by
 from turnwise.agents.gateway.sessions import AgentSession
-from turnwise.agents.gateway.world import World, carry_out
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
 

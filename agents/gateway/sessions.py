@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 from turnwise.agents.core import NO_PARENT, History, Policy, Reply
 from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
-from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.sampling import (
     Call,
     Drawn,
@@ -35,6 +34,7 @@ from turnwise.agents.gateway.sampling import (
     draw,
     letters_of,
 )
+from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.blame import describe
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Image, Message, Messages
@@ -43,7 +43,6 @@ from turnwise.secrets import redact
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool
 
-_NO_PARENT = -1
 _TELLING = 16
 """Characters from which on words that stand within others are no chance."""
 _CHANCE = frozenset({"seed", "user", "metadata", "safety_identifier"})
@@ -90,7 +89,7 @@ class AgentSession:
         task, env: what the policy's chance is derived from, and what scripted policies look at.
         seed: of the session's chance.
         limits: what it may use.
-        gate: what holds requests back while the policy's weights change.
+        update_lock: what holds requests back while the policy's weights change.
         heard: told of each reply, with its tokens and its parent among those before it.
         plain_turn: the episode before its next turn, where a conversation is what the environment told and was answered, no
             more and no less. Its reply is drawn by the chance of that turn, as if no program stood between.
@@ -112,12 +111,16 @@ class AgentSession:
         *,
         seed: int = 0,
         limits: SessionLimits | None = None,
-        gate: Gate | None = None,
+        update_lock: UpdateLock | None = None,
         heard: Callable[[Reply], None] | None = None,
         plain_turn: Callable[[Sequence[Message]], History | None] | None = None,
     ) -> None:
         self.policy, self.task, self.env, self.seed = policy, task, env, seed
-        self.limits, self.gate, self.heard = limits or SessionLimits(), gate or Gate(), heard
+        self.limits, self.update_lock, self.heard = (
+            limits or SessionLimits(),
+            update_lock or UpdateLock(),
+            heard,
+        )
         self._plain_turn, self._plain_turns = plain_turn, set[int]()
         self.counts = Counts()
         self.shown = set[Image]()
@@ -230,7 +233,7 @@ class AgentSession:
     async def _answer(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
         COMES_THROUGH_A_SOCKET.set(True)  # in this task alone
         try:
-            async with self.gate.passage():
+            async with self.update_lock.shared():
                 return await self._draw(asked, key, by_turn)
         except RefusedError as refused:
             if refused.code == "context_length_exceeded":
@@ -260,7 +263,7 @@ class AgentSession:
         check_readable(self.policy, asked)
         chain = [*fingerprints(asked.messages, asked.tools)]
         number, base = next(
-            (self._nodes[one] for one in reversed(chain) if one in self._nodes), (_NO_PARENT, None)
+            (self._nodes[one] for one in reversed(chain) if one in self._nodes), (NO_PARENT, None)
         )
         caller = self._caller_of(asked.messages) if base is None else None
         self._unanswered.pop(number, None)

@@ -17,7 +17,7 @@ from turnwise.agents.gateway.bodies import Bodies, parse_json
 from turnwise.agents.gateway.core import RefusedError, bad
 from turnwise.agents.gateway.mcp import McpSession
 from turnwise.agents.gateway.server import refusal
-from turnwise.agents.hosting.host import Host, Hosted
+from turnwise.agents.hosting.session_host import Host, Hosted
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
 

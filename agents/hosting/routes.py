@@ -11,7 +11,7 @@ from turnwise.agents.core import Episode
 from turnwise.agents.gateway.bodies import Bodies
 from turnwise.agents.gateway.core import RefusedError, bad
 from turnwise.agents.gateway.server import refusal
-from turnwise.agents.hosting.host import Host, Hosted
+from turnwise.agents.hosting.session_host import Host, Hosted
 from turnwise.agents.policies.served.written import conversation
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason

@@ -18,10 +18,10 @@ import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.contained import SessionDoor
+from turnwise.agents.gateway.agent_program import AgentProgram, conclude, launcher_of, program_of, run_program
 from turnwise.agents.gateway.launching import Launcher
-from turnwise.agents.gateway.play import ProgramPlay
-from turnwise.agents.gateway.program import AgentProgram, conclude, launcher_of, program_of, run_program
+from turnwise.agents.gateway.program_episode import ProgramEpisode
+from turnwise.agents.gateway.sandboxed import SessionDoor
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.policies.options import PolicyOptions
 from turnwise.agents.policies.served.written import conversation
@@ -63,7 +63,7 @@ class _SharedServer:
 class _Running:
     """An episode's program, where its server is, and what joins it with the episode."""
 
-    play: ProgramPlay
+    play: ProgramEpisode
     server: GatewayServer
     seat: Seat
     door: SessionDoor | None = None
@@ -73,7 +73,7 @@ class _Running:
 class ProgramPolicy:
     """Plays each episode by a program of its own, whose model is another policy.
 
-    The program's replies and actions become the episode's turns (:mod:`turnwise.agents.gateway.play`). An episode ends when
+    The program's replies and actions become the episode's turns (:mod:`turnwise.agents.gateway.program_episode`). An episode ends when
     its program does (``gave_up``, or ``time_limit`` where it took too long), or when the environment ends it; the program
     is then ended, with all that it started.
 
@@ -136,7 +136,7 @@ class ProgramPolicy:
                 Outcome.INFRA_ERROR,
                 "a program plays one agent, and this environment has several: name its opponents",
             )
-        play = ProgramPlay(self.model, history, self.program.limits, plain_words=self.program.plain_words)
+        play = ProgramEpisode(self.model, history, self.program.limits, plain_words=self.program.plain_words)
         door = None
         if self.program.sandbox is None:
             server = await self._server_here().enter()
@@ -155,7 +155,7 @@ class ProgramPolicy:
         """The server of this event loop."""
         return self._shared.setdefault(asyncio.get_running_loop(), _SharedServer(self.model.name))
 
-    async def _run(self, play: ProgramPlay, url: str, key: str, door: SessionDoor | None) -> None:
+    async def _run(self, play: ProgramEpisode, url: str, key: str, door: SessionDoor | None) -> None:
         """Run the program to its end, and say how it ended."""
         try:
             told = self.program.prompt == "messages"

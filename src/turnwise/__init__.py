@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from turnwise.agents.evaluation.evaluate import Evaluation, TooManyFailedError, evaluate, evaluate_async
     from turnwise.agents.evaluation.failures import Cause
     from turnwise.agents.evaluation.statistics import Interval
-    from turnwise.agents.hosting.here import Gateway, OpenSession, SessionMaker, gateway, session
+    from turnwise.agents.hosting.in_process import Gateway, OpenSession, SessionMaker, gateway, session
     from turnwise.agents.log.episode_log import EpisodeLog
     from turnwise.agents.log.episodes import Episodes, load_episodes
     from turnwise.agents.log.records import EnvVersion, Record
@@ -74,7 +74,7 @@ _HOMES = {
     "turnwise.agents.evaluation.evaluate": ("Evaluation", "TooManyFailedError", "evaluate", "evaluate_async"),
     "turnwise.agents.evaluation.failures": ("Cause",),
     "turnwise.agents.evaluation.statistics": ("Interval",),
-    "turnwise.agents.hosting.here": ("Gateway", "OpenSession", "SessionMaker", "gateway", "session"),
+    "turnwise.agents.hosting.in_process": ("Gateway", "OpenSession", "SessionMaker", "gateway", "session"),
     "turnwise.agents.log.episode_log": ("EpisodeLog",),
     "turnwise.agents.log.episodes": ("Episodes", "load_episodes"),
     "turnwise.agents.log.records": ("EnvVersion", "Record"),

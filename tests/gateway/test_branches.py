@@ -10,7 +10,7 @@ import pytest
 
 from turnwise.agents.core import NO_PARENT, Episode, Outcome, Reply, Trajectory, Turn
 from turnwise.agents.gateway.core import ChatRequest
-from turnwise.agents.gateway.own import own_task
+from turnwise.agents.gateway.external_env import external_task
 from turnwise.agents.gateway.sessions import AgentSession
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.policies.own import FunctionPolicy
@@ -22,7 +22,7 @@ from turnwise.trainers.credit.return_to_go import return_to_go
 from turnwise.trainers.kit.toy_batches import turn_batch
 from turnwise.trainers.learn.collate import collate_turns
 
-TASK = own_task("Plan a trip.")
+TASK = external_task("Plan a trip.")
 GO = Message("user", "Plan a trip.")
 TRAINS, HOTELS = "Find a train to Lyon in May.", "Find a hotel near the station."
 

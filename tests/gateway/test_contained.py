@@ -15,7 +15,7 @@ from test_programs import PRELUDE, ROOT, SUITE
 
 import turnwise
 from turnwise.agents.core import Outcome, Reply
-from turnwise.agents.gateway.program import program_of
+from turnwise.agents.gateway.agent_program import program_of
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.envs.core import EndReason

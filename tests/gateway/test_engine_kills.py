@@ -26,8 +26,8 @@ from transformers import AutoTokenizer
 import turnwise
 from turnwise.agents.core import Episode, Outcome, Sampling
 from turnwise.agents.engines.torch import TorchEngine
-from turnwise.agents.gateway.program import AgentProgram
-from turnwise.agents.hosting.host import Host, HostOptions
+from turnwise.agents.gateway.agent_program import AgentProgram
+from turnwise.agents.hosting.session_host import Host, HostOptions
 from turnwise.agents.models.small import build_small_model
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ModelPolicy

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import turnwise
-from turnwise.agents.gateway.program import AgentProgram
+from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.command import ProgramPolicy
 

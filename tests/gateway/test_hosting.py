@@ -17,8 +17,8 @@ import turnwise
 from turnwise.agents.core import Outcome, Sampling
 from turnwise.agents.gateway.core import RefusedError
 from turnwise.agents.gateway.sessions import SessionLimits
-from turnwise.agents.hosting.host import Host, HostOptions
 from turnwise.agents.hosting.routes import add_routes
+from turnwise.agents.hosting.session_host import Host, HostOptions
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
@@ -231,13 +231,13 @@ def test_a_client_that_comes_again_during_an_update_gets_one_reply(model):
     async def run():
         host = Host(model)
         await host.start()
-        host.gate.wait_s = 0.01
+        host.update_lock.wait_s = 0.01
         try:
             one = await host.open(prompt="Say fine.")
             url = f"{host.server.address}/sessions/{one.seat.name}/v1"
             asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
             async with openai.AsyncOpenAI(base_url=url, api_key=one.seat.key, max_retries=4) as client:
-                async with host.gate.held():
+                async with host.update_lock.exclusive():
                     waiting = [asyncio.create_task(client.chat.completions.create(**asked)) for _ in range(3)]
                     while not one.play.session.counts.refused:
                         await asyncio.sleep(0.01)

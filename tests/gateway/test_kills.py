@@ -93,7 +93,7 @@ def test_a_program_that_is_killed_while_it_waits_for_a_reply_ends_its_episode_an
 
 
 @pytest.mark.slow
-def test_what_a_killed_keeper_leaves_is_ended_with_its_episode(engine):
+def test_what_a_killed_supervisor_leaves_is_ended_with_its_episode(engine):
     """A program may kill the process that keeps it: it is the same user's."""
     children: list[psutil.Process] = []
 
@@ -111,7 +111,7 @@ def test_what_a_killed_keeper_leaves_is_ended_with_its_episode(engine):
 
 def test_an_episode_outlives_the_process_that_starts_programs(engine):
     policy = ProgramPolicy(model(engine), program(f"act({ASKS}['content'])"))
-    engine.meddle = lambda pid: policy._launcher._keeper.process.kill()
+    engine.meddle = lambda pid: policy._launcher._server.process.kill()
     for _ in range(2):
         (episode,) = turnwise.rollout(SUITE, policy, episodes=1, retries=0)
         assert (episode.outcome, episode.end) == (Outcome.OK, EndReason.GAVE_UP)
@@ -127,7 +127,7 @@ def test_programs_end_with_a_trainer_that_is_killed(contained, tmp_path, request
     if contained:
         request.getfixturevalue("sandboxed")
         given |= {"command": ["python3", "agent.py", mark], "sandbox": {"files": ["agent.py"]}}
-    each = 3 if contained else 2  # a relay, the program and its child
+    each = 3 if contained else 2  # a port forward, the program and its child
     with subprocess.Popen([sys.executable, "-c", TRAINER], stdin=subprocess.PIPE) as trainer:
         assert trainer.stdin is not None
         trainer.stdin.write(json.dumps(given).encode())
@@ -160,15 +160,15 @@ def test_a_gateway_that_is_killed_leaves_the_log_of_what_had_ended(tmp_path):
     assert record.episode.end is EndReason.GAVE_UP
 
 
-def test_a_keeper_that_does_not_end_by_itself_is_killed(
+def test_a_fork_server_that_does_not_end_by_itself_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launcher = launching.Launcher()
     job = launching.ProgramJob(("true",), str(tmp_path), dict(os.environ))
     assert asyncio.run(launcher.run(job, b"", 60)).code == 0
-    keeper = launcher._keeper
-    assert keeper is not None
-    os.kill(keeper.process.pid, signal.SIGSTOP)
+    server = launcher._server
+    assert server is not None
+    os.kill(server.process.pid, signal.SIGSTOP)
     monkeypatch.setattr(launching, "GRACE_S", 0.1)
     launcher.close()
-    assert keeper.process.returncode == -signal.SIGKILL
+    assert server.process.returncode == -signal.SIGKILL

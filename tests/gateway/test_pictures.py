@@ -21,7 +21,7 @@ from chat_server import serve as serve_model
 
 import turnwise
 from turnwise.agents.core import History, Outcome
-from turnwise.agents.gateway.program import AgentProgram
+from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.served.policy import OpenAIPolicy
 from turnwise.agents.policies.served.written import WHITE

@@ -12,7 +12,7 @@ from gateway_kit import AnsweringEngine
 
 import turnwise
 from turnwise.agents.core import Outcome, Sampling
-from turnwise.agents.gateway.program import AgentProgram
+from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import EndReason
@@ -175,7 +175,7 @@ threading.Thread(target=lambda: time.sleep(0.1) or print("and waited")).start()
     assert played(model, given)[0].end is EndReason.GAVE_UP
 
 
-def test_the_keeper_s_own_troubles_are_told_and_it_is_started_again(model, tmp_path):
+def test_the_fork_server_s_own_troubles_are_told_and_it_is_started_again(model, tmp_path):
     script = tmp_path / "agent.py"
     script.write_text("pass")
     command = (sys.executable, str(script))
@@ -183,8 +183,8 @@ def test_the_keeper_s_own_troubles_are_told_and_it_is_started_again(model, tmp_p
     assert (episode.outcome, "no_such_module" in episode.error) == (Outcome.INFRA_ERROR, True)
     policy = ProgramPolicy(model, program(command=command))
     assert turnwise.rollout(SUITE, policy, episodes=1)[0].outcome is Outcome.OK
-    policy._launcher._keeper.process.kill()
-    policy._launcher._keeper.process.wait()
+    policy._launcher._server.process.kill()
+    policy._launcher._server.process.wait()
     assert turnwise.rollout(SUITE, policy, episodes=1)[0].outcome is Outcome.OK
 
 

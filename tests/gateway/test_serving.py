@@ -14,8 +14,8 @@ import pytest
 import turnwise
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.hosting.environments import ID, NoModel, add_mcp
-from turnwise.agents.hosting.host import Host, HostOptions
 from turnwise.agents.hosting.routes import add_routes
+from turnwise.agents.hosting.session_host import Host, HostOptions
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.cli.app import run
 from turnwise.doors import Door

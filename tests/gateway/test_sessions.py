@@ -14,9 +14,9 @@ from gateway_kit import AnsweringEngine, check_exact
 
 from turnwise.agents.core import NO_PARENT, Episode, Outcome, Sampling, Trajectory, Turn
 from turnwise.agents.gateway.core import ChatRequest, RefusedError
-from turnwise.agents.gateway.gate import Gate
 from turnwise.agents.gateway.server import Seat
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
+from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
@@ -176,14 +176,14 @@ def test_budgets_rates_and_ends_have_names(renderer):
 @pytest.mark.parametrize("steps", range(6))
 def test_a_request_that_is_cancelled_while_the_gate_opens_does_not_go_on(steps):
     async def run():
-        gate, entered = Gate(), []
+        lock, entered = UpdateLock(), []
 
         async def request():
-            async with gate.passage():
+            async with lock.shared():
                 entered.append(True)
                 await asyncio.Event().wait()
 
-        async with gate.held():
+        async with lock.exclusive():
             waiting = asyncio.create_task(request())
             for _ in range(4):
                 await asyncio.sleep(0)
@@ -192,7 +192,7 @@ def test_a_request_that_is_cancelled_while_the_gate_opens_does_not_go_on(steps):
         waiting.cancel()
         await asyncio.wait({waiting}, timeout=10)
         assert waiting.cancelled()
-        async with gate.held():
+        async with lock.exclusive():
             pass
 
     asyncio.run(run())
@@ -200,19 +200,19 @@ def test_a_request_that_is_cancelled_while_the_gate_opens_does_not_go_on(steps):
 
 def test_an_update_holds_requests_and_waits_for_those_that_are_answered(renderer):
     async def run():
-        gate = Gate(wait_s=0.01)
-        session, engine, replies = session_of(renderer, lambda text: "yes", gate=gate)
+        lock = UpdateLock(wait_s=0.01)
+        session, engine, replies = session_of(renderer, lambda text: "yes", update_lock=lock)
         engine.go.clear()
         first = asyncio.create_task(ask(session, user("a")))
         await engine.started.wait()
 
         async def update():
-            async with gate.held():
+            async with lock.exclusive():
                 assert len(replies) == 1
                 with pytest.raises(RefusedError) as caught:
                     await ask(session, user("b"))
                 assert (caught.value.status, caught.value.code) == (429, "updating")
-                gate.wait_s = 60.0
+                lock.wait_s = 60.0
                 waiting = asyncio.create_task(ask(session, user("c")))
                 await asyncio.sleep(0)
                 assert not waiting.done()

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from turnwise.agents.gateway.program import program_of
+from turnwise.agents.gateway.agent_program import program_of
 from turnwise.agents.models.small import HEAD_DIMS
 from turnwise.agents.multi_agent import agents_of, check_opponents
 from turnwise.agents.policies.registry import check_spec

@@ -14,8 +14,8 @@ from torch import nn
 
 from turnwise.agents.core import Policy, Sampling
 from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
+from turnwise.agents.gateway.agent_program import launcher_of, program_of
 from turnwise.agents.gateway.launching import Launcher
-from turnwise.agents.gateway.program import launcher_of, program_of
 from turnwise.agents.policies.command import ProgramPolicy
 from turnwise.agents.policies.model import ChatFormat, ModelPolicy
 from turnwise.agents.tokens.renderer import Renderer

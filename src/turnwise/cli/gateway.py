@@ -16,7 +16,7 @@ from turnwise.cli.answer import VerbResult
 if TYPE_CHECKING:
     from turnwise.agents.core import Episode, Policy
     from turnwise.agents.gateway.sessions import SessionLimits
-    from turnwise.agents.hosting.host import HostOptions
+    from turnwise.agents.hosting.session_host import HostOptions
 
 
 @Parameter(name="*")
@@ -50,7 +50,7 @@ class ServedAt:
 
     def options(self, suite: str, limits: SessionLimits, *, acts_are_turns: bool = False) -> HostOptions:
         """What sessions are opened with."""
-        from turnwise.agents.hosting.host import HostOptions
+        from turnwise.agents.hosting.session_host import HostOptions
         from turnwise.envs.registry import get_suite
         from turnwise.tasks.core import Split
 
@@ -188,8 +188,8 @@ async def _serving(player: Policy, options: HostOptions, place: ServedAt, done: 
     import asyncio
 
     from turnwise.agents.hosting.environments import add_mcp
-    from turnwise.agents.hosting.host import Host
     from turnwise.agents.hosting.routes import add_routes
+    from turnwise.agents.hosting.session_host import Host
     from turnwise.agents.log.episode_log import EpisodeLog
     from turnwise.doors import open_door
     from turnwise.terminal import hand_over

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.execution.threads import in_thread
-from turnwise.agents.gateway import relay
+from turnwise.agents.gateway import port_forward
 from turnwise.agents.gateway.launching import FLOOD, GRACE_S, KEPT, Exited, ProgramJob
 from turnwise.errors import TurnwiseError
 from turnwise.registry import get_component
@@ -146,7 +146,7 @@ async def run_contained(
         flood=FLOOD,
         door=door.path,
     )
-    argv = ["python3", "-I", "-S", "-c", inspect.getsource(relay), DOOR, str(door.port), *job.argv]
+    argv = ["python3", "-I", "-S", "-c", inspect.getsource(port_forward), DOOR, str(door.port), *job.argv]
 
     def start() -> Sandbox:
         return backend_of(given).start(image_of(given, Path(job.cwd)), limits)

@@ -1,9 +1,9 @@
-"""A small process that starts agents' programs, and ends each with all that it started; it knows only the standard library.
+"""A fork server: a small process that starts agents' programs, and ends each with all that it started; it knows only the standard library.
 
-It is run by its path, ``python keeper.py FD [MODULE …]``, and imports the modules. Each message on the socket FD carries a
+It is run by its path, ``python fork_server.py FD [MODULE …]``, and imports the modules. Each message on the socket FD carries a
 descriptor: a lease. A fork of this process keeps it, and runs one program after the other: a job comes with the descriptors of
 the program's standard input, output and errors, and is answered with its exit code. When the lease says so, or its other end is
-closed, for whatever reason, the program is ended. Whatever a program leaves behind becomes a child of its keeper (it is a
+closed, for whatever reason, the program is ended. Whatever a program leaves behind becomes a child of its supervisor (it is a
 "subreaper"), also what began a session of its own, and is killed before the next job begins.
 """
 
@@ -47,12 +47,12 @@ def main(number: int, modules: "list[str]") -> None:
     control = socket.socket(fileno=number)
     gc.freeze()  # so that forks share what is loaded
     woken = adopt()
-    keepers: set[int] = set()
+    supervisors: set[int] = set()
     while True:
         ready, _, _ = select.select([control, woken], [], [])
         if woken in ready:
             os.read(woken, 4096)
-            bury(keepers)
+            bury(supervisors)
         if control not in ready:
             continue
         data, descriptors, _, _ = socket.recv_fds(control, 1, 1)
@@ -62,10 +62,10 @@ def main(number: int, modules: "list[str]") -> None:
         if pid == 0:
             control.close()
             try:
-                keep(socket.socket(fileno=descriptors[0]))
+                supervise(socket.socket(fileno=descriptors[0]))
             finally:
                 os._exit(0)
-        keepers.add(pid)
+        supervisors.add(pid)
         for one in descriptors:
             os.close(one)
 
@@ -81,15 +81,15 @@ def adopt() -> int:
     return woken
 
 
-def bury(keepers: "set[int]") -> None:
-    """Forget the programs' keepers that have ended; where one was killed, end what it kept."""
+def bury(supervisors: "set[int]") -> None:
+    """Forget the programs' supervisors that have ended; where one was killed, end what it kept."""
     ended = reaped()
-    keepers.difference_update(pid for pid, _ in ended)
+    supervisors.difference_update(pid for pid, _ in ended)
     if any(os.WIFSIGNALED(status) for _, status in ended):
-        end_descendants(keepers)
+        end_descendants(supervisors)
 
 
-def keep(lease: socket.socket) -> None:
+def supervise(lease: socket.socket) -> None:
     """Run programs until the lease is closed, or one leaves behind what would not end."""
     os.setsid()
     woken, left = adopt(), 0
@@ -214,7 +214,7 @@ def descendants(pid: int, but: "set[int]") -> "set[int]":
 
 
 def compiled(folder: str, path: str) -> "types.CodeType | None":
-    """A script's code, compiled once for all programs of this keeper as long as the file is the same; None: it is no script."""
+    """A script's code, compiled once for all programs of this supervisor as long as the file is the same; None: it is no script."""
     try:
         with open(os.path.join(folder, path), "rb") as file:
             stat = os.fstat(file.fileno())

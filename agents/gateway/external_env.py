@@ -18,7 +18,7 @@ OWN = "turnwise/Own-v0"
 """Its id. It has no tasks to draw, so that it is registered where one is made or replayed, and not with the others."""
 
 
-class OwnWorld(AgentEnv[int]):
+class ExternalEnv(AgentEnv[int]):
     """Pays what it is told to: ``{"rewards": {"outcome": 1.0}, "end": "solved"}``. The state counts what was told."""
 
     reward_components: Mapping[str, RewardKind] = MappingProxyType(
@@ -46,15 +46,15 @@ class OwnWorld(AgentEnv[int]):
         return verdict({"outcome": 1.0}, EndReason.SOLVED)
 
 
-def own_task(prompt: str) -> Task:
+def external_task(prompt: str) -> Task:
     """A task whose world is the user's own."""
-    make_known()
+    register_external()
     return Task(OWN, prompt)
 
 
-def make_known() -> None:
+def register_external() -> None:
     """Register the environment in this process."""
-    register(OWN, f"{__name__}:OwnWorld", "A world outside of Turnwise, which pays what it is told to.")
+    register(OWN, f"{__name__}:ExternalEnv", "A world outside of Turnwise, which pays what it is told to.")
 
 
 def verdict(rewards: Mapping[str, float], end: EndReason | None) -> str:

@@ -18,7 +18,7 @@ from turnwise.agents.core import Episode
 from turnwise.agents.evaluation.evaluate import Evaluation, summarize
 from turnwise.agents.gateway.core import RefusedError
 from turnwise.agents.gateway.sessions import SessionLimits
-from turnwise.agents.hosting.host import Host, Hosted, HostOptions
+from turnwise.agents.hosting.session_host import Host, Hosted, HostOptions
 from turnwise.agents.policies.own import PolicyLike
 from turnwise.agents.rollout_tasks import opened_policy
 from turnwise.blame import describe
@@ -80,7 +80,7 @@ class Gateway:
         Those in hand are answered first. Others wait for up to 30 s; then their clients are told to come again (429 with
         Retry-After), which SDKs do. `turnwise train` needs none of this: its engines wait by themselves.
         """
-        holding = self._host.gate.held()
+        holding = self._host.update_lock.exclusive()
         self._wait(holding.__aenter__())
         try:
             yield

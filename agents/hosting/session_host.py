@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from turnwise.agents.core import Episode, History, Policy, Reply
+from turnwise.agents.gateway.actions import ActResult
 from turnwise.agents.gateway.core import RefusedError, bad
-from turnwise.agents.gateway.gate import Gate
-from turnwise.agents.gateway.own import OWN, own_task, verdict
-from turnwise.agents.gateway.play import ProgramPlay
+from turnwise.agents.gateway.external_env import OWN, external_task, verdict
+from turnwise.agents.gateway.program_episode import ProgramEpisode
 from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
-from turnwise.agents.gateway.world import ActResult
+from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.agents.rollout import Limits, Request, rollout
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
@@ -60,7 +60,7 @@ class Hosted:
     """An open session: its seat in the server, and its episode in the making."""
 
     seat: Seat
-    play: ProgramPlay
+    play: ProgramEpisode
     task: Task
     episode: asyncio.Task[Episode]
 
@@ -75,7 +75,7 @@ class Host:
 
     Attributes:
         server: where sessions are reached; started and closed by :meth:`start` and :meth:`close`.
-        gate: holds all requests back while somebody changes the policy's weights.
+        update_lock: holds all requests back while somebody changes the policy's weights.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Host:
     ) -> None:
         self.policy, self.options, self._on_episode = policy, options or HostOptions(), on_episode
         self.server = GatewayServer(policy.name)
-        self.gate = Gate()
+        self.update_lock = UpdateLock()
         self.open_sessions: dict[str, Hosted] = {}
         self._numbers = itertools.count()
         self._begun = self._opening = 0
@@ -127,7 +127,7 @@ class Host:
             self._opening -= 1
 
     async def _opened(self, request: Request) -> Hosted:
-        opened: asyncio.Future[ProgramPlay] = asyncio.get_running_loop().create_future()
+        opened: asyncio.Future[ProgramEpisode] = asyncio.get_running_loop().create_future()
         seated = _Seated(self, opened)
         playing = rollout(
             [request], seated, retries=0, env_options=self.options.env_options, limits=Limits(), concurrency=1
@@ -188,7 +188,7 @@ class Host:
     def _request(self, index: int | None, prompt: str, task: Task | None) -> Request:
         options, number = self.options, next(self._numbers)
         if options.suite is None or task is not None:
-            task = own_task(prompt) if task is None else task
+            task = external_task(prompt) if task is None else task
             return Request(task, derive_rng("gateway", options.seed, number).getrandbits(53))
         name, split = options.suite.name, options.split
         index = number if index is None else index
@@ -216,7 +216,7 @@ class Host:
 class _Seated:
     """The policy of one hosted episode: whoever opened its session."""
 
-    def __init__(self, host: Host, opened: asyncio.Future[ProgramPlay]) -> None:
+    def __init__(self, host: Host, opened: asyncio.Future[ProgramEpisode]) -> None:
         self.name, self.version = host.policy.name, host.policy.version
         self._host, self._opened = host, opened
 
@@ -224,21 +224,21 @@ class _Seated:
         if history.memory is None:
             host = self._host
             options = host.options
-            play = ProgramPlay(
+            play = ProgramEpisode(
                 host.policy,
                 history,
                 options.limits,
-                host.gate,
+                host.update_lock,
                 plain_words=options.plain_words,
                 acts_are_turns=options.acts_are_turns,
             )
             history.memory = play
             self._opened.set_result(play)
-        assert isinstance(history.memory, ProgramPlay)
+        assert isinstance(history.memory, ProgramEpisode)
         return await history.memory.next()
 
     async def leave(self, history: History, end: EndReason | None) -> Sequence[Reply]:
-        return history.memory.over(end) if isinstance(history.memory, ProgramPlay) else ()
+        return history.memory.over(end) if isinstance(history.memory, ProgramEpisode) else ()
 
     def close(self) -> None:
         """The policy stays open."""

@@ -36,7 +36,7 @@ class World(Protocol):
     def specs(self) -> Sequence[ToolSpec]: ...
 
     async def act(self, action: Message) -> ActResult:
-        """ProgramPlay an action.
+        """Play an action.
 
         Raises:
             ToolError: the episode is over.

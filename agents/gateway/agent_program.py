@@ -21,10 +21,10 @@ import pydantic
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.contained import ProgramSandbox, SessionDoor, run_contained
+from turnwise.agents.gateway.actions import World
 from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
+from turnwise.agents.gateway.sandboxed import ProgramSandbox, SessionDoor, run_contained
 from turnwise.agents.gateway.sessions import SessionLimits
-from turnwise.agents.gateway.world import World
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError

@@ -1,6 +1,6 @@
 """An episode that a program plays: its talk with the policy and its actions in the environment, as turns in order.
 
-The program drives, and so does the loop that plays episodes (:mod:`turnwise.agents.rollout`). A :class:`ProgramPlay` joins them:
+The program drives, and so does the loop that plays episodes (:mod:`turnwise.agents.rollout`). A :class:`ProgramEpisode` joins them:
 whatever the program does is an event, the loop takes one event after the other, and the environment's answer to an action
 goes back to the program that waits for it.
 
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from turnwise.agents.core import NO_PARENT, History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.gate import Gate
+from turnwise.agents.gateway.actions import ActResult, offered
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
-from turnwise.agents.gateway.world import ActResult, offered
+from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
@@ -43,14 +43,14 @@ class _Pending(NamedTuple):
     turn: int
 
 
-class ProgramPlay:
+class ProgramEpisode:
     """An episode in the making, and the session of the program that plays it.
 
     Args:
         policy: replies to the program.
         history: of the episode, before its first turn.
         limits: of the session.
-        gate: what holds the session's requests back.
+        update_lock: what holds the session's requests back.
         plain_words: whether the program is offered plain words beside the environment's tools.
         acts_are_turns: each action is a turn, because the program brings a model of its own and asks ours nothing.
     """
@@ -60,7 +60,7 @@ class ProgramPlay:
         policy: Policy,
         history: History,
         limits: SessionLimits | None = None,
-        gate: Gate | None = None,
+        update_lock: UpdateLock | None = None,
         *,
         plain_words: bool = False,
         acts_are_turns: bool = False,
@@ -71,7 +71,7 @@ class ProgramPlay:
             history.env,
             seed=history.seed,
             limits=limits,
-            gate=gate,
+            update_lock=update_lock,
             heard=self._hear,
             plain_turn=self._plain,
         )
@@ -93,7 +93,7 @@ class ProgramPlay:
         return offered(self.history.tools, self._plain_words)
 
     async def act(self, action: Message, reply: int | None = None) -> ActResult:
-        """ProgramPlay an action of the program's; with ``reply`` for that one of the session's.
+        """Play an action of the program's; with ``reply`` for that one of the session's.
 
         Raises:
             ToolError: the episode is over.
