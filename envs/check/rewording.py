@@ -8,7 +8,6 @@ Each line of the file is an object with ``gold``, one of gold's own wordings wit
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -18,6 +17,7 @@ from turnwise.envs import baselines
 from turnwise.envs.baselines import Script, ScriptMoment
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
+from turnwise.texts import read_json_lines
 
 _SLOT = re.compile(r"\{(\w+)\}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -76,6 +76,9 @@ class Rewording:
         return None
 
 
+_FORM = 'Write lines {"gold": "…", "template": "…"}.'
+
+
 def load_rewordings(path: Path) -> Rewording:
     """The rewordings of a file.
 
@@ -84,13 +87,10 @@ def load_rewordings(path: Path) -> Rewording:
     """
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
     try:
-        for line in path.read_text("utf-8").splitlines():
-            row = json.loads(line)
+        for _, row in read_json_lines(path, _FORM):
             others[row["gold"], row.get("domain", "")].append(row["template"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TurnwiseError(
-            f"{path} is no file of rewordings: {error!r}.", 'Write lines {"gold": "…", "template": "…"}.'
-        ) from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TurnwiseError(f"{path} is no file of rewordings: {error!r}.", _FORM) from None
     # Those with most fixed text first, so that a wording with few words does not take another's place.
     ordered = sorted(others.items(), key=lambda item: -len(_SLOT.sub("", item[0][0])))
     return Rewording(

@@ -15,12 +15,12 @@ import json
 import pickle
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from turnwise.envs.code.kernel import NotPlain, encode
 from turnwise.envs.code.problem import CodeCase, CodeProblem, Compare, Mode
 from turnwise.errors import EnvError
+from turnwise.texts import lines_of, read_json_lines
 
 Form: TypeAlias = Literal["humaneval", "mbpp", "livecodebench"]
 _LARGEST = 200 * 2**20  # bytes that packed tests may unpack to
@@ -45,15 +45,8 @@ def load_problems(path: str, form: Form) -> LoadedProblems:
     readers = {"humaneval": _humaneval, "mbpp": _mbpp, "livecodebench": _livecodebench}
     problems: dict[str, CodeProblem] = {}
     left_out: dict[str, str] = {}
-    try:
-        lines = Path(path).expanduser().read_text("utf-8").splitlines()
-    except OSError as error:
-        raise EnvError(f"No problems can be read from {path}: {error}.", "Name a JSONL file.") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, row in read_json_lines(path, "Name a JSONL file."):
         try:
-            row = json.loads(line)
             name, found = readers[form](row)
         except (ValueError, KeyError, TypeError, SyntaxError) as error:
             raise EnvError(
@@ -108,7 +101,7 @@ def _livecodebench(row: Mapping[str, Any]) -> tuple[str, CodeProblem | str]:
 
 def json_case(test: Mapping[str, str]) -> CodeCase:
     """Arguments are JSON values, one per line."""
-    given = tuple(json.loads(line) for line in test["input"].splitlines() if line.strip())
+    given = tuple(json.loads(line) for line in lines_of(test["input"]) if line.strip())
     return CodeCase(given, json.loads(test["output"]))
 
 

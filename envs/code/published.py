@@ -11,13 +11,13 @@ import ast
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from turnwise.envs.code.datasets import json_case, unpacked_tests
 from turnwise.envs.code.problem import CodeCase, CodeProblem
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Suite, Task
+from turnwise.texts import read_json_lines
 
 ENV = "turnwise/Code-v0"
 _ENTRY = "_passed"
@@ -66,15 +66,9 @@ def load_published(form: str, path: str) -> tuple[tuple[str, CodeProblem], ...]:
         EnvError: there is no such file, or a line is not of this form.
     """
     found: list[tuple[str, CodeProblem]] = []
-    try:
-        lines = Path(path).expanduser().read_text("utf-8").splitlines()
-    except OSError as error:
-        raise EnvError(f"No problems can be read from {path}: {error}.", "Name a JSONL file.") from None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, row in read_json_lines(path, "Name a JSONL file."):
         try:
-            found.append(_READERS[form](json.loads(line)))
+            found.append(_READERS[form](row))
         except (ValueError, KeyError, TypeError, SyntaxError) as error:
             raise EnvError(
                 f"{path}:{number} is not a problem of {form}: {type(error).__name__}: {error}.",

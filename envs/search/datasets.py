@@ -6,6 +6,7 @@ format a record is in shows by its keys; files may mix them.
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from turnwise.envs.search.corpus import Passage
 from turnwise.envs.search.question import Rubric, SearchQuestion
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json
+from turnwise.texts import read_json_lines, read_utf8, reading
 
 _MOST_RIVALS = 40
 
@@ -26,6 +28,9 @@ class Paragraph(NamedTuple):
     title: str
     text: str
     supports: bool
+
+
+_FORMS = "Give a JSON array or JSONL."
 
 
 def load_questions(path: str | Path) -> tuple[list[SearchQuestion], list[Passage]]:
@@ -42,20 +47,15 @@ def load_questions(path: str | Path) -> tuple[list[SearchQuestion], list[Passage
 
 
 def _records(path: str | Path) -> Iterator[Any]:
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            begin = file.read(1)
-            file.seek(0)
-            if begin == "[":  # HotpotQA and 2Wiki publish one array
-                yield from json.load(file)
-                return
-            for line in file:
-                if line.strip():
-                    yield json.loads(line)
-    except (OSError, ValueError) as error:
-        raise EnvError(
-            f"The questions {path} cannot be read: {error}.", "Give a JSON array or JSONL."
-        ) from None
+    with reading(path, _FORMS) as place, place.open("rb") as file:
+        is_array = file.read(4).removeprefix(codecs.BOM_UTF8).startswith(b"[")
+    if not is_array:
+        yield from (row.value for row in read_json_lines(path, _FORMS))
+        return
+    try:  # HotpotQA and 2Wiki publish one array
+        yield from json.loads(read_utf8(path, _FORMS))
+    except ValueError as error:
+        raise EnvError(f"The questions {path} cannot be read: {error}.", _FORMS) from None
 
 
 def _question(record: Any, where: str, passages: dict[tuple[str, str], int]) -> SearchQuestion:

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.place import SyntaxFault, parse
 from turnwise.envs.swe.suite import SuiteRun, run_suite
+from turnwise.texts import EditedFile, kept, lines_of, shown
 from turnwise.tools.core import Tool, ToolError, tool
 from turnwise.tools.sandbox.core import MIB, PathError, Sandbox
 
 SHELL_SECONDS = 30.0
 """How long a command of the shell may take."""
 _MOST_LINES = 400
+_LARGEST = 2 * MIB  # of a file that is shown or edited
 _READ = 256 * 1024  # bytes of each stream, before what does not help is left out
 _TELLING = re.compile(r"E  |>  |FAILED |ERROR |[\w.]*(Error|Exception)\b|_{3,} .* _{3,}$|\S+:\d+: ")
 _UNSTEADY = (
@@ -64,15 +66,15 @@ def run_shell(sandbox: Sandbox, command: str) -> str:
 
 def run_view(sandbox: Sandbox, path: str, first: int, last: int) -> str:
     try:
-        lines = read_text(sandbox, path).splitlines()
+        lines = lines_of(shown(kept(sandbox.read(path, limit=_LARGEST))))
     except PathError:
         return "\n".join(
             f"{item.path}{'/' * (item.kind == 'folder')}" for item in sandbox.list(path, depth=2)
         )
     if first < 1 or last < first:
         raise ToolError("Lines count from 1, and `last` is not before `first`.")
-    shown = lines[first - 1 : min(last, first + _MOST_LINES - 1)]
-    rows = [f"{first + at:>5}  {line}" for at, line in enumerate(shown)]
+    asked = lines[first - 1 : min(last, first + _MOST_LINES - 1)]
+    rows = [f"{first + at:>5}  {line}" for at, line in enumerate(asked)]
     return "\n".join([*rows, f"[{len(lines)} lines in all]"])
 
 
@@ -91,7 +93,7 @@ def shortened(text: str, most: int = 12_000) -> str:
     """
     if len(text) <= most:
         return text
-    lines = [line if len(line) <= 500 else f"{line[:500]} […]" for line in text.splitlines()]
+    lines = [line if len(line) <= 500 else f"{line[:500]} […]" for line in lines_of(text)]
     first = _fitting(range(len(lines)), lines, most // 4)
     last = _fitting(range(len(lines) - 1, -1, -1), lines, most // 2)
     told = [at for at in range(len(lines)) if _TELLING.match(lines[at])]
@@ -117,35 +119,30 @@ def _fitting(places: Iterable[int], lines: Sequence[str], room: int) -> list[int
 
 
 def run_edit(sandbox: Sandbox, path: str, old: str, new: str) -> str:
-    text = read_text(sandbox, path)
-    count = text.count(old) if old else 0
+    file = EditedFile.read(sandbox.read(path, limit=_LARGEST))
+    if file.end != "\n":
+        old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    count = file.text.count(old) if old else 0
     if count != 1:
         told = f"`old` occurs {count} times in {path}; it must occur once." if old else "`old` is empty."
         raise ToolError(f"{told} Nothing was changed. Give more lines around it, exactly as they are.")
-    changed = text.replace(old, new)
-    _check(path, changed, before=text)
-    sandbox.write(path, _said(changed))
-    line = text[: text.index(old)].count("\n") + 1
+    _check_unicode(new)
+    changed = file._replace(text=file.text.replace(old, new))
+    _check(path, changed.text, before=file.text)
+    sandbox.write(path, changed.to_bytes())
+    line = file.text[: file.text.index(old)].count("\n") + 1
     return f"Edited {path} at line {line}."
 
 
 def run_create(sandbox: Sandbox, path: str, text: str) -> str:
+    _check_unicode(text)
     try:
-        before = read_text(sandbox, path)
+        before = kept(sandbox.read(path, limit=_LARGEST))
     except PathError:
         before = ""
     _check(path, text, before=before)
-    sandbox.write(path, _said(text))
-    return f"Wrote {path}, {len(text.splitlines())} lines."
-
-
-def read_text(sandbox: Sandbox, path: str) -> str:
-    """A file as text.
-
-    Raises:
-        PathError: there is none.
-    """
-    return sandbox.read(path, limit=2 * MIB).decode("utf-8", "replace")
+    sandbox.write(path, text.encode())
+    return f"Wrote {path}, {len(lines_of(text))} lines."
 
 
 def run_review(sandbox: Sandbox, instance: Instance) -> str:
@@ -170,16 +167,16 @@ def _check(path: str, text: str, *, before: str) -> None:
         return
     if not wrong.line or isinstance(parse(before), SyntaxFault):
         return
-    lines = text.splitlines()
-    shown = range(max(wrong.line - 2, 1), min(wrong.line + 1, len(lines)) + 1)
-    rows = [f"{'>' if at == wrong.line else ' '}{at:>5}  {lines[at - 1][:200]}" for at in shown]
+    lines = lines_of(shown(text))
+    near = range(max(wrong.line - 2, 1), min(wrong.line + 1, len(lines)) + 1)
+    rows = [f"{'>' if at == wrong.line else ' '}{at:>5}  {lines[at - 1][:200]}" for at in near]
     raise ToolError(
         "\n".join([f"Nothing was changed: {path} would not parse, line {wrong.line}: {wrong.why}.", *rows])
     )
 
 
-def _said(text: str) -> bytes:
+def _check_unicode(text: str) -> None:
     try:
-        return text.encode()
+        text.encode()
     except UnicodeEncodeError:
         raise ToolError("The text is not valid Unicode. Nothing was changed.") from None

@@ -23,6 +23,7 @@ from turnwise.envs.swe.prove import prove
 from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.suite import run_suite, start
 from turnwise.errors import TurnwiseError
+from turnwise.texts import as_bytes, kept
 from turnwise.tools.sandbox.core import Backend
 from turnwise.tools.sandbox.registry import get_backend, isolated_backend
 
@@ -52,7 +53,7 @@ def adopt(backend: Backend, foreign: Foreign, package: Package) -> Instance:
             f"{len(wanted - base.passing)} tests of fail_to_pass do not pass with the repair"
         )
     files = dict(repository(package))
-    files[edit.path] = edit.apply(files[edit.path].decode()).encode()
+    files[edit.path] = as_bytes(edit.apply(kept(files[edit.path])))
     with start(backend, package, files) as sandbox:
         run = run_suite(sandbox, package, seconds=min(10 + 5 * base.seconds, 110), hash_seed=1)
     if not run.complete or run.tampered:
@@ -98,7 +99,7 @@ def package_of(foreign: Foreign) -> Package:
 
 def _edit(foreign: Foreign, package: Package) -> Edit:
     """From the repaired text to the broken one."""
-    texts = {path: data.decode("utf-8", "replace") for path, data in repository(package).items()}
+    texts = {path: kept(data) for path, data in repository(package).items()}
     try:
         changed = apply_diff(read_diff(foreign.patch), texts, reverse=not foreign.reverse)
         if foreign.test_patch:  # the release must have these tests
@@ -120,7 +121,7 @@ def _edit(foreign: Foreign, package: Package) -> Edit:
 
 def _where(package: Package, edit: Edit) -> str:
     """The function that a change is in: of the innermost one around its beginning."""
-    source = SourceText(repository(package)[edit.path].decode())
+    source = SourceText(kept(repository(package)[edit.path]))
     line = source.line_at(edit.start)
     around = [
         node

@@ -196,9 +196,9 @@ def _level(counts: Sequence[int], missing: int) -> int:
 
 
 def _known(out: Path) -> list[Instance]:
-    lines = out.read_text("utf-8").splitlines(keepends=True) if out.exists() else []
-    whole = [line for line in lines if line.endswith("\n")]  # a last line that was cut short is made again
-    out.write_text("".join(whole), "utf-8")
+    text = out.read_text("utf-8") if out.exists() else ""
+    whole = text.split("\n")[:-1]  # a last line that was cut short is made again
+    out.write_text("".join(f"{line}\n" for line in whole), "utf-8")
     return [Instance.from_json(json.loads(line)) for line in whole]
 
 

@@ -12,6 +12,7 @@ from turnwise.envs.swe.suite import SuiteRun
 from turnwise.envs.swe.twins import TextEdit, Twin, alterations, altered, find_function, function_of
 from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.tasks.core import derive_rng
+from turnwise.texts import kept
 from turnwise.tools.sandbox.core import Backend, SandboxImage
 
 _TRIED, _KEPT = 5, 3  # alterations of a test that must pass
@@ -101,9 +102,7 @@ def _are_quiet(
     jobs, runs = list[SuiteJob](), list[SuiteRun]()
     for group in groups:
         texts = {
-            path: altered(
-                files[path].decode("utf-8", "replace"), [twin for twin in group if twin.path == path]
-            )
+            path: altered(kept(files[path]), [twin for twin in group if twin.path == path])
             for path in {twin.path for twin in group}
         }
         jobs.append(SuiteJob(texts, cpu=_WHOLE))
@@ -120,7 +119,7 @@ def _confirmed(
     backend: Backend, image: SandboxImage, package: Package, path: str, of: Mapping[str, int], rng: Random
 ) -> dict[str, list[Twin]]:
     """The twins of functions (with the lines to alter) of one file that fail when they are run."""
-    text = repository(package)[path].decode("utf-8", "replace")
+    text = kept(repository(package)[path])
     try:
         source = SourceText(text)
     except (SyntaxError, ValueError):

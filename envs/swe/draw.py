@@ -24,6 +24,7 @@ from turnwise.envs.swe.symptoms import write_symptoms
 from turnwise.envs.swe.twins import function_of
 from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.tasks.core import derive_rng
+from turnwise.texts import kept
 from turnwise.tools.sandbox.core import Backend
 
 _MOST_FAILING = 0.3  # of a suite: what breaks more is found by anybody
@@ -169,7 +170,7 @@ class Drawing:
     def _job(self, bug: Bug, edits: Sequence[Edit], *, near: bool = False) -> SuiteJob:
         """A run with these edits of the tests that run the bug's lines, to the first that fails; or of the whole suite."""
         files = repository(self._package)
-        texts = {edit.path: edit.apply(files[edit.path].decode("utf-8", "replace")) for edit in edits}
+        texts = {edit.path: edit.apply(kept(files[edit.path])) for edit in edits}
         if not near:
             return SuiteJob(texts, cpu=3 + 3 * self.base.cpu, most_failing=self._most() + 1)
         tests = frozenset[str]().union(
@@ -257,11 +258,9 @@ def _deep_candidates(
     """Bugs of several places; no test's own names change their meaning."""
     files = repository(package)
     texts = {
-        path: data.decode("utf-8", "replace")
-        for path, data in files.items()
-        if path.endswith(".py") and package.is_source(path)
+        path: kept(data) for path, data in files.items() if path.endswith(".py") and package.is_source(path)
     }
-    tests = " ".join(data.decode("utf-8", "replace") for path, data in files.items() if package.is_test(path))
+    tests = " ".join(kept(data) for path, data in files.items() if package.is_test(path))
     lines = {path: rows for path, rows in base.lines.items() if path in texts}
     yield from deep_bugs(texts, lines, rng, used=frozenset(re.findall(r"[A-Za-z_]\w+", tests)), **kinds)
 
@@ -274,7 +273,7 @@ def _candidates(package: Package, base: Baseline, rng: Random) -> Iterator[Bug]:
             line for line, tests in rows.items() if 0 < len(tests) <= _MOST_FAILING * len(base.passing)
         )
         if lines:
-            of[path] = bugs_of(path, repository(package)[path].decode("utf-8", "replace"), rng, lines=lines)
+            of[path] = bugs_of(path, kept(repository(package)[path]), rng, lines=lines)
     weights = {path: len(base.lines[path]) for path in of}
     while of:
         path = rng.choices(sorted(of), [weights[name] for name in sorted(of)])[0]

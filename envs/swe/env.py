@@ -21,6 +21,7 @@ from turnwise.envs.swe.state import SweState
 from turnwise.envs.swe.suite import LIMITS
 from turnwise.envs.swe.tasks import draw_task
 from turnwise.tasks.core import Json, Split, Task, digest
+from turnwise.texts import kept
 from turnwise.tools.core import find_tool
 from turnwise.tools.sandbox.core import MIB, Backend, PathError, Sandbox, SandboxImage
 from turnwise.tools.sandbox.registry import get_backend, get_pool
@@ -181,10 +182,10 @@ class SweEnv(DeskEnv[SweState]):
         places = {(edit.path, "") for edit in instance.edits}
         for path, name in places if self._place == "file" else repair_places(instance):
             try:
-                text = self.sandbox().read(path, limit=2 * MIB).decode("utf-8", "replace")
+                text = kept(self.sandbox().read(path, limit=2 * MIB))
             except PathError:
                 continue
-            if is_changed(broken.get(path, b"").decode(), text, name):
+            if is_changed(kept(broken.get(path, b"")), text, name):
                 return True
         return False
 

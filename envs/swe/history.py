@@ -172,8 +172,8 @@ def _pair(backend: Backend, name: str, older: Sdist, newer: Sdist, out: Path, bu
 
 def _tests_of(out: Path) -> set[tuple[object, ...]]:
     """What tasks there are already; a last line that was cut short is made again."""
-    lines = out.read_text("utf-8").splitlines(keepends=True) if out.exists() else []
-    whole = [line for line in lines if line.endswith("\n")]
-    out.write_text("".join(whole), "utf-8")
+    text = out.read_text("utf-8") if out.exists() else ""
+    whole = text.split("\n")[:-1]
+    out.write_text("".join(f"{line}\n" for line in whole), "utf-8")
     made = [Instance.from_json(json.loads(line)) for line in whole]
     return {(one.package, one.version, one.fail_to_pass, one.edits) for one in made}

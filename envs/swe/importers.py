@@ -18,6 +18,7 @@ import pydantic
 import yaml
 
 from turnwise.errors import TurnwiseError
+from turnwise.texts import read_json_lines
 
 _DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
 
@@ -57,22 +58,23 @@ class Foreign(pydantic.BaseModel):
         return tuple(sorted(patched | named))
 
 
+_AS_PUBLISHED = "Give JSONL as SWE-bench publishes it: instance_id, repo, patch, problem_statement, FAIL_TO_PASS, PASS_TO_PASS."
+
+
 def read_instances(path: Path) -> Iterator[Foreign]:
     """The instances of a JSONL file.
 
     Raises:
         TurnwiseError: a line is not one; says which and why.
     """
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, row in read_json_lines(path, _AS_PUBLISHED):
         try:
-            yield _instance(json.loads(line))
+            yield _instance(row)
         except (ValueError, pydantic.ValidationError) as error:
             told = " ".join(str(error).split())[:200]
             raise TurnwiseError(
                 f"{path.name}, line {number} is no instance: {told}.",
-                "Give JSONL as SWE-bench publishes it: instance_id, repo, patch, problem_statement, FAIL_TO_PASS, PASS_TO_PASS.",
+                _AS_PUBLISHED,
             ) from None
 
 

@@ -14,6 +14,7 @@ from turnwise.envs.swe.probes import Probe
 from turnwise.envs.swe.twins import Twin
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json, Task
+from turnwise.texts import as_bytes, kept
 
 ENV = "turnwise/SWE-v0"
 
@@ -68,9 +69,9 @@ class Instance:
         """The repository with the bug, all tests included."""
         files = dict(self.fixed())
         for edit in self.edits:
-            after = edit.apply(files[edit.path].decode())
+            after = edit.apply(kept(files[edit.path]))
             if after or not edit.old:
-                files[edit.path] = after.encode()
+                files[edit.path] = as_bytes(after)
             else:
                 del files[edit.path]  # a file that only the repair has
         return files
@@ -83,7 +84,7 @@ class Instance:
         """The repair as a unified diff."""
         broken, fixed, parts = self.broken(), self.fixed(), list[str]()
         for path in (edit.path for edit in self.edits):
-            before, after = broken.get(path, b"").decode(), fixed[path].decode()
+            before, after = kept(broken.get(path, b"")), kept(fixed[path])
             parts += difflib.unified_diff(
                 before.splitlines(True), after.splitlines(True), f"a/{path}", f"b/{path}"
             )

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from turnwise.envs.swe.packages import Package
 from turnwise.envs.swe.suite import TestResult
 from turnwise.envs.swe.twins import function_of
+from turnwise.texts import kept, lines_of, shown
 
 _LINES = 24
 _HELPER = 12  # lines of a function or class beside the tests that an example is shown with
@@ -97,7 +98,7 @@ def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
     path, node = found
     begin = node.body[0]
     first = min([begin.lineno, *(mark.lineno for mark in getattr(begin, "decorator_list", []))])
-    lines = files[path].decode("utf-8", "replace").splitlines()[first - 1 : node.end_lineno]
+    lines = lines_of(shown(kept(files[path])))[first - 1 : node.end_lineno]
     if len(lines) > _LINES and _is_in_helper(node, line):
         return ""  # it would not show what was called
     case = test.partition("[")[2].removesuffix("]")
@@ -112,14 +113,14 @@ def _example(files: Mapping[str, bytes], test: str, line: int) -> str:
 
 def helpers_of(data: bytes, example: str) -> list[str]:
     """Lines of the short functions and classes of a test file that an example names, so that it can be run; no fixtures."""
-    text, found = data.decode("utf-8", "replace"), list[str]()
+    lines, found = lines_of(shown(kept(data))), list[str]()
     for node in _tree(data).body:
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.decorator_list:
             continue
         is_test = node.name.lower().startswith("test") or node.name.endswith(("Test", "Tests"))
-        lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
-        if not is_test and len(lines) <= _HELPER and re.search(rf"\b{node.name}\b", example):
-            found += [*lines, "", ""]
+        body = lines[node.lineno - 1 : node.end_lineno]
+        if not is_test and len(body) <= _HELPER and re.search(rf"\b{node.name}\b", example):
+            found += [*body, "", ""]
     return found
 
 

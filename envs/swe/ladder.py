@@ -24,6 +24,7 @@ from turnwise.envs.swe.localise import LOOKS, calls, is_at, parts_of, places_of
 from turnwise.envs.swe.mutate import Bug, Edit, bugs_of
 from turnwise.envs.swe.solver import SweCall, narrowed
 from turnwise.tasks.core import derive_rng
+from turnwise.texts import kept
 
 Script: TypeAlias = Callable[[Instance, Random], Generator[SweCall, str, None]]
 _EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -50,9 +51,10 @@ _COMMON = frozenset(
 )
 _TRIED, _FUNCTIONS = 24, 3  # changes that are tried, functions that they are tried in
 _TRY = """import json, subprocess, sys
+bytes_kept = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
 for at, (path, start, old, new) in enumerate(json.load(open("changes.json"))):
-    text = open(path).read()
-    open(path, "w").write(text[:start] + new + text[start + len(old):])
+    text = open(path, **bytes_kept).read()
+    open(path, "w", **bytes_kept).write(text[:start] + new + text[start + len(old):])
     try:
         done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "test_issue.py"], capture_output=True, timeout=4)
         good = done.returncode == 0
@@ -61,7 +63,7 @@ for at, (path, start, old, new) in enumerate(json.load(open("changes.json"))):
     if good:
         print("GOOD", at, flush=True)
         break
-    open(path, "w").write(text)
+    open(path, "w", **bytes_kept).write(text)
 """
 
 
@@ -143,7 +145,7 @@ def localise(task: Instance, rng: Random) -> Generator[SweCall, str, None]:
 def _repaired(task: Instance, edit: Edit) -> SweCall:
     """One file as the true repair makes it."""
     if edit.path not in task.shown():
-        return SweCall("create", {"path": edit.path, "text": task.fixed()[edit.path].decode()})
+        return SweCall("create", {"path": edit.path, "text": kept(task.fixed()[edit.path])})
     old, new = narrowed(edit, _shown(task, edit.path))
     return SweCall("edit", {"path": edit.path, "old": old, "new": new})
 
@@ -180,7 +182,7 @@ def _as_test(task: Instance, example: str) -> str:
 
 
 def _shown(task: Instance, path: str) -> str:
-    return task.shown()[path].decode("utf-8", "replace")
+    return kept(task.shown()[path])
 
 
 def _edited(task: Instance, bug: Bug) -> SweCall:

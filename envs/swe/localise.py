@@ -22,6 +22,7 @@ from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.place import changed_places, functions_of, repair_places
 from turnwise.envs.swe.tasks import load_instances, place_of
 from turnwise.machine import describe
+from turnwise.texts import kept
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
 LOOKS = 5
@@ -55,7 +56,7 @@ def places_of(task: Instance) -> list[CodePlace]:
         CodePlace(path, name, Counter(_WORD.findall(text)))
         for path, data in sorted(task.shown().items())
         if path.endswith(".py") and task.source.is_source(path)
-        for name, text in functions_of(data.decode("utf-8", "replace")).items()
+        for name, text in functions_of(kept(data)).items()
     ]
 
 
@@ -124,7 +125,7 @@ def traced_look(task: Instance, frames: Sequence[tuple[str, int]]) -> int:
     """The same for whoever has a failing test's traceback and looks at its functions, the innermost first."""
     seen: dict[tuple[str, str], None] = {}
     for path, line in reversed(frames):
-        text = task.broken().get(path, b"").decode("utf-8", "replace") if task.source.is_source(path) else ""
+        text = kept(task.broken().get(path, b"")) if task.source.is_source(path) else ""
         seen.update({(path, name): None for name, first, last in functions_in(text) if first <= line <= last})
     ranked = [CodePlace(path, name, Counter()) for path, name in seen]
     return max(_first(ranked, sites) for sites in parts_of(task))

@@ -70,8 +70,8 @@ def note(notes: Path, report: PairReport) -> None:
 
 def noted(notes: Path) -> list[PairReport]:
     """The reports of a file; a last line that was cut short is none."""
-    lines = notes.read_text("utf-8").splitlines(keepends=True) if notes.exists() else []
-    rows: list[dict[str, Any]] = [json.loads(line) for line in lines if line.endswith("\n")]
+    text = notes.read_text("utf-8") if notes.exists() else ""
+    rows: list[dict[str, Any]] = [json.loads(line) for line in text.split("\n")[:-1]]
     return [PairReport(**{**row, "steps": [StepCost(*step) for step in row["steps"]]}) for row in rows]
 
 

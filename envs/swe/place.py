@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.source import SourceText
+from turnwise.texts import kept, shown
 from turnwise.tools.sandbox.core import SandboxImage
 from turnwise.tools.sandbox.files import Layer
 
@@ -44,7 +45,7 @@ def parse(text: str) -> ast.Module | SyntaxFault:
     if len(text) > _MOST:
         return SyntaxFault(0, "it is too long")
     try:
-        return ast.parse(text)
+        return ast.parse(shown(text))
     except SyntaxError as error:
         return SyntaxFault(error.lineno or 0, str(error.msg))
     except (ValueError, RecursionError, MemoryError) as error:
@@ -84,7 +85,7 @@ def repair_places(task: Instance) -> frozenset[tuple[str, str]]:
         path
         for path, data in files.items()
         if path.endswith(".py") and task.source.is_source(path)
-        if task.where in functions_of(data.decode("utf-8", "replace"))
+        if task.where in functions_of(kept(data))
     }
     told = homes & {task.edit.path} or homes
     return changed_places(task, {edit.path for edit in task.edits}) | {(path, task.where) for path in told}
@@ -98,9 +99,7 @@ def changed_places(task: Instance, paths: Iterable[str]) -> frozenset[tuple[str,
     found: set[tuple[str, str]] = {(task.edit.path, task.where)} if task.edit.path in paths else set()
     broken, fixed = task.broken(), task.fixed()
     for path in paths:
-        before, after = (
-            functions_of(files.get(path, b"").decode("utf-8", "replace")) for files in (broken, fixed)
-        )
+        before, after = (functions_of(kept(files.get(path, b""))) for files in (broken, fixed))
         found |= {
             (path, name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)
         }

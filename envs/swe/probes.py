@@ -24,6 +24,7 @@ from turnwise.envs.swe.source import SourceText
 from turnwise.envs.swe.suite import LIMITS, read_program, start
 from turnwise.envs.swe.twins import assertions_of, cell, changed_constant, find_function, function_of, rows_of
 from turnwise.tasks.core import derive_rng
+from turnwise.texts import kept
 from turnwise.tools.sandbox.core import MIB, Backend, Sandbox
 
 _SECONDS = 10.0
@@ -130,7 +131,7 @@ def _texts(contents: Mapping[str, bytes], tests: Sequence[str], rng: Random) -> 
     for test in sorted({function_of(test) for test in tests}):
         path = test.partition("::")[0]
         try:
-            source = SourceText(contents[path].decode("utf-8", "replace"))
+            source = SourceText(kept(contents[path]))
         except (SyntaxError, ValueError):
             continue
         function = find_function(source, test)

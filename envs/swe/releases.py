@@ -27,6 +27,7 @@ from turnwise.envs.swe.suite import NO_ANSWER, SuiteRun, TestResult
 from turnwise.envs.swe.twins import function_of
 from turnwise.envs.swe.warm import SuiteJob, run_jobs
 from turnwise.errors import TurnwiseError
+from turnwise.texts import kept
 from turnwise.tools.sandbox.core import Backend, SandboxImage
 
 _MOST_PARTS, _MOST_FAILING = 300, 0.3
@@ -222,7 +223,7 @@ def _sources(release: Unpacked) -> dict[str, str]:
     """The package's own Python files."""
     package = release.package
     return {
-        path: data.decode("utf-8", "replace")
+        path: kept(data)
         for path, data in release.files.items()
         if path.endswith(".py") and package.is_source(path)
     }

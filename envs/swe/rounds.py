@@ -12,6 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from turnwise.envs.swe.twins import Twin, altered, function_of
+from turnwise.texts import kept
 
 _BITS = 6
 """Whoever cheats by chance passes once in 2 to this power, where nothing else than twins judges."""
@@ -68,7 +69,7 @@ def _round(
         expected[name] = (test, fails)
     paths = {twin.path for twin in twins}
     files = {
-        path: altered(texts[path].decode("utf-8", "replace"), [twin for twin in twins if twin.path == path])
+        path: altered(kept(texts[path]), [twin for twin in twins if twin.path == path])
         for path in sorted(paths)
     }
     return SuiteRound(files, frozenset() if whole else frozenset(expected), expected)

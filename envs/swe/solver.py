@@ -10,6 +10,7 @@ from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.mutate import Edit
 from turnwise.envs.swe.state import SweState
 from turnwise.tasks.core import Json
+from turnwise.texts import kept
 from turnwise.tools.sandbox.core import MIB, PathError, Sandbox
 
 
@@ -24,9 +25,9 @@ def gold(instance: Instance, state: SweState, sandbox: Sandbox) -> SweCall:
     """Views the place of the bug, fixes it, and submits."""
     broken = instance.broken()
     for edit in instance.edits:
-        path, right = edit.path, instance.fixed()[edit.path].decode()
+        path, right = edit.path, kept(instance.fixed()[edit.path])
         try:
-            text = sandbox.read(path, limit=2 * MIB).decode("utf-8", "replace")
+            text = kept(sandbox.read(path, limit=2 * MIB))
         except PathError:
             text = ""
         if text == right:
@@ -34,7 +35,7 @@ def gold(instance: Instance, state: SweState, sandbox: Sandbox) -> SweCall:
         line = right[: edit.start].count("\n") + 1
         if not state.looked and text:
             return SweCall("view", {"path": path, "first": max(line - 10, 1), "last": line + 30})
-        if text and text == broken.get(path, b"").decode():
+        if text and text == kept(broken.get(path, b"")):
             old, new = narrowed(edit, text)
             return SweCall("edit", {"path": path, "old": old, "new": new})
         return SweCall("create", {"path": path, "text": right})

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ast
 import bisect
+import re
 from collections.abc import Sequence
+
+from turnwise.texts import shown
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")  # form feeds end no line for Python
 
 
 class SourceText:
@@ -16,8 +21,9 @@ class SourceText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tree = ast.parse(text)
-        self._raw = text.splitlines(keepends=True)
+        seen = shown(text)  # as long as the text, character for character
+        self.tree = ast.parse(seen)
+        self._raw = _LINE.findall(seen)
         self._starts = [0]
         for line in self._raw:
             self._starts.append(self._starts[-1] + len(line))

@@ -62,9 +62,9 @@ def sweep(
 
 
 def _read(file: Path) -> dict[tuple[str, str], dict[str, Json]]:
-    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
-    whole = [line for line in lines if line.endswith("\n")]
-    if whole != lines:
-        file.write_text("".join(whole), "utf-8")
+    text = file.read_text("utf-8") if file.exists() else ""
+    whole, torn = text.split("\n")[:-1], text.rpartition("\n")[2]
+    if torn:
+        file.write_text(text.removesuffix(torn), "utf-8")
     rows: list[dict[str, Json]] = [json.loads(line) for line in whole]
     return {(str(row["suite"]), str(row["key"])): row for row in rows}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,8 +11,9 @@ from random import Random
 from turnwise.envs.swe.instance import Instance
 from turnwise.envs.swe.levels import measured_level
 from turnwise.envs.swe.packages import tasks_file
-from turnwise.errors import EnvError, TurnwiseError
+from turnwise.errors import EnvError, FileError, TurnwiseError
 from turnwise.tasks.core import Split, Task
+from turnwise.texts import json_rows
 
 _HERE = Path(__file__).parent
 
@@ -88,7 +88,10 @@ def _lines(path: Path) -> Iterator[Instance]:
         raise TurnwiseError(
             f"{path} is a folder, not a file of tasks.", f"Task folders are the suite harbor:{path}"
         ) from None
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    for line in text.splitlines():
-        if line.strip():
-            yield Instance.from_json(json.loads(line))
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    remedy = "Make the tasks anew: turnwise swe build."
+    for number, row in json_rows(data.split(b"\n"), str(path), remedy):
+        try:
+            yield Instance.from_json(row)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileError(f"{path}:{number} is no task of a repair: {error!r}.", remedy) from None

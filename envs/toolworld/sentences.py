@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -32,6 +31,7 @@ from turnwise.envs.toolworld.speech.values import Named
 from turnwise.envs.toolworld.story import Stage, Story
 from turnwise.envs.toolworld.users import respond
 from turnwise.tasks.core import Json
+from turnwise.texts import read_json_lines
 
 VOICE = {act: ways[0] for act, ways in PHRASES.items()}
 FACTS = {
@@ -246,7 +246,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--show", action="store_true", help="print the sentences that were not understood")
     asked = parser.parse_args()
-    lines = [json.loads(line) for line in asked.file.read_text("utf-8").splitlines()]
+    lines = [row.value for row in read_json_lines(asked.file)]
     scores = score_all(lines)
     if asked.show:
         for line, found in zip(lines, scores, strict=True):

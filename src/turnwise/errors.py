@@ -40,6 +40,10 @@ class EnvError(TurnwiseError):
     """An environment broke its contract (a fault of its author, never of the policy)."""
 
 
+class FileError(EnvError):
+    """A file of tasks, questions or settings cannot be read as what it should be; file and line are named."""
+
+
 class RecipeError(TurnwiseError):
     """A recipe whose parts are unknown, do not fit together or have no effect."""
 

@@ -35,7 +35,7 @@ class Files:
 
     def change(self, path, text):
         """Write one file, and remove what was compiled from it: its size and time may be what they were."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
         folder, stem = os.path.join(os.path.dirname(path), "__pycache__"), os.path.basename(path)[:-2]
         for name in os.listdir(folder) if os.path.isdir(folder) else ():

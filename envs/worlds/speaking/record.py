@@ -80,7 +80,7 @@ class AnswerRecord:
 
     def _catch_up(self, new: bytes) -> None:
         whole = new[: new.rfind(b"\n") + 1]  # a last line without its end is still being written
-        for number, line in enumerate(whole.splitlines(), 1):
+        for number, line in enumerate(whole.split(b"\n")[:-1], 1):
             try:
                 found = json.loads(line)
                 who, key, answer = found["who"], found["key"], Message.from_json(found["answer"])
