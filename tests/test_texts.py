@@ -101,7 +101,12 @@ def test_lines_of_are_those_of_grep() -> None:
 
 
 def _mbpp(text: str) -> dict[str, Any]:
-    return {"task_id": 1, "text": text, "test_list": ["assert f(1) == 1", "assert f(2) == 1"], "code": "def f(x):\n    return 1"}
+    return {
+        "task_id": 1,
+        "text": text,
+        "test_list": ["assert f(1) == 1", "assert f(2) == 1"],
+        "code": "def f(x):\n    return 1",
+    }
 
 
 def _instance(text: str) -> dict[str, Any]:

@@ -116,5 +116,5 @@ def test_a_file_of_another_form_says_which_it_may_be(tmp_path):
     path.write_text(json.dumps(MBPP))
     with pytest.raises(EnvError, match=r"x\.jsonl:1 is not a problem of humaneval: KeyError: 'prompt'"):
         get_suite(f"humaneval:{path}")
-    with pytest.raises(EnvError, match="nowhere.jsonl cannot be read"):
+    with pytest.raises(EnvError, match=r"nowhere\.jsonl cannot be read"):
         get_suite("mbpp:/nowhere.jsonl")
