@@ -7,13 +7,15 @@ as it calls a function. What the server says is data: it is returned or raised a
 from __future__ import annotations
 
 import asyncio
+import base64
 import concurrent.futures
 import contextlib
 import functools
 import json
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
@@ -28,13 +30,16 @@ from turnwise.tools.schema import tool_of_schema
 from turnwise.tools.tail import Tail
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, MCPError
     from mcp_types import CallToolResult
 
 Result = TypeVar("Result")
 _MOST_PAGES = 100
 _HTTP_S, _LISTEN_S = 30.0, 300.0  # a server may keep a stream of events open
 _MOST_TOOLS = 1000
+_LONGEST_SCHEMA = 4000  # characters of a schema that is told and not checked
+_LARGEST_PICTURE = 4 * 2**20
+_CLOSED, _TIMED_OUT = -32000, -32001  # the SDK's codes, which servers use for errors of their own too
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,22 @@ class HttpServer:
 Server: TypeAlias = StdioServer | HttpServer
 
 
+class McpPicture(NamedTuple):
+    """A picture that a tool returned, encoded as ``media_type``."""
+
+    data: bytes
+    media_type: str
+
+
 class McpAnswer(NamedTuple):
-    """What a tool returned: its text, and its structured content if it gave some."""
+    """What a tool returned: its text, its structured content if it gave some, and its pictures.
+
+    The text has a line for each picture, for those who cannot see it.
+    """
 
     text: str
     structured: Json = None
+    pictures: tuple[McpPicture, ...] = ()
 
 
 class McpConnection:
@@ -117,33 +133,36 @@ class McpConnection:
     def tools(self) -> tuple[Tool, ...]:
         """The server's tools; arguments are checked against their schemas before they are sent.
 
+        Where a schema is none, its text is in the description and nothing is checked.
+
         Raises:
-            InfraError: the server does not answer, or a schema of its is none.
+            InfraError: the server does not answer.
         """
-        try:
-            return tuple(
-                tool_of_schema(spec, functools.partial(self._run, spec.name)) for spec in self.specs()
-            )
-        except ValueError as error:
-            raise self._failed("offers a tool that cannot be used", error) from error
+        return tuple(_tool(spec, functools.partial(self._run, spec.name)) for spec in self.specs())
 
     def call(self, call: ToolCall) -> McpAnswer:
         """Call a tool.
 
         Raises:
-            ToolError: the server says that the call went wrong; the text is the server's.
+            ToolError: the server says that the call went wrong, or its answer has no form that can be read; the text
+                is the server's. Both may be the work of whoever called, so neither is a fault of the world.
             InfraError: the server did not answer.
         """
         from mcp import MCPError
+        from pydantic import ValidationError
 
+        began = time.monotonic()
         try:
             done = self._wait(
                 self._client.call_tool(call.name, dict(call.arguments), read_timeout_seconds=self.timeout),
                 f"did not answer {call.name!r}",
             )
         except InfraError as error:
-            if isinstance(error.__cause__, MCPError) and not self._task.done() and _refused(error.__cause__):
-                raise ToolError(str(error.__cause__)[:2000]) from None
+            cause = error.__cause__
+            if isinstance(cause, MCPError) and self._said(cause, time.monotonic() - began):
+                raise ToolError(str(cause)[:2000]) from None
+            if isinstance(cause, ValidationError):
+                raise ToolError(f"The server's answer to {call.name} cannot be read.") from None
             raise
         answer = _answer(done)
         if done.is_error:
@@ -175,18 +194,41 @@ class McpConnection:
         if isinstance(self.server, StdioServer):
             command, *arguments = map(resolve, self.server.command)
             env = {name: resolve(value) for name, value in self.server.env.items()} | mark()
-            how = StdioServerParameters(command=command, args=arguments, env=env, cwd=self.server.cwd)
-            server = stdio_client(how, self._stderr.file)
+            how = StdioServerParameters(
+                command=command,
+                args=arguments,
+                env=env,
+                cwd=self.server.cwd,
+                encoding_error_handler="replace",
+            )
+            server = _readable(stdio_client(how, self._stderr.file))
         else:
             server = _over_http(self.server)
         try:
             async with Client(server, read_timeout_seconds=self.timeout) as client:
+                # What a tool returns is told as it is, also where it is not what the server promised.
+                client.session.validate_tool_result = _taken_as_it_is
                 self._ready.set_result(client)
                 await self._stop.wait()
         except BaseException as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
             raise
+
+    def _said(self, error: MCPError, seconds: float) -> bool:
+        """Whether an error is the server's answer, and not the SDK's word for a server that is gone or silent."""
+        if error.code == _TIMED_OUT and seconds >= self.timeout:
+            return False
+        return error.code != _CLOSED or self._is_alive()
+
+    def _is_alive(self) -> bool:
+        from mcp import MCPError
+
+        try:
+            self._wait(self._client.session.list_tools(), "is gone")
+        except InfraError as error:
+            return isinstance(error.__cause__, MCPError) and error.__cause__.code not in (_CLOSED, _TIMED_OUT)
+        return True
 
     def _run(self, name: str, /, **arguments: Json) -> str:
         return self.call(ToolCall(name, arguments)).text
@@ -225,17 +267,65 @@ async def _over_http(server: HttpServer) -> AsyncIterator[Any]:
         yield streams
 
 
-def _refused(error: BaseException) -> bool:
-    """Whether the server understood the request and refused it (JSON-RPC's codes for bad requests)."""
-    return getattr(error, "code", None) in (-32600, -32601, -32602, -32603)
+async def _taken_as_it_is(name: str, result: CallToolResult) -> None:
+    pass
+
+
+@contextlib.asynccontextmanager
+async def _readable(transport: contextlib.AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
+    """A transport whose messages with half a surrogate pair are read too; the half is U+FFFD.
+
+    The SDK's parser refuses such a line, and the request that it answers would wait for nothing.
+    """
+    import anyio
+
+    async def pass_on() -> None:
+        async with sender:
+            async for item in read:
+                await sender.send(_mended(item) if isinstance(item, Exception) else item)
+
+    async with transport as (read, write), anyio.create_task_group() as tasks:
+        sender, receiver = anyio.create_memory_object_stream[Any](0)
+        tasks.start_soon(pass_on)
+        yield receiver, write
+        receiver.close()
+        tasks.cancel_scope.cancel()
+
+
+def _mended(error: Exception) -> Any:
+    """The message of a line that could not be parsed for its text alone; else the error, as it came."""
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return error
+    line = error.errors(include_url=False)[0]["input"]
+    try:
+        whole = json.dumps(json.loads(line), ensure_ascii=False)
+        text = whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except (ValueError, TypeError, RecursionError):
+        return error
+
+
+def _tool(spec: ToolSpec, run: Callable[..., str]) -> Tool:
+    try:
+        return tool_of_schema(spec, run)
+    except ValueError:
+        told = json.dumps(dict(spec.parameters), ensure_ascii=False, default=str)[:_LONGEST_SCHEMA]
+        about = f"{spec.description}\nIts arguments, as the server describes them: {told}".strip()
+        return tool_of_schema(ToolSpec(spec.name, about, {"type": "object", "properties": {}}), run)
 
 
 def _object(schema: Mapping[str, Json]) -> dict[str, Json]:
-    return {"type": "object", "properties": {}, **schema}
+    given = {key: value for key, value in schema.items() if value is not None}
+    return {"type": "object", "properties": {}, **given}
 
 
 def _answer(result: CallToolResult) -> McpAnswer:
     parts: list[str] = []
+    pictures: list[McpPicture] = []
     for block in result.content:
         match block.type:
             case "text":
@@ -244,12 +334,25 @@ def _answer(result: CallToolResult) -> McpAnswer:
                 parts.append(getattr(block.resource, "text", f"[{block.resource.uri}]"))
             case "resource_link":
                 parts.append(f"[{block.uri}]")
+            case "image" if (data := _decoded(block.data)) is not None:
+                pictures.append(McpPicture(data, block.mime_type))
+                parts.append(f"[image: {block.mime_type}]")
             case _:
                 parts.append(f"[{block.type}: {block.mime_type}]")
     structured = result.structured_content
     if not parts and structured is not None:
         parts.append(json.dumps(structured, ensure_ascii=False))
-    return McpAnswer("\n".join(parts), structured)
+    return McpAnswer("\n".join(parts), structured, tuple(pictures))
+
+
+def _decoded(data: str) -> bytes | None:
+    """The bytes of base64; None where it is none, or longer than a picture may be."""
+    if len(data) > _LARGEST_PICTURE * 4 // 3 + 4:
+        return None
+    try:
+        return base64.b64decode(data, validate=True) or None
+    except ValueError:
+        return None
 
 
 @functools.cache

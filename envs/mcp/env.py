@@ -7,17 +7,19 @@ example of forty lines is in docs/tools.md. The server's tools are the environme
 from __future__ import annotations
 
 import functools
+import hashlib
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from turnwise.envs.acting import MOST_CALLS
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.mcp.actions import FINISH, calls_of
 from turnwise.envs.mcp.live import LiveServer, ServerPool
 from turnwise.envs.mcp.state import McpState
-from turnwise.envs.messages import Message, Messages
+from turnwise.envs.messages import Image, Message, Messages
 from turnwise.tasks.core import Task, digest
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool
 from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
@@ -25,6 +27,9 @@ from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_fol
 
 class McpEnv(AgentEnv[McpState]):
     """An environment whose tools are those of an MCP server.
+
+    With ``image`` a tool's pictures are shown, to policies that see; without it they are told as ``[image: image/png]``.
+    A tool of the server whose name is one of ours is offered as ``server_NAME``.
 
     A state is the calls so far, so forks cost nothing until they are stepped; then a server of their own is
     brought to that point by calling again what was called. The server must therefore answer the same to the same.
@@ -54,9 +59,12 @@ class McpEnv(AgentEnv[McpState]):
 
     # --- the contract ----------------------------------------------------------------------------
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, image: bool = False, **options: Any) -> None:
         super().__init__(**options)
-        self.tools = (*_tools_of(type(self)), FINISH)
+        self._image = image
+        offered = _offered(type(self))
+        self.tools = (*(one.tool for one in offered), FINISH)
+        self._names = {one.tool.spec.name: one.name for one in offered}
 
     def initial(self, task: Task) -> tuple[McpState, str]:
         return McpState(task.id), task.prompt
@@ -77,9 +85,14 @@ class McpEnv(AgentEnv[McpState]):
                 told.append(Message(role, "Finished.", tool_call_id=call.id))
                 end = EndReason.SOLVED if score >= 1.0 else EndReason.FAILED
                 return Transition(state._replace(heard="finished"), Messages(told), {"outcome": score}, end)
-            text, _ = live.call(call)
-            state = McpState(state.task, (*state.calls, call), digest(text))
-            told.append(Message(role, self._cut(text) or "(nothing)", tool_call_id=call.id))
+            theirs = replace(call, name=self._names[call.name])
+            answer = live.call(theirs)
+            images = tuple(Image(*picture) for picture in answer.pictures if self._image)
+            pictures = (hashlib.sha256(picture.data).hexdigest() for picture in answer.pictures)
+            state = McpState(state.task, (*state.calls, theirs), digest(answer.text, *pictures))
+            told.append(
+                Message(role, self._cut(answer.text) or "(nothing)", tool_call_id=call.id, images=images)
+            )
         return Transition(state, Messages(told))
 
     def gold(self, state: McpState) -> Message:
@@ -123,8 +136,15 @@ class McpEnv(AgentEnv[McpState]):
         return text if over <= 0 else f"{text[:-over]}\n[… {over} characters cut]"
 
 
+class OfferedTool(NamedTuple):
+    """A tool as the model knows it, and its name at the server."""
+
+    tool: Tool
+    name: str
+
+
 @functools.cache
-def _tools_of(kind: type[McpEnv]) -> tuple[Tool, ...]:
+def _offered(kind: type[McpEnv]) -> tuple[OfferedTool, ...]:
     """The tools that the server offers, asked for once in a process."""
     import tempfile
 
@@ -135,4 +155,19 @@ def _tools_of(kind: type[McpEnv]) -> tuple[Tool, ...]:
         with McpConnection(server, timeout=kind.timeout) as connection:
             tools = connection.tools()
     by_name: Mapping[str, Tool] = {one.spec.name: one for one in tools}
-    return tuple(find_tool(tools, name) for name in kind.offered) if kind.offered else tuple(by_name.values())
+    chosen = tuple(find_tool(tools, name) for name in kind.offered) if kind.offered else by_name.values()
+    return _with_own_names(chosen, {FINISH.spec.name})
+
+
+def _with_own_names(tools: Iterable[Tool], taken: set[str]) -> tuple[OfferedTool, ...]:
+    """Tools whose names differ from those ``taken``: ``finish`` becomes ``server_finish``."""
+    tools = tuple(tools)
+    known = taken | {one.spec.name for one in tools}
+    found: list[OfferedTool] = []
+    for one in tools:
+        name = own = one.spec.name
+        while own in taken or (own != name and own in known):
+            own = f"server_{own}"
+        taken = taken | {own}
+        found.append(OfferedTool(replace(one, spec=replace(one.spec, name=own)), name))
+    return tuple(found)

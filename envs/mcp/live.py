@@ -11,7 +11,7 @@ from pathlib import Path
 from turnwise.errors import InfraError
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import ToolCall, ToolError
-from turnwise.tools.mcp_client import McpConnection, Server, StdioServer, in_folder
+from turnwise.tools.mcp_client import McpAnswer, McpConnection, Server, StdioServer, in_folder
 from turnwise.tools.owner import make_folder
 from turnwise.tools.sandbox.reap import reap_once
 
@@ -55,8 +55,8 @@ class LiveServer:
         for call in wanted[1]:
             self.call(call)
 
-    def call(self, call: ToolCall) -> tuple[str, bool]:
-        """The text that the server answers, and whether it is an error.
+    def call(self, call: ToolCall) -> McpAnswer:
+        """What the server answers, an error too.
 
         Raises:
             InfraError: it does not answer.
@@ -66,17 +66,14 @@ class LiveServer:
         if self._connection is None:
             self._connection = McpConnection(self._server, timeout=self._timeout)
         try:
-            text, failed = (
-                self._connection.call(ToolCall(call.name, _outside(call.arguments, self.folder))).text,
-                False,
-            )
+            answer = self._connection.call(ToolCall(call.name, _outside(call.arguments, self.folder)))
         except ToolError as error:
-            text, failed = str(error), True
+            answer = McpAnswer(str(error))
         except InfraError:
             self._disconnect()
             raise
         self._at = (task, (*before, call))
-        return text.replace(str(self.folder), ROOT), failed
+        return answer._replace(text=answer.text.replace(str(self.folder), ROOT))
 
     def close(self) -> None:
         self._disconnect()
