@@ -2,7 +2,7 @@
 
 Understood are ``verb[argument]``, ``f(x=1)``, ``f({"x": 1})``, JSON objects (also OpenAI's form and LangChain's), every
 dialect of :mod:`turnwise.tools.dialects`, each bare, in a code fence, between ``<action>`` tags, after a label such as
-``Action:`` or beneath words; and ``Action: f`` with ``Action Input: …``. Thoughts between ``<think>`` tags are no action.
+``Action:`` or beneath words; and ``Action: f`` with ``Action Input: …``. Thoughts are no action (:mod:`turnwise.tools.thoughts`).
 
 An argument without a name is the first parameter's; where several are required, commas part them. Named ones stand as
 ``name=value``. Values without quotes are text, or JSON where the parameter wants something else.
@@ -20,13 +20,11 @@ from turnwise.tools.dialects import pythonic
 from turnwise.tools.dialects.core import nth
 from turnwise.tools.dialects.registry import read_calls
 from turnwise.tools.reading import UNSAYABLE, check_sayable, load_json, typed
+from turnwise.tools.thoughts import without_thoughts
 
 LONGEST = 100_000
 """Characters of a message that are looked at."""
 _MOST = 64  # calls in a line
-_THOUGHT = re.compile(
-    r"<(think|thinking|planning|explore|reflection|monitor)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
-)
 _ACTION_TAG = re.compile(r"<action>(.*?)(?:</action>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _LABEL = re.compile(
@@ -69,7 +67,7 @@ def read_written(text: str, tools: Sequence[Tool]) -> WrittenCalls:
         raise ToolError(f"A message has at most {LONGEST} characters.")
     if plain := _plain(text.strip(), tools):
         return plain
-    body = without_thoughts(text)
+    body = said_beside_thoughts(text)
     names = _Named(tools)
     fences = "\n".join(_FENCE.findall(body)) if "```" in body else ""
     for source in filter(None, (fences, body)):
@@ -109,13 +107,11 @@ def read_whole(text: str, tools: Sequence[Tool]) -> WrittenCalls:
     return _whole(text.strip(), names) or _json(text, names) or WrittenCalls(())
 
 
-def without_thoughts(text: str) -> str:
+def said_beside_thoughts(text: str) -> str:
     """A text without thoughts between tags; what stands in its last ``<action>`` tag, if there is one."""
-    if "<" in text:
-        text = _THOUGHT.sub("", text)
-        tagged = _ACTION_TAG.findall(text)
-        text = tagged[-1] if tagged else text
-    return text.strip()
+    text = without_thoughts(text)
+    tagged = _ACTION_TAG.findall(text) if "<" in text else ()
+    return (tagged[-1] if tagged else text).strip()
 
 
 def how_to_write(tools: Sequence[Tool]) -> str:
@@ -132,7 +128,7 @@ def how_to_write(tools: Sequence[Tool]) -> str:
 
 def explain(text: str, tools: Sequence[Tool]) -> str:
     """Why no action was found in a text."""
-    last = without_thoughts(text).rpartition("\n")[2]
+    last = said_beside_thoughts(text).rpartition("\n")[2]
     head = _HEAD.match(_unlabelled(last)[0])
     if head and not UNSAYABLE.search(last) and last.rstrip().endswith(_CLOSES[head[2]]):
         try:
@@ -263,7 +259,7 @@ def _bare(said: str, given: str | None, labelled: bool, names: _Named) -> tuple[
 
 def _call(spec: ToolSpec, bracket: str, inner: str) -> ToolCall:
     if bracket == "(" and not inner.lstrip().startswith("{"):
-        parsed = pythonic.parse(
+        parsed = pythonic.read(
             f"[f({inner})]", [ToolSpec("f", "", spec.parameters)]
         )  # names may be no Python
         if parsed.calls:

@@ -16,7 +16,7 @@ from turnwise.console import SafeConsole
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.registry import component
-from turnwise.tools.calls import parse_hermes
+from turnwise.tools.dialects.hermes import HERMES
 
 _HELP = ":help shows this, :actions what can be done, :quit ends the episode."
 
@@ -46,7 +46,7 @@ class HumanPolicy:
                 case ":actions" | ":a":
                     self._show_actions(history)
                 case _:
-                    parsed = parse_hermes(said)
+                    parsed = HERMES.parse(said)
                     return Reply(Message("assistant", parsed.content, parsed.calls))
 
     def close(self) -> None:

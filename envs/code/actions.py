@@ -12,7 +12,8 @@ from turnwise.envs.acting import call_of, check_number
 from turnwise.envs.code.problem import CodeProblem, function_name
 from turnwise.envs.messages import Message
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
-from turnwise.tools.notations import read_whole, read_written, without_thoughts
+from turnwise.tools.notations import read_whole, read_written, said_beside_thoughts
+from turnwise.tools.thoughts import begins_with_a_thought
 
 LONGEST = 20_000  # characters of a program
 _BLOCK = re.compile(r"```[a-zA-Z0-9_+-]*[ \t]*\n(.*?)(?:\n[ \t]*)?```", re.DOTALL)
@@ -87,8 +88,8 @@ def read(action: Message) -> CodeAct:
 def _from_text(text: str) -> ToolCall:
     if len(text) > 2 * LONGEST:
         raise ToolError(f"A message has at most {2 * LONGEST} characters.")
-    if text.lstrip()[:6].lower() == "<think":
-        text = without_thoughts(text)
+    if begins_with_a_thought(text):
+        text = said_beside_thoughts(text)
     blocks: list[str] = _BLOCK.findall(text)
     found = _beside_blocks(text, blocks) if blocks else _in_lines(text)
     if not found:
@@ -131,7 +132,7 @@ def _in_lines(text: str) -> list[ToolCall]:
     lines = _lines(text)
     one = _VERB.fullmatch(text) if len(lines) == 1 else None
     if one is None or one.end(1) == one.start(2):  # what is written most is read quickest
-        text = without_thoughts(text)
+        text = said_beside_thoughts(text)
         if whole := read_whole(text, TOOLS).calls:
             return [*whole]
         if _INPUT.search(text):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from turnwise.envs.acting import calls_or_words
 from turnwise.envs.dialogue.vocabulary import AGREE, LEAVE, word_set
 from turnwise.envs.messages import Message
-from turnwise.envs.worlds.one_command import without_thoughts
+from turnwise.envs.worlds.one_command import said_beside_thoughts
 from turnwise.envs.worlds.sessions import SpokenMessage
 from turnwise.tools.core import Tool, ToolError, find_tool, tool
 
@@ -113,7 +113,7 @@ def _text(action: Message, tools: Sequence[Tool]) -> str:
     return (
         find_tool(tools, found[0].name).validate(found[0])["text"]
         if found
-        else without_thoughts(action.content)
+        else said_beside_thoughts(action.content)
     )
 
 

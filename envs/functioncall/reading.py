@@ -9,7 +9,7 @@ from typing import NamedTuple
 from turnwise.envs.acting import MOST_CALLS, UNREADABLE, calls_or_words
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall, ToolError
-from turnwise.tools.notations import without_thoughts
+from turnwise.tools.notations import said_beside_thoughts
 
 _NO_WORDS = re.compile(r"[\[\]{}<>]|^\s*[A-Za-z_][\w.]*\(.*\)\s*$", re.DOTALL)
 _WAYS = {"verb": "python", "dialect": "native"}
@@ -32,7 +32,7 @@ def read(action: Message, tools: Sequence[Tool]) -> ReadMessage:
     found = calls_or_words(action, tools, MOST_CALLS)
     if found.calls:
         return ReadMessage(found.calls, _dialect(found.notation, action.content), "")
-    text = without_thoughts(action.content)
+    text = said_beside_thoughts(action.content)
     if tools and _NO_WORDS.search(text):
         raise ToolError(UNREADABLE)
     return ReadMessage((), "", text)

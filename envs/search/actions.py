@@ -17,6 +17,7 @@ from turnwise.envs.search.render import asked_about, candidates, show_page, show
 from turnwise.envs.search.state import SearchState, passage_at, shows_all
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
 from turnwise.tools.notations import arguments_of
+from turnwise.tools.thoughts import without_thoughts
 
 KEPT = 50
 """How many results a search keeps."""
@@ -25,7 +26,6 @@ _LONGEST_QUERY, _LONGEST_ANSWER, _LONGEST_TEXT = 500, 1000, 50_000
 _COUNTED = 2000  # passages that `count` sorts by kind or date
 _MANY = 12  # answers and queries that `admissible` lists of each kind
 _TAGS = re.compile(r"<(search|answer)>")
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _PAGE = re.compile(r"[,;]?\s+\(?page\s*[=:]?\s*(\d{1,4})\)?\s*\Z", re.IGNORECASE)
 """A page that stands among the words of a search."""
 _WORDS = {"search": "query", "semantic_search": "query", "filter": "words"}
@@ -107,7 +107,7 @@ def read_call(action: Message, tools: Sequence[Tool] = TOOLS) -> ToolCall:
     text = action.content
     if len(text) > _LONGEST_TEXT:
         raise ToolError(f"A message has at most {_LONGEST_TEXT} characters.")
-    text = _THOUGHT.sub("", text)
+    text = without_thoughts(text)
     for end in ("</search>", "</answer>"):
         if end in text:
             text = text[: text.index(end) + len(end)]

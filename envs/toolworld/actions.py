@@ -19,7 +19,7 @@ from turnwise.envs.toolworld.state import ToolState
 from turnwise.envs.toolworld.users import STOP, respond
 from turnwise.tasks.core import Json, canonical
 from turnwise.tools.core import Tool, ToolCall, ToolError, find_tool, tool
-from turnwise.tools.notations import without_thoughts
+from turnwise.tools.notations import said_beside_thoughts
 
 _YES = re.compile(
     r"\b(agreed?|do it|do that|exactly|works for me|that works|fine|sounds? (?:right|good|great|perfect|fine)|yes|yeah|yep|yup|sure|ok|okay|"
@@ -46,7 +46,7 @@ def words_of(action: Message) -> str:
     Raises:
         ToolError: nothing that can be said.
     """
-    text = without_thoughts(action.content)
+    text = said_beside_thoughts(action.content)
     if not text:
         raise ToolError("Say something to the user, or call a tool.")
     if len(text) > LONGEST or _UNSAYABLE.search(text):

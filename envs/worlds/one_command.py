@@ -16,12 +16,10 @@ from turnwise.envs.acting import check_number
 from turnwise.envs.messages import Message
 from turnwise.tools.core import ToolCall, ToolError, find_tool, tool
 from turnwise.tools.notations import read_written
+from turnwise.tools.thoughts import without_thoughts
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _TAGGED = re.compile(r"<(action|command|answer|act)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(
-    r"<(think|thinking|planning|explore|reflection|monitor)>.*?(?:</\1>|$)", re.DOTALL | re.IGNORECASE
-)
 _LABEL = re.compile(r"^\W*(?:action|command|act|next|i)\s*[:>]", re.IGNORECASE)
 _LABELLED = re.compile(r"(?<![a-z])(?:action|command)[ \t]{0,3}\d{0,3}[ \t*_`]{0,6}:", re.IGNORECASE)
 _FENCE = re.compile(r"```\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -263,10 +261,10 @@ def _argument(call: ToolCall) -> str:
     return find_tool(TOOLS, call.name).validate(call)["command"]
 
 
-def without_thoughts(text: str) -> str:
+def said_beside_thoughts(text: str) -> str:
     """What is said in a text: without thoughts between tags, and only what stands in the last action tag if any.
 
-    >>> without_thoughts("<think>hm</think> Good morning. How are you?")
+    >>> said_beside_thoughts("<think>hm</think> Good morning. How are you?")
     'Good morning. How are you?'
 
     Raises:
@@ -274,17 +272,14 @@ def without_thoughts(text: str) -> str:
     """
     if len(text) > _LONGEST_TEXT:
         raise ToolError(f"A message has at most {_LONGEST_TEXT} characters.")
-    if "<" in text:
-        text = _THOUGHT.sub("", text)
-        tagged = _TAGGED.findall(text)
-        if tagged:
-            text = tagged[-1][1]
-    return text.strip()
+    text = without_thoughts(text)
+    tagged = _TAGGED.findall(text) if "<" in text else ()
+    return (tagged[-1][1] if tagged else text).strip()
 
 
 def _said(text: str) -> str:
     """What may be a command in a text: what a call of ``act`` says, what stands between tags or fences, else all of it."""
-    whole, text = text, without_thoughts(text)
+    whole, text = text, said_beside_thoughts(text)
     if any(sign in text for sign in "([{<`") or "nput:" in text:
         text = _BOXED.sub(r"\1", "\n".join(_FENCE.findall(text)) or text)
         found = read_written(text, TOOLS).calls
@@ -295,7 +290,7 @@ def _said(text: str) -> str:
         if len(keyed) == 1:
             return keyed[0]
     if "<" in whole:
-        _check_commands([said for _, said in _TAGGED.findall(_THOUGHT.sub("", whole)) if said.strip()])
+        _check_commands([said for _, said in _TAGGED.findall(without_thoughts(whole)) if said.strip()])
     return text.strip()
 
 

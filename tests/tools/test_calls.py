@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.tasks.core import canonical
-from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import ToolCall, ToolError, tool
+from turnwise.tools.dialects.hermes import HERMES
 from turnwise.tools.notations import read_written
 
 
@@ -51,7 +51,7 @@ def test_what_is_well_written_is_read(arguments: list[dict[str, object]]) -> Non
     text = "I look. " + "\n".join(
         tagged(json.dumps({"name": c.name, "arguments": c.arguments})) for c in calls
     )
-    parsed = parse_hermes(text)
+    parsed = HERMES.parse(text)
     assert parsed.calls == calls
     assert parsed.error is None
     assert parsed.content == ("I look." if calls else text)
@@ -59,11 +59,11 @@ def test_what_is_well_written_is_read(arguments: list[dict[str, object]]) -> Non
 
 def test_brackets_and_tags_inside_strings_are_no_structure() -> None:
     query = "{[" * 500 + '</tool_call><tool_call>"'
-    assert parse_hermes(called(json.dumps({"query": query}))).calls[0].arguments == {"query": query}
+    assert HERMES.parse(called(json.dumps({"query": query}))).calls[0].arguments == {"query": query}
 
 
 def test_arguments_may_be_left_out() -> None:
-    assert parse_hermes(tagged('{"name": "wait"}')).calls == (ToolCall("wait", {}, "call_0"),)
+    assert HERMES.parse(tagged('{"name": "wait"}')).calls == (ToolCall("wait", {}, "call_0"),)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_arguments_may_be_left_out() -> None:
     ],
 )
 def test_what_is_badly_written_is_explained(text: str, why: str) -> None:
-    parsed = parse_hermes(text)
+    parsed = HERMES.parse(text)
     assert parsed.calls == ()
     assert parsed.content == text
     assert why in (parsed.error or "")
@@ -100,7 +100,7 @@ def test_what_is_badly_written_is_explained(text: str, why: str) -> None:
 
 
 def test_a_literal_escape_is_not_a_nul() -> None:
-    assert parse_hermes(called('{"query": "\\\\u0000"}')).calls[0].arguments == {"query": "\\u0000"}
+    assert HERMES.parse(called('{"query": "\\\\u0000"}')).calls[0].arguments == {"query": "\\u0000"}
 
 
 DEEP = 100_000
@@ -123,18 +123,18 @@ DEEP = 100_000
     ],
 )  # fmt: skip
 def test_huge_input_is_read_or_refused(text: str) -> None:
-    parse_hermes(text)
+    HERMES.parse(text)
     with contextlib.suppress(ToolError):
         assert read_written(text, TOOLS).calls == ()
 
 
 def test_too_deep_is_said() -> None:
-    assert "too deeply" in (parse_hermes(called("[" * 50 + "]" * 50)).error or "")
+    assert "too deeply" in (HERMES.parse(called("[" * 50 + "]" * 50)).error or "")
 
 
 @given(st.text(alphabet=st.sampled_from('<tool_call>/{}[]":,\\ u0d8a1eNn\0'), max_size=80))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    parsed = parse_hermes(f"<tool_call>{text}</tool_call>")
+    parsed = HERMES.parse(f"<tool_call>{text}</tool_call>")
     assert bool(parsed.calls) != bool(parsed.error)
     for call in parsed.calls:
         canonical(dict(call.arguments)).encode()  # what is accepted can be logged

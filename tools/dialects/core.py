@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from turnwise.tools.calls import ParsedText
 from turnwise.tools.core import ToolCall, ToolSpec
+from turnwise.tools.thoughts import Read, read_beside_thoughts
 
-Parse: TypeAlias = Callable[[str, Sequence[ToolSpec]], ParsedText]
 Render: TypeAlias = Callable[[Sequence[ToolCall]], str]
 
 
@@ -19,15 +19,23 @@ class Dialect:
 
     ``parse(render(calls), specs).calls == calls`` up to the calls' ids. What cannot be read is no exception
     but :attr:`ParsedText.error`, because it is the model that has to be informed; ``render`` raises ``ToolError``
-    for what the dialect has no way to say. ``usage`` tells a model how to write a call. Where a text's dialect is not
-    known, those with the lowest ``tried`` come first.
+    for what the dialect has no way to say. ``read`` reads a text without thoughts; :meth:`parse` is what callers use.
+    ``usage`` tells a model how to write a call. Where a text's dialect is not known, those with the lowest ``tried``
+    come first.
     """
 
     name: str
-    parse: Parse
+    read: Read
     render: Render
     usage: str
     tried: int = 100
+
+    def parse(self, text: str, specs: Sequence[ToolSpec] = (), opened: str = "") -> ParsedText:
+        """The calls of a model's text. A call inside a thought is only weighed, and is none.
+
+        ``opened`` is the opening tag of a thought in which the prompt ended (:func:`turnwise.tools.thoughts.left_open`).
+        """
+        return read_beside_thoughts(self.read, text, specs, opened)
 
 
 def nth(place: int) -> str:

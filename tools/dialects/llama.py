@@ -19,9 +19,9 @@ _USAGE = """To call one, write nothing but its name and its arguments as JSON; w
 {"name": "...", "parameters": {...}}"""
 
 
-def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
+def read(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     """
-    >>> parse('{"name": "search", "parameters": {"query": "red"}}').calls
+    >>> read('{"name": "search", "parameters": {"query": "red"}}').calls
     (ToolCall(name='search', arguments={'query': 'red'}, id='call_0'),)
     """
     said, tag, body = text.rpartition(_TAG)
@@ -58,4 +58,4 @@ def _call(text: str, place: int) -> ToolCall:
 
 LLAMA = component(
     "dialect", "llama", about="JSON and nothing else, several calls between semicolons, as Llama 3 writes it."
-)(Dialect("llama", parse, render, _USAGE, tried=5))
+)(Dialect("llama", read, render, _USAGE, tried=5))

@@ -19,11 +19,11 @@ _USAGE = """To call one or several, end the message with a list of them as JSON:
 [TOOL_CALLS] [{"name": "...", "arguments": {...}}]"""
 
 
-def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
+def read(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     """
-    >>> parse('[TOOL_CALLS] [{"name": "f", "arguments": {}, "id": "a1b2c3d4e"}]').calls
+    >>> read('[TOOL_CALLS] [{"name": "f", "arguments": {}, "id": "a1b2c3d4e"}]').calls
     (ToolCall(name='f', arguments={}, id='a1b2c3d4e'),)
-    >>> parse('I look.[TOOL_CALLS]f[ARGS]{"x": 1}[TOOL_CALLS]g[ARGS]{}').calls
+    >>> read('I look.[TOOL_CALLS]f[ARGS]{"x": 1}[TOOL_CALLS]g[ARGS]{}').calls
     (ToolCall(name='f', arguments={'x': 1}, id='call_0'), ToolCall(name='g', arguments={}, id='call_1'))
     """
     said, mark, body = text.partition(_MARK)
@@ -74,4 +74,4 @@ def _named(body: str) -> tuple[ToolCall, ...]:
 
 MISTRAL = component(
     "dialect", "mistral", about="[TOOL_CALLS] and a list of JSON, or NAME[ARGS]{…}, as Mistral writes it."
-)(Dialect("mistral", parse, render, _USAGE, tried=2))
+)(Dialect("mistral", read, render, _USAGE, tried=2))

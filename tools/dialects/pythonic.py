@@ -31,11 +31,11 @@ _USAGE = """To call one or several, write nothing but a list of calls with argum
 [name(argument="value", other=3)]"""
 
 
-def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
+def read(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     """
-    >>> parse('[search(query="red", limit=5)]').calls
+    >>> read('[search(query="red", limit=5)]').calls
     (ToolCall(name='search', arguments={'query': 'red', 'limit': 5}, id='call_0'),)
-    >>> parse("I look.\\n```tool_code\\nprint(search(query='red'))\\n```").calls
+    >>> read("I look.\\n```tool_code\\nprint(search(query='red'))\\n```").calls
     (ToolCall(name='search', arguments={'query': 'red'}, id='call_0'),)
     """
     fences = list(_FENCE.finditer(text))
@@ -189,4 +189,4 @@ PYTHONIC = component(
     "dialect",
     "python",
     about="A list of Python calls, or a tool_code block, as Llama 3.2, Llama 4 and Gemma write it.",
-)(Dialect("python", parse, render, _USAGE, tried=3))
+)(Dialect("python", read, render, _USAGE, tried=3))

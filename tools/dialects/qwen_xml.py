@@ -30,9 +30,9 @@ value
 </tool_call>"""
 
 
-def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
+def read(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     """
-    >>> parse("<function=f><parameter=x>\\n1\\n</parameter></function>").calls
+    >>> read("<function=f><parameter=x>\\n1\\n</parameter></function>").calls
     (ToolCall(name='f', arguments={'x': 1}, id='call_0'),)
     """
     said: list[str] = []
@@ -114,4 +114,4 @@ def _written(call: ToolCall) -> str:
 
 QWEN_XML = component(
     "dialect", "qwen-xml", about="XML with a tag for each parameter, as Qwen3-Coder writes it."
-)(Dialect("qwen-xml", parse, render, _USAGE, tried=1))
+)(Dialect("qwen-xml", read, render, _USAGE, tried=1))

@@ -22,10 +22,10 @@ A tool's first argument may stand alone: <NAME>value</NAME>"""
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
-def parse(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
+def read(text: str, specs: Sequence[ToolSpec] = ()) -> ParsedText:
     """
     >>> search = ToolSpec("search", "", {"properties": {"query": {"type": "string"}}})
-    >>> parse("I look. <search>red scarf</search>", [search]).calls
+    >>> read("I look. <search>red scarf</search>", [search]).calls
     (ToolCall(name='search', arguments={'query': 'red scarf'}, id='call_0'),)
     """
     if not specs or "<" not in text:
@@ -97,5 +97,5 @@ def _unescape(text: str) -> str:
 
 
 TAGS = component("dialect", "tags", about="Tags named after tools, as Search-R1 writes them.")(
-    Dialect("tags", parse, render, _USAGE, tried=4)
+    Dialect("tags", read, render, _USAGE, tried=4)
 )

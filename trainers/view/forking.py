@@ -27,8 +27,7 @@ from turnwise.envs.messages import Message
 from turnwise.envs.registry import make
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
-from turnwise.tools.calls import parse_hermes
-from turnwise.tools.dialects.hermes import render
+from turnwise.tools.dialects.hermes import HERMES, render
 
 MOST_CONTINUATIONS = 64
 MOST_ACTIONS = 50
@@ -265,7 +264,7 @@ def _changed(record: Record, point: BranchPoint) -> str:
 
 def read_action(text: str) -> Reply:
     """What a person typed, with the tool calls in it, as a reply."""
-    parsed = parse_hermes(text.replace("\r\n", "\n"))
+    parsed = HERMES.parse(text.replace("\r\n", "\n"))
     return Reply(Message("assistant", parsed.content, parsed.calls))
 
 

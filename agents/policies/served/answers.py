@@ -17,8 +17,8 @@ import openai
 
 from turnwise.envs.messages import Message
 from turnwise.tasks.core import Json
-from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import ToolCall, ToolError
+from turnwise.tools.dialects.hermes import HERMES
 from turnwise.tools.reading import check_sayable, load_json, value_end
 
 _LEAST_BYTES, _BYTES_PER_TOKEN = 1 << 16, 64
@@ -105,7 +105,7 @@ def read_message(said: dict[str, Json]) -> Message:
     try:
         content = _content(said.get("content"))
         if not calls:
-            parsed = parse_hermes(content)  # servers without a tool parser leave the tags in the text
+            parsed = HERMES.parse(content)  # servers without a tool parser leave the tags in the text
             return Message("assistant", parsed.content, parsed.calls, malformed=parsed.error or "")
         return Message("assistant", content, _calls(calls))
     except ToolError as error:

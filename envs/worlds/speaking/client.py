@@ -13,8 +13,8 @@ from turnwise.envs.messages import Message
 from turnwise.errors import InfraError
 from turnwise.secrets import redact, resolve
 from turnwise.tasks.core import Json
-from turnwise.tools.calls import parse_hermes
 from turnwise.tools.core import ToolCall, ToolError
+from turnwise.tools.dialects.hermes import HERMES
 from turnwise.tools.reading import load_json
 
 MOST_BYTES = 1 << 18
@@ -106,7 +106,7 @@ def read_completion(body: bytes) -> Message:
     try:
         if calls:
             return Message("assistant", content, tuple(_call(call, n) for n, call in enumerate(calls)))
-        parsed = parse_hermes(content)
+        parsed = HERMES.parse(content)
     except (ToolError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Message("assistant", content, malformed=f"The call cannot be read: {error}"[:200])
     return Message("assistant", parsed.content, parsed.calls, malformed=parsed.error or "")

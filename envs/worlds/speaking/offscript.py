@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.envs.messages import Message
+from turnwise.tools.thoughts import without_thoughts
 
 LONGEST = 1200
 """Characters of one message."""
 _WINDOW = 7  # words of the script in a row that nobody says by chance
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"^\W{0,3}(?:customer|user|client|caller|partner|person|me)\W{0,3}:\s*", re.IGNORECASE)
 _OTHER = re.compile(
     r"(?:^|\n)\W{0,3}(?:agent|assistant|service|support|representative|operator|helper|system)\W{0,3}:",
@@ -116,7 +116,7 @@ def _repaired(text: str) -> tuple[str, tuple[str, ...]]:
         return new
 
     text = text.strip()
-    text = to("thought", _THOUGHT.sub("", text).strip())
+    text = to("thought", without_thoughts(text).strip())
     text = to("characters", _UNSAYABLE.sub("", text).strip())
     text = to("label", _LABEL.sub("", text, count=1))
     if (other := _OTHER.search(text)) and other.start() > 0:
