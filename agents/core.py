@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 
 from turnwise.envs.core import AgentEnv, EndReason, Info, Step
 from turnwise.envs.messages import Message, Messages
+from turnwise.fault import FaultCause
 from turnwise.tasks.core import Json, Task
 from turnwise.tools.core import Tool
 
@@ -81,8 +82,88 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-NO_PARENT = -1
-"""The ``parent`` of a reply whose prompt extends no other turn's tokens."""
+class TurnPlace(NamedTuple):
+    """Where something stands among the turns of an agent: :data:`PREVIOUS`, :data:`ROOT` or :func:`after` a certain turn.
+
+    >>> PREVIOUS.turn(3), after(1).turn(3), ROOT.turn(3), PREVIOUS.turn(0)
+    (2, 1, None, None)
+    """
+
+    at: int | Literal["previous", "root"]
+
+    def turn(self, number: int) -> int | None:
+        """The turn after which turn ``number`` stands, if this is its place; None: after none. Turns count from 0."""
+        if self.at == "previous":
+            return number - 1 if number else None
+        return None if self.at == "root" else self.at
+
+
+PREVIOUS, ROOT = TurnPlace("previous"), TurnPlace("root")
+
+
+def after(turn: int) -> TurnPlace:
+    """The place after a certain turn, counted from 0."""
+    return TurnPlace(turn)
+
+
+class Finish(enum.StrEnum):
+    """Why a reply ended, as whoever sampled it says. The members are the words of the chat-completions protocol, and ours."""
+
+    UNKNOWN = "unknown"  #              nobody says
+    STOP = "stop"  #                    the model ended it
+    CALLS = "tool_calls"  #             the same, with calls
+    LENGTH = "length"  #                a limit of tokens cut it
+    REFUSAL = "refusal"  #              the model or its provider refused to answer
+    CONTENT_FILTER = "content_filter"  # the provider withheld the rest
+    CONTEXT = "context_full"  #         the context had no room for a reply
+    ERROR = "error"  #                  the server gave up within the reply
+
+
+class Usage(NamedTuple):
+    """What a reply took, as its server counts it; None: the server does not say.
+
+    Attributes:
+        prompt: tokens that were read, the cached ones among them.
+        completion: tokens that were sampled, thoughts among them.
+        reasoning: of these, thoughts.
+        cached: of the tokens that were read, those that the server had kept.
+        cost: in the provider's currency, where it tells one.
+    """
+
+    prompt: int | None = None
+    completion: int | None = None
+    reasoning: int | None = None
+    cached: int | None = None
+    cost: float | None = None
+
+    def __or__(self, other: Usage) -> Usage:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Both together; what one does not say counts as nothing where the other says something.
+
+        >>> (Usage(3, 4) | Usage(1, 2, reasoning=1))[:4]
+        (4, 6, 1, None)
+        """
+        pairs = zip(self, other, strict=True)
+        return Usage(*(b if a is None else a if b is None else a + b for a, b in pairs))  # pyright: ignore[reportArgumentType]
+
+
+class Served(NamedTuple):
+    """What is said *about* a reply by whoever sampled it, a server or an engine.
+
+    Attributes:
+        finish: why it ended.
+        said: the server's own word for that, where it is another.
+        usage: tokens and cost.
+        thoughts: what the model thought, where the server tells it apart from the message.
+        refusal: the words of a refusal.
+        model: that answered, where the server names another than was asked for.
+    """
+
+    finish: Finish = Finish.UNKNOWN
+    said: str = ""
+    usage: Usage = Usage()
+    thoughts: str = ""
+    refusal: str = ""
+    model: str = ""
 
 
 class Reply(NamedTuple):
@@ -94,8 +175,8 @@ class Reply(NamedTuple):
         action_ids: the tokens of the message.
         logprobs: of these; empty where they are unknown, because nobody sampled them.
         versions: of the weights that sampled them, by where they begin.
-        parent: the turn that the prompt extends; None: the one before; ``NO_PARENT``: none, so that ``prompt_ids`` are the
-            whole prompt, as where the chat template rewrote what stood before.
+        parent: the turn that the prompt extends; at the root ``prompt_ids`` are the whole prompt, as where the chat template
+            rewrote what stood before.
         caller: where the prompt extends none, the turn whose call this conversation carries out, as that of a sub-agent; None:
             nobody knows.
         scored_ids: what stands in place of ``prompt_ids`` where the action is learned under another prompt than it was
@@ -103,8 +184,9 @@ class Reply(NamedTuple):
         source: who chose it, where it was not the policy that is trained, such as ``guide/prefix``.
         end: set when the policy cannot go on: its context is full.
         silent: the environment is not told of it, because a program stands between them and acts by itself.
-        of: such a program's action belongs to this turn, which stands already, and ``message`` is the action; ``NO_PARENT``:
-            to none, because the program acts before the policy said anything.
+        of: ``message`` is such a program's action, for the turn after which this place is; at the root for none, because the
+            program acts before the policy said anything. None: it is the policy's own, and makes a turn.
+        served: what is said about it by whoever sampled it.
     """
 
     message: Message
@@ -112,13 +194,37 @@ class Reply(NamedTuple):
     action_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     versions: tuple[VersionSpan, ...] = ()
-    parent: int | None = None
+    parent: TurnPlace = PREVIOUS
     scored_ids: tuple[int, ...] | None = None
     source: str = ""
     end: EndReason | None = None
     silent: bool = False
-    of: int | None = None
+    of: TurnPlace | None = None
     caller: int | None = None
+    served: Served = Served()
+
+    @property
+    def cause(self) -> FaultCause | None:
+        """What went wrong with it that is named beside the figures; None: nothing."""
+        cause = _CAUSES.get(self.served.finish)
+        said = self.message.content.strip() or self.message.tool_calls
+        if cause is FaultCause.CUT_BY_LIMIT and not said and self.served.thoughts:
+            return FaultCause.THOUGHTS_ATE_BUDGET
+        return cause
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that were sampled for it: those that are here, or else as its server counts them."""
+        return len(self.action_ids) or self.served.usage.completion or 0
+
+
+_CAUSES = {
+    Finish.LENGTH: FaultCause.CUT_BY_LIMIT,
+    Finish.REFUSAL: FaultCause.REFUSED,
+    Finish.CONTENT_FILTER: FaultCause.CONTENT_FILTERED,
+    Finish.CONTEXT: FaultCause.CONTEXT_FULL,
+    Finish.ERROR: FaultCause.SERVER_FAILED,
+}
 
 
 class Act(NamedTuple):
@@ -182,7 +288,10 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What is saved and evaluated: the task, the seed, what each agent did, how it ended."""
+    """What is saved and evaluated: the task, the seed, what each agent did, how it ended.
+
+    ``cause`` names what ended it where that is neither the environment nor a word of an agent: its context is full, say.
+    """
 
     task: Task
     seed: int
@@ -191,6 +300,7 @@ class Episode:
     end: EndReason | None = None
     error: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    cause: FaultCause | None = None
 
     @property
     def trajectory(self) -> Trajectory:
@@ -261,9 +371,10 @@ class History:
     def _add_act(self, reply: Reply, step: Step, state_key: str) -> None:
         bad, rewards = step.info.get("bad_action", False), step.info.get("rewards", {})
         number = sum(len(turn.acts or ()) for turn in self.turns)
-        place = len(self.turns) if reply.of is None or reply.of < 0 else reply.of
         act = Act(reply.message, number, len(self.turns), bad)
-        if place == len(self.turns):  # the program acts before the policy said anything
+        place = reply.of.turn(len(self.turns)) if reply.of is not None else None
+        if place is None:  # the program acts before the policy said anything
+            place = len(self.turns)
             self.note(Reply(reply.message), state_key)
         turn = self.turns[place]
         total = {name: turn.rewards.get(name, 0.0) + value for name, value in rewards.items()}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, Episode, History, Reply, Turn
+from turnwise.agents.core import ROOT, Episode, History, Reply, Turn, after
 from turnwise.agents.gateway.external_env import register_external
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.episodes import LOG_NAME
@@ -119,7 +119,7 @@ def recorded_replies(turns: Sequence[Turn]) -> Iterator[Reply]:
             yield _reply_of(turns[stood])
             stood += 1
         alone = place == stood  # it came before any reply, and made a turn
-        yield Reply(said[number].message, of=NO_PARENT if alone else place)
+        yield Reply(said[number].message, of=ROOT if alone else after(place))
         stood += alone
     yield from map(_reply_of, turns[stood:])
 

@@ -106,7 +106,7 @@ class _Episode:
         task, seed, limits = self.request.task, self.request.seed, self.limits
         self.started = time.monotonic()
         self.episode = episode = MultiAgentEpisode(env, task, seed)
-        end, outcome, error, state_key = None, Outcome.OK, "", ""
+        end, outcome, error, state_key, cause = None, Outcome.OK, "", "", None
         try:
             state_key = await self._begin()
             while end is None:
@@ -121,6 +121,8 @@ class _Episode:
                     episode.add(history, reply, step, state_key)
                     state_key, end = step.info.get("state_key", ""), step.info.get("end")
                 cut = end is None
+                if cut and reply.end is not None:
+                    cause = reply.cause
                 end = end or reply.end or _spent(episode, limits, self.started)
                 if cut and end is not None:
                     history.add_pending_reward(await in_env(episode.env, limits.step_s, episode.env.cut, end))
@@ -132,7 +134,7 @@ class _Episode:
         metrics = {"seconds": time.monotonic() - self.started}
         if self.repeated:
             metrics["repeated_steps"] = float(self.repeated)
-        return Episode(task, seed, episode.trajectories(), outcome, end, error, metrics)
+        return Episode(task, seed, episode.trajectories(), outcome, end, error, metrics, cause)
 
     async def _leave(self, end: EndReason | None, state_key: str) -> None:
         """Tell the policies that attended that the episode is over."""
@@ -358,6 +360,6 @@ def _spent(episode: MultiAgentEpisode, limits: Limits, started: float) -> EndRea
     if time.monotonic() - started > limits.episode_s:
         return EndReason.TIME_LIMIT
     turns = (turn for history in episode.histories.values() for turn in history.turns)
-    if sum(len(turn.reply.action_ids) for turn in turns) >= limits.episode_tokens:
+    if sum(turn.reply.tokens for turn in turns) >= limits.episode_tokens:
         return EndReason.TOKEN_LIMIT
     return None

@@ -152,7 +152,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         now = self._require_episode()
         if now.end is not None:
             raise EnvError(f"step() after the episode ended ({now.end}).", "Call reset() first.")
-        message = Message("assistant", action) if isinstance(action, str) else action
+        message = Message("assistant", action) if isinstance(action, str) else action.alone()
         bad_action, method = False, "transition"
         try:
             if message.malformed and self.tools:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from turnwise.tools.core import Json, ToolCall
+from turnwise.tools.core import Json, ToolCall, Verbatim
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 GUIDANCE_MARKS = ("<guidance>", "</guidance>")
@@ -35,7 +35,8 @@ class Image:
 class Message:
     """One chat message. A result of a tool carries the id of the call it answers.
 
-    ``malformed`` says why a tool call that the policy attempted could not be read; the policy is informed (E7).
+    ``malformed`` says why a tool call that the policy attempted could not be read; the policy is informed (E7). ``extra`` is
+    what the policy's server wrote beside it, which no environment sees; messages that differ in it alone are equal.
     """
 
     role: Role
@@ -44,6 +45,7 @@ class Message:
     tool_call_id: str = ""
     images: tuple[Image, ...] = ()
     malformed: str = ""
+    extra: Verbatim | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         calls = "".join(f"\n→ {call.name}({dict(call.arguments)})" for call in self.tool_calls)
@@ -53,12 +55,13 @@ class Message:
         """One JSON object; what is empty is left out."""
         data: dict[str, Json] = {"role": self.role, "content": self.content}
         if self.tool_calls:
-            calls = self.tool_calls
-            data["tool_calls"] = [{"name": c.name, "arguments": dict(c.arguments), "id": c.id} for c in calls]
+            data["tool_calls"] = [call.to_json() for call in self.tool_calls]
         if self.tool_call_id:
             data["tool_call_id"] = self.tool_call_id
         if self.malformed:
             data["malformed"] = self.malformed
+        if self.extra:
+            data["extra"] = self.extra.to_json()
         if self.images:
             data["images"] = [
                 {"media_type": image.media_type, "data": base64.b64encode(image.data).decode()}
@@ -72,11 +75,19 @@ class Message:
         return Message(
             role=data["role"],
             content=data["content"],
-            tool_calls=tuple(ToolCall(**call) for call in data.get("tool_calls", ())),
+            tool_calls=tuple(ToolCall.from_json(call) for call in data.get("tool_calls", ())),
             tool_call_id=data.get("tool_call_id", ""),
             images=tuple(Image(base64.b64decode(image["data"]), image["media_type"]) for image in images),
             malformed=data.get("malformed", ""),
+            extra=Verbatim.from_json(data.get("extra")),
         )
+
+    def alone(self) -> Message:
+        """The message without what a server wrote beside it and its calls."""
+        if self.extra is None and not any(call.extra for call in self.tool_calls):
+            return self
+        calls = tuple(replace(call, extra=None) for call in self.tool_calls)
+        return replace(self, tool_calls=calls, extra=None)
 
 
 class Messages(tuple[Message, ...]):

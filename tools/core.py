@@ -7,11 +7,13 @@ pydantic before the function sees them, and everything a model can get wrong rai
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 import pydantic
 
@@ -22,18 +24,70 @@ class ToolError(Exception):
     """The call cannot be carried out; the text tells the model why and what to do instead."""
 
 
+class Verbatim(NamedTuple):
+    """What a server wrote beside a message or a call, and may want back as it was: thoughts, signatures, sealed items.
+
+    It is sent to the server that wrote it and to nobody else. No environment sees it and no chat template renders it; the log
+    keeps it.
+
+    Attributes:
+        origin: the server and the model that wrote it.
+        text: one JSON object, as text, so that nobody changes it.
+    """
+
+    origin: str
+    text: str
+
+    @staticmethod
+    def of(origin: str, keys: Mapping[str, Json]) -> Verbatim | None:
+        """The keys that can be told again as JSON; None where there is none.
+
+        >>> Verbatim.of("m@host", {"signature": "x"})
+        Verbatim(origin='m@host', text='{"signature":"x"}')
+        """
+        texts: list[str] = []
+        for key, value in keys.items():
+            with contextlib.suppress(ValueError, TypeError, RecursionError):
+                text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+                texts.append(f"{json.dumps(key)}:{text}")
+        return Verbatim(origin, f"{{{','.join(texts)}}}") if texts else None
+
+    @property
+    def keys(self) -> dict[str, Json]:
+        """The keys and their values."""
+        return json.loads(self.text)
+
+    def to_json(self) -> dict[str, Json]:
+        return {"origin": self.origin, "keys": self.keys}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json] | None) -> Verbatim | None:
+        return None if data is None else Verbatim.of(data["origin"], data["keys"])
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A request to run tool ``name``; ``id`` links it to its result.
 
-    ``written`` is the JSON text of the arguments as whoever calls wrote it, to the character; "" where there is none. It says
-    nothing that ``arguments`` do not say, so calls that differ in it alone are equal.
+    ``written`` is the JSON text of the arguments as whoever calls wrote it, to the character; "" where there is none. ``extra``
+    is what their server wrote beside it. Neither says anything that the call does not say: calls that differ in them are equal.
     """
 
     name: str
     arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
     id: str = ""
     written: str = field(default="", compare=False, repr=False)
+    extra: Verbatim | None = field(default=None, compare=False, repr=False)
+
+    def to_json(self) -> dict[str, Json]:
+        """One JSON object, without the arguments as they were written."""
+        data: dict[str, Json] = {"name": self.name, "arguments": dict(self.arguments), "id": self.id}
+        return data | ({"extra": self.extra.to_json()} if self.extra else {})
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> ToolCall:
+        extra = Verbatim.from_json(data.get("extra"))
+        return ToolCall(data["name"], data["arguments"], data["id"], extra=extra)
 
 
 @dataclass(frozen=True, slots=True)

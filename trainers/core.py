@@ -44,13 +44,17 @@ class TokenView:
     signals: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
 
 
+NO_TURN = -1
+"""Stands for none among numbers of turns in a tensor."""
+
+
 class TurnTree(NamedTuple):
-    """How the conversations of a trajectory hang together, where an agent has several; turns count from 0, -1 is none.
+    """How the conversations of a trajectory hang together, where an agent has several; turns count from 0.
 
     Attributes:
-        parent_BK: the turn whose conversation this one goes on with; -1: it begins one.
-        caller_BK: of a turn that begins one, the turn whose call it carries out, as a sub-agent's first turn; -1: nobody
-            knows who began it.
+        parent_BK: the turn whose conversation this one goes on with; :data:`NO_TURN`: it begins one.
+        caller_BK: of a turn that begins one, the turn whose call it carries out, as a sub-agent's first turn; :data:`NO_TURN`:
+            nobody knows who began it.
     """
 
     parent_BK: Tensor

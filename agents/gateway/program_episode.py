@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, History, Outcome, Policy, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, History, Outcome, Policy, Reply, after
 from turnwise.agents.execution.calls import Fault
 from turnwise.agents.gateway.actions import ActResult, offered
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -40,7 +40,7 @@ class _Pending(NamedTuple):
 
     action: _Action
     seen: int
-    turn: int
+    turn: int | None  # None: none, the policy said nothing yet
 
 
 class ProgramEpisode:
@@ -128,7 +128,7 @@ class ProgramEpisode:
             case _Action():
                 turn = self._turn_of(event.message) if event.reply is None else self._places[event.reply]
                 self._pending = _Pending(event, len(self.history.observation), turn)
-                return Reply(event.message, of=turn)
+                return Reply(event.message, of=ROOT if turn is None else after(turn))
             case _Ended():
                 if event.fault is not None:
                     raise event.fault
@@ -162,16 +162,16 @@ class ProgramEpisode:
     def _placed(self, reply: Reply, turn: int | None = None) -> Reply:
         """A reply of the session as a turn: parents are turns."""
         turn = len(self.history.turns) if turn is None else turn
-        parent = len(self._places) - 1 if reply.parent is None else reply.parent
-        found = self._places[parent] if parent >= 0 else NO_PARENT
+        extended = reply.parent.turn(len(self._places))
+        found = None if extended is None else self._places[extended]
         self._places.append(turn)
         self._calls += [(turn, call) for call in reply.message.tool_calls]
         caller = None if reply.caller is None else self._places[reply.caller]
-        parent = None if turn == 0 or found == turn - 1 else found
+        parent = PREVIOUS if turn == 0 or found == turn - 1 else ROOT if found is None else after(found)
         return reply._replace(parent=parent, caller=caller, silent=True)
 
-    def _turn_of(self, action: Message) -> int:
-        """The turn that an action belongs to."""
+    def _turn_of(self, action: Message) -> int | None:
+        """The turn that an action belongs to; None: to none, the policy said nothing yet."""
         call = action.tool_calls[0] if action.tool_calls else None
         for n in reversed(range(len(self._calls))):
             turn, asked = self._calls[n]
@@ -180,8 +180,9 @@ class ProgramEpisode:
                 self.by_call += 1
                 return turn
         self.by_time += 1
-        newest = self._places[-1] if self._places else len(self.history.turns) - 1
-        return newest if newest >= 0 else NO_PARENT
+        if self._places:
+            return self._places[-1]
+        return len(self.history.turns) - 1 if self.history.turns else None
 
     def _settle(self, end: EndReason | None) -> None:
         """Tell the program what its action came to."""
@@ -194,18 +195,18 @@ class ProgramEpisode:
         if bad is None:
             action.answer.set_exception(ToolError(self._over or "The action failed."))
             return
-        new = Messages(self.history.observation[seen if turn >= 0 else 0 :])
+        new = Messages(self.history.observation[0 if turn is None else seen :])
         text = "\n".join(message.content for message in new)
         images = tuple(image for message in new for image in message.images)
         self.session.shown.update(images)
         action.answer.set_result(ActResult(text, bad, end, images))
 
-    def _bad_action(self, turn: int) -> bool | None:
+    def _bad_action(self, turn: int | None) -> bool | None:
         """Whether the environment refused the newest action of a turn; None: it was not played."""
         turns = self.history.turns
-        if self._acts_are_turns:
+        if self._acts_are_turns and turn is not None:
             return turns[turn].bad_action if turn < len(turns) else None
-        played = turns[turn if turn >= 0 else -1].acts if turns else None
+        played = turns[-1 if turn is None else turn].acts if turns else None
         return played[-1].bad_action if played else None
 
 

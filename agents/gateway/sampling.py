@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeGuard
 
-from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling
+from turnwise.agents.core import PREVIOUS, ROOT, Engine, History, Policy, Reply, Sampling
 from turnwise.agents.gateway.core import ChatRequest, FixedSampling, RefusedError
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
@@ -109,7 +109,7 @@ async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode
     reply = await policy.reply(call, prompt, prompt, asked.max_tokens)
     if reply.end is not None:
         raise context_full(len(prompt), policy.engine.context_length)
-    return Drawn(reply._replace(prompt_ids=new, parent=None if extends else NO_PARENT), len(prompt), extends)
+    return Drawn(reply._replace(prompt_ids=new, parent=PREVIOUS if extends else ROOT), len(prompt), extends)
 
 
 def check_readable(policy: Policy, asked: ChatRequest) -> None:

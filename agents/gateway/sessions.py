@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import NO_PARENT, History, Policy, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, History, Policy, Reply, TurnPlace, after
 from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
 from turnwise.agents.gateway.sampling import (
@@ -262,11 +262,10 @@ class AgentSession:
             raise RefusedError(400, "invalid_messages", said, param="messages")
         check_readable(self.policy, asked)
         chain = [*fingerprints(asked.messages, asked.tools)]
-        number, base = next(
-            (self._nodes[one] for one in reversed(chain) if one in self._nodes), (NO_PARENT, None)
-        )
+        number, base = next((self._nodes[one] for one in reversed(chain) if one in self._nodes), (None, None))
         caller = self._caller_of(asked.messages) if base is None else None
-        self._unanswered.pop(number, None)
+        if number is not None:
+            self._unanswered.pop(number, None)
         call = self._call(asked, key, by_turn)
         async with asyncio.timeout(self.limits.reply_s):
             drawn = await draw(self.policy, call, asked, base)
@@ -314,14 +313,19 @@ class AgentSession:
         return Call(self.env, self.task, seed, Messages(asked.messages), offered=asked.tools)
 
     def _keep(
-        self, asked: ChatRequest, key: str, drawn: Drawn, before: bytes, number: int, base: SampledNode | None
+        self,
+        asked: ChatRequest,
+        key: str,
+        drawn: Drawn,
+        before: bytes,
+        number: int | None,
+        base: SampledNode | None,
     ) -> Answered:
         """Give the reply its place in the tree, and write the answer."""
         identity = hashlib.sha256(f"{self.seed} {key}".encode()).hexdigest()[:24]
         message = _named(drawn.reply.message, identity)
         own, place = self.counts.replies, len(asked.messages)
-        parent = None if drawn.extends and number == own - 1 else number if drawn.extends else NO_PARENT
-        reply = drawn.reply._replace(message=message, parent=parent if own else None)
+        reply = drawn.reply._replace(message=message, parent=_place(number if drawn.extends else None, own))
         node = SampledNode(place, reply, base if drawn.extends else None)
         end = _link(before, message)
         self._nodes[end], self._messages[end] = (own, node), message
@@ -397,6 +401,13 @@ def _whole_numbers(value: Json) -> Json:
     if isinstance(value, list):
         return [*map(_whole_numbers, value)]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _place(before: int | None, number: int) -> TurnPlace:
+    """The place of reply ``number``, after the one before it or none."""
+    if number == 0 or before == number - 1:
+        return PREVIOUS
+    return ROOT if before is None else after(before)
 
 
 def _named(message: Message, identity: str) -> Message:

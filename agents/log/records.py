@@ -18,14 +18,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import turnwise
-from turnwise.agents.core import Act, Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
+from turnwise.agents.core import (
+    PREVIOUS,
+    Act,
+    Episode,
+    Finish,
+    Outcome,
+    Reply,
+    Served,
+    Trajectory,
+    Turn,
+    TurnPlace,
+    Usage,
+    VersionSpan,
+)
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_class
 from turnwise.errors import EnvError, TurnwiseError
+from turnwise.fault import FaultCause
 from turnwise.tasks.core import Json, Task
 
-FORMAT = 2
+FORMAT = 3
 
 
 class EnvVersion(NamedTuple):
@@ -113,6 +127,7 @@ def to_line(record: Record) -> str:
         "outcome": episode.outcome.value,
         "end": episode.end and episode.end.value,
         "error": episode.error,
+        **({"cause": episode.cause.value} if episode.cause else {}),
         "metrics": dict(episode.metrics),
         "update": record.update,
         "group": record.group,
@@ -133,7 +148,7 @@ def to_line(record: Record) -> str:
 
 
 _OF_THE_POLICY = frozenset(
-    {"action", "prompt_ids", "action_ids", "logprobs", "versions", "scored_ids", "policy_end"}
+    {"action", "prompt_ids", "action_ids", "logprobs", "versions", "scored_ids", "policy_end", "served"}
 )
 
 
@@ -181,8 +196,14 @@ def from_line(line: str | bytes) -> Record:
 
     Raises:
         ValueError: the line is no such record, or was changed since.
+        TurnwiseError: another version wrote it, in another form.
     """
     data = json.loads(line)
+    if isinstance(data, dict) and {"task_id", "agents"} <= data.keys() and data.get("format") != FORMAT:
+        raise TurnwiseError(
+            f"The log is of format {data.get('format')}, written by Turnwise {data.get('turnwise')}; this one reads format {FORMAT}.",
+            "Read it with the version that wrote it, or play the episodes again.",
+        )
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"not an episode of format {FORMAT}")
     try:
@@ -194,6 +215,7 @@ def from_line(line: str | bytes) -> Record:
             end=data["end"] and EndReason(data["end"]),
             error=data["error"],
             metrics=data["metrics"],
+            cause=FaultCause(data["cause"]) if "cause" in data else None,
         )
         given = {
             name: tuple(turn["advantage"] for turn in agent["turns"] if "advantage" in turn)
@@ -264,11 +286,12 @@ def _from_turn(turn: Turn) -> dict[str, Json]:
         "action_ids": reply.action_ids,
         "logprobs": reply.logprobs,
         "versions": reply.versions,
-        **({"parent": reply.parent} if reply.parent is not None else {}),
+        **({"parent": reply.parent.at} if reply.parent != PREVIOUS else {}),
         **({"caller": reply.caller} if reply.caller is not None else {}),
         **({"scored_ids": reply.scored_ids} if reply.scored_ids is not None else {}),
         **({"source": reply.source} if reply.source else {}),
         "policy_end": reply.end and reply.end.value,
+        **({"served": _from_served(reply.served)} if reply.served != Served() else {}),
         "reward": turn.reward,
         "rewards": dict(turn.rewards),
         "state_key": turn.state_key,
@@ -304,11 +327,12 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         action_ids=tuple(data["action_ids"]),
         logprobs=tuple(data["logprobs"]),
         versions=tuple(VersionSpan(*span) for span in data["versions"]),
-        parent=data.get("parent"),
+        parent=TurnPlace(data.get("parent", PREVIOUS.at)),
         caller=data.get("caller"),
         scored_ids=None if data.get("scored_ids") is None else tuple(data["scored_ids"]),
         source=data.get("source", ""),
         end=data["policy_end"] and EndReason(data["policy_end"]),
+        served=_to_served(data.get("served", {})),
     )
     return Turn(
         observation=Messages.from_json(data["observation"]),
@@ -322,6 +346,18 @@ def _to_turn(data: Mapping[str, Any]) -> Turn:
         weight=data.get("weight", 1.0),
         acts=None if data.get("acts") is None else tuple(_to_act(act) for act in data["acts"]),
     )
+
+
+def _from_served(served: Served) -> dict[str, Json]:
+    """What is said about a reply; what is not said is left out."""
+    usage = {name: value for name, value in served.usage._asdict().items() if value is not None}
+    words = {name: value for name, value in served._asdict().items() if value and name != "usage"}
+    return words | {"finish": served.finish.value} | ({"usage": usage} if usage else {})
+
+
+def _to_served(data: Mapping[str, Any]) -> Served:
+    words = {"finish": Finish(data["finish"]), "usage": Usage(**data.get("usage", {}))} if data else {}
+    return Served(**{**data, **words})
 
 
 def _to_act(data: Mapping[str, Any]) -> Act:

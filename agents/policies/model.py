@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, Engine, History, Policy, Reply, Sampling, VersionSpan
+from turnwise.agents.core import (
+    PREVIOUS,
+    ROOT,
+    Engine,
+    Finish,
+    History,
+    Policy,
+    Reply,
+    Sampling,
+    Served,
+    VersionSpan,
+)
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.template import ToolsFormat
 from turnwise.envs.core import EndReason
@@ -66,7 +77,7 @@ class ModelPolicy:
         new, fresh = prompt_ids(history, self.renderer)
         prompt = [*new] if fresh else [*history.token_ids, *new]
         reply = await self.reply(history, prompt, prompt)
-        return reply._replace(prompt_ids=new, parent=NO_PARENT if fresh and history.turns else None)
+        return reply._replace(prompt_ids=new, parent=ROOT if fresh and history.turns else PREVIOUS)
 
     async def reply(
         self, history: History, prompt: Sequence[int], kept: Sequence[int], max_tokens: int | None = None
@@ -79,7 +90,8 @@ class ModelPolicy:
         room = self.engine.context_length - len(prompt)
         if room < 1:
             spans = (VersionSpan(0, self.version),)
-            return Reply(Message("assistant", ""), versions=spans, end=EndReason.TOKEN_LIMIT)
+            full = Served(Finish.CONTEXT)
+            return Reply(Message("assistant", ""), versions=spans, end=EndReason.TOKEN_LIMIT, served=full)
         self.in_flight += 1
         try:
             done = await self.engine.generate(
@@ -93,7 +105,8 @@ class ModelPolicy:
         self.sampled += len(done.token_ids)
         history.token_ids = [*kept, *done.token_ids]
         message = self.renderer.parse(done.token_ids, history.tools)
-        return Reply(message, (), done.token_ids, done.logprobs, done.versions)
+        served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
+        return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)
 
     def close(self) -> None:
         self.engine.close()
@@ -120,7 +133,7 @@ class DemonstrationPolicy:
             return reply
         said = self.renderer.reply_ids(reply.message)
         history.token_ids = [*new, *said] if fresh else [*history.token_ids, *new, *said]
-        parent = NO_PARENT if fresh and history.turns else None
+        parent = ROOT if fresh and history.turns else PREVIOUS
         return reply._replace(prompt_ids=new, action_ids=tuple(said), logprobs=(), parent=parent)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from turnwise.agents.core import NO_PARENT, Episode, History, Reply, VersionSpan
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, Reply, VersionSpan
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
 from turnwise.envs.messages import Message
@@ -97,7 +97,7 @@ class Player:
             ids,
             logprobs,
             (VersionSpan(0, self.version),),
-            None if history.turns else NO_PARENT,
+            PREVIOUS if history.turns else ROOT,
         )
 
     def close(self) -> None:

@@ -15,15 +15,31 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.agents.core import Act, Episode, Outcome, Reply, Trajectory, Turn, VersionSpan
+from turnwise.agents.core import (
+    PREVIOUS,
+    ROOT,
+    Act,
+    Episode,
+    Finish,
+    Outcome,
+    Reply,
+    Served,
+    Trajectory,
+    Turn,
+    Usage,
+    VersionSpan,
+    after,
+)
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader, read_episodes
 from turnwise.agents.log.parquet import to_parquet
 from turnwise.agents.log.records import EnvVersion, Record, from_line, to_line
+from turnwise.agents.log.repair import repair
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.errors import EnvError, TurnwiseError
+from turnwise.fault import FaultCause
 from turnwise.tasks.core import Task
-from turnwise.tools.core import ToolCall
+from turnwise.tools.core import ToolCall, Verbatim
 
 texts = st.text(st.characters(), max_size=20)  # surrogates, controls and all
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -33,18 +49,27 @@ values = st.recursive(
     max_leaves=5,
 )
 objects = st.dictionaries(texts, values, max_size=3)
+beside = st.none() | st.builds(Verbatim.of, texts, objects)
 messages = st.builds(
     Message,
     st.sampled_from(["system", "user", "assistant", "tool"]),
     texts,
-    st.lists(st.builds(ToolCall, texts, objects, texts), max_size=2).map(tuple),
+    st.lists(st.builds(ToolCall, texts, objects, texts, extra=beside), max_size=2).map(tuple),
     texts,
     st.lists(st.builds(Image, st.binary(max_size=9), texts), max_size=1).map(tuple),
+    extra=beside,
 )
 observations = st.lists(messages, max_size=3).map(Messages)
 ids = st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)
 ends = st.none() | st.sampled_from(EndReason)
 spans = st.lists(st.builds(VersionSpan, st.integers(0, 9), st.integers(0)), max_size=2).map(tuple)
+served = st.builds(
+    Served,
+    st.sampled_from(Finish),
+    texts,
+    st.builds(Usage, *[st.none() | st.integers(0, 9)] * 4, st.none() | st.floats(0, 9)),
+    *[texts] * 3,
+)
 replies = st.builds(
     Reply,
     message=messages,
@@ -52,7 +77,8 @@ replies = st.builds(
     action_ids=ids,
     logprobs=st.lists(finite, max_size=4).map(tuple),
     versions=spans,
-    parent=st.none() | st.integers(-1, 3),
+    parent=st.sampled_from([PREVIOUS, ROOT, after(0), after(3)]),
+    served=served,
     scored_ids=st.none() | ids,
     source=texts,
     end=ends,
@@ -85,6 +111,7 @@ records = st.builds(
         ends,
         texts,
         st.dictionaries(texts, finite),
+        st.none() | st.sampled_from(FaultCause),
     ),
     texts,
     st.builds(EnvVersion, texts, texts, objects),
@@ -108,6 +135,17 @@ def test_a_record_survives_its_line_exactly(record, advantages):
     assert "\n" not in line
     assert from_line(line) == record
     assert to_line(from_line(line)) == line
+
+
+def test_a_log_of_another_format_is_told_as_such_and_never_cut(tmp_path, episodes):
+    path = written(tmp_path / "e.jsonl", episodes[:2])
+    path.write_text(path.read_text().replace('"format":3', '"format":2'))
+    before = path.read_bytes()
+    with pytest.raises(TurnwiseError, match="format 2, written by"):
+        list(LogReader(path))
+    with pytest.raises(TurnwiseError, match="format 2, written by"):
+        repair(path)
+    assert path.read_bytes() == before
 
 
 def written(path: Path, episodes: list[Episode], **options) -> Path:
@@ -182,8 +220,8 @@ def test_damage_in_the_middle_is_named(tmp_path, episodes):
         (lambda line: line.replace("higher", "HIGHER").replace("lower", "LOWER"), "does not match its hash"),
         (lambda line: line.replace('"secret":', '"secret":1'), "does not match its hash"),
         (lambda line: line.replace('"seed"', '"sed"'), "line 2: a field is missing"),
-        (lambda line: '{"format":99}', "not an episode of format 2"),
-        (lambda line: "[]", "not an episode of format 2"),
+        (lambda line: '{"format":99}', "not an episode of format 3"),
+        (lambda line: "[]", "not an episode of format 3"),
         (lambda line: "", "line 2: "),
     ],
 )

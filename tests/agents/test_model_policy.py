@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.agents.core import NO_PARENT, Completion, History, Outcome, Reply, Sampling
+from turnwise.agents.core import PREVIOUS, ROOT, Completion, History, Outcome, Reply, Sampling
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.models.small import train_tokenizer
 from turnwise.agents.policies.model import ModelPolicy, sampling_seed
@@ -116,17 +116,17 @@ def test_turns_of_another_policy_are_read_as_a_prompt(renderer: Renderer) -> Non
     engine = RecordedEngine(said(renderer, "go", "go"))
     policy = ModelPolicy(engine, renderer)
     first = asyncio.run(policy.act(history))
-    assert first.parent == NO_PARENT  # these prompt tokens are all there is
+    assert first.parent == ROOT  # these prompt tokens are all there is
     assert engine.asked[0].prompt_ids == renderer.start(history.messages())
     history.add(first, env.step("go"), "")
     second = asyncio.run(policy.act(history))
-    assert second.parent is None
+    assert second.parent == PREVIOUS
     assert engine.asked[1].prompt_ids == (*first.prompt_ids, *first.action_ids, *second.prompt_ids)
     history.add(second, env.step("go"), "")
     history.add(Reply(Message("assistant", "expert")), env.step("expert"), "")
     history.token_ids = [1, 2, 3]  # whatever stood, the expert's turn is not in it
     engine = RecordedEngine(said(renderer, "go"))
-    assert asyncio.run(ModelPolicy(engine, renderer).act(history)).parent == NO_PARENT
+    assert asyncio.run(ModelPolicy(engine, renderer).act(history)).parent == ROOT
 
 
 def test_seed_is_of_the_history(renderer: Renderer) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from turnwise.agents.core import NO_PARENT, Episode, History, Reply, Sampling, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, History, Reply, Sampling, Turn
 from turnwise.agents.engines.recorded import RecordedEngine
 from turnwise.agents.policies.model import DemonstrationPolicy, ModelPolicy
 from turnwise.agents.rollout import rollout_episode
@@ -306,7 +306,7 @@ def test_the_pieces_are_what_the_engine_was_given(name: str, data: st.DataObject
     mask: list[bool] = []
     sampled = 0
     for asked, turn in zip(engine.asked, turns, strict=True):
-        if turn.reply.parent == NO_PARENT:
+        if turn.reply.parent == ROOT:
             branch, mask, sampled = [], [], 0
         branch += turn.reply.prompt_ids
         mask += [False] * len(turn.reply.prompt_ids)
@@ -317,7 +317,7 @@ def test_the_pieces_are_what_the_engine_was_given(name: str, data: st.DataObject
         assert len(turn.reply.logprobs) == len(turn.reply.action_ids)
         assert turn.reply.versions == ((0, 7),)
     assert sum(mask) == sampled
-    assert turns[0].reply.parent is None
+    assert turns[0].reply.parent == PREVIOUS
 
 
 @pytest.mark.slow
@@ -337,7 +337,7 @@ def test_turn_by_turn_gives_the_tokens_of_the_whole(name: str, data: st.DataObje
         for observation in heard
     )
     filled = shown(turns, made)
-    assert not any(turn.reply.parent == NO_PARENT for turn in filled)
+    assert not any(turn.reply.parent == ROOT for turn in filled)
     pieces = [token for turn in filled for token in (*turn.reply.prompt_ids, *turn.reply.action_ids)]
     said = [message for turn in turns for message in (*turn.observation, turn.action)]
     whole = made.start([*said, Message("user", "x")])

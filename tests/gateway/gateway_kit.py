@@ -74,8 +74,8 @@ def rows(replies: Sequence[Reply]) -> list[list[int]]:
     """The tokens of each row that the replies are, as the trainer would join them."""
     ends: list[list[int]] = []
     for k, reply in enumerate(replies):
-        parent = k - 1 if reply.parent is None else reply.parent
-        before = ends[parent] if k and parent >= 0 else []
+        parent = reply.parent.turn(k)
+        before = [] if parent is None else ends[parent]
         ends.append([*before, *reply.prompt_ids, *reply.action_ids])
     return ends
 

@@ -10,6 +10,7 @@ import anthropic
 import pytest
 from gateway_kit import check_exact
 
+from turnwise.agents.core import PREVIOUS
 from turnwise.tools.dialects import hermes, llama, mistral
 
 ODD = [
@@ -32,7 +33,7 @@ def continued(served) -> None:
     first, second = served.engine.asked
     sampled = served.engine.sampled[0].token_ids
     assert second[: len(first) + len(sampled)] == (*first, *sampled)
-    assert [reply.parent for reply in served.replies] == [None, None]
+    assert [reply.parent for reply in served.replies] == [PREVIOUS, PREVIOUS]
     check_exact(served.replies, served.engine)
 
 

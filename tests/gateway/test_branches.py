@@ -8,7 +8,7 @@ from math import exp
 
 import pytest
 
-from turnwise.agents.core import NO_PARENT, Episode, Outcome, Reply, Trajectory, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Outcome, Reply, Trajectory, Turn, after
 from turnwise.agents.gateway.core import ChatRequest
 from turnwise.agents.gateway.external_env import external_task
 from turnwise.agents.gateway.sessions import AgentSession
@@ -89,7 +89,7 @@ def test_a_sub_agent_s_caller_is_the_turn_whose_argument_is_its_task():
 
     replies = asyncio.run(run())
     assert [reply.parent for reply in replies] == [
-        None, NO_PARENT, NO_PARENT, NO_PARENT, 1, NO_PARENT, 0, NO_PARENT,
+        PREVIOUS, ROOT, ROOT, ROOT, after(1), ROOT, after(0), ROOT,
     ]  # fmt: skip
     assert [reply.caller for reply in replies] == [None, 0, 0, 1, None, None, None, None]
 

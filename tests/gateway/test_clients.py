@@ -9,6 +9,8 @@ import openai
 import pytest
 from gateway_kit import CALL, check_exact
 
+from turnwise.agents.core import PREVIOUS, after
+
 ADD = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}}
 CHAT_TOOLS = [{"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": ADD}}]
 
@@ -43,7 +45,7 @@ def test_chat_completions_with_a_tool_are_one_row_of_tokens(serve):
                 "The sum is 3.",
                 "stop",
             )
-            assert [reply.parent for reply in served.replies] == [None, None]
+            assert [reply.parent for reply in served.replies] == [PREVIOUS, PREVIOUS]
             assert served.engine.asked[1][: len(served.engine.asked[0])] == served.engine.asked[0]
             check_exact(served.replies, served.engine)
             assert [model.id async for model in client.models.list()] == ["small"]
@@ -113,7 +115,7 @@ def test_responses_with_a_tool_by_items_and_by_the_previous_response(serve):
             assert by_items.output_text == "The sum is 3."
             followed = await client.responses.create(input=[result], previous_response_id=first.id, **said)
             assert followed.output_text == "The sum is 3."
-            assert [reply.parent for reply in served.replies] == [None, None, 0]
+            assert [reply.parent for reply in served.replies] == [PREVIOUS, PREVIOUS, after(0)]
             assert served.engine.asked[1] == served.engine.asked[2]
             check_exact(served.replies, served.engine)
             async with client.responses.stream(input="add it", **said) as stream:
@@ -157,7 +159,7 @@ def test_messages_with_a_tool_streamed_and_counted(serve):
                 final = await stream.get_final_message()
             assert ("".join(pieces), final.stop_reason) == ("The sum is 3.", "end_turn")
             assert final.usage.output_tokens == len(served.replies[1].action_ids)
-            assert [reply.parent for reply in served.replies] == [None, None]
+            assert [reply.parent for reply in served.replies] == [PREVIOUS, PREVIOUS]
             check_exact(served.replies, served.engine)
             async with client.messages.stream(
                 messages=[{"role": "user", "content": "add"}], **said

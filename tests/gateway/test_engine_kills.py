@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch")
 from transformers import AutoTokenizer
 
 import turnwise
-from turnwise.agents.core import Episode, Outcome, Sampling
+from turnwise.agents.core import PREVIOUS, Episode, Outcome, Sampling
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.hosting.session_host import Host, HostOptions
@@ -184,7 +184,7 @@ def test_clients_hear_of_a_killed_engine_in_their_own_form_and_other_sessions_go
     found = sorted((str(one.outcome), len(one.trajectory.turns)) for one in done)
     assert found == [*[("infra_error", 0)] * 3, ("ok", 2)]
     (kept,) = (one for one in done if one.outcome is Outcome.OK)
-    assert [turn.reply.parent for turn in kept.trajectory.turns] == [None, None]
+    assert [turn.reply.parent for turn in kept.trajectory.turns] == [PREVIOUS, PREVIOUS]
     assert kept.end in (EndReason.SOLVED, EndReason.FAILED)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import turnwise
+from turnwise.agents.core import PREVIOUS
 from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.policies.command import ProgramPolicy
@@ -159,7 +160,9 @@ def check_gold(python: str, module: str, text: str, suite: str, folder: Path) ->
     assert turnwise.replay(log).ok
     turns = [turn for record in LogReader(log) for turn in record.episode.trajectory.turns]
     assert len(turns) > 8
-    assert all(turn.reply.parent is None for turn in turns)  # what it tells back is what was said: one branch
+    assert all(
+        turn.reply.parent == PREVIOUS for turn in turns
+    )  # what it tells back is what was said: one branch
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 from gateway_kit import AnsweringEngine
 
 import turnwise
-from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.core import PREVIOUS, ROOT, Outcome, Sampling, after
 from turnwise.agents.gateway.core import RefusedError
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.hosting.routes import add_routes
@@ -296,7 +296,7 @@ def test_credit_reaches_the_tokens_of_every_branch_in_the_order_of_time(model):
             return one.end(solved=last > 0)
 
     group = [play(1.0), play(0.0)]
-    assert [turn.reply.parent for turn in group[0].trajectory.turns] == [None, -1, 0]
+    assert [turn.reply.parent for turn in group[0].trajectory.turns] == [PREVIOUS, ROOT, after(0)]
     batch = collate([group])
     credit = return_to_go(batch.turns)
     assert credit.tolist() == [[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]

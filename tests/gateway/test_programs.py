@@ -11,7 +11,8 @@ import pytest
 from gateway_kit import AnsweringEngine
 
 import turnwise
-from turnwise.agents.core import Outcome, Sampling
+from turnwise.agents.core import PREVIOUS, Outcome, Sampling, after
+from turnwise.agents.core import ROOT as NEW
 from turnwise.agents.gateway.agent_program import AgentProgram
 from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.agents.policies.model import ModelPolicy
@@ -78,7 +79,7 @@ act(chat(*talk)["content"])
     assert (episode.outcome, episode.end) == (Outcome.OK, EndReason.GAVE_UP)
     turns = episode.trajectory.turns
     assert [len(turn.acts) for turn in turns] == [1, 0, 1]
-    assert [turn.reply.parent for turn in turns] == [None, -1, 0]
+    assert [turn.reply.parent for turn in turns] == [PREVIOUS, NEW, after(0)]
     assert [turn.reply.action_ids for turn in turns] == [done.token_ids for done in model.engine.sampled]
     rows = collate([[episode]]).rows
     assert rows.token_RT[rows.mask_RT].numel() == sum(len(done.token_ids) for done in model.engine.sampled)

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from gateway_kit import AnsweringEngine, check_exact
 
-from turnwise.agents.core import NO_PARENT, Episode, Outcome, Sampling, Trajectory, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Outcome, Sampling, Trajectory, Turn, after
 from turnwise.agents.gateway.core import ChatRequest, RefusedError
 from turnwise.agents.gateway.server import Seat
 from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
@@ -110,7 +110,7 @@ def test_each_branch_extends_the_longest_one_that_it_begins_with(renderer):
         await ask(session, *talk, first.message, user("c"))
         await ask(session, *talk, first.message, user("b"), second.message, user("d"))
         await ask(session, *talk, Message("assistant", "edited"), user("b"))
-        assert [reply.parent for reply in replies] == [None, None, NO_PARENT, 0, 1, NO_PARENT]
+        assert [reply.parent for reply in replies] == [PREVIOUS, PREVIOUS, ROOT, after(0), after(1), ROOT]
         check_exact(replies, engine)
         assert session.counts.branches == 3
 

@@ -13,7 +13,8 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import load_file
 
 import turnwise
-from turnwise.agents.core import NO_PARENT, Outcome
+from turnwise.agents.core import PREVIOUS, Outcome, after
+from turnwise.agents.core import ROOT as NEW
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.relearn import relearn
@@ -75,7 +76,7 @@ def test_a_program_that_knows_nothing_of_us_trains_the_weights_that_the_policy_a
 BRANCHING = AGENT | {
     "command": [*AGENT["command"][:-1], str(ROOT / "tests" / "gateway" / "branching_agent.py")]
 }
-TREE = [None, NO_PARENT, NO_PARENT, 0, NO_PARENT, 0, NO_PARENT, NO_PARENT, NO_PARENT]
+TREE = [PREVIOUS, NEW, NEW, after(0), NEW, after(0), NEW, NEW, NEW]
 """Parents of its nine replies: three times a reply, a sub-agent's and a second sample; the third time its history is another."""
 
 

@@ -19,7 +19,8 @@ from measured import logits, row
 from plain import reference, refuses
 
 from turnwise.agents.core import (
-    NO_PARENT,
+    PREVIOUS,
+    ROOT,
     Act,
     Completion,
     Episode,
@@ -139,7 +140,7 @@ def is_hinted(episode: Episode, before: Episode, hint: list[str], template: str)
         reply = turn.reply
         assert (reply.source, turn.weight) == ("guide/hint", 1.0)
         alone = k == 0 or bool(template)
-        assert reply.parent == (NO_PARENT if k and template else None)
+        assert reply.parent == (ROOT if k and template else PREVIOUS)
         if alone:
             told = [
                 dataclasses.replace(
@@ -871,7 +872,7 @@ def _told_replies(trajectory: Trajectory, told: str, kind: str) -> list[Reply]:
         else:
             ids, fresh = renderer.extend(said, len(turn.observation), replies[-1].action_ids[-1], tools)
         action = renderer.reply_ids(turn.action)
-        replies.append(Reply(turn.action, ids, action, parent=NO_PARENT if fresh else None))
+        replies.append(Reply(turn.action, ids, action, parent=ROOT if fresh else PREVIOUS))
         said.append(turn.action)
     return replies
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from helped import FORGETS, Part, actions, obedient
 from plain import reference, refuses
 
-from turnwise.agents.core import NO_PARENT, Episode, Outcome, Trajectory
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Outcome, Trajectory
 from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import register, register_suite
@@ -111,7 +111,7 @@ def is_learned_as_untold(episode: Episode, told: str, template: str) -> None:
         conversation += turn.observation
         reply = turn.reply
         assert (reply.source, turn.weight) == ("guide/reattempt", 1.0)
-        assert reply.parent == (NO_PARENT if k and template else None)
+        assert reply.parent == (ROOT if k and template else PREVIOUS)
         if k == 0 or template:
             said, scored = [], []
         said += reply.prompt_ids

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from turnwise.agents.core import NO_PARENT, Completion, Episode, Reply, Sampling, Trajectory, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, Completion, Episode, Reply, Sampling, Trajectory, Turn, after
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.rollout import Request, rollout
@@ -72,7 +72,7 @@ def test_rows_hold_exactly_what_the_engine_was_given(small_model: Path, template
     episodes, engine = play(small_model, template)
     batch = collate([episodes])
     rows = batch.rows
-    fresh = sum(turn.reply.parent == NO_PARENT for e in episodes for turn in e.trajectory.turns)
+    fresh = sum(turn.reply.parent == ROOT for e in episodes for turn in e.trajectory.turns)
     assert bool(fresh) == bool(template)
     assert len(rows.length_R) == len(episodes) + fresh
     calls = {tuple(prompt): done for prompt, done in engine.calls}
@@ -96,7 +96,7 @@ def test_rows_hold_exactly_what_the_engine_was_given(small_model: Path, template
 def told(*turns: tuple[int, int, bool], end: EndReason = EndReason.FAILED) -> Episode:
     """An episode of turns (prompt tokens, action tokens, fresh)."""
     replies = [
-        Reply(Message("assistant", "!"), (7,) * p, (8,) * a, (-0.5,) * a, parent=NO_PARENT if fresh else None)
+        Reply(Message("assistant", "!"), (7,) * p, (8,) * a, (-0.5,) * a, parent=ROOT if fresh else PREVIOUS)
         for p, a, fresh in turns
     ]
     return replace_turns(
@@ -134,7 +134,7 @@ def with_replies(found: Episode, *changes: dict[str, Any], weights: Sequence[flo
 def test_a_turn_may_extend_any_turn_before_it() -> None:
     """Turn 2 goes on after turn 0, turn 3 after turn 1: what they share is read again, and learned once."""
     found = told((2, 1, False), (1, 2, False), (3, 1, False), (1, 1, False))
-    rows = collate([[with_replies(found, {}, {}, {"parent": 0}, {"parent": 1})]]).rows
+    rows = collate([[with_replies(found, {}, {}, {"parent": after(0)}, {"parent": after(1)})]]).rows
     assert rows.length_R.tolist() == [8, 7]
     assert rows.turn_RT[0].tolist() == [-1, -1, 0, -1, 1, 1, -1, 3]
     assert rows.turn_RT[1].tolist() == [-1, -1, -1, -1, -1, -1, 2, -1]
@@ -142,23 +142,23 @@ def test_a_turn_may_extend_any_turn_before_it() -> None:
     assert rows.state_row_BK.tolist() == [[0, 0, 1, 0]]
     assert rows.state_position_BK.tolist() == [[1, 3, 5, 6]]
     with pytest.raises(RunError, match=r"Turn 2 of an episode extends turn 2, which is not before it"):
-        collate([[with_replies(told((1, 1, False), (1, 1, False)), {}, {"parent": 1})]])
+        collate([[with_replies(told((1, 1, False), (1, 1, False)), {}, {"parent": after(1)})]])
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(-1, 5)), min_size=1, max_size=7))
 def test_each_sampled_token_is_learned_once_after_all_that_stood_before_it(shape: list[Any]) -> None:
     """Whatever turn a turn extends, its row holds exactly the tokens from the root to it."""
-    parents = [min(parent, k - 1) if k else None for k, (_, _, parent) in enumerate(shape)]
+    parents = [min(parent, k - 1) if k else -1 for k, (_, _, parent) in enumerate(shape)]
     found = told(*((p, a, False) for p, a, _ in shape))
     change = [
-        {"parent": at, "action_ids": (100 + k,) * a}
+        {"parent": after(at) if at >= 0 else ROOT, "action_ids": (100 + k,) * a}
         for k, (at, (_, a, _)) in enumerate(zip(parents, shape, strict=True))
     ]
     (tree,) = [with_replies(found, *change)]
     rows = collate([[tree]]).rows
     whole: list[list[int]] = []
     for k, ((prompt, action, _), parent) in enumerate(zip(shape, parents, strict=True)):
-        before = whole[parent] if parent is not None and parent >= 0 else []
+        before = whole[parent] if parent >= 0 else []
         whole.append([*before, *[7] * prompt, *[100 + k] * action])
         r, position = int(rows.state_row_BK[0, k]), int(rows.state_position_BK[0, k])
         assert rows.token_RT[r, : position + 1 + action].tolist() == whole[k]

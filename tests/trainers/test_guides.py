@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from turnwise import registry
-from turnwise.agents.core import NO_PARENT, Completion, Sampling
+from turnwise.agents.core import ROOT, Completion, Sampling
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.rollout import BranchPoint, Request, rollout
@@ -94,7 +94,7 @@ def test_a_hinted_action_is_sampled_with_the_hint_and_learned_without_it(
     conversation: list[Message] = []
     for k, (turn, prompt) in enumerate(zip(turns, engine.prompts, strict=True)):
         conversation += turn.observation
-        alone = k == 0 or turn.reply.parent == NO_PARENT
+        alone = k == 0 or turn.reply.parent == ROOT
         assert alone == (k == 0 or template is not None)
         said = [*turn.reply.prompt_ids] if alone else [*said, *turn.reply.prompt_ids]
         assert tuple(said) == prompt, "what is logged is what the engine was given"

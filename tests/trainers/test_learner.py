@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from signals_by_hand import measured, signals
 from torch import Tensor
 
-from turnwise.agents.core import NO_PARENT, Episode, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Reply
 from turnwise.envs.messages import Message
 from turnwise.errors import RunError
 from turnwise.registry import components, get_component
@@ -58,7 +58,7 @@ def spoken(shape: list[tuple[int, int]], seed: int, *, fresh: frozenset[int] = f
         whole = (*said, *new) if k in fresh else tuple(new)
         replies.append(
             Reply(
-                Message("assistant", "!"), tuple(whole), ids, logps, parent=NO_PARENT if k in fresh else None
+                Message("assistant", "!"), tuple(whole), ids, logps, parent=ROOT if k in fresh else PREVIOUS
             )
         )
         said += [*new, *ids]

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from turnwise.agents.core import Episode
+from turnwise.agents.core import PREVIOUS, Episode
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.agents.log.records import Record, from_line, to_line
 from turnwise.errors import TurnwiseError
@@ -67,7 +67,7 @@ def by_hand(model: Any, episode: Episode) -> list[list[float]]:
     ids: list[int] = []
     places: list[range] = []
     for turn in episode.trajectory.turns:
-        assert turn.reply.parent is None
+        assert turn.reply.parent == PREVIOUS
         ids += turn.reply.prompt_ids
         places.append(range(len(ids), len(ids) + len(turn.reply.action_ids)))
         ids += turn.reply.action_ids

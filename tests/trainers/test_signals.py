@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from turnwise.agents.core import NO_PARENT, Episode, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Reply
 from turnwise.envs.messages import Message
 from turnwise.trainers.kit.reward_edits import replace_turns
 from turnwise.trainers.kit.toy_batches import episode
@@ -23,7 +23,7 @@ def spoken(turns: list[list[float]], *, fresh: bool = False) -> Episode:
                 (1, 2),
                 tuple(range(len(p))),
                 tuple(map(math.log, p)),
-                parent=NO_PARENT if fresh else None,
+                parent=ROOT if fresh else PREVIOUS,
             )
             for p in turns
         ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.agents.core import NO_PARENT, Completion, Episode, Sampling
+from turnwise.agents.core import ROOT, Completion, Episode, Sampling
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.models.small import build_small_model
 from turnwise.agents.policies.model import ModelPolicy
@@ -53,7 +53,7 @@ def whole(episode: Episode) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     read: list[int] = []
     turns = []
     for turn in episode.trajectory.turns:
-        read = [*turn.reply.prompt_ids] if turn.reply.parent == NO_PARENT else [*read, *turn.reply.prompt_ids]
+        read = [*turn.reply.prompt_ids] if turn.reply.parent == ROOT else [*read, *turn.reply.prompt_ids]
         turns.append((tuple(read), turn.reply.action_ids))
         read.extend(turn.reply.action_ids)
     return turns

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from turnwise.agents.core import NO_PARENT, Act, Episode
+from turnwise.agents.core import ROOT, Act, Episode, after
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.envs.core import EndReason
@@ -131,8 +131,8 @@ def of_a_program(episode: Episode) -> Episode:
     acts = (Act(Message("assistant", "search[mug]"), 0, 0),)
     turns = [
         dataclasses.replace(one, acts=acts, reply=one.reply._replace(prompt_ids=start)),
-        dataclasses.replace(two, acts=acts, reply=two.reply._replace(parent=NO_PARENT, prompt_ids=start)),
-        dataclasses.replace(three, acts=acts, reply=three.reply._replace(parent=0)),
+        dataclasses.replace(two, acts=acts, reply=two.reply._replace(parent=ROOT, prompt_ids=start)),
+        dataclasses.replace(three, acts=acts, reply=three.reply._replace(parent=after(0))),
     ]
     trajectory = dataclasses.replace(episode.trajectory, turns=tuple(turns))
     return dataclasses.replace(episode, trajectories={"agent": trajectory})

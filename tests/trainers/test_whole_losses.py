@@ -21,7 +21,7 @@ from signals_by_hand import measured, signals
 from test_learner import SHAPES, Measured, advantages, assert_same, spoken
 from torch import Tensor
 
-from turnwise.agents.core import NO_PARENT, Episode
+from turnwise.agents.core import ROOT, Episode
 from turnwise.envs.core import EndReason
 from turnwise.registry import Component, components, get_component
 from turnwise.trainers.check.losses import whole
@@ -148,7 +148,7 @@ def test_one_hundred_rewritten_turns_are_learned_within_the_limit(random_model: 
     pieces = [spoken([shape], k + 1) for k, shape in enumerate(turns)]
     rewritten = [
         dataclasses.replace(
-            piece.trajectory.turns[0], reply=piece.trajectory.turns[0].reply._replace(parent=NO_PARENT)
+            piece.trajectory.turns[0], reply=piece.trajectory.turns[0].reply._replace(parent=ROOT)
         )
         for piece in pieces
     ]

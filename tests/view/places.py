@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import turnwise
-from turnwise.agents.core import NO_PARENT, Episode, VersionSpan
+from turnwise.agents.core import ROOT, Episode, VersionSpan, after
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.envs.messages import Message, Messages
 
@@ -78,7 +78,7 @@ def run(folder: Path, *, updates: int = 3, size: int = 4) -> Path:
 def branched(folder: Path) -> Path:
     """An episode as a program plays it that has a sub-agent, and tries its first turn's continuation twice."""
     (episode,) = turnwise.rollout("shop/hard", "scripted:gold", episodes=1)
-    one, parents = episode.trajectory, {1: (NO_PARENT, 0), 2: (0, None), 3: (0, None)}
+    one, parents = episode.trajectory, {1: (ROOT, 0), 2: (after(0), None), 3: (after(0), None)}
     turns = tuple(
         dataclasses.replace(
             turn, reply=turn.reply._replace(parent=parents[index][0], caller=parents[index][1])

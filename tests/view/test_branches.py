@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from turnwise.agents.core import NO_PARENT, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, Reply, TurnPlace, after
 from turnwise.envs.messages import Message
 from turnwise.trainers.view.branches import DEEPEST, TurnBranch, branches_of
 
 
-def reply(parent: int | None = None, caller: int | None = None) -> Reply:
-    return Reply(Message("assistant", "x"), parent=parent, caller=caller)
+def reply(parent: TurnPlace | int = PREVIOUS, caller: int | None = None) -> Reply:
+    place = after(parent) if isinstance(parent, int) else parent
+    return Reply(Message("assistant", "x"), parent=place, caller=caller)
 
 
 def lines(branches: tuple[TurnBranch, ...], depth: int = 0) -> Iterator[str]:
@@ -41,11 +42,11 @@ def test_one_line_is_one_branch():
 def test_children_stand_under_their_parents():
     replies = [
         reply(),
-        reply(NO_PARENT, caller=0),  # a sub-agent, of two turns
+        reply(ROOT, caller=0),  # a sub-agent, of two turns
         reply(),
         reply(0),  # the first goes on
         reply(1),  # the sub-agent once more, from its first turn
-        reply(NO_PARENT),  # the history was compacted
+        reply(ROOT),  # the history was compacted
         reply(3),
         reply(3),
     ]
@@ -59,7 +60,7 @@ def test_children_stand_under_their_parents():
 
 
 def test_turns_that_a_damaged_log_does_not_hold_are_nobodys_origin():
-    replies = [reply(7), reply(1), reply(-5), reply(NO_PARENT, caller=9), reply(NO_PARENT, caller=-2)]
+    replies = [reply(7), reply(1), reply(-5), reply(ROOT, caller=9), reply(ROOT, caller=-2)]
     assert list(lines(branches_of(replies))) == [": 0", *(f"new prompt: {turn}" for turn in (1, 2, 3, 4))]
 
 
@@ -70,16 +71,14 @@ def test_every_turn_stands_there_once_and_after_what_it_extends(monkeypatch):
         replies = [reply()]
         for index in range(1, rng.randint(2, 40)):
             earlier = rng.randrange(index)
-            replies.append(
-                rng.choice([reply(), reply(earlier), reply(NO_PARENT), reply(NO_PARENT, caller=earlier)])
-            )
+            replies.append(rng.choice([reply(), reply(earlier), reply(ROOT), reply(ROOT, caller=earlier)]))
         found = list(standing(branches_of(replies)))
         places = dict(found)
         assert len(found) == len(replies)
         assert sorted(places) == list(range(len(replies)))
         for index, one in enumerate(replies):
-            parent = index - 1 if one.parent is None else one.parent
-            origin = one.caller if parent == NO_PARENT else parent
+            parent = one.parent.turn(index)
+            origin = one.caller if parent is None else parent
             if origin is not None and origin >= 0:
                 assert origin in places[index]
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from turnwise.agents.core import NO_PARENT, Episode, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Reply
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.registry import Component
@@ -80,7 +80,7 @@ def _spoken(shape: list[tuple[int, int]], seed: int, end: EndReason) -> Episode:
         whole = (*said, *new) if fresh else tuple(new)
         logps = tuple(-rng.uniform(3, 8) for _ in ids)
         replies.append(
-            Reply(Message("assistant", "!"), whole, ids, logps, parent=NO_PARENT if fresh else None)
+            Reply(Message("assistant", "!"), whole, ids, logps, parent=ROOT if fresh else PREVIOUS)
         )
         said += [*new, *ids]
     found = episode([rng.uniform(-1, 1) for _ in shape], end=end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from turnwise.agents.core import NO_PARENT, History, Reply
+from turnwise.agents.core import PREVIOUS, ROOT, History, Reply
 from turnwise.agents.policies.model import ModelPolicy, prompt_ids
 from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.messages import Messages, without_guidance
@@ -42,7 +42,7 @@ class ToldPolicy:
         return reply._replace(
             prompt_ids=read,
             scored_ids=scored if scored != read else None,
-            parent=NO_PARENT if is_whole and history.turns else None,
+            parent=ROOT if is_whole and history.turns else PREVIOUS,
             source=self.name,
         )
 
@@ -54,7 +54,7 @@ def _read_so_far(history: History) -> Sequence[int]:
     """What the model read and said, as it was told, from the last prompt that stands alone."""
     context: list[int] = []
     for turn in history.turns:
-        if turn.reply.parent == NO_PARENT:
+        if turn.reply.parent == ROOT:
             context = []
         context += (*turn.reply.prompt_ids, *turn.reply.action_ids)
     return context

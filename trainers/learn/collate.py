@@ -10,9 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from turnwise.agents.core import NO_PARENT, Episode, Reply, Trajectory
+from turnwise.agents.core import Episode, Reply, Trajectory
 from turnwise.errors import RunError
-from turnwise.trainers.core import Group, TeacherTop, TokenView, TurnBatch, TurnTree
+from turnwise.trainers.core import NO_TURN, Group, TeacherTop, TokenView, TurnBatch, TurnTree
 
 LARGEST = torch.finfo(torch.float32).max
 """Of rewards and signals: beyond it float32 knows only infinity."""
@@ -172,14 +172,14 @@ def collate_rows(trajectories: Sequence[Trajectory], sources: Sequence[str] = ()
 
 def _row_of(reply: Reply, k: int, ends: Sequence[tuple[int, int]], rows: list[_Row]) -> int:
     """The row that turn k goes on with; a new one where no row ends where it begins."""
-    parent = k - 1 if reply.parent is None else reply.parent
-    if not NO_PARENT <= parent < k:
+    parent = reply.parent.turn(k)
+    if parent is not None and not 0 <= parent < k:
         raise RunError(
             f"Turn {k + 1} of an episode extends turn {parent + 1}, which is not before it.",
             "Repair the policy that played it (`Reply.parent` counts turns from 0).",
         )
     row = _Row([], [], [], [], [])
-    if parent != NO_PARENT:
+    if parent is not None:
         r, end = ends[parent]
         if end == len(rows[r].tokens):
             return r
@@ -258,11 +258,12 @@ def _turns(trajectories: Sequence[Trajectory], group_B: list[int], truncated_B: 
             # 63 bits of a hash, whatever the environment's keys look like: equal states, equal numbers.
             hashed = hashlib.blake2b(turn.state_key.encode(), digest_size=8).digest()
             state_BK[b, k] = int.from_bytes(hashed) >> 1
-    tree = TurnTree(torch.full((n, most), NO_PARENT), torch.full((n, most), NO_PARENT))
+    tree = TurnTree(torch.full((n, most), NO_TURN), torch.full((n, most), NO_TURN))
     for b, trajectory in enumerate(trajectories):
         for k, reply in enumerate(turn.reply for turn in trajectory.turns):
-            tree.parent_BK[b, k] = k - 1 if reply.parent is None else reply.parent
-            tree.caller_BK[b, k] = NO_PARENT if reply.caller is None else reply.caller
+            parent, caller = reply.parent.turn(k), reply.caller
+            tree.parent_BK[b, k] = NO_TURN if parent is None else parent
+            tree.caller_BK[b, k] = NO_TURN if caller is None else caller
     signals = {
         name: torch.zeros(n, most, dtype=torch.float64)
         for t in trajectories

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.agents.core import NO_PARENT, Episode, Policy, Trajectory
+from turnwise.agents.core import Episode, Policy, Trajectory
 from turnwise.agents.policies.model import DemonstrationPolicy
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout import Request, rollout
@@ -140,10 +140,10 @@ def _sides(episode: Episode) -> list[Trajectory]:
 def _lengths(renderer: Renderer, side: Trajectory) -> Lengths:
     first = side.turns[0]
     prompt, totals = len(first.reply.prompt_ids), list[int]()
-    for turn in side.turns:
-        reply, last = turn.reply, len(totals) - 1
-        parent = last if reply.parent is None else reply.parent
-        before = totals[parent] if parent != NO_PARENT else 0
+    for k, turn in enumerate(side.turns):
+        reply = turn.reply
+        parent = reply.parent.turn(k)
+        before = 0 if parent is None else totals[parent]
         totals.append(before + len(reply.prompt_ids) + len(reply.action_ids))
     return Lengths(
         prompt,

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnwise.agents.core import NO_PARENT, Episode, Trajectory, Turn
+from turnwise.agents.core import PREVIOUS, ROOT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.encoding import plain
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
@@ -118,7 +118,7 @@ def _fits(trajectory: Trajectory, renderer: Renderer) -> bool:
         reply = turn.reply
         if not _says(renderer, reply.action_ids, [turn.action]):
             return False
-        follows = k > 0 and reply.parent is None
+        follows = k > 0 and reply.parent == PREVIOUS
         if not follows and not _says(renderer, reply.prompt_ids, [*turn.observation, *instruction]):
             return False
         if follows:
@@ -166,7 +166,7 @@ def _rendered(trajectory: Trajectory, renderer: Renderer, tools: Sequence[Tool])
             action_ids=action,
             logprobs=(),
             versions=(),
-            parent=NO_PARENT if fresh and turns else None,
+            parent=ROOT if fresh and turns else PREVIOUS,
             scored_ids=None,
         )
         turns.append(replace(turn, reply=reply))

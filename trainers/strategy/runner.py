@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from turnwise.agents.core import NO_PARENT, Episode, History, Outcome, Reply, Trajectory, Turn
+from turnwise.agents.core import Episode, History, Outcome, Reply, Trajectory, Turn
 from turnwise.agents.execution.admission import Admission
 from turnwise.agents.multi_agent import PolicyMap
 from turnwise.agents.rollout import BranchPoint, Limits, Request, rollout
@@ -56,10 +56,10 @@ class TurnPoint(NamedTuple):
 def _branch_of(turns: Sequence[Turn]) -> tuple[int, ...]:
     """The tokens that the next turn would extend: those of the last turn and of what it extends, as they are learned."""
     ends: list[tuple[int, ...]] = []
-    for turn in turns:
+    for k, turn in enumerate(turns):
         reply = turn.reply
-        parent = len(ends) - 1 if reply.parent is None else reply.parent
-        before = ends[parent] if parent != NO_PARENT else ()
+        parent = reply.parent.turn(k)
+        before = () if parent is None else ends[parent]
         told = reply.prompt_ids if reply.scored_ids is None else reply.scored_ids
         ends.append((*before, *told, *reply.action_ids))
     return ends[-1] if ends else ()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import torch
 
-from turnwise.agents.core import NO_PARENT, Episode, Trajectory, Turn
+from turnwise.agents.core import ROOT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.telling import told_below
 from turnwise.envs.messages import Message
@@ -105,8 +105,8 @@ def prompts(trajectory: Trajectory) -> list[tuple[int, ...]]:
             read.append(())
             after.append(())
             continue
-        parent = k - 1 if reply.parent is None else reply.parent
-        before = () if parent == NO_PARENT else after[parent]
+        parent = reply.parent.turn(k)
+        before = () if parent is None else after[parent]
         read.append((*before, *(reply.prompt_ids if reply.scored_ids is None else reply.scored_ids)))
         after.append((*read[k], *reply.action_ids))
     return read
@@ -129,7 +129,7 @@ def _reply_rows(
         for k, turn in enumerate(episode.trajectory.turns):
             fits = len(prompts_K[k]) + len(turn.reply.action_ids) <= see.context
             too_long += not fits
-            reply = turn.reply._replace(parent=NO_PARENT, scored_ids=prompts_K[k] if fits else own[k])
+            reply = turn.reply._replace(parent=ROOT, scored_ids=prompts_K[k] if fits else own[k])
             turns.append(replace(turn, reply=reply))
         told.append(Trajectory(tuple(turns), episode.trajectory.agent, episode.trajectory.final))
     if too_long:
@@ -171,7 +171,7 @@ def _retold(renderer: Renderer, tools: Sequence[Tool], trajectory: Trajectory, t
     for k, turn in enumerate(trajectory.turns):
         said.extend(turn.observation)
         reply = turn.reply
-        if k == 0 or reply.parent == NO_PARENT:
+        if reply.parent.turn(k) is None:
             reply = reply._replace(scored_ids=renderer.start(told_below(said, text), tools))
         turns.append(replace(turn, reply=reply))
         said.append(turn.action)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.agents.core import NO_PARENT, Reply
+from turnwise.agents.core import Reply
 
 DEEPEST = 8
 """Branches off deeper ones stand beside them, and say after which turn."""
@@ -26,10 +26,10 @@ class TurnBranch(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a turn stands: at which depth, under which turn its branch hangs, how that began ("": it goes on)."""
+    """Where a turn stands: at which depth, under which turn its branch hangs (None: under none), how that began ("": it goes on)."""
 
     depth: int
-    host: int
+    host: int | None
     origin: str
 
 
@@ -44,7 +44,7 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
     for index, reply in enumerate(replies):
         places.append(_placed(index, reply, places, continued))
     chains = dict[int, list[BranchStep]]()  # by their first turn, the last step first
-    hanging = dict[int, list[TurnBranch]]()  # by their host, the latest first
+    hanging = dict[int | None, list[TurnBranch]]()  # by their host, the latest first
     for index in reversed(range(len(replies))):
         below = tuple(reversed(hanging.pop(index, [])))
         chain = chains.pop(index, [])
@@ -54,14 +54,14 @@ def branches_of(replies: Sequence[Reply]) -> tuple[TurnBranch, ...]:
             hanging.setdefault(place.host, []).append(TurnBranch(place.origin, tuple(reversed(chain))))
         else:
             chains[parent] = chain
-    return tuple(reversed(hanging.pop(NO_PARENT, [])))
+    return tuple(reversed(hanging.pop(None, [])))
 
 
 def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[int]) -> _Place:
     parent = parent_of(index, reply)
     from_turn = caller_of(index, reply) if parent is None else parent
     if from_turn is None:
-        return _Place(0, NO_PARENT, "new prompt" if index else "")
+        return _Place(0, None, "new prompt" if index else "")
     if parent is not None and parent not in continued:
         continued.add(parent)
         return places[parent]._replace(origin="")
@@ -74,7 +74,7 @@ def _placed(index: int, reply: Reply, places: Sequence[_Place], continued: set[i
 
 def parent_of(index: int, reply: Reply) -> int | None:
     """The turn whose prompt this one's extends; None where it is a new one."""
-    return _earlier(index, index - 1 if reply.parent is None else reply.parent)
+    return _earlier(index, reply.parent.turn(index))
 
 
 def caller_of(index: int, reply: Reply) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from turnwise.agents.core import Reply, Trajectory, Turn
+from turnwise.agents.core import PREVIOUS, Reply, Trajectory, Turn
 from turnwise.agents.log.records import Record
 from turnwise.envs.messages import Message, Messages
 from turnwise.tasks.core import Json
@@ -221,7 +221,7 @@ def _agent(
         show_messages(trajectory.final, before),
         trajectory.total_reward,
         branches_of([turn.reply for turn in turns])
-        if any(turn.reply.parent is not None for turn in turns[1:])
+        if any(turn.reply.parent != PREVIOUS for turn in turns[1:])
         else (),
     )
 

@@ -13,7 +13,7 @@ import httpx2
 import openai
 import tenacity
 
-from turnwise.agents.core import History, Reply, Sampling
+from turnwise.agents.core import Finish, History, Reply, Sampling, Served
 from turnwise.agents.policies.served.answers import (
     ReplyTooLong,
     ServerFault,
@@ -107,7 +107,9 @@ class OpenAIPolicy:
             return Reply(cut_reply(error))
         except openai.BadRequestError as error:
             if "context" in str(error).lower() and "length" in str(error).lower():
-                return Reply(Message("assistant", ""), end=EndReason.TOKEN_LIMIT)
+                return Reply(
+                    Message("assistant", ""), end=EndReason.TOKEN_LIMIT, served=Served(Finish.CONTEXT)
+                )
             raise await self._failed(request, error) from error
         except (openai.OpenAIError, TimeoutError) as error:
             raise await self._failed(request, error) from error

@@ -1,0 +1,342 @@
+"""Decides by evidence whose fault it is that something went wrong; everything that talks to others asks here.
+
+There are four parties. What the *agent* caused is scored: its context is full, its program failed after it acted. What the
+*infrastructure* caused, a server, a network or a key, leaves no score and is played again. What the *environment* caused is
+its author's. What is *neither* has a name, counts, and is told beside the figures: a reply that a limit cut, a refusal.
+
+Evidence is taken in the order of its strength: the status that a server answers with, its codes and types, and only then its
+words, in the forms that servers publish. Nothing here reads more than the first :data:`MOST_READ` characters.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+MOST_READ = 20_000
+"""Characters of an error that are looked at."""
+_DEEPEST = 8
+_SHOWN = 300
+
+
+class Party(enum.StrEnum):
+    """Whose fault something is."""
+
+    AGENT = "agent"  #                    scored
+    INFRASTRUCTURE = "infrastructure"  #  played again, never scored
+    ENVIRONMENT = "environment"  #        its author's, never scored
+    NEITHER = "neither"  #                counts, and is named beside the figures
+
+
+class FaultCause(enum.StrEnum):
+    """What went wrong. The words are those of logs, tables and ``evaluation.json``."""
+
+    CONTEXT_FULL = "context_full"
+    CUT_BY_LIMIT = "cut_by_limit"
+    THOUGHTS_ATE_BUDGET = "thoughts_ate_budget"
+    REFUSED = "refused"
+    CONTENT_FILTERED = "content_filtered"
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    OUT_OF_CREDIT = "out_of_credit"
+    KEY_REFUSED = "key_refused"
+    NOT_FOUND = "not_found"
+    PARAMETER_REFUSED = "parameter_refused"
+    REQUEST_REFUSED = "request_refused"
+    SERVER_FAILED = "server_failed"
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    NO_COMPLETION = "no_completion"
+    PROGRAM_FAILED = "program_failed"
+    PROGRAM_NEVER_RAN = "program_never_ran"
+    CALL_FAILED = "call_failed"
+
+    @property
+    def party(self) -> Party:
+        return _PARTIES.get(self, Party.INFRASTRUCTURE)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may be answered a moment later."""
+        return self in _PASSING
+
+
+_PARTIES = {
+    FaultCause.CONTEXT_FULL: Party.AGENT,
+    FaultCause.PROGRAM_FAILED: Party.AGENT,
+    FaultCause.CALL_FAILED: Party.AGENT,
+    FaultCause.CUT_BY_LIMIT: Party.NEITHER,
+    FaultCause.THOUGHTS_ATE_BUDGET: Party.NEITHER,
+    FaultCause.REFUSED: Party.NEITHER,
+    FaultCause.CONTENT_FILTERED: Party.NEITHER,
+}
+_PASSING = frozenset(
+    {
+        FaultCause.RATE_LIMITED,
+        FaultCause.OVERLOADED,
+        FaultCause.SERVER_FAILED,
+        FaultCause.UNREACHABLE,
+        FaultCause.TIMED_OUT,
+        FaultCause.NO_COMPLETION,
+    }
+)
+
+
+class Blame(NamedTuple):
+    """Who is to blame for what, and the words that say so.
+
+    >>> str(of_answer(400, '{"error": {"code": "context_length_exceeded", "message": "Too long."}}'))
+    'context_full: Too long.'
+    """
+
+    cause: FaultCause
+    said: str = ""
+    parameter: str = ""  # that a server refuses by its name
+
+    @property
+    def party(self) -> Party:
+        return self.cause.party
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.said}" if self.said else str(self.cause)
+
+
+class _Evidence(NamedTuple):
+    """What an error's body says: its codes and types, its words, both in lower case, and the places that it names."""
+
+    codes: frozenset[str]
+    said: str  # the words as they are written
+    words: str
+    places: tuple[str, ...]
+
+
+_CODE_KEYS = frozenset(
+    {"code", "type", "status", "reason", "error_type", "errorcode", "error_code", "__type"}
+)
+_WORD_KEYS = frozenset(
+    {"message", "msg", "error", "detail", "raw", "error_message", "reasons", "hint", "title", "body", "status_msg"}
+)  # fmt: skip
+_PLACE_KEYS = frozenset({"param", "loc", "path", "field", "parameter"})
+
+_FULL_CODES = frozenset(
+    {
+        "context_length_exceeded", "exceed_context_size_error", "context_window_exceeded", "contextwindowexceedederror",
+        "model_max_prompt_tokens_exceeded", "tokens_limit_reached", "prompt_too_long", "input_too_long", "max_context_length_exceeded",
+        "1261", "request_too_large", "string_above_max_length",
+    }
+)  # fmt: skip
+_FULL_WORDS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"context[ _-]?(?:length|window|size|limit)",
+        r"maximum (?:model|prompt|input) length",
+        r"(?:prompt|input|request|message|conversation)s? (?:is|are|was|were) too (?:long|large)",
+        r"(?:prompt|input) exceeds (?:the )?max(?:imum)? (?:length|tokens|number)",
+        r"token count[^.]{0,60}exceeds the (?:limit|maximum)",
+        r"exceed(?:ed|s)?[^.]{0,20} (?:model )?token limit",
+        r"range of input length",
+        r"(?:`?inputs`? tokens|input tokens?) ?\+ ?`?max_(?:new_)?tokens",
+        r"input and `?max_new_tokens`?",
+        r"too large for model with",
+        r"too many tokens: ",
+        r"reduce the length of (?:the|your) (?:messages|prompt|input)",
+        r"input tokens exceed",
+    )
+)
+_RATE_CODES = frozenset(
+    {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "resource_exhausted", "throttlingexception",
+     "throttling", "ratelimiterror", "rate_limit_reached_error", "engine_overloaded_error", "1302", "1305"}
+)  # fmt: skip
+_RATE_WORDS = re.compile(r"tokens per minute|requests per minute|rate limit|too many requests|per day")
+_CREDIT_CODES = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "exceeded_current_quota_error", "payment_required",
+     "insufficient_balance", "billing_error", "arrearage", "1113", "insufficient_credits"}
+)  # fmt: skip
+_CREDIT_WORDS = re.compile(
+    r"credit balance|insufficient (?:balance|credits?|quota|funds)|exceeded your current quota"
+)
+_REFUSAL_CODES = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "invalid_prompt", "data_inspection_failed",
+     "datainspectionfailed", "prohibited_content", "safety", "moderation", "moderation_error", "content_moderation", "1301", "1026", "1027",
+     "guardrail_intervened", "contentfilter", "content_filtered"}
+)  # fmt: skip
+_REFUSAL_WORDS = re.compile(
+    r"content exists risk|usage polic|usage guidelines|content (?:management|filter|safety|moderation) polic|content polic"
+    r"|flagged (?:as|by|for)|inappropriate content|considered high risk|blocked by (?:our|the) (?:content|safety)|new_sensitive"
+)
+_OVERLOAD_CODES = frozenset(
+    {"overloaded_error", "overloaded", "service_unavailable", "unavailable", "model_overloaded"}
+)
+_ASKED_AGAIN = frozenset({408, 409, 425})
+_BY_REQUEST = frozenset({400, 413, 415, 422})
+_REQUEST_WORDS = re.compile(
+    r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra (?:inputs|fields)|not permitted|not allowed|invalid|cannot"
+    r"|must be|must not|should|only|deprecated|does not|is not|isn't|no longer|not available|forbidden|incompatible|exceeds?"
+)
+
+
+def of_answer(
+    status: int, body: str | bytes | Mapping[str, Any] | list[Any] | None, *, sent: Collection[str] = ()
+) -> Blame:
+    """The blame for an answer of a model's server that is an error.
+
+    Args:
+        status: of HTTP; 200 where the error came inside of an answer.
+        body: of the answer, in whatever form.
+        sent: the names of what was sent and could be left out: a refused one is the ``parameter``.
+    """
+    found = _evidence(body)
+    said = _first_words(found.said)
+    numbered = next((int(code) for code in found.codes if code.isdecimal() and len(code) == 3), status)
+    status = numbered if status < 400 else status
+    if cause := _by_code(status, found):
+        return Blame(cause, said)
+    if status in (401, 403):
+        return Blame(FaultCause.KEY_REFUSED, said)
+    if status == 404:
+        return Blame(FaultCause.NOT_FOUND, said)
+    if cause := _by_words(status, found):
+        return Blame(cause, said)
+    if status in _BY_REQUEST:
+        parameter = _parameter(found, sent)
+        return Blame(
+            FaultCause.PARAMETER_REFUSED if parameter else FaultCause.REQUEST_REFUSED, said, parameter
+        )
+    if status >= 500 or status in _ASKED_AGAIN:
+        overloaded = status in (503, 529) or "overload" in found.words
+        return Blame(FaultCause.OVERLOADED if overloaded else FaultCause.SERVER_FAILED, said)
+    return Blame(FaultCause.REQUEST_REFUSED if status >= 400 else FaultCause.NO_COMPLETION, said)
+
+
+def of_exit(code: int, *, acted: bool, replies: int, said: str = "") -> Blame | None:
+    """The blame for how an agent's program ended; None: nobody's, it ended by itself.
+
+    A program that acted, or was given a reply, has played: what it did afterwards, its own death included, is the agent's. One
+    that did neither never ran, for whatever reason, so that nothing was measured.
+    """
+    if code == 0:
+        return None
+    played = acted or replies > 0
+    return Blame(
+        FaultCause.PROGRAM_FAILED if played else FaultCause.PROGRAM_NEVER_RAN, said or f"exit code {code}"
+    )
+
+
+def of_rpc(code: int, said: str) -> Blame:
+    """The blame for an error that a tool's server (JSON-RPC) answers a call with: it is an answer, so the call is at fault.
+
+    That the server did not answer at all is :data:`FaultCause.UNREACHABLE` or :data:`FaultCause.TIMED_OUT`.
+    """
+    return Blame(FaultCause.CALL_FAILED, said or f"error {code}")
+
+
+def _by_code(status: int, found: _Evidence) -> FaultCause | None:
+    """What statuses and codes say by themselves."""
+    codes = found.codes
+    if codes & _CREDIT_CODES or status == 402:
+        return FaultCause.OUT_OF_CREDIT
+    if (
+        status == 429
+        or (codes & _RATE_CODES and status < 500)
+        or (status == 413 and _RATE_WORDS.search(found.words))
+    ):
+        return FaultCause.OUT_OF_CREDIT if _CREDIT_WORDS.search(found.words) else FaultCause.RATE_LIMITED
+    if codes & _FULL_CODES:
+        return FaultCause.CONTEXT_FULL
+    if codes & _REFUSAL_CODES:
+        return FaultCause.CONTENT_FILTERED
+    if codes & _OVERLOAD_CODES:
+        return FaultCause.OVERLOADED
+    return None
+
+
+def _by_words(status: int, found: _Evidence) -> FaultCause | None:
+    """What words say where no code did."""
+    if status < 500 and _CREDIT_WORDS.search(found.words):
+        return FaultCause.OUT_OF_CREDIT
+    if any(pattern.search(found.words) for pattern in _FULL_WORDS) or status == 413:
+        return FaultCause.CONTEXT_FULL
+    if status < 500 and _REFUSAL_WORDS.search(found.words):
+        return FaultCause.CONTENT_FILTERED
+    return None
+
+
+def _parameter(found: _Evidence, sent: Collection[str]) -> str:
+    """Which of the names that were sent an error refuses; empty where it names none."""
+    for place in found.places:
+        parts = re.split(r"[^\w]+", place)
+        for name in sent:
+            if name in parts:
+                return name
+    if not _REQUEST_WORDS.search(found.words):
+        return ""
+    named = [(found.words.find(name.lower()), name) for name in sent if _names(found.words, name.lower())]
+    return min(named)[1] if named else ""
+
+
+def _names(words: str, name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words) is not None
+
+
+def _evidence(body: str | bytes | Mapping[str, Any] | list[Any] | None) -> _Evidence:
+    value: Any = body
+    if isinstance(value, bytes):
+        value = value[: 4 * MOST_READ].decode("utf-8", "replace")
+    if isinstance(value, str):
+        value = _read(value)
+    codes, words, places = set[str](), list[str](), list[str]()
+    for kind, text in _told(value, "message", 0):
+        {"code": codes.add, "word": words.append, "place": places.append}[kind](text)
+    whole = " ".join(words)[:MOST_READ]
+    return _Evidence(frozenset(code.lower() for code in codes), whole, whole.lower(), tuple(places))
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text[: 4 * MOST_READ])
+    except (ValueError, RecursionError):
+        return text[:MOST_READ]
+
+
+def _told(value: Any, key: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The codes, words and places in an error's body, wherever they stand in it."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, Mapping):
+        for name, inside in value.items():
+            yield from _told(inside, str(name).lower(), depth + 1)
+    elif isinstance(value, list):
+        if key in _PLACE_KEYS:
+            yield "place", ".".join(map(str, value[:20]))
+            return
+        for inside in value[:100]:
+            yield from _told(inside, key, depth + 1)
+    elif isinstance(value, str) and value:
+        yield from _text(value[:MOST_READ], key, depth)
+    elif isinstance(value, int) and not isinstance(value, bool) and key in _CODE_KEYS:
+        yield "code", str(value)
+
+
+def _text(value: str, key: str, depth: int) -> Iterator[tuple[str, str]]:
+    if key in _PLACE_KEYS:
+        yield "place", value
+    elif key in _CODE_KEYS and len(value) <= 80:
+        yield "code", value
+        if " " in value:
+            yield "word", value
+    elif key in _WORD_KEYS:
+        inner = (
+            _read(value) if value.lstrip()[:1] in ("{", "[") else value
+        )  # a proxy that quotes what it was told
+        if isinstance(inner, str):
+            yield "word", inner
+        else:
+            yield from _told(inner, key, depth + 1)
+
+
+def _first_words(words: str) -> str:
+    said = " ".join(words.split())
+    return said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
