@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11: `make quickstart` and `make test`.
-.PHONY: install quickstart sandboxes browser test test-fast test-full mutants pages lint site clean
+.PHONY: install quickstart sandboxes browser test test-fast test-full test-full-1 test-full-2 mutants pages lint site clean
 export OMP_WAIT_POLICY ?= passive
 # Some machines set it: each worker and each process of a test would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,8 +20,9 @@ browser: install ## Chromium for the web environments, where this is root on Deb
 PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
 test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: what the changes since main can reach
-	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(PYTEST) -m "not full"
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory lint & lint=$$!; \
+	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(PYTEST) -m "not full" --programs changed; tests=$$?; \
+	wait $$lint && exit $$tests
 
 .venv/bin/pytest:
 	@echo "Nothing is installed yet (.venv is missing): run make install once." >&2; exit 1
@@ -29,8 +30,11 @@ test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: w
 test-fast: .venv/bin/pytest ## installs nothing; what needs no sandbox, browser or vLLM and takes less than about a second each
 	$(PYTEST) -m "not (full or slow or vllm or browser or sandbox or docker or ray)"
 
-test-full: sandboxes browser ## what `make test` leaves out: soaks and the like; what it came to is in benchmarks/tests.json, to be committed
-	TURNWISE_TESTS_RECORD=benchmarks/tests.json $(PYTEST) -m full
+test-full: ## what `make test` leaves out: soaks, and all programs, in two halves; what each came to is in benchmarks/, to be committed
+	@$(MAKE) --no-print-directory test-full-1 test-full-2
+
+test-full-1 test-full-2: test-full-%: sandboxes browser
+	TURNWISE_TESTS_RECORD=benchmarks/tests-full-$*.json $(PYTEST) -m "full or program" --half $*
 
 mutants: install ## change every part a little, and see whether its tests notice; benchmarks/mutants.json
 	OMP_NUM_THREADS=1 PYTHONPATH=src .venv/bin/python scripts/mutants.py --write $(MUTANTS)

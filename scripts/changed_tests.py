@@ -23,11 +23,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("tasks", "tools", "envs", "agents", "trainers")  # linked to from src/turnwise
-WHOLE = ["tests", "src/turnwise"]  # what plain `pytest` collects
+WHOLE = ["tests"]  # what plain `pytest` collects
 BASIC = re.compile(r"(pyproject\.toml|Makefile|scripts/(install|sandboxes)\.py|tests/conftest\.py)")
 IDLE = re.compile(r"(\.ci/.*|\.github/.*|\.gitignore|LICENSE)")  # no test reads them
 AROUND = ("tests/", "scripts/", "benchmarks/")  # what may read pages and results
 PROGRAMS = ("scripts/", "benchmarks/", "examples/")  # found by their names, not imported
+EXAMPLES = "tests/test_doctests.py::test_examples_give_what_they_say"  # of a docstring in the named file
 HOUSE = (  # look at every file
     "tests/cli/test_packaging.py",
     "tests/envs/test_family_shape.py",
@@ -326,7 +327,7 @@ def _names_of(name: str, content: str) -> list[tuple[str, list[str]]]:
 
 
 def targets(tree: Tree, changed: Iterable[str]) -> list[str]:
-    """The test files, and the modules with doctests, that these files can reach."""
+    """The test files, and the tests of examples in docstrings, that these files can reach."""
     asked = [name for name in changed if not IDLE.fullmatch(name)]
     unknown = [n for n in asked if n not in tree.texts or not (n.startswith("tests/") or tree.is_read(n))]
     for name in asked:
@@ -336,10 +337,10 @@ def targets(tree: Tree, changed: Iterable[str]) -> list[str]:
             return WHOLE
     reached = tree.reached_by(asked) | (set(HOUSE) if asked else set())
     tests = sorted(name for name in reached if _is_test(name) and name in tree.texts)
-    doctests = sorted(
+    examples = sorted(
         name for name in reached & tree.python if not name.startswith(AROUND) and ">>>" in tree.texts[name]
     )
-    return tests + [name if name.startswith("src/") else f"src/turnwise/{name}" for name in doctests]
+    return tests + [f"{EXAMPLES}[{name}]" for name in examples if EXAMPLES.partition("::")[0] not in tests]
 
 
 def _is_test(name: str) -> bool:

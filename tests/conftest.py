@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import os
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import psutil
 import pytest
+from choosing import choose, is_program, pytest_addoption, pytest_configure_node  # noqa: F401 (hooks)
+from recording import (  # noqa: F401 (hooks)
+    pytest_collection_finish,
+    pytest_runtest_logreport,
+    pytest_runtest_makereport,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+    pytest_unconfigure,
+)
 from scheduling import GroupScheduling
 
 from turnwise.envs.check import leaks
-from turnwise.machine import describe
 from turnwise.tools.browser.chromium import find_chromium
 from turnwise.tools.sandbox.core import Backend
 from turnwise.tools.sandbox.registry import get_backend
@@ -42,13 +46,12 @@ RESOURCES = {  # what a fixture of this name, or a parameter of this value, need
     "ray": "ray",
 }
 TOGETHER = ("browser", "vllm", "docker")  # each in one worker; in the order in which they are started
-COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 WORKER_GIB = 3  # what a worker of the largest group needs
 FOLDERS = Path(__file__).parent
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with its resources and with the group that one worker runs; what takes longest starts first."""
     slow: set[str] = set()
     for item in items:
@@ -58,8 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
         if item.get_closest_marker("slow"):
             slow.add(_group_of(item))
+        file = str(item.path.relative_to(item.config.rootpath))
+        if is_program(file, item.get_closest_marker("slow") is not None):
+            item.add_marker("program")
         if item.get_closest_marker("full") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1800))
+    choose(config, items, _group_of)
     if "PYTEST_XDIST_WORKER" in os.environ:
         rank = {name: number for number, name in enumerate(TOGETHER)}
         items.sort(key=lambda item: (rank.get(_group_of(item), len(rank)), _group_of(item) not in slow))
@@ -104,43 +111,6 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
     """Groups as with pytest-xdist's own, in a run that survives its workers."""
     return GroupScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
-
-
-# --- the record of a run ------------------------------------------------------------------------------
-
-STARTED = time.monotonic(), psutil.getloadavg()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Write what a whole run came to into the file that ``$TURNWISE_TESTS_RECORD`` names (`make test-full`)."""
-    file = os.environ.get("TURNWISE_TESTS_RECORD")
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if not file or not reporter or "PYTEST_XDIST_WORKER" in os.environ:
-        return
-    spent = os.times()
-    counts = {name: len(found) for name, found in sorted(reporter.stats.items()) if name in COUNTED}
-    head = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
-    )
-    row = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": head.stdout.strip(),
-        "load_before": [round(load, 2) for load in STARTED[1]],
-        "load_after": [round(load, 2) for load in psutil.getloadavg()],
-        "name": f"pytest -m '{config.option.markexpr}' -n {config.option.numprocesses}",
-        "machine": describe(),
-        "failed_tests": sorted(
-            report.nodeid for name in ("failed", "error") for report in reporter.stats.get(name, ())
-        ),
-        "figures": {
-            **counts,
-            "seconds": round(time.monotonic() - STARTED[0]),
-            "cpu_seconds": round(
-                sum(spent[:4])
-            ),  # of this process and of all that it and its workers waited for
-        },
-    }
-    Path(file).write_text(json.dumps(row, indent=2) + "\n")
 
 
 # --- what tests need of the machine ------------------------------------------------------------------

@@ -81,7 +81,7 @@ def chosen(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def choose(*changed: str) -> set[str]:
         found = script.targets(script.Tree([*FILES, *changed]), changed)
-        return {"everything"} if found == script.WHOLE else {Path(name).stem for name in found}
+        return {"everything"} if found == script.WHOLE else {Path(name.rstrip("]")).stem for name in found}
 
     return choose
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +16,17 @@ from turnwise.agents.tokens.encoding import Encoder
 CORPUS = ["the red scarf <|of|> the shop [INST] costs 12"] * 3
 SPECIAL = ["<|end|>", "<|end|>>", "[INST]", "¤"]
 SOURCE = "{{ '<|end|>' }} <call> x"
+
+
+class Made(dict[str, Any]):
+    """What is made of each kind when it is first asked for, since collecting tests is to be quick."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, kind: str) -> Any:
+        return self.setdefault(kind, self._make(kind))
 
 
 def tokenizer(kind: str) -> PreTrainedTokenizerFast:
@@ -48,9 +62,9 @@ def tokenizer(kind: str) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend)
 
 
-KINDS = {kind: tokenizer(kind) for kind in ("bpe", "metaspace", "unigram", "wordpiece")}
-ENCODERS = {kind: Encoder(made, SOURCE) for kind, made in KINDS.items()}
-every_kind = pytest.mark.parametrize("kind", KINDS)
+KINDS = Made(tokenizer)
+ENCODERS = Made(lambda kind: Encoder(KINDS[kind], SOURCE))
+every_kind = pytest.mark.parametrize("kind", ["bpe", "metaspace", "unigram", "wordpiece"])
 
 
 def control_ids(kind: str, text: str) -> list[int]:
@@ -150,8 +164,8 @@ def with_added(kind: str) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend)
 
 
-ADDED = {kind: with_added(kind) for kind in KINDS}
-ADDED_ENCODERS = {kind: Encoder(made, SOURCE) for kind, made in ADDED.items()}
+ADDED = Made(with_added)
+ADDED_ENCODERS = Made(lambda kind: Encoder(ADDED[kind], SOURCE))
 
 
 @every_kind

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+import transformers
 
 from turnwise.agents.models.small import HEAD_DIMS, build_small_model, train_tokenizer
 from turnwise.agents.tokens.renderer import Renderer
@@ -45,8 +45,8 @@ def fingerprint(folder: Path) -> dict[str, str]:
 
 
 def test_it_loads_as_any_model_does_and_speaks(folder: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     ids = Renderer(tokenizer).start([Message("user", "Find a red scarf.")])
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[0]
@@ -62,7 +62,7 @@ def test_it_loads_as_any_model_does_and_speaks(folder: Path) -> None:
 
 
 def test_the_loaded_tokenizer_is_the_trained_one(folder: Path) -> None:
-    loaded = AutoTokenizer.from_pretrained(folder)
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
     trained = train_tokenizer(TEXTS, vocab_size=400, context=256)
     for text in [*TEXTS[:40], "Ünseen wörds 中 🙂\x00\n\n  x", "<|end|><tool_call>{}</tool_call>"]:
         ids = loaded.encode(text, add_special_tokens=False)
@@ -88,7 +88,7 @@ def test_embeddings_can_be_tied(tmp_path: Path) -> None:
     folder = build_small_model(
         tmp_path, TEXTS[:50], vocab_size=300, layers=1, width=32, heads=1, tie_embeddings=True
     )
-    model = AutoModelForCausalLM.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     assert model.lm_head.weight.data_ptr() == model.model.embed_tokens.weight.data_ptr()
 
 

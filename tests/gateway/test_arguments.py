@@ -6,7 +6,6 @@ import asyncio
 import json
 
 import aiohttp
-import anthropic
 import pytest
 from gateway_kit import check_exact
 
@@ -92,6 +91,8 @@ async def by_messages(served, written: str, stream: bool) -> None:
     told = {"type": "tool_use", "id": call_id, "name": "f", "input": as_javascript(written)}
     result = {"type": "tool_result", "tool_use_id": call_id, "content": "seen"}
     said = [QUESTION, {"role": "assistant", "content": [told]}, {"role": "user", "content": [result]}]
+    import anthropic
+
     async with anthropic.AsyncAnthropic(base_url=served.url, api_key=served.seat.key, max_retries=0) as sdk:
         await sdk.messages.create(model="m", max_tokens=100, messages=said, tools=tools)
 

@@ -21,7 +21,7 @@ from test_programs import PRELUDE
 
 torch = pytest.importorskip("torch")
 
-from transformers import AutoTokenizer
+import transformers
 
 import turnwise
 from turnwise.agents.core import PREVIOUS, Episode, Outcome, Sampling
@@ -67,7 +67,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def policy_of(checkpoint: Path) -> Iterator[Callable[..., ModelPolicy]]:
     """``policy_of(engine)``: closed at the end of the test."""
     with ExitStack() as stack:
-        renderer = Renderer(AutoTokenizer.from_pretrained(checkpoint))
+        renderer = Renderer(transformers.AutoTokenizer.from_pretrained(checkpoint))
 
         def make(engine: TorchEngine | RemoteFleet) -> ModelPolicy:
             stack.callback(engine.close)

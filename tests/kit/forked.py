@@ -35,6 +35,8 @@ TRAINING = (  # brings triton, which complains on stderr when a program ends
 )
 _START = 300  # seconds: the first program waits for the libraries, a minute and more on a busy machine
 TURNWISE = "from turnwise.cli import main; main()"
+spent: dict[int, float] = {}
+"""Seconds of processor time of each program that has ended, by its number, with those of the children that it waited for."""
 PYTEST = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
 
 
@@ -87,7 +89,9 @@ class Forked:
     def _ended(self, timeout: float) -> int:
         if self.returncode is None:
             self._end.settimeout(timeout)
-            self.returncode = int(self._end.recv(100))
+            status, seconds = self._end.recv(100).split()
+            self.returncode = int(status)
+            spent[self.pid] = float(seconds)
             self._end.close()
         return self.returncode
 
@@ -208,8 +212,8 @@ def _forked(asked: dict[str, Any], files: list[int]) -> dict[str, Any]:
     end = socket.socket(fileno=files[3])
     with contextlib.suppress(OSError):  # nobody asks any more
         end.send(str(pid).encode())
-        _, status = os.waitpid(pid, 0)
-        end.send(str(os.waitstatus_to_exitcode(status)).encode())
+        _, status, usage = os.wait4(pid, 0)
+        end.send(f"{os.waitstatus_to_exitcode(status)} {usage.ru_utime + usage.ru_stime}".encode())
     os._exit(0)
 
 
