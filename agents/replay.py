@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,8 @@ from turnwise.agents.rollout import rollout_episode
 from turnwise.blocking import blocking
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.registry import make
+from turnwise.envs.registry import resolve
+from turnwise.envs.trust import NO_TRUST, LogTrust, make_logged
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 
@@ -128,7 +129,13 @@ def _reply_of(turn: Turn) -> Reply:
     return turn.reply._replace(silent=turn.acts is not None)
 
 
-async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
+async def replay_async(
+    log: Path | str | Iterable[Record],
+    *,
+    trust_log: bool = False,
+    env: str = "",
+    env_options: Mapping[str, Json] | None = None,
+) -> ReplayReport:
     """Play all episodes of a log again, in fresh environments.
 
     >>> import turnwise
@@ -138,23 +145,30 @@ async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
 
     Args:
         log: an episode log, the folder that holds one, or its records.
+        trust_log: carry out what it says of environments: code in files, options that loosen isolation, addresses, references.
+        env: the file of its environment (``path/to/file.py``), where that is not installed.
+        env_options: what environments are made with, in place of the same options in the log.
 
     Returns:
         How many episodes came out byte for byte the same, and the first difference.
 
     Raises:
         TurnwiseError: the log is missing, damaged or empty, or an environment is not installed.
+        EnvError: the log asks for more than a log may that nobody trusts.
     """
     if isinstance(log, (str, Path)):
         log = Path(log)
         log = LogReader(log / LOG_NAME if log.is_dir() else log)
     register_external()
+    if env:
+        resolve(env)
+    trust = LogTrust(trust_log, env_options or {})
     started = time.monotonic()
     episodes = turns = equal = 0
     first: Difference | None = None
     for line, record in enumerate(log, 1):
         await asyncio.sleep(0)  # a pure environment never waits: let Ctrl-C come between
-        difference = await replay_one(record, line)
+        difference = await replay_one(record, line, trust)
         episodes += 1
         turns += len(record.episode.trajectory.turns)
         equal += difference is None
@@ -167,11 +181,15 @@ async def replay_async(log: Path | str | Iterable[Record]) -> ReplayReport:
 replay = blocking(replay_async)
 
 
-async def replay_one(record: Record, line: int = 1) -> Difference | None:
-    """The first difference between a record and its replay, or None."""
+async def replay_one(record: Record, line: int = 1, trust: LogTrust = NO_TRUST) -> Difference | None:
+    """The first difference between a record and its replay, or None.
+
+    Raises:
+        EnvError: the record asks for more than it may.
+    """
     old = record.episode
     policy_map = {agent: RecordedPolicy(old, agent) for agent in old.trajectories}
-    env = make(old.task.env, **record.env.options)
+    env = make_logged(record.logged, trust)
     try:
         new = await rollout_episode(env, policy_map, old.task, seed=old.seed)
     finally:

@@ -21,12 +21,22 @@ from turnwise.blame import AuthorError, written_at
 from turnwise.envs import returned
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.spaces import MessageSpace, MessagesSpace
-from turnwise.envs.steps import EndReason, Info, RewardKind, Snapshot, State, Step, Transition
+from turnwise.envs.steps import EndReason, Guard, Info, RewardKind, Snapshot, State, Step, Transition
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.tools.core import Tool, ToolCall, ToolError
 
-__all__ = ["AgentEnv", "EndReason", "Info", "RewardKind", "Snapshot", "Step", "Transition", "tool_specs"]
+__all__ = [
+    "AgentEnv",
+    "EndReason",
+    "Guard",
+    "Info",
+    "RewardKind",
+    "Snapshot",
+    "Step",
+    "Transition",
+    "tool_specs",
+]
 
 
 class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
@@ -47,6 +57,9 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         "": {}
     }  # workload → knobs (envs/bench/memory.py)
+    # of the options, and of what a task's options hold, that which a log may not set by itself (envs/trust.py)
+    guarded_options: ClassVar[Mapping[str, Guard]] = {}
+    guarded_tasks: ClassVar[Mapping[str, Guard]] = {}
     blocking: ClassVar[bool] = True  # False: steps are short and pure, and run on the event loop
     observation_limit: int = 20_000  # characters; the rest is cut with a visible marker (E8)
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's declaration)

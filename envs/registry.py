@@ -151,6 +151,18 @@ def env_class(name: str) -> type[AgentEnv[Any]]:
     return _envs[name].load()
 
 
+def is_registered(name: str) -> bool:
+    """Whether an environment has this id already."""
+    _load_everything()
+    return name in _envs
+
+
+def file_of(name: str) -> str:
+    """The file in which a registered environment is written, with its class; empty where it is an installed module's."""
+    where = _envs[name].entry_point if is_registered(name) else ""
+    return where if ".py:" in where else ""
+
+
 def rivals_of(name: str) -> Rivals:
     """The agents that an environment's fairness is measured by: its own, or the general ones.
 

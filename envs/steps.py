@@ -77,6 +77,18 @@ class Transition(NamedTuple, Generic[State]):
     messages_to: Mapping[str, str | Messages] = {}
 
 
+class Guard(NamedTuple):
+    """Why an option is refused where a log gives it and its reader does not: it loosens isolation, names files or addresses.
+
+    Attributes:
+        does: what it does, as a verb with its object.
+        words: a plain word is harmless, and only a path, an address, code or a reference is not.
+    """
+
+    does: str
+    words: bool = False
+
+
 class Snapshot(NamedTuple, Generic[State]):
     """A moment of an episode that can be returned to."""
 

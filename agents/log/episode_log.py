@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from turnwise.agents.core import Episode
-from turnwise.agents.log.frames import MAGIC, compress, pieces
+from turnwise.agents.log.forms import MOST_LINE
+from turnwise.agents.log.frames import FULL_FRAME, MAGIC, compress, frames_of, pieces
 from turnwise.agents.log.records import Record, env_version, from_line, to_line
 from turnwise.durable import sync, write_whole, written_whole
 from turnwise.errors import TurnwiseError
@@ -62,6 +63,7 @@ class EpisodeLog:
         self._flush_seconds = flush_seconds
         self._flushed = time.monotonic()
         self._lines: list[str] = []
+        self._size = 0  # of these
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close)
@@ -88,9 +90,18 @@ class EpisodeLog:
         given = {name: tuple(row) for name, row in (advantages or {}).items() if row}
         spread = {name: tuple(map(tuple, turns)) for name, turns in (entropies or {}).items()}
         record = Record(episode, self.policy, env, update, group, given, suite=suite, entropies=spread)
-        self._lines.append(to_line(record))
+        line = to_line(record)
+        if len(line) >= MOST_LINE:
+            raise TurnwiseError(
+                f"An episode of {episode.task.env} is {len(line) >> 20} MiB long in the log, and {MOST_LINE >> 20} are the most "
+                "that are read again.",
+                "Shorten it: fewer turns, shorter observations, smaller details. Episodes that finished before it are kept.",
+            )
+        self._lines.append(line)
+        self._size += len(line)
         waited = time.monotonic() - self._flushed
-        if len(self._lines) >= self._flush_every or waited >= self._flush_seconds:
+        full = len(self._lines) >= self._flush_every or self._size >= FULL_FRAME
+        if full or waited >= self._flush_seconds:
             self.flush()
 
     def flush(self) -> None:
@@ -115,6 +126,7 @@ class EpisodeLog:
             self._file.truncate(size)
             raise _unwritable(self.path, error, len(self._lines)) from error
         self._lines.clear()
+        self._size = 0
         self._flushed = time.monotonic()
 
     def delete_first(self, old: Callable[[Record], bool]) -> int:
@@ -329,9 +341,9 @@ def keep_records(path: Path, keep: Callable[[Record], bool]) -> list[Record]:
     records = list(LogReader(path))
     left = [record for record in records if keep(record)]
     if len(left) < len(records):
-        lines = "".join(to_line(record) + "\n" for record in left).encode()
+        lines = (f"{to_line(record)}\n".encode() for record in left)
         try:
-            write_whole(path, _packed(path, lines))
+            write_whole(path, b"".join(frames_of(lines) if path.suffix == ".zst" else lines))
         except OSError as error:
             raise _unwritable(path, error, 0) from error
     return left
@@ -362,9 +374,8 @@ def _blocks(path: Path, start: int = 0) -> Iterator[_Block]:
         elif piece.last:
             yield _Block(b"", piece.end, torn=True)
         else:
-            raise _damaged(
-                path, f"the lines from {lines + 1} on", f"{piece.end - piece.start} bytes cannot be read"
-            )
+            why = f"{piece.end - piece.start} bytes cannot be read{piece.why and f', {piece.why}'}"
+            raise _damaged(path, f"the lines from {lines + 1} on", why)
 
 
 def _damaged(path: Path, where: str, why: str) -> TurnwiseError:

@@ -32,9 +32,11 @@ from turnwise.agents.core import (
     Usage,
     VersionSpan,
 )
+from turnwise.agents.log.forms import check_form, read_json
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message, Messages
-from turnwise.envs.registry import env_class
+from turnwise.envs.registry import env_class, file_of
+from turnwise.envs.trust import LoggedEnv
 from turnwise.errors import EnvError, TurnwiseError
 from turnwise.fault import FaultCause
 from turnwise.tasks.core import Json, Task
@@ -43,11 +45,15 @@ FORMAT = 3
 
 
 class EnvVersion(NamedTuple):
-    """Which code played the environment's part: ``module:Class``, a hash of its source, its options."""
+    """Which code played the environment's part: ``module:Class``, a hash of its source, its options.
+
+    ``file`` is ``path/to/file.py:Class`` where it is written in a file that nobody installed.
+    """
 
     entry: str = ""
     source: str = ""
     options: Mapping[str, Json] = {}
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,11 @@ class Record:
     )
 
     @property
+    def logged(self) -> LoggedEnv:
+        """What the line says of its environment, which is carried out as far as whoever reads it trusts it."""
+        return LoggedEnv(self.episode.task, self.env.options, self.env.file)
+
+    @property
     def given(self) -> tuple[float, ...]:
         """The first agent's advantages; empty where it was not trained on this episode."""
         return self.advantages.get(self.episode.trajectory.agent, ())
@@ -88,7 +99,7 @@ class Record:
 def env_version(name: str, options: Mapping[str, Json]) -> EnvVersion:
     """The version of a registered environment as it is installed now."""
     cls = env_class(name)
-    return EnvVersion(f"{cls.__module__}:{cls.__qualname__}", _source_hash(cls), dict(options))
+    return EnvVersion(f"{cls.__module__}:{cls.__qualname__}", _source_hash(cls), dict(options), file_of(name))
 
 
 @functools.cache
@@ -120,7 +131,12 @@ def to_line(record: Record) -> str:
         "format": FORMAT,
         "turnwise": record.turnwise,
         "policy": record.policy,
-        "env": {"entry": record.env.entry, "source": record.env.source, "options": dict(record.env.options)},
+        "env": {
+            "entry": record.env.entry,
+            "source": record.env.source,
+            "options": dict(record.env.options),
+            **({"file": record.env.file} if record.env.file else {}),
+        },
         "task_id": episode.task.id,
         "task": episode.task.to_json(),
         "seed": episode.seed,
@@ -198,7 +214,7 @@ def from_line(line: str | bytes) -> Record:
         ValueError: the line is no such record, or was changed since.
         TurnwiseError: another version wrote it, in another form.
     """
-    data = json.loads(line)
+    data = read_json(line)
     if isinstance(data, dict) and {"task_id", "agents"} <= data.keys() and data.get("format") != FORMAT:
         raise TurnwiseError(
             f"The log is of format {data.get('format')}, written by Turnwise {data.get('turnwise')}; this one reads format {FORMAT}.",
@@ -206,6 +222,7 @@ def from_line(line: str | bytes) -> Record:
         )
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"not an episode of format {FORMAT}")
+    check_form(data)
     try:
         episode = Episode(
             task=Task.from_json(data["task"]),
@@ -236,7 +253,7 @@ def from_line(line: str | bytes) -> Record:
             suite=data.get("suite", ""),
             entropies={name: turns for name, turns in spread.items() if any(turns)},
         )
-    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+    except (KeyError, TypeError, AttributeError, StopIteration, EnvError) as error:
         raise ValueError(f"a field is missing or of the wrong type: {error!r}") from None
     if data["task_id"] != episode.task.id:
         raise ValueError("the task does not match its hash")

@@ -159,7 +159,7 @@ def _read(file: IO[bytes], piece: Piece) -> bytes:
 def _sorted(piece: Piece, before: int, check: Callable[[bytes], None]) -> _Sorted:
     """A piece's good lines, its bad ones, and what must be cut; ``before`` good lines precede it."""
     if piece.lines is None:
-        why = "the torn end of a write" if piece.last else "they cannot be read"
+        why = "the torn end of a write" if piece.last else piece.why or "they cannot be read"
         return _Sorted([], [], [Cut(piece.end - piece.start, piece.start, before, why)])
     found = _Sorted([], [], [])
     for line in piece.lines.splitlines(keepends=True):

@@ -22,7 +22,7 @@ from turnwise.envs.code.render import ONE_TRY, SYSTEM, feedback, opening
 from turnwise.envs.code.runner import Ran, RunAnswer, evaluated, get_runner
 from turnwise.envs.code.state import CodeState
 from turnwise.envs.code.tasks import generate_task, kept_problem
-from turnwise.envs.core import EndReason, RewardKind, Transition
+from turnwise.envs.core import EndReason, Guard, RewardKind, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
 from turnwise.errors import EnvError
@@ -46,6 +46,11 @@ class CodeEnv(LiveEnv[CodeState]):
     system = SYSTEM
     max_trivial_score: ClassVar[float] = 0.05
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"": {}, "quick": {"language": "expression", "visible": 2, "hidden": 8}}  # fmt: skip
+
+    guarded_options: ClassVar[Mapping[str, Guard]] = {
+        "backend": Guard("says where a model's code runs"),
+        "unsafe": Guard("runs a model's code without a sandbox"),
+    }
 
     def __init__(
         self,

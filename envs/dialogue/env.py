@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, ClassVar
 
-from turnwise.envs.core import Transition
+from turnwise.envs.core import Guard, Transition
 from turnwise.envs.dialogue.actions import SAY, read_message
 from turnwise.envs.dialogue.bargain import BargainPlay
 from turnwise.envs.dialogue.comfort import ComfortPlay
@@ -59,6 +59,14 @@ class DialogueEnv(SessionEnv):
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:
         return draw_task(rng, split, check_knobs(DialogueKnobs, knobs, "dialogue"))
+
+    guarded_options: ClassVar[Mapping[str, Guard]] = {
+        "partner": Guard("says who plays the partner, and at which address", words=True),
+        "record": Guard("names the file that answers are read from and written to"),
+    }
+    guarded_tasks: ClassVar[Mapping[str, Guard]] = {
+        "partner": Guard("says at which address a model plays the partner", words=True)
+    }
 
     def __init__(
         self,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import ClassVar
 
 from turnwise.envs.acting import call_of
-from turnwise.envs.core import EndReason, RewardKind, Transition
+from turnwise.envs.core import EndReason, Guard, RewardKind, Transition
 from turnwise.envs.images import solver
 from turnwise.envs.images.actions import TOOLS
 from turnwise.envs.images.judge import LIMITS, judge
@@ -37,6 +38,9 @@ class ImageEnv(DeskEnv[ImageState]):
     tools = TOOLS
     reward_components: Mapping[str, RewardKind] = {"outcome": RewardKind.OUTCOME}
     turn_limit = 60
+    guarded_tasks: ClassVar[Mapping[str, Guard]] = {
+        "context": Guard("names a folder of this machine that is built into an image")
+    }
 
     @classmethod
     def generate(cls, rng: Random, split: Split, **knobs: Json) -> Task:

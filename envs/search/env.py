@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar, Literal
 
-from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Snapshot, Transition
+from turnwise.envs.core import AgentEnv, EndReason, Guard, RewardKind, Snapshot, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.search import actions, answers, solver
 from turnwise.envs.search.knobs import knobs_of
@@ -36,6 +36,13 @@ class SearchEnv(AgentEnv[SearchState]):
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {
         f"{passages}_passages": {"passages": passages, "worlds": 1, "hops": [1, 3]}
         for passages in (1_000, 100_000)
+    }
+
+    guarded_options: ClassVar[Mapping[str, Guard]] = {
+        "server": Guard("sends what the agent searches for to an address")
+    }
+    guarded_tasks: ClassVar[Mapping[str, Guard]] = {
+        "library.path": Guard("names a file that is read and searched")
     }
 
     def __init__(

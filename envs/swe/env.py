@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from random import Random
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from turnwise.envs.acting import call_of
-from turnwise.envs.core import EndReason, RewardKind, Transition
+from turnwise.envs.core import EndReason, Guard, RewardKind, Transition
 from turnwise.envs.messages import Message
 from turnwise.envs.swe import actions, solver
 from turnwise.envs.swe.desk import DeskEnv
@@ -67,6 +67,14 @@ class SweEnv(DeskEnv[SweState]):
     }
     turn_limit = 40
     max_trivial_score = 0.0
+
+    guarded_options: ClassVar[Mapping[str, Guard]] = {
+        "backend": Guard("says where a model's code runs"),
+        "unsafe": Guard("runs a model's code without a sandbox"),
+    }
+    guarded_tasks: ClassVar[Mapping[str, Guard]] = {
+        "origin": Guard("names a package that is fetched and installed")
+    }
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from turnwise.envs.acting import MOST_CALLS, calls_or_words
-from turnwise.envs.core import AgentEnv, EndReason, RewardKind, Transition
+from turnwise.envs.core import AgentEnv, EndReason, Guard, RewardKind, Transition
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.toolworld import reward, solver
 from turnwise.envs.toolworld.actions import (
@@ -100,6 +100,15 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         "retail": {"domains": ["retail"]},
         "telecom": {"domains": ["telecom"]},
         "apps": {"domains": ["apps"], "requests": 1},
+    }
+
+    guarded_options: ClassVar[Mapping[str, Guard]] = {
+        "user": Guard("says who plays the user, and at which address", words=True),
+        "record": Guard("names the file that answers are read from and written to"),
+    }
+    guarded_tasks: ClassVar[Mapping[str, Guard]] = {
+        "domain": Guard("names a folder whose files are read, or whose code is run", words=True),
+        "user": Guard("says at which address a model plays the user", words=True),
     }
 
     def __init__(

@@ -219,7 +219,7 @@ def test_damage_in_the_middle_is_named(tmp_path, episodes):
         (lambda line: line[: len(line) // 2], "line 2: "),
         (lambda line: line.replace("higher", "HIGHER").replace("lower", "LOWER"), "does not match its hash"),
         (lambda line: line.replace('"secret":', '"secret":1'), "does not match its hash"),
-        (lambda line: line.replace('"seed"', '"sed"'), "line 2: a field is missing"),
+        (lambda line: line.replace('"seed"', '"sed"'), "line 2: seed is missing"),
         (lambda line: '{"format":99}', "not an episode of format 3"),
         (lambda line: "[]", "not an episode of format 3"),
         (lambda line: "", "line 2: "),

@@ -9,7 +9,7 @@ from typing import Any
 
 from turnwise.agents.core import Episode
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import make
+from turnwise.envs.trust import make_for
 from turnwise.errors import RecipeError, RunError
 from turnwise.registry import component
 from turnwise.tasks.core import Task, derive_rng
@@ -101,7 +101,7 @@ def _require_plans(groups: Sequence[Group], path: str, env_options: Mapping[str,
     agents = dict[str, int]()
     for episode in (one for group in groups for one in group):
         if episode.task.env not in agents:
-            env = make(episode.task.env, **env_options)
+            env = make_for(episode.task, env_options)
             try:
                 env.reset(seed=episode.seed, options={"task": episode.task})
                 agents[episode.task.env] = len(env.agents)
@@ -127,7 +127,7 @@ def mean_return(
     task: Task, actions: Sequence[Message], seeds: Sequence[int], env_options: Mapping[str, Any]
 ) -> float:
     """What these actions earn on average, each time from the beginning with the chance of another seed."""
-    env, returns = make(task.env, **env_options), list[float]()
+    env, returns = make_for(task, env_options), list[float]()
     try:
         for seed in seeds:
             env.reset(seed=seed, options={"task": task})

@@ -18,7 +18,7 @@ from turnwise.agents.core import PREVIOUS, ROOT, Episode, Trajectory, Turn
 from turnwise.agents.tokens.encoding import plain
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import make
+from turnwise.envs.trust import make_for
 from turnwise.errors import RunError
 from turnwise.tools.core import Tool
 
@@ -38,7 +38,7 @@ class ToolsOfTasks:
     def __call__(self, episode: Episode, agent: str) -> Sequence[Tool]:
         place = episode.task.id, agent
         if place not in self._known:
-            env = make(episode.task.env, **self._options)
+            env = make_for(episode.task, self._options)
             try:
                 env.reset(seed=episode.seed, options={"task": episode.task})
                 self._known[place] = env.tools_for(agent)

@@ -24,7 +24,8 @@ from turnwise.agents.policies.registry import make_policy
 from turnwise.agents.rollout import BranchPoint, Limits, fork, rollout, rollout_episode
 from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import make
+from turnwise.envs.registry import resolve
+from turnwise.envs.trust import NO_TRUST, LogTrust, make_logged, options_of
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
 from turnwise.tools.dialects.hermes import HERMES, render
@@ -47,6 +48,8 @@ class ForkQuestion(pydantic.BaseModel):
         policy: who goes on after them, by spec; empty: nobody, it stops and says what there is to see.
         continuations: how often, each with other chance.
         temperature: of a model's sampling.
+        trust_log: carry out what the log says of environments (:mod:`turnwise.envs.trust`).
+        envs: files of environments that are not installed.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
@@ -59,6 +62,12 @@ class ForkQuestion(pydantic.BaseModel):
     policy: str = ""
     continuations: int = pydantic.Field(default=8, ge=1, le=MOST_CONTINUATIONS)
     temperature: float = pydantic.Field(default=1.0, ge=0.0, le=10.0)
+    trust_log: bool = False
+    envs: tuple[str, ...] = ()
+
+    @property
+    def trust(self) -> LogTrust:
+        return LogTrust(self.trust_log)
 
 
 class ForkTurn(pydantic.BaseModel):
@@ -145,6 +154,8 @@ async def play_forks(question: ForkQuestion, tell: Tell) -> None:
     Raises:
         TurnwiseError: the episode is not there, it has no such turn, it cannot be forked, or the policy cannot be made.
     """
+    for file in question.envs:
+        resolve(file)
     record = read_record(question.log, LogPlace(question.start, question.line))
     turns = record.episode.trajectory.turns
     if question.turn > len(turns):
@@ -152,7 +163,7 @@ async def play_forks(question: ForkQuestion, tell: Tell) -> None:
     before = [turn.reply for turn in turns[: question.turn - 1]]
     given = [read_action(text) for text in question.actions]
     if not question.policy:
-        found = await reach(record, [*before, *given])
+        found = await reach(record, [*before, *given], question.trust)
         if isinstance(found, _Fork):
             found.env.close()
             tell(_moment(found))
@@ -161,7 +172,7 @@ async def play_forks(question: ForkQuestion, tell: Tell) -> None:
         else:
             tell(_episode("you", found, len(before)))
         return
-    fork_at = await reach(record, before)
+    fork_at = await reach(record, before, question.trust)
     if not isinstance(fork_at, _Fork):
         raise TurnwiseError(
             f"Replayed, the episode ends before turn {question.turn} ({fork_at.error or fork_at.end}).",
@@ -201,16 +212,17 @@ async def _continue(
             concurrency=8,
             limits=_LIMITS,
             retries=0,
-            env_options=record.env.options,
+            env_options=options_of(record.logged, question.trust),
             on_episode=lambda _, episode, arm=arm: tell(_episode(arm, episode, first)),
         )
 
 
-async def reach(record: Record, replies: Sequence[Reply]) -> _Fork | Episode:
+async def reach(record: Record, replies: Sequence[Reply], trust: LogTrust = NO_TRUST) -> _Fork | Episode:
     """Play replies from the beginning; the point after the last of them, or the episode, where it ended before.
 
     Raises:
-        TurnwiseError: the environment cannot be forked: it has several agents, or a world that cannot be copied.
+        TurnwiseError: the environment cannot be forked: it has several agents, or a world that cannot be copied; or the log asks
+            for more than a log may that nobody trusts.
     """
     episode = record.episode
     if len(episode.trajectories) > 1:
@@ -218,7 +230,7 @@ async def reach(record: Record, replies: Sequence[Reply]) -> _Fork | Episode:
             "An episode of several agents cannot be forked: whose turn it would be is not recorded.",
             "`turnwise play` plays such a task from its beginning.",
         )
-    env = make(episode.task.env, **record.env.options)
+    env = make_logged(record.logged, trust)
     reached: list[_Fork] = []
 
     def look(point: BranchPoint) -> None:

@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.log.episode_log import LogPlace, lines_after
+from turnwise.agents.log.forms import check_form, read_json
 from turnwise.envs.steps import EndReason
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json
@@ -200,7 +201,9 @@ class _IndexWriter:
     def add(self, start: int, lines: Iterable[bytes]) -> None:
         for line, text in enumerate(lines):
             try:
-                found = _entry(json.loads(text))
+                data = read_json(text)
+                check_form(data)
+                found = _entry(data)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise TurnwiseError(
                     f"{self.log} holds something else than an episode at byte {start}, line {line + 1}: {error!r:.200}.",

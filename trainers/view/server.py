@@ -11,11 +11,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import pydantic
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from multidict import MultiDict
 
 from turnwise.doors import Door
 from turnwise.errors import TurnwiseError
@@ -45,14 +47,26 @@ _IN_HERE = 8 << 20  # bytes of a log that are indexed in this process; more in o
 _PATIENCE = 0.4  # seconds that a page waits for its index
 _LONGER = 10.0  # that the page of one episode waits, since without it there is nothing to show
 _LARGEST_FORM = 1 << 20
+_FORM, _MOST_FIELDS = "application/x-www-form-urlencoded", 1000
+
+
+class ViewTrust(NamedTuple):
+    """How far the logs that are viewed are trusted when a turn is played otherwise: whatever they say of environments is carried
+    out (``trust_log``); files of environments that are not installed (``envs``)."""
+
+    trust_log: bool = False
+    envs: tuple[str, ...] = ()
 
 
 class ViewServer:
     """What is viewed, the indexes of its logs, and the questions that are being answered."""
 
-    def __init__(self, folders: Sequence[Path], cache: Path, door: Door) -> None:
+    def __init__(
+        self, folders: Sequence[Path], cache: Path, door: Door, trust: ViewTrust | None = None
+    ) -> None:
         self.folders = [folder.resolve() for folder in folders]
         self.cache = cache
+        self._trust = trust or ViewTrust()
         self.guard = ViewGuard(door)
         self.jobs = ForkJobs()
         self.comparisons = Comparisons()
@@ -252,14 +266,13 @@ class ViewServer:
 
     async def _ask(self, request: web.Request) -> web.Response:
         place, index = await self._of(request)
-        fields = await request.post()
+        fields = await _form(request)
         self.guard.check_form(fields)
-        texts = [(name, value) for name, value in fields.items() if isinstance(value, str)]
         places = await self.places()
         question, origin = await asyncio.to_thread(
-            question_of, place, index, int(request.match_info["episode"]), texts, places
+            question_of, place, index, int(request.match_info["episode"]), list(fields.items()), places
         )
-        job = self.jobs.ask(question, origin)
+        job = self.jobs.ask(question.model_copy(update=self._trust._asdict()), origin)
         return web.Response(status=303, headers={"Location": f"/what-ifs/{job.id}"})
 
     def _job_of(self, request: web.Request) -> ForkJob:
@@ -292,9 +305,29 @@ class ViewServer:
 
     async def _stop(self, request: web.Request) -> web.Response:
         job = self._job_of(request)
-        self.guard.check_form(await request.post())
+        self.guard.check_form(await _form(request))
         await self.jobs.stop(job)
         return web.Response(status=303, headers={"Location": f"/what-ifs/{job.id}"})
+
+
+async def _form(request: web.Request) -> MultiDict[str]:
+    """The fields of a form as a page of ours sends it.
+
+    Raises:
+        TurnwiseError: it came in another form.
+    """
+    if request.content_type != _FORM:
+        raise TurnwiseError(
+            f"The form came as {request.content_type[:60]!r} and not as {_FORM}.",
+            "Send it as the page does.",
+        )
+    text = (await request.read()).decode("utf-8", "replace")
+    try:
+        return MultiDict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        raise TurnwiseError(
+            f"The form cannot be read: {error}.", f"It has at most {_MOST_FIELDS} fields."
+        ) from error
 
 
 def _step(place: ViewedPlace) -> tuple[str, str]:
@@ -347,7 +380,12 @@ def cache_folder() -> Path:
 
 @asynccontextmanager
 async def opened(
-    folders: Sequence[Path], *, port: int = 0, token: str, cache: Path | None = None
+    folders: Sequence[Path],
+    *,
+    port: int = 0,
+    token: str,
+    cache: Path | None = None,
+    trust: ViewTrust | None = None,
 ) -> AsyncIterator[ViewServer]:
     """A server that answers on this machine, as long as the context lasts.
 
@@ -356,7 +394,8 @@ async def opened(
     """
     await asyncio.to_thread(find_places, folders)
     listener = _listen(_HOST, port)
-    server = ViewServer(folders, cache or cache_folder(), Door(_HOST, listener.getsockname()[1], token))
+    door = Door(_HOST, listener.getsockname()[1], token)
+    server = ViewServer(folders, cache or cache_folder(), door, trust)
     runner = web.AppRunner(server.application(), access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
@@ -372,6 +411,7 @@ async def serve(
     port: int = 0,
     token: str,
     cache: Path | None = None,
+    trust: ViewTrust | None = None,
     ready: Callable[[str], None],
 ) -> None:
     """Serve until it is interrupted; ``ready`` is called with the address when it answers.
@@ -383,7 +423,7 @@ async def serve(
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
-    async with opened(folders, port=port, token=token, cache=cache) as server:
+    async with opened(folders, port=port, token=token, cache=cache, trust=trust) as server:
         ready(server.guard.address())
         await stop.wait()
 

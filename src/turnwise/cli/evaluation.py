@@ -275,17 +275,31 @@ def _show_evaluation(
         console.print(f"episodes in {folder.log}")
 
 
-def replay(log: Path, /) -> VerbResult:
+def replay(
+    log: Path,
+    /,
+    *,
+    env: str = "",
+    env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    trust_log: Annotated[bool, Parameter(negative=())] = False,
+) -> VerbResult:
     """Play logged episodes again and prove that every byte is the same.
 
+    A log is only read: options in it that loosen isolation, name files or addresses, or hold references are refused.
     For example: `turnwise replay runs/eval`.
 
     Args:
         log: An episode log (episodes.jsonl.zst), or the folder that holds one.
+        env: The file of its environment where that is not installed: path/to/file.py.
+        env_option: What environments are made with, as KEY=VALUE, in place of the same options in the log.
+        trust_log: Carry out whatever the log says of its environments. Only for logs of your own, or of whom you trust.
     """
     from turnwise.agents.replay import replay as replay_log
+    from turnwise.cli.training import overrides
 
-    report = replay_log(log)
+    report = replay_log(
+        log, trust_log=trust_log, env=env, env_options=_json(overrides(env_option or [], "--env-option"))
+    )
     return VerbResult(
         report.to_json(), lambda console: console.print(str(report)), code=0 if report.ok else 1
     )

@@ -19,6 +19,8 @@ def view(
     port: int = 0,
     token: str = "",
     cache: Path | None = None,
+    trust_log: Annotated[bool, Parameter(negative=())] = False,
+    env: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     browser: Annotated[bool, Parameter(negative="--no-browser")] = False,
 ) -> VerbResult:
     """Look at runs, evaluations and their episodes in the browser, live; replay any turn differently.
@@ -30,6 +32,9 @@ def view(
         port: Where it listens; a free port if not given.
         token: What the address must carry; a random one if not given.
         cache: Where indexes of episode logs are kept; ~/.cache/turnwise/view if not given.
+        trust_log: Where a turn is replayed differently, carry out what logs say of environments: code in files, options that
+            loosen isolation, addresses, references to variables.
+        env: Files of environments that are not installed: path/to/file.py.
         browser: Open the address in your browser.
     """
     import asyncio
@@ -37,7 +42,7 @@ def view(
     import webbrowser
 
     from turnwise.terminal import hand_over
-    from turnwise.trainers.view.server import serve
+    from turnwise.trainers.view.server import ViewTrust, serve
 
     def ready(address: str) -> None:
         hand_over(f"Turnwise is at {address} (Ctrl-C ends it)")
@@ -50,6 +55,10 @@ def view(
             port=port,
             token=token or secrets.token_urlsafe(24),
             cache=cache,
+            trust=ViewTrust(
+                trust_log,
+                tuple(str(Path(file).absolute()) if file.endswith(".py") else file for file in env or ()),
+            ),
             ready=ready,
         )
     )
