@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import json
 import math
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,9 +216,11 @@ def from_line(line: str | bytes) -> Record:
         TurnwiseError: another version wrote it, in another form.
     """
     data = read_json(line)
-    if isinstance(data, dict) and {"task_id", "agents"} <= data.keys() and data.get("format") != FORMAT:
+    known = isinstance(data, dict) and {"task_id", "agents"} <= data.keys()
+    if known and type(data.get("format")) is int and 0 < data["format"] != FORMAT:
         raise TurnwiseError(
-            f"The log is of format {data.get('format')}, written by Turnwise {data.get('turnwise')}; this one reads format {FORMAT}.",
+            f"The log is of format {reprlib.repr(data['format'])}, written by Turnwise {reprlib.repr(data.get('turnwise'))}; "
+            f"this one reads format {FORMAT}.",
             "Read it with the version that wrote it, or play the episodes again.",
         )
     if not isinstance(data, dict) or data.get("format") != FORMAT:
