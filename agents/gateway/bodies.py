@@ -11,11 +11,12 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
 from turnwise.agents.gateway.core import RefusedError, bad, nested_deeper
+from turnwise.agents.gateway.offloading import Offloader, marks, read_json
 from turnwise.tasks.core import Json
 
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
@@ -34,8 +35,15 @@ class BodyLimits(NamedTuple):
 
     body: int = 32 << 20
     held: int = 64 << 20
-    marks: int = 2_000_000
+    marks: int = 1_000_000
     seconds: float = 60.0
+
+
+class JsonBody(NamedTuple):
+    """The JSON object that a request carried, and the bytes of its text."""
+
+    value: dict[str, Any]
+    size: int
 
 
 class Bodies:
@@ -43,10 +51,12 @@ class Bodies:
 
     Attributes:
         held: bytes of the requests that are being read or answered.
+        offloader: does what such a request may make long.
     """
 
     def __init__(self, limits: BodyLimits | None = None) -> None:
         self.limits, self.held = limits or BodyLimits(), 0
+        self.offloader = Offloader()
 
     @asynccontextmanager
     async def whole(self, request: web.Request) -> AsyncIterator[bytearray]:
@@ -70,17 +80,25 @@ class Bodies:
             self.held -= len(body)
 
     @asynccontextmanager
-    async def object_of(self, request: web.Request) -> AsyncIterator[dict[str, Any]]:
+    async def object_of(self, request: web.Request) -> AsyncIterator[JsonBody]:
         """The JSON object that a request's body is.
 
         Raises:
             RefusedError: it is none, or beyond the limits.
         """
         async with self.whole(request) as body:
-            given = parse_json(body, self.limits)
+            given = await self.parsed(body)
             if not isinstance(given, dict):
                 raise bad("The body must be a JSON object.")
-            yield given
+            yield JsonBody(given, len(body))
+
+    async def parsed(self, body: bytes | bytearray) -> Json:
+        """The JSON value of a body.
+
+        Raises:
+            RefusedError: as :func:`parse_json` does.
+        """
+        return await self.offloader.run(len(body), parse_json, body, self.limits)
 
     async def _read(self, request: web.Request, body: bytearray) -> None:
         most = self.limits.body
@@ -109,18 +127,15 @@ def parse_json(body: bytes | bytearray, limits: BodyLimits | None = None) -> Jso
     most = (limits or BodyLimits()).marks
     try:
         text = body.decode()
-        if sum(map(text.count, "[{,")) > most:
+        if marks(text) > most:
             why = f"A request may have {most:,} brackets, braces and commas."
             raise RefusedError(413, "request_too_large", why)
-        given: Json = json.loads(text, parse_constant=_no_number)
+        given = read_json(text)
         if _HALF_PAIR.search(text):
-            json.dumps(given, ensure_ascii=False).encode()
+            for piece in json.JSONEncoder(ensure_ascii=False).iterencode(given):
+                piece.encode()
     except (ValueError, RecursionError) as error:
         raise bad(f"The body is no JSON: {error!s:.120}") from None
     if nested_deeper(given):
         raise bad("The body is nested too deeply.")
     return given
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")

@@ -184,9 +184,8 @@ def _message(value: Any, where: str) -> Message:
         return Message("system" if role == "system" else "user", content, images=images)
     if given.get("function_call") is not None:
         raise unsupported(f"{where}.function_call", given["function_call"], "write tool_calls instead.")
-    calls = [
-        _read_call(one, f"{where}.tool_calls[{n}]") for n, one in enumerate(given.get("tool_calls") or [])
-    ]
+    told = read_list([] if given.get("tool_calls") is None else given["tool_calls"], f"{where}.tool_calls")
+    calls = [_read_call(one, f"{where}.tool_calls[{n}]") for n, one in enumerate(told)]
     return Message("assistant", content, tuple(calls))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from turnwise.agents.gateway.offloading import read_json
 from turnwise.envs.messages import Image, Message
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolCall, ToolSpec
@@ -258,7 +259,7 @@ def read_arguments(value: Any, param: str) -> dict[str, Json]:
     """The arguments of a call that the client tells back: JSON text of an object; what is none is kept as one text."""
     text = read_text(value, param)
     try:
-        found = json.loads(text or "{}")
+        found = read_json(text or "{}")
     except (ValueError, RecursionError):
         found = None
     return found if isinstance(found, dict) and not nested_deeper(found) else {"arguments": text}

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import turnwise
 from turnwise.agents.gateway.actions import ActResult, World, carry_out
-from turnwise.agents.gateway.bodies import parse_json
 from turnwise.agents.gateway.core import RefusedError
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolSpec
@@ -30,10 +29,10 @@ class McpSession:
         self._world, self._tools, self._specs = world, tools, specs
         self._calls = itertools.count(1)
 
-    async def answer(self, body: bytes | bytearray) -> Json | None:
-        """The answer to one message, or to a list of them; None where it asks for none."""
+    async def answer(self, body: bytearray, parsed: Callable[[bytearray], Awaitable[Json]]) -> Json | None:
+        """The answer to one message, or to a list of them, read by ``parsed``; None where it asks for none."""
         try:
-            given = parse_json(body)
+            given = await parsed(body)
         except RefusedError as refused:
             return _error(None, _PARSE, refused.message)
         if not isinstance(given, list):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeGuard
 
 from turnwise.agents.core import PREVIOUS, ROOT, Engine, History, Policy, Reply, Sampling
@@ -11,12 +11,15 @@ from turnwise.agents.gateway.core import ChatRequest, FixedSampling, RefusedErro
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
 
 SHORT = 1 << 16
 """Letters that are tokenised without asking whether they could fit."""
 PICTURE = 1000
 """Tokens that a picture is told to be, where nobody here knows."""
+MOST_PARTS = 50_000
+"""Messages, calls and tools of a conversation, whoever reads it."""
 LARGEST_REPLY = 1 << 22
 """Letters of a reply."""
 
@@ -93,48 +96,84 @@ def sampled_by(policy: Policy) -> FixedSampling:
     return FixedSampling(policy.sampling.temperature, policy.sampling.top_p)
 
 
-async def draw(policy: Policy, call: Call, asked: ChatRequest, base: SampledNode | None) -> Drawn:
-    """Let the policy reply, after the tokens of ``base`` where the chat template leaves them as they are.
+class WrittenPrompt(NamedTuple):
+    """A prompt in tokens: those that are new, all of them, and whether they go on with those of the node that was given."""
+
+    new: tuple[int, ...]
+    whole: Sequence[int]
+    extends: bool
+
+
+def written_prompt(policy: Policy, asked: ChatRequest, base: SampledNode | None) -> WrittenPrompt:
+    """The prompt of a request, after the tokens of ``base`` where the chat template leaves them as they are.
 
     Raises:
-        RefusedError: the template refuses the conversation, or the context is full.
+        RefusedError: the template refuses the conversation.
+    """
+    if not samples_tokens(policy):
+        return WrittenPrompt((), (), base is not None)
+    new, extends = _prompt(policy.renderer, asked, base)
+    return WrittenPrompt(new, [*base.token_ids(), *new] if base is not None and extends else [*new], extends)
+
+
+async def draw(policy: Policy, call: Call, asked: ChatRequest, prompt: WrittenPrompt) -> Drawn:
+    """Let the policy reply to a prompt.
+
+    Raises:
+        RefusedError: the context is full.
     """
     if not samples_tokens(policy):
         reply = await policy.act(call)
         if len(reply.message.content) > LARGEST_REPLY:
             raise ValueError(f"the policy's reply has {len(reply.message.content):,} letters")
-        return Drawn(reply, 0, base is not None)
-    new, extends = _prompt(policy.renderer, asked, base)
-    prompt = [*base.token_ids(), *new] if base is not None and extends else [*new]
-    reply = await policy.reply(call, prompt, prompt, asked.max_tokens)
+        return Drawn(reply, 0, prompt.extends)
+    length = len(prompt.whole)
+    reply = await policy.reply(call, prompt.whole, prompt.whole, asked.max_tokens)
     if reply.end is not None:
-        raise context_full(len(prompt), policy.engine.context_length)
-    return Drawn(reply._replace(prompt_ids=new, parent=PREVIOUS if extends else ROOT), len(prompt), extends)
+        raise context_full(length, policy.engine.context_length)
+    parent = PREVIOUS if prompt.extends else ROOT
+    return Drawn(reply._replace(prompt_ids=prompt.new, parent=parent), length, prompt.extends)
 
 
 def check_readable(policy: Policy, asked: ChatRequest) -> None:
     """Refuse a conversation that the policy cannot read, before time is spent on its tokens.
 
     Raises:
-        RefusedError: it has pictures, and the policy samples from tokens of text; or it has more letters than the context has
-            room for, were they all in the longest tokens.
+        RefusedError: it has pictures, and the policy samples from tokens of text; it has more parts than any has; or more
+            tokens than the context has room for, were all its letters in the longest ones, and each part at least one.
     """
-    if samples_tokens(policy) and any(message.images for message in asked.messages):
+    parts = len(asked.messages) + len(asked.tools) + sum(len(one.tool_calls) for one in asked.messages)
+    if parts > MOST_PARTS:
+        why = f"A conversation may have {MOST_PARTS:,} messages, calls and tools, and this one has {parts:,}."
+        raise RefusedError(400, "context_length_exceeded", why, param="messages")
+    if not samples_tokens(policy):
+        return
+    if any(message.images for message in asked.messages):
         why = f"{policy.name} reads tokens of text and cannot see pictures. A model that does is served by openai:MODEL@URL."
         raise RefusedError(400, "unsupported_parameter", why, param="messages")
+    length = policy.engine.context_length
+    if parts > length:
+        raise context_full(parts, length)
     letters = sum(map(letters_of, asked.messages))
-    letters += sum(len(tool.spec.description) + len(str(tool.spec.parameters)) for tool in asked.tools)
-    if letters <= SHORT or not samples_tokens(policy):
-        return
-    least = letters // policy.renderer.longest_token
-    if least > policy.engine.context_length:
-        raise context_full(least, policy.engine.context_length)
+    letters += sum(len(tool.spec.description) + _letters(tool.spec.parameters) for tool in asked.tools)
+    least = letters // policy.renderer.longest_token if letters > SHORT else 0
+    if least > length:
+        raise context_full(least, length)
 
 
 def letters_of(message: Message) -> int:
     """Letters of a message and of its calls' arguments; a picture's bytes count as letters."""
-    calls = sum(len(str(call.arguments)) for call in message.tool_calls)
+    calls = sum(_letters(call.arguments) for call in message.tool_calls)
     return len(message.content) + calls + sum(len(image.data) for image in message.images)
+
+
+def _letters(value: Json) -> int:
+    """Letters of the words in a value; every other value counts as one."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return 1 + sum(len(key) + _letters(one) for key, one in value.items())
+    return 1 + sum(map(_letters, value)) if isinstance(value, list) else 1
 
 
 def count(policy: Policy, asked: ChatRequest) -> int:
@@ -146,7 +185,8 @@ def count(policy: Policy, asked: ChatRequest) -> int:
     check_readable(policy, asked)
     if not samples_tokens(policy):
         pictures = sum(len(message.images) for message in asked.messages)
-        return sum(len(str(message)) for message in asked.messages) // 4 + 1 + pictures * PICTURE
+        words = sum(letters_of(replace(message, images=())) for message in asked.messages)
+        return words // 4 + 1 + pictures * PICTURE
     return len(_prompt(policy.renderer, asked, None)[0])
 
 

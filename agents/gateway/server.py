@@ -8,23 +8,32 @@ session learns nothing of it, not even whether there is one.
 from __future__ import annotations
 
 import asyncio
+import functools
 import hmac
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
 from turnwise.agents.gateway.actions import World, carry_out
-from turnwise.agents.gateway.bodies import Bodies
+from turnwise.agents.gateway.bodies import Bodies, JsonBody
 from turnwise.agents.gateway.chat import CHAT
-from turnwise.agents.gateway.core import Api, ChatRequest, RefusedError, bad, write_json
+from turnwise.agents.gateway.core import (
+    Answered,
+    Api,
+    ChatRequest,
+    RefusedError,
+    StreamEvent,
+    bad,
+    write_json,
+)
 from turnwise.agents.gateway.mcp import McpSession, said
 from turnwise.agents.gateway.messages import MESSAGES
 from turnwise.agents.gateway.responses import RESPONSES
-from turnwise.agents.gateway.sampling import count, sampled_by
+from turnwise.agents.gateway.sampling import sampled_by
 from turnwise.agents.gateway.sessions import AgentSession
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool
@@ -32,6 +41,7 @@ from turnwise.tools.core import Tool
 APIS = (CHAT, RESPONSES, MESSAGES)
 WAITING_S = 3.0
 """How often a stream says that it is alive."""
+_BATCH = 1 << 16
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -116,7 +126,7 @@ class GatewayServer:
         Raises:
             RefusedError: its key is of no session, or of another one than its address.
         """
-        key = given_key(request).encode()
+        key = given_key(request).encode("utf-8", "surrogateescape")
         name = request.match_info.get("session")
         known = self.seats.values() if name is None else filter(None, [self.seats.get(name)])
         for seat in known:
@@ -132,23 +142,32 @@ class GatewayServer:
             try:
                 seat = self.seat_of(request)
                 async with seat.bodies.object_of(request) as body:
-                    asked = api.parse(body, sampled_by(seat.session.policy))
-                    if asked.stream:
-                        return await _stream(request, api, asked, seat.session, body)
-                    answered = await seat.session.ask(asked, {"api": api.path, **body})
-                return web.json_response(api.answer(asked, answered), dumps=write_json)
+                    return await self._answer(request, api, seat, body)
             except RefusedError as refused:
                 return refusal(refused, api.error(refused))
 
         return handle
 
+    async def _answer(self, request: web.Request, api: Api, seat: Seat, body: JsonBody) -> web.StreamResponse:
+        given, size = body
+        run = seat.bodies.offloader.run
+        asked = await run(size, api.parse, given, sampled_by(seat.session.policy))
+        asking = seat.session.ask(asked, {"api": api.path, **given}, size)
+        if asked.stream:
+            return await _stream(request, api, asked, asking, functools.partial(run, size))
+        answered = await asking
+        text = await run(size, lambda: write_json(api.answer(asked, answered)))
+        return web.Response(text=text, content_type="application/json")
+
     async def _count(self, request: web.Request) -> web.StreamResponse:
         try:
             seat = self.seat_of(request)
-            policy = seat.session.policy
-            async with seat.bodies.object_of(request) as body:
-                asked = MESSAGES.parse({"max_tokens": 1, **body}, sampled_by(policy))
-                return web.json_response({"input_tokens": count(policy, asked)})
+            sampled = sampled_by(seat.session.policy)
+            async with seat.bodies.object_of(request) as (given, size):
+                asked = await seat.bodies.offloader.run(
+                    size, MESSAGES.parse, {"max_tokens": 1, **given}, sampled
+                )
+                return web.json_response({"input_tokens": await seat.session.count_tokens(asked, size)})
         except RefusedError as refused:
             return refusal(refused, MESSAGES.error(refused))
 
@@ -183,7 +202,7 @@ class GatewayServer:
             if mcp is None:
                 mcp = self._mcps[seat.name] = McpSession(world, seat.tools(), world.specs())
             async with seat.bodies.whole(request) as body:
-                answer = await mcp.answer(body)
+                answer = await mcp.answer(body, seat.bodies.parsed)
             return web.Response(status=202) if answer is None else web.json_response(answer)
         except RefusedError as refused:
             return refusal(refused, {"error": refused.message})
@@ -199,7 +218,7 @@ class GatewayServer:
         try:
             seat = self.seat_of(request)
             world = _world(seat)
-            async with seat.bodies.object_of(request) as body:
+            async with seat.bodies.object_of(request) as (body, _):
                 call = {"name": "say", "arguments": {"text": body["text"]}} if "text" in body else body
                 name, arguments = call.get("name"), call.get("arguments", {})
                 if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -233,16 +252,21 @@ def refusal(refused: RefusedError, body: Json) -> web.Response:
 
 
 async def _stream(
-    request: web.Request, api: Api, asked: ChatRequest, session: AgentSession, body: Mapping[str, Any]
+    request: web.Request,
+    api: Api,
+    asked: ChatRequest,
+    answer: Coroutine[Any, Any, Answered],
+    run: Callable[[Callable[[], list[bytes]]], Awaitable[list[bytes]]],
 ) -> web.StreamResponse:
     """Answer by events. What is refused at once is no stream; what fails later is an event."""
-    asking = asyncio.create_task(session.ask(asked, {"api": api.path, **body}))
+    asking = asyncio.create_task(answer)
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+    )
     try:
         done, _ = await asyncio.wait([asking], timeout=WAITING_S)
         if done:
             asking.result()
-        headers = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
-        response = web.StreamResponse(headers=headers)
         await response.prepare(request)
         while not asking.done():
             await response.write(api.waiting)
@@ -252,11 +276,26 @@ async def _stream(
         except RefusedError as refused:
             await response.write(api.error_event(refused).encode())
         else:
-            await response.write(b"".join(event.encode() for event in api.events(asked, answered)))
+            for part in await run(lambda: [*_batches(api.events(asked, answered))]):
+                await response.write(part)
+                await asyncio.sleep(0)  # a long reply lets others in
         await response.write_eof()
-        return response
+    except ConnectionError:
+        pass  # nobody listens any more
     finally:
-        asking.cancel()  # nobody listens any more; what is being sampled is kept for when it is asked again
+        asking.cancel()  # what is being sampled is kept for when it is asked again
+    return response
+
+
+def _batches(events: Iterable[StreamEvent]) -> Iterator[bytes]:
+    """Events as they are sent, some at a time."""
+    batch = bytearray()
+    for event in events:
+        batch += event.encode()
+        if len(batch) >= _BATCH:
+            yield bytes(batch)
+            batch.clear()
+    yield bytes(batch)
 
 
 def _world(seat: Seat) -> World:

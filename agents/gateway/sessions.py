@@ -15,24 +15,28 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from turnwise.agents.core import PREVIOUS, ROOT, History, Policy, Reply, TurnPlace, after
 from turnwise.agents.engines.loop import COMES_THROUGH_A_SOCKET
+from turnwise.agents.gateway.callers import Callers
 from turnwise.agents.gateway.core import Answered, ChatRequest, RefusedError
+from turnwise.agents.gateway.fingerprints import fingerprints, linked, request_key
+from turnwise.agents.gateway.offloading import SHORT, Offloader
 from turnwise.agents.gateway.sampling import (
     Call,
     Drawn,
     SampledNode,
     check_readable,
     context_full,
+    count,
     draw,
     letters_of,
+    written_prompt,
 )
 from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.blame import describe
@@ -40,11 +44,8 @@ from turnwise.envs.core import AgentEnv, EndReason
 from turnwise.envs.messages import Image, Message, Messages
 from turnwise.errors import PictureError
 from turnwise.secrets import redact
-from turnwise.tasks.core import Json, Task
-from turnwise.tools.core import Tool
+from turnwise.tasks.core import Task
 
-_TELLING = 16
-"""Characters from which on words that stand within others are no chance."""
 _CHANCE = frozenset({"seed", "user", "metadata", "safety_identifier"})
 """Keys of a request that change nothing about its reply but the chance."""
 
@@ -132,8 +133,8 @@ class AgentSession:
         self._letters = 0
         self._told: dict[str, tuple[Message, ...]] = {}  # what stands before a response that is followed
         self._recent: deque[float] = deque()
-        self._unanswered: dict[int, list[str]] = {}  # replies with calls: the words that they call with
-        self._said: list[str] = []  # by replies, in words that are no chance
+        self._callers = Callers()
+        self._offloader = Offloader()
         self.busy = 0
         self.began = self.touched = time.monotonic()
         self._closed = ""
@@ -148,14 +149,19 @@ class AgentSession:
         for task in [*self._answers.values()]:
             task.cancel()
 
-    async def ask(self, asked: ChatRequest, body: Mapping[str, Any]) -> Answered:
+    async def ask(self, asked: ChatRequest, body: Mapping[str, Any], size: int = 0) -> Answered:
         """The policy's reply to a request; the same one where it was sent before.
+
+        Args:
+            asked: the request.
+            body: as the client sent it.
+            size: its bytes; the work of a large one is done in a thread.
 
         Raises:
             RefusedError: the session is over or has used up what it may use, or the request cannot be answered.
         """
         self.touch()
-        key = request_key(body)
+        key = await self._offloader.run(size, request_key, body, patient=size > SHORT)
         known = self._answers.get(key)
         if known is not None and not self._closed:
             self._count(resent=1)
@@ -163,7 +169,7 @@ class AgentSession:
             self._admit()
             self.busy += 1  # before the task begins: requests that come at the same moment are counted
             by_turn = not _CHANCE & body.keys()
-            known = self._answers[key] = asyncio.create_task(self._answer(asked, key, by_turn))
+            known = self._answers[key] = asyncio.create_task(self._answer(asked, key, by_turn, size))
             known.add_done_callback(functools.partial(self._answered, key))
         try:
             return await asyncio.shield(known)
@@ -181,6 +187,24 @@ class AgentSession:
         self.busy -= 1
         if (answer.cancelled() or answer.exception() is not None) and self._answers.get(key) is answer:
             del self._answers[key]
+
+    async def count_tokens(self, asked: ChatRequest, size: int = 0) -> int:
+        """The tokens of a request's prompt; it is bounded as a request for a reply is, and costs none of these.
+
+        Raises:
+            RefusedError: the session is over or is asked too much, or the request cannot be read.
+        """
+        self.touch()
+        self._check_open()
+        self._check_pace()
+        self.busy += 1
+        try:
+            return await self._offloader.run(size, count, self.policy, asked)
+        except RefusedError:
+            self._count(refused=1)
+            raise
+        finally:
+            self.busy -= 1
 
     def conversation(self, asked: ChatRequest) -> ChatRequest:
         """A request with what stands before it in the response that it follows.
@@ -202,19 +226,26 @@ class AgentSession:
         return asked._replace(messages=(*system, *before, *asked.messages[len(system) :]), follows="")
 
     def _admit(self) -> None:
-        """Refuse a request that the session may not make (any more)."""
-        limits, now = self.limits, time.monotonic()
-        if self._closed:
-            raise self._refusal(410, "session_closed", self._closed)
+        """Refuse a request for a reply that the session may not make (any more)."""
+        self._check_open()
+        limits = self.limits
         for reason, used, most, what in (
             (EndReason.TURN_LIMIT, self.counts.replies + self.busy, limits.calls, "replies"),
             (EndReason.TOKEN_LIMIT, self.counts.tokens, limits.tokens, "tokens"),
-            (EndReason.TIME_LIMIT, now - self.began, limits.seconds, "seconds"),
             (EndReason.TOKEN_LIMIT, self._letters, limits.letters, "letters of messages"),
         ):
             if used >= most:
-                self.cut = reason
-                raise self._refusal(403, "budget_spent", f"The session has used its {most:g} {what}.")
+                raise self._spent(reason, most, what)
+        self._check_pace()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise self._refusal(410, "session_closed", self._closed)
+        if time.monotonic() - self.began >= self.limits.seconds:
+            raise self._spent(EndReason.TIME_LIMIT, self.limits.seconds, "seconds")
+
+    def _check_pace(self) -> None:
+        limits, now = self.limits, time.monotonic()
         while self._recent and now - self._recent[0] > 60:
             self._recent.popleft()
         if self.busy >= limits.at_once:
@@ -226,15 +257,19 @@ class AgentSession:
             raise self._refusal(429, "rate_limit_exceeded", why, retry_s=max(1.0, wait))
         self._recent.append(now)
 
+    def _spent(self, reason: EndReason, most: float, what: str) -> RefusedError:
+        self.cut = reason
+        return self._refusal(403, "budget_spent", f"The session has used its {most:g} {what}.")
+
     def _refusal(self, status: int, code: str, why: str, *, retry_s: float | None = None) -> RefusedError:
         self._count(refused=1)
         return RefusedError(status, code, why, retry_s=retry_s)
 
-    async def _answer(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
+    async def _answer(self, asked: ChatRequest, key: str, by_turn: bool, size: int) -> Answered:
         COMES_THROUGH_A_SOCKET.set(True)  # in this task alone
         try:
             async with self.update_lock.shared():
-                return await self._draw(asked, key, by_turn)
+                return await self._draw(asked, key, by_turn, size)
         except RefusedError as refused:
             if refused.code == "context_length_exceeded":
                 self.cut = EndReason.TOKEN_LIMIT
@@ -255,51 +290,44 @@ class AgentSession:
         messages = self.conversation(asked).messages
         return any(image not in self.shown for message in messages for image in message.images)
 
-    async def _draw(self, asked: ChatRequest, key: str, by_turn: bool) -> Answered:
+    async def _draw(self, asked: ChatRequest, key: str, by_turn: bool, size: int) -> Answered:
+        size += self._letters if asked.follows else 0
         asked = self.conversation(asked)
         if asked.messages[-1].role == "assistant":
             said = "The last message is the assistant's: replies cannot be begun by the client."
             raise RefusedError(400, "invalid_messages", said, param="messages")
-        check_readable(self.policy, asked)
-        chain = [*fingerprints(asked.messages, asked.tools)]
+        chain = await self._offloader.run(size, self._read, asked, patient=size > SHORT)
         number, base = next((self._nodes[one] for one in reversed(chain) if one in self._nodes), (None, None))
-        caller = self._caller_of(asked.messages) if base is None else None
+        caller = (
+            None
+            if base is not None
+            else await self._offloader.run(size, self._callers.caller_of, asked.messages)
+        )
         if number is not None:
-            self._unanswered.pop(number, None)
+            self._callers.answered(number)
+        prompt = await self._offloader.run(size, written_prompt, self.policy, asked, base)
         call = self._call(asked, key, by_turn)
         async with asyncio.timeout(self.limits.reply_s):
-            drawn = await draw(self.policy, call, asked, base)
+            drawn = await draw(self.policy, call, asked, prompt)
         if drawn.reply.end is not None:  # of a policy without tokens
             raise context_full(drawn.prompt_tokens, 0)
         drawn = drawn._replace(reply=drawn.reply._replace(caller=caller))
-        asked = asked._replace(messages=self._kept_once(asked.messages, chain[1:]))
-        return self._keep(asked, key, drawn, chain[-1], number, base)
+        told, letters = await self._offloader.run(size, self._kept_once, asked.messages, chain[1:])
+        self._letters += letters
+        return self._keep(asked._replace(messages=told), key, drawn, chain[-1], number, base)
 
-    def _kept_once(self, messages: Sequence[Message], chain: Sequence[bytes]) -> tuple[Message, ...]:
-        """The messages as they were told first: conversations are told whole, again and again."""
+    def _read(self, asked: ChatRequest, *, patient: bool) -> list[bytes]:
+        """The fingerprints of a conversation that the policy can read."""
+        check_readable(self.policy, asked)
+        return [*fingerprints(asked.messages, asked.tools, patient=patient)]
+
+    def _kept_once(
+        self, messages: Sequence[Message], chain: Sequence[bytes]
+    ) -> tuple[tuple[Message, ...], int]:
+        """The messages as they were told first, as conversations are told whole again and again; letters of those that are new."""
         new = [message for end, message in zip(chain, messages, strict=True) if end not in self._messages]
-        self._letters += sum(map(letters_of, new))
-        return tuple(
-            self._messages.setdefault(end, message) for end, message in zip(chain, messages, strict=True)
-        )
-
-    def _caller_of(self, messages: Sequence[Message]) -> int | None:
-        """The newest reply that called for this conversation, in words of which its task is made; None: nobody knows.
-
-        A conversation that goes on from another by retelling it, or is told what another reply said, may come of more.
-        """
-        told = [message.content.strip() for message in messages if message.role == "user"]
-        everything = "\n".join(message.content for message in messages)
-        if any(m.role == "assistant" for m in messages) or any(said in everything for said in self._said):
-            return None
-        for number in sorted(self._unanswered, reverse=True):
-            for place, words in enumerate(self._unanswered[number]):
-                if words in told or (len(words) >= _TELLING and any(words in one for one in told)):
-                    del self._unanswered[number][
-                        place
-                    ]  # who begins it once more has a reason that nobody knows
-                    return number
-        return None
+        told = (self._messages.setdefault(end, one) for end, one in zip(chain, messages, strict=True))
+        return tuple(told), sum(map(letters_of, new))
 
     def _call(self, asked: ChatRequest, key: str, by_turn: bool) -> Call:
         """A request as the policy sees it: its chance is that of the environment's turn, once, and else its own."""
@@ -327,9 +355,9 @@ class AgentSession:
         own, place = self.counts.replies, len(asked.messages)
         reply = drawn.reply._replace(message=message, parent=_place(number if drawn.extends else None, own))
         node = SampledNode(place, reply, base if drawn.extends else None)
-        end = _link(before, message)
+        end = linked(before, message)
         self._nodes[end], self._messages[end] = (own, node), message
-        self._note_words(own, message)
+        self._callers.note(own, message)
         tokens = len(reply.action_ids)
         self._count(replies=1, tokens=tokens, branches=int(not drawn.extends))
         self.cut, self.fault = None, ""
@@ -341,16 +369,6 @@ class AgentSession:
         cut = bool(reply.action_ids) and not self._stopped(reply)
         return Answered(message, drawn.prompt_tokens, tokens, cut, identity, int(time.time()))
 
-    def _note_words(self, number: int, message: Message) -> None:
-        """Remember by what later conversations are known to come of this reply."""
-        if message.tool_calls:
-            values = [value for call in message.tool_calls for value in call.arguments.values()]
-            self._unanswered[number] = [
-                value.strip() for value in values if isinstance(value, str) and value.strip()
-            ]
-        if len(message.content.strip()) >= _TELLING:
-            self._said.append(message.content.strip())
-
     def _stopped(self, reply: Reply) -> bool:
         renderer = getattr(self.policy, "renderer", None)
         return renderer is None or reply.action_ids[-1] in renderer.stop_ids
@@ -358,49 +376,6 @@ class AgentSession:
     def _count(self, **more: int) -> None:
         now = self.counts._asdict()
         self.counts = Counts(**{name: now[name] + more.get(name, 0) for name in now})
-
-
-def request_key(body: Mapping[str, Any]) -> str:
-    """What tells requests apart: their bodies, whether they are streamed or not."""
-    kept = {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
-    text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def fingerprints(messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[bytes]:
-    """A hash of each beginning of a conversation, from that of the tools alone to the whole."""
-    specs = json.dumps([tool.spec.to_json() for tool in tools], sort_keys=True)
-    link = hashlib.blake2b(specs.encode(), digest_size=16).digest()
-    yield link
-    for message in messages:
-        link = _link(link, message)
-        yield link
-
-
-def _link(before: bytes, message: Message) -> bytes:
-    calls = [[call.id, call.name, _whole_numbers(dict(call.arguments))] for call in message.tool_calls]
-    content = message.content.strip() if message.role == "assistant" else message.content
-    written = json.dumps(calls, sort_keys=True) if calls else ""
-    link = hashlib.blake2b(before, digest_size=16)
-    parts = [
-        part.encode("utf-8", "surrogatepass")
-        for part in (message.role, content, written, message.tool_call_id)
-    ]
-    for image in message.images:
-        parts += (image.media_type.encode(), image.data)
-    for data in parts:
-        link.update(b"%d:" % len(data))
-        link.update(data)
-    return link.digest()
-
-
-def _whole_numbers(value: Json) -> Json:
-    """Arguments in which 1.0 is 1: clients that read JSON and write it again may make the one the other."""
-    if isinstance(value, dict):
-        return {key: _whole_numbers(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [*map(_whole_numbers, value)]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _place(before: int | None, number: int) -> TurnPlace:

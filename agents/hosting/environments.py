@@ -66,7 +66,7 @@ def add_mcp(host: Host, door: Callable[[], Door]) -> None:
                     raise bad(f"Say `initialize` first, and give its {ID} from then on.")
                 name, connected = await connect(request) if not name else (name, find(name))
                 connected.hosted.play.session.touch()
-                answer = await connected.mcp.answer(body)
+                answer = await connected.mcp.answer(body, bodies.parsed)
             headers = {ID: name}
             if answer is None:
                 return web.Response(status=202, headers=headers)

@@ -32,7 +32,7 @@ def add_routes(host: Host, door: Callable[[], Door]) -> None:
                     raise RefusedError(refused[0], "invalid_token", refused[1])
                 if not request.can_read_body:
                     return web.json_response(await handle(request, {}))
-                async with bodies.object_of(request) as body:
+                async with bodies.object_of(request) as (body, _):
                     return web.json_response(await handle(request, body))
             except RefusedError as refused:
                 return refusal(refused, {"error": refused.message})

@@ -33,10 +33,10 @@ def session_of(renderer, answer, **options):
     return AgentSession(policy, TASK, AgentEnv[int](), heard=replies.append, **options), engine, replies
 
 
-def ask(session, *messages, **more):
+def ask(session, *messages, size=0, **more):
     said = tuple(messages)
     body = {"messages": [message.to_json() for message in said], **more}
-    return session.ask(ChatRequest(said), body)
+    return session.ask(ChatRequest(said), body, size)
 
 
 def user(text):
