@@ -90,9 +90,15 @@ def test_the_clock_of_a_reply_begins_when_the_engine_is_asked(renderer, monkeypa
             time.sleep(0.2)
             return start(*given)
 
+        async def answers_when_asked():
+            await engine.started.wait()
+            engine.go.set()
+
         monkeypatch.setattr(renderer, "start", slow)
+        engine.go.clear()
+        soon = asyncio.create_task(answers_when_asked())
         answered = await ask(session, user("x" * 2 * SHORT), size=2 * SHORT)
-        assert (answered.message.content, session.fault) == ("yes", "")
+        assert (answered.message.content, session.fault, await soon) == ("yes", "", None)
         engine.go.clear()
         with pytest.raises(RefusedError, match=r"more than 0\.05 s"):
             await ask(session, user("never"))
