@@ -4,5 +4,7 @@ Importing this package makes our ids known to gymnasium, as its packages of envi
 """
 
 from turnwise.envs.builtin import register_gymnasium
+from turnwise.registry import load_plugins
 
 register_gymnasium()
+load_plugins()

@@ -13,6 +13,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ from turnwise.watchdog import limited
 
 GENERATE_S = 300.0
 """What making one task may take: some build a whole library first."""
+
+_VERSION = re.compile(r"-v\d+$")  # ids of environments end in it
 
 
 class EnvEntry(NamedTuple):
@@ -242,8 +245,9 @@ def get_suite(name: str) -> Suite:
     'turnwise/Shop-v0'
 
     Args:
-        name: as `turnwise list suites` has it, where an environment is written (``path/to/file.py``), or the form and the
-            place of published tasks (``humaneval:HumanEval.jsonl``).
+        name: as `turnwise list suites` has it; an environment's id, for the tasks that its generator makes with its own
+            defaults, as ``make(id).reset(seed=…)`` draws them; where an environment is written (``path/to/file.py``); or the
+            form and the place of published tasks (``humaneval:HumanEval.jsonl``).
 
     Returns:
         The suite: a name for generated tasks, in splits; ``size`` says where they repeat.
@@ -258,8 +262,10 @@ def get_suite(name: str) -> Suite:
         return getattr(importlib.import_module(module), function)(path)
     if is_source(name):
         return environment_suites(resolve(name))[0]
+    if name in _envs and name not in _suites:
+        return Suite(name, name, "the generator's defaults")
     if name not in _suites:
-        raise _not_found("suite", name, _suites)
+        raise _not_found("suite", name, _envs if _VERSION.search(name) else _suites)
     return _suites[name]
 
 

@@ -180,3 +180,18 @@ def test_importing_has_no_side_effects():
         "assert all(same), same"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_id_of_an_environment_is_a_suite_of_what_its_generator_makes():
+    found = turnwise.evaluate("turnwise/Calc-v0", "scripted:gold", episodes=2)
+    assert (found.suite, found.success) == ("turnwise/Calc-v0", 1.0)
+    with pytest.raises(TurnwiseError, match="Did you mean 'turnwise/Calc-v0'"):
+        turnwise.get_suite("turnwise/Clac-v0")
+
+
+def test_a_suite_of_a_package_that_is_not_installed_keeps_the_hint_beside_a_near_name():
+    with pytest.raises(TurnwiseError, match="household/easy.*pip install -e"):
+        turnwise.get_suite("warehouse/easy")
+    with pytest.raises(TurnwiseError) as told:
+        turnwise.get_suite("shop/eazy")
+    assert "pip install" not in str(told.value)

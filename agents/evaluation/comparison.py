@@ -14,6 +14,7 @@ from turnwise.agents.evaluation.distributions import (
     fair_coin_p_value,
     normal_quantile,
     normal_tail,
+    sign_flip_interval,
     sign_flip_p_value,
     t_quantile,
     t_tail,
@@ -22,6 +23,7 @@ from turnwise.agents.evaluation.statistics import Estimate, Interval, within
 from turnwise.errors import TurnwiseError
 
 RESAMPLES = 10_000
+ALPHA = 0.05
 _ROUNDING = 1e-12  # a spread below this is the rounding of equal values
 
 
@@ -39,6 +41,7 @@ class SuccessDifference:
         unpaired: tasks or seeds that only one side has, and which are left out.
         method: the test's name.
         alpha: below which p is significant.
+        differ: how many tasks the two differ on, which limits how small p can be; None where the test has no such limit.
     """
 
     before: float
@@ -50,7 +53,8 @@ class SuccessDifference:
     unpaired: int
     method: str
     unit: str = "tasks"
-    alpha: float = 0.05
+    alpha: float = ALPHA
+    differ: int | None = None
 
     @property
     def significant(self) -> bool:
@@ -66,13 +70,21 @@ class SuccessDifference:
         """What the verdict rests on."""
         if self.method == NOT_PAIRED:
             return self.method
-        return f"{self.method} over {self.n} {self.unit}, {p_text(self.p_value)}"
+        said = f"{self.method} over {self.n} {self.unit}, {p_text(self.p_value)}"
+        return f"{said}; {self.limit}" if self.limit else said
+
+    @property
+    def limit(self) -> str:
+        """Why the test cannot find a difference; empty where it can."""
+        if self.differ is None or 2 * 0.5**self.differ < self.alpha:
+            return ""
+        return f"p < {self.alpha:g} is impossible where {self.differ} {self.unit} differ"
 
     def __str__(self) -> str:
         low, high = self.interval
-        return (
-            f"{self.verdict}: {self.difference:+.3f}, 95 % interval {low:+.3f} … {high:+.3f} ({self.test})."
-        )
+        known = math.isfinite(high - low)
+        interval = f"{low:+.3f} … {high:+.3f}" if known else "unknown"
+        return f"{self.verdict}: {self.difference:+.3f}, 95 % interval {interval} ({self.test})."
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -105,10 +117,10 @@ def paired_difference(
 ) -> SuccessDifference:
     """Compare two policies on the same tasks; each maps a task id to the results of its episodes.
 
-    The difference is the mean over shared tasks of (mean after − mean before), its interval the
-    percentile bootstrap over tasks (10,000 resamples). The test is McNemar's exact one where each task
-    has one 0/1 result per side (two-sided, Binomial(m, ½) on the m discordant tasks), and
-    otherwise a sign-flip permutation test of the mean difference.
+    The difference is the mean over shared tasks of (mean after − mean before). The test is McNemar's exact one where
+    each task has one 0/1 result per side (two-sided, Binomial(m, ½) on the m discordant tasks), and otherwise a sign-flip
+    permutation test of the mean difference. The interval holds the differences that the sign-flip test does not refuse,
+    within −1 and 1 where all results are: it leaves 0 out exactly where p < 0.05.
 
     By hand: 10 tasks only ``after`` solves, 2 only ``before``: p = 2 · (1+12+66)/4096 = 0.0386.
 
@@ -136,11 +148,14 @@ def paired_difference(
         before=float(a.mean()),
         after=float(b.mean()),
         difference=float((b - a).mean()),
-        interval=_bootstrap(b - a, seed),
+        interval=_interval(
+            b - a, p_value, seed, shares=bool(min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) <= 1)
+        ),
         p_value=p_value,
         n=len(shared),
         unpaired=len(set(before) ^ set(after)),
         method=method,
+        differ=int((np.abs(b - a) > _ROUNDING).sum()),
     )
 
 
@@ -239,13 +254,13 @@ def _sign_flip(difference: NDArray[np.float64], seed: int) -> float:
     return sign_flip_p_value(difference, RESAMPLES, seed)
 
 
-def _bootstrap(difference: NDArray[np.float64], seed: int) -> Interval:
+def _interval(difference: NDArray[np.float64], p_value: float, seed: int, *, shares: bool) -> Interval:
     if difference.size < 2:
         return Interval(-math.inf, math.inf)
-    rng = np.random.default_rng(seed)
-    means = np.concatenate(  # in slices, so that many tasks need little memory
-        [difference[rng.integers(0, difference.size, (100, difference.size))].mean(-1)
-         for _ in range(RESAMPLES // 100)]
-    )  # fmt: skip
-    low, high = np.quantile(means, (0.025, 0.975))
-    return Interval(float(low), float(high))
+    low, high = sign_flip_interval(difference, RESAMPLES, seed)
+    if shares:
+        low, high = max(low, -1.0), min(high, 1.0)
+    if p_value >= ALPHA:  # McNemar's p is exact and the interval's patterns may be drawn; sums round
+        return Interval(min(low, 0.0), max(high, 0.0))
+    least = math.ulp(0.0)
+    return Interval(max(low, least), high) if difference.mean() > 0 else Interval(low, min(high, -least))

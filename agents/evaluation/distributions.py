@@ -6,7 +6,7 @@ Each is compared with scipy's in tests/agents/test_distributions.py, over the ra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import NormalDist
 
 import numpy as np
@@ -92,20 +92,57 @@ def sign_flip_p_value(values: NDArray[np.float64], resamples: int, seed: int) ->
     >>> sign_flip_p_value(np.array([1.0, 2.0, 3.0]), 10_000, seed=0)
     0.25
     """
-    n, observed = values.size, float(values.mean())
-    every = n < 63 and 1 << n <= resamples
+    observed = float(values.mean())
     slack = 1e-14 * abs(observed)  # equal means may differ by the order of their sum
-    if every:
-        patterns = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
-        means = ((1 - 2 * patterns) * values).mean(1)
-    else:
-        rng = np.random.default_rng(seed)
-        size = max(1, 2**20 // n)  # in slices, so that many tasks need little memory
-        slices = [min(size, resamples - start) for start in range(0, resamples, size)]
-        means = np.concatenate([(rng.choice((-1.0, 1.0), (rows, n)) * values).mean(1) for rows in slices])
-    extra = 0 if every else 1
+    means = np.concatenate([(signs * values).mean(1) for signs in _signs(values.size, resamples, seed)])
+    extra = 0 if _are_all_tried(values.size, resamples) else 1
     above, below = int((means >= observed - slack).sum()), int((means <= observed + slack).sum())
     return min(1.0, 2 * (min(above, below) + extra) / (means.size + extra))
+
+
+def sign_flip_interval(
+    values: NDArray[np.float64], resamples: int, seed: int, *, alpha: float = 0.05
+) -> tuple[float, float]:
+    """The means that :func:`sign_flip_p_value` of the values less such a mean does not refuse; infinite where it refuses none.
+
+    A sign pattern counts against μ if the mean of the values that it flips lies on the other side of μ, so the ends are
+    order statistics of these means (Hartigan 1969, "Using subsample values as typical values").
+
+    By hand, 1, …, 6: one of 64 patterns flips nothing, and 0.05 · 64 / 2 = 1.6, so the ends are the smallest and the largest
+    of the other means. With five values 0.05 · 32 / 2 < 1: none is refused.
+
+    >>> sign_flip_interval(np.arange(1.0, 7.0), 10_000, seed=0), sign_flip_interval(np.arange(5.0), 10_000, seed=0)
+    ((1.0, 6.0), (-inf, inf))
+    """
+    found: list[NDArray[np.float64]] = []
+    patterns = 0
+    for signs in _signs(values.size, resamples, seed):
+        flipped = signs < 0
+        counts = flipped.sum(1)
+        patterns += len(counts)
+        some = counts > 0
+        found.append((flipped[some] @ values) / counts[some])
+    means = np.sort(np.concatenate(found))
+    extra = 0 if _are_all_tried(values.size, resamples) else 1
+    against = patterns - means.size + extra  # those that flip nothing count against every mean
+    rank = math.ceil(alpha * (patterns + extra) / 2 - against)
+    return (float(means[rank - 1]), float(means[-rank])) if rank > 0 else (-math.inf, math.inf)
+
+
+def _are_all_tried(n: int, resamples: int) -> bool:
+    return n < 63 and 1 << n <= resamples
+
+
+def _signs(n: int, resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Sign patterns of n values: all of them, or so many at random; in slices, so that many values need little memory."""
+    if _are_all_tried(n, resamples):
+        flipped = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
+        yield (1 - 2 * flipped).astype(np.float64)
+        return
+    rng = np.random.default_rng(seed)
+    size = max(1, 2**20 // n)
+    for start in range(0, resamples, size):
+        yield rng.choice((-1.0, 1.0), (min(size, resamples - start), n))
 
 
 def _beta_share(one: float, other: float, a: float) -> float:

@@ -23,9 +23,8 @@ from turnwise.agents.evaluation.failures import (
     check_max_failed,
     is_bounded,
 )
+from turnwise.agents.evaluation.passing import TaskRuns, pass_rates
 from turnwise.agents.evaluation.statistics import Interval, proportion, score_mean
-from turnwise.agents.evaluation.statistics import pass_at_k as at_k
-from turnwise.agents.evaluation.statistics import pass_hat_k as hat_k
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import check_opponents
 from turnwise.agents.policies.own import PolicyLike
@@ -36,6 +35,10 @@ from turnwise.blocking import blocking
 from turnwise.envs.registry import get_suite
 from turnwise.errors import TurnwiseError
 from turnwise.tasks.core import Json, Split, Suite
+
+_INTERVALS = (
+    "success_interval", "mean_score_interval", "pass_at_k_interval", "pass_hat_k_interval", "pass_at_k_bound", "pass_hat_k_bound",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Evaluation:
         mean_score, mean_score_interval: the outcome reward component, likewise; within [0, 1] if the scores are.
         pass_at_k: chance that one of k runs solves a task (unbiased); None if no task counts k times.
         pass_hat_k: chance that all of k runs solve it.
+        pass_tasks: how many of the tasks count k times; the two chances are of these.
+        pass_at_k_interval, pass_hat_k_interval: 95 % intervals of them, clustered by task; None where they are None.
+        pass_at_k_bound, pass_hat_k_bound: both over all tasks, if every missing run had failed, and if every one had been solved.
         outcomes: how many episodes came to which outcome.
         ends: how many counting episodes ended how.
         turns: mean number of turns of the counting episodes.
@@ -79,6 +85,11 @@ class Evaluation:
     seconds: float
     results: Mapping[str, tuple[float, ...]]
     causes: tuple[Cause, ...] = ()
+    pass_tasks: int = 0
+    pass_at_k_interval: Interval | None = None
+    pass_hat_k_interval: Interval | None = None
+    pass_at_k_bound: Interval | None = None
+    pass_hat_k_bound: Interval | None = None
 
     @property
     def excluded(self) -> int:
@@ -104,12 +115,31 @@ class Evaluation:
         """
         return is_bounded(self.success_interval, self.success_bound, self.failed_share)
 
+    @property
+    def passes(self) -> list[tuple[str, float | None, Interval | None, Interval | None]]:
+        """pass@k and pass^k: name, value, interval, and a bound over all tasks where some do not count k times."""
+        missing = self.pass_tasks < self.tasks
+        return [
+            (
+                f"pass@{self.k}",
+                self.pass_at_k,
+                self.pass_at_k_interval,
+                self.pass_at_k_bound if missing else None,
+            ),
+            (
+                f"pass^{self.k}",
+                self.pass_hat_k,
+                self.pass_hat_k_interval,
+                self.pass_hat_k_bound if missing else None,
+            ),
+        ]
+
     def to_json(self, *, results: bool = False) -> dict[str, Json]:
         """One JSON object; with ``results`` also each task's, so that it can be compared later."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "results"}
-        for name in ("success_interval", "mean_score_interval"):
+        for name in _INTERVALS:
             # One task alone has no interval; JSON knows no infinity.
-            data[name] = [x if math.isfinite(x) else None for x in data[name]]
+            data[name] = data[name] and [x if math.isfinite(x) else None for x in data[name]]
         data |= {"outcomes": dict(self.outcomes), "ends": dict(self.ends)}
         data |= {"causes": [cause._asdict() for cause in self.causes], "failed_share": self.failed_share}
         data |= {"success_bound": list(self.success_bound), "bounded": self.bounded}
@@ -119,9 +149,10 @@ class Evaluation:
     def from_json(cls, data: Mapping[str, Json]) -> Evaluation:
         """What :meth:`to_json` wrote; other keys are left out."""
         fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        for name in ("success_interval", "mean_score_interval"):
-            low, high = fields[name]
-            fields[name] = Interval(-math.inf if low is None else low, math.inf if high is None else high)
+        for name in _INTERVALS:
+            if fields.get(name) is not None:
+                low, high = fields[name]
+                fields[name] = Interval(-math.inf if low is None else low, math.inf if high is None else high)
         fields["results"] = {task: tuple(runs) for task, runs in data.get("results", {}).items()}
         fields["causes"] = tuple(Cause(**cause) for cause in data.get("causes", ()))
         return cls(**fields)
@@ -255,11 +286,16 @@ def summarize(
         raise _nothing_counts(episodes, outcomes)
     tasks = [episode.task.id for episode in counting]
     success = proportion([episode.success for episode in counting], tasks)
-    score = score_mean([episode.score for episode in counting], tasks)
+    scores = [episode.score for episode in counting]
+    # Scores that are the successes are the same figure, and have its interval.
+    same = scores == [float(episode.success) for episode in counting]
+    score = success if same else score_mean(scores, tasks)
     results: dict[str, list[float]] = defaultdict(list)
     for episode in counting:
         results[episode.task.id].append(float(episode.success))
-    enough = [(len(runs), int(sum(runs))) for runs in results.values() if len(runs) >= k]
+    asked = Counter(episode.task.id for episode in episodes)
+    runs = [TaskRuns(n, len(results[task]), int(sum(results[task]))) for task, n in asked.items()]
+    passes = pass_rates(runs, k)
     return Evaluation(
         suite=suite,
         policy=policy,
@@ -268,8 +304,13 @@ def summarize(
         success_interval=success.interval,
         mean_score=score.mean,
         mean_score_interval=score.interval,
-        pass_at_k=_weighted([(n, at_k(n, c, k)) for n, c in enough]),
-        pass_hat_k=_weighted([(n, hat_k(n, c, k)) for n, c in enough]),
+        pass_at_k=passes.at.value,
+        pass_hat_k=passes.hat.value,
+        pass_tasks=passes.tasks,
+        pass_at_k_interval=passes.at.interval,
+        pass_hat_k_interval=passes.hat.interval,
+        pass_at_k_bound=passes.at.bound,
+        pass_hat_k_bound=passes.hat.bound,
         outcomes={outcome.value: outcomes[outcome.value] for outcome in Outcome},
         ends=dict(Counter(episode.end.value for episode in counting if episode.end)),
         turns=sum(len(episode.trajectory.turns) for episode in counting) / len(counting),
@@ -278,15 +319,9 @@ def summarize(
         k=k,
         seed=seed,
         seconds=seconds,
-        results={task: tuple(runs) for task, runs in results.items()},
+        results={task: tuple(counted) for task, counted in results.items() if counted},
         causes=causes(episodes),
     )
-
-
-def _weighted(tasks: Sequence[tuple[int, float]]) -> float | None:
-    # A task that a small split drew twice has twice the runs and counts twice, so that pass@1 = success.
-    total = sum(n for n, _ in tasks)
-    return sum(n * value for n, value in tasks) / total if total else None
 
 
 def _nothing_counts(episodes: Sequence[Episode], outcomes: Mapping[str, int]) -> TurnwiseError:

@@ -40,12 +40,13 @@ def percent_interval(interval: Interval) -> str:
 def verdict(comparison: SuccessDifference) -> Text:
     """The difference between two policies as one plain sentence, in colour."""
     low, high = (100 * end for end in comparison.interval)
+    interval = f"{low:+.1f} … {high:+.1f}" if math.isfinite(high - low) else "unknown"
     colour = "yellow"
     if comparison.significant:
         colour = "green" if comparison.difference > 0 else "red"
     return Text.assemble(
         (comparison.verdict, f"bold {colour}"),
-        f": {100 * comparison.difference:+.1f} points, 95 % interval {low:+.1f} … {high:+.1f} ({comparison.test}).",
+        f": {100 * comparison.difference:+.1f} points, 95 % interval {interval} ({comparison.test}).",
     )
 
 
@@ -69,8 +70,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     score = f"{low:.3f} … {high:.3f}" if math.isfinite(high - low) else "unknown (one task)"
     table.add_row("mean score", f"{evaluation.mean_score:.3f}", score)
     if evaluation.k > 1:
-        table.add_row(f"pass@{evaluation.k}", percent(evaluation.pass_at_k), "")
-        table.add_row(f"pass^{evaluation.k}", percent(evaluation.pass_hat_k), "")
+        for row in _pass_rows(evaluation):
+            table.add_row(*row)
     table.add_row("turns per episode", f"{evaluation.turns:.1f}", "")
     table.add_section()
     for end, count in sorted(evaluation.ends.items(), key=lambda item: -item[1]):
@@ -85,6 +86,17 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         table.caption_justify = "left"
         table.caption_style = "none"
     return table
+
+
+def _pass_rows(evaluation: Evaluation) -> list[tuple[Text, str, str]]:
+    """pass@k and pass^k: a bound first where runs are missing, and of how many tasks the figure is."""
+    rows: list[tuple[Text, str, str]] = []
+    for name, value, interval, bound in evaluation.passes:
+        if bound is not None:
+            rows.append((Text(f"{name}, a bound", style="red"), percent_interval(bound), ""))
+            name = f"of {evaluation.pass_tasks} of {evaluation.tasks} tasks"
+        rows.append((Text(name), percent(value), percent_interval(interval) if interval else ""))
+    return rows
 
 
 def _failures(evaluation: Evaluation) -> list[Text]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
+
+from turnwise.when_imported import when_imported
 
 __version__ = "0.1.0"
 
@@ -122,9 +123,6 @@ __all__ = [
     "session", "suite_task", "suite_tasks", "tool", "train", "train_async",
 ]  # fmt: skip
 
-if "gymnasium" in sys.modules:  # else `import turnwise` would wait a quarter of a second for it
-    importlib.import_module("turnwise.envs")
-
 
 def __getattr__(name: str) -> Any:
     # Names load on first use, so that `import turnwise` and `turnwise --help` stay light.
@@ -139,3 +137,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# Last, since plugins import from here. gymnasium.make knows our ids in either order of imports; to import it here would cost a quarter of a second.
+when_imported("gymnasium", lambda: importlib.import_module("turnwise.envs"))

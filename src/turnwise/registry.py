@@ -359,9 +359,15 @@ def load_plugins() -> None:
     """Load every plugin once; one that fails is left out with a warning, and the others are there."""
     with _lock:
         for entry in installed_plugins():
-            if entry.value not in _asked:
+            if entry.value not in _asked and not _is_beginning(entry.module):
                 _asked.add(entry.value)
                 _load_plugin(entry)
+
+
+def _is_beginning(module: str) -> bool:
+    """Whether a module is being imported just now, so that what it registers is not there yet."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
 
 
 def _load_plugin(entry: EntryPoint) -> None:
@@ -405,12 +411,17 @@ def not_found(kind: str, name: str, known: Iterable[str], otherwise: str = "") -
     if _broken:
         plugins = "; ".join(f"{plugin!r} ({why})" for plugin, why in _broken.items())
         error.remedy += f" Or it comes with a plugin that failed to load: {plugins}."
-    elif not difflib.get_close_matches(name, names, n=1):
+    elif not any(_is_beside(name, near) for near in difflib.get_close_matches(name, names, n=1)):
         error.remedy += (
             f" If it is yours: is its package installed (pip install -e .), with an entry point in the group "
             f"{PLUGIN_GROUP!r} whose module or function registers it?{otherwise and f' {otherwise}'}"
         )
     return error
+
+
+def _is_beside(name: str, near: str) -> bool:
+    """Whether two names can be one with a typing error: both have the same namespace, or none."""
+    return name.rpartition("/")[0] == near.rpartition("/")[0]
 
 
 def _is_ours(module: str) -> bool:

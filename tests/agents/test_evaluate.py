@@ -22,6 +22,7 @@ from turnwise.agents.evaluation.summary import comparison_table, evaluation_tabl
 from turnwise.agents.log.episode_log import read_episodes
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.rollout_tasks import requests_for
+from turnwise.envs.core import EndReason
 from turnwise.envs.registry import suite_tasks
 from turnwise.errors import NotFoundError, TurnwiseError
 from turnwise.tasks.core import Split
@@ -120,6 +121,16 @@ def failing(episodes: list[Episode], *errors: str, outcome=Outcome.ENV_ERROR) ->
     ]
 
 
+def as_solved(episode: Episode, solved: bool) -> Episode:
+    """The episode with its last turn scored 1 or 0, and its end."""
+    first = episode.trajectory
+    name = next(name for name, one in episode.trajectories.items() if one is first)
+    rows = [replace(turn, rewards={"outcome": 0.0}) for turn in first.turns]
+    rows[-1] = replace(rows[-1], rewards={"outcome": float(solved)})
+    whole = {**episode.trajectories, name: replace(first, turns=type(first.turns)(rows))}
+    return replace(episode, trajectories=whole, end=EndReason.SOLVED if solved else EndReason.FAILED)
+
+
 def test_many_failures_make_success_a_bound_with_causes_and_places(episodes):
     errors = [
         "KeyError: 'a' (my_env/env.py:42)",
@@ -171,6 +182,34 @@ def test_a_task_that_counts_too_few_times_is_not_extrapolated(episodes):
     only_pairs = summarize([*episodes[1:], *twice[12:]], suite="s", policy="p", k=2)
     assert summarize(twice, suite="s", policy="p", k=2).pass_at_k == only_pairs.pass_at_k
     assert summarize(episodes, suite="s", policy="p", k=2).pass_at_k is None
+
+
+def test_pass_at_k_and_pass_hat_k_say_of_which_tasks_they_are_and_bound_the_others(episodes):
+    runs = [replace(e, seed=100 * i + n) for n, e in enumerate(episodes[:10]) for i in range(4)]
+    solved = [as_solved(run, n < 28) for n, run in enumerate(runs)]
+    whole = summarize(solved, suite="s", policy="p", k=4)
+    assert (whole.pass_at_k, whole.pass_hat_k, whole.pass_tasks) == (0.7, 0.7, 10)
+    assert whole.pass_at_k_interval.low < 0.7 < whole.pass_at_k_interval.high
+    assert "bound" not in printed(evaluation_table(whole))
+    # The three tasks that are never solved lose a run each: what is left is perfect, and says so of seven tasks.
+    lost = [
+        *solved[:28],
+        *(one for n in (28, 32, 36) for one in [*failing(solved[n:], "gone")[:1], *solved[n + 1 : n + 4]]),
+    ]
+    part = summarize(lost, suite="s", policy="p", k=4)
+    assert (part.pass_at_k, part.pass_hat_k, part.pass_tasks, part.tasks) == (1.0, 1.0, 7, 10)
+    assert part.pass_at_k_bound == pytest.approx((0.7, 1.0))
+    assert part.pass_hat_k_bound == pytest.approx((0.7, 0.7))
+    shown = printed(evaluation_table(part))
+    assert "pass@4, a bound" in shown
+    assert "70.0 … 100.0 %" in shown
+    assert shown.count("of 7 of 10 tasks") == 2
+    assert Evaluation.from_json(json.loads(json.dumps(part.to_json(results=True)))) == part
+
+
+def test_scores_that_are_the_successes_have_their_interval(episodes):
+    found = summarize([as_solved(e, n % 3 > 0) for n, e in enumerate(episodes)], suite="s", policy="p")
+    assert (found.mean_score, found.mean_score_interval) == (found.success, found.success_interval)
 
 
 def test_a_broken_engine_says_so_instead_of_scoring_zero(suite, player):

@@ -176,13 +176,14 @@ def test_score_intervals_at_the_edges():
 
 
 def test_compare_golden():
-    # The formula book's pair: difference 0.3, bootstrap interval 0 … 0.6.
+    # Three of ten tasks differ, all one way: the means of subsets without one of these three are at most 4/6.
     a, b = [1, 1, 0, 1, 0, 1, 1, 0, 1, 1], [1, 0, 0, 1, 0, 0, 1, 0, 1, 0]
     result = paired_difference({str(i): [x] for i, x in enumerate(b)}, {str(i): [x] for i, x in enumerate(a)})
     assert result.difference == pytest.approx(0.3)
     assert result.p_value == pytest.approx(0.25)  # three discordant, all one way: 2 · 1/8
-    assert result.interval == pytest.approx((0.0, 0.6), abs=1e-9)
+    assert result.interval == pytest.approx((0.0, 2 / 3), abs=1e-9)
     assert not result.significant
+    assert "p < 0.05 is impossible where 3 tasks differ" in str(result)
     assert "not significant" in str(result)
 
 
@@ -206,6 +207,46 @@ def test_compare_is_antisymmetric(pairs):
     assert there.difference == pytest.approx(-back.difference)
     assert there.p_value == pytest.approx(back.p_value)
     assert paired_difference(before, before).p_value == 1.0
+
+
+def test_the_interval_leaves_zero_out_exactly_where_the_test_is_significant():
+    rng = np.random.default_rng(3)
+    seen = set()
+    for tasks, runs, gain in itertools.product((2, 5, 6, 10, 14, 40), (1, 2, 4), (0.0, 0.15, 0.3, 0.6)):
+        chance = rng.random(tasks) * (1 - gain)
+        before, after = (
+            {str(i): (rng.random(runs) < p + more).astype(float).tolist() for i, p in enumerate(chance)}
+            for more in (0.0, gain)
+        )
+        found = paired_difference(before, after)
+        low, high = found.interval
+        assert found.significant == (not low <= 0 <= high), (tasks, runs, gain, found)
+        assert -1 <= low <= found.difference <= high <= 1 or found.difference == 0
+        assert not (found.limit and found.significant)
+        seen.add(found.significant)
+    assert seen == {True, False}
+
+
+def test_five_tasks_that_differ_say_why_they_prove_nothing():
+    before = {str(i): [0.0, 0.0] for i in range(10)}
+    after = {str(i): [1.0, float(i > 2)] if i < 5 else [0.0, 0.0] for i in range(10)}
+    found = paired_difference(before, after)
+    assert (found.p_value, found.interval.low) == (0.0625, 0.0)
+    assert "p = 0.062; p < 0.05 is impossible where 5 tasks differ" in str(found)
+
+
+def test_the_interval_of_a_paired_difference_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(5)
+    missed = 0
+    for trial in range(120):
+        chance = rng.random(24) * 0.7
+        before, after = (
+            {str(i): (rng.random(2) < p + more).astype(float).tolist() for i, p in enumerate(chance)}
+            for more in (0.0, 0.2)
+        )
+        low, high = paired_difference(before, after, seed=trial).interval
+        missed += not low <= 0.2 <= high
+    assert missed <= 13  # P(more than 13 of 120 | 5 %) < 0.5 %
 
 
 def test_false_alarms_are_as_rare_as_promised():

@@ -141,7 +141,7 @@ def compare(
     ``compare("runs/a", "runs/b")``, ``compare("runs/a@best", "runs/a@0")``, ``compare(evaluation, "evals/b")``,
     ``compare("runs/a-*", "runs/b-*")`` (groups: over seeds) or ``compare(["runs/a-0", "runs/a-1"], [...])``.
 
-    Differences are paired by task, with bootstrap intervals over tasks and McNemar's or a sign-flip test; groups of two
+    Differences are paired by task, with McNemar's or a sign-flip test and its interval over tasks; groups of two
     runs or more are compared over their seeds. Several p values of one measure are adjusted by Holm's method.
 
     Args:
