@@ -42,18 +42,28 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "order",
-    ["import gymnasium, turnwise", "import turnwise, gymnasium", "from turnwise import Task; import gymnasium"],
+    [
+        "import gymnasium, turnwise",
+        "import turnwise, gymnasium",
+        "from turnwise import Task; import gymnasium",
+    ],
 )
 def test_gymnasium_makes_what_is_installed_in_either_order_of_imports(site: Path, order: str) -> None:
-    program = f"{order}\nfor name in ('mini/Coin-v0', 'turnwise/Calc-v0'): print(gymnasium.make(name).spec.id)"
+    program = (
+        f"{order}\nfor name in ('mini/Coin-v0', 'turnwise/Calc-v0'): print(gymnasium.make(name).spec.id)"
+    )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=True
+    )
     assert done.stdout.split() == ["mini/Coin-v0", "turnwise/Calc-v0"]
 
 
 def test_a_package_that_is_imported_first_is_no_broken_plugin(site: Path) -> None:
     program = "import gymnasium, mini_plugin, turnwise\nprint(turnwise.make('mini/Coin-v0').reset(seed=0)[0])"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=True
+    )
     assert done.stdout.strip() == "user: Heads or tails?"
     assert "left out" not in done.stderr

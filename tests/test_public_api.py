@@ -190,7 +190,7 @@ def test_the_id_of_an_environment_is_a_suite_of_what_its_generator_makes():
 
 
 def test_a_suite_of_a_package_that_is_not_installed_keeps_the_hint_beside_a_near_name():
-    with pytest.raises(TurnwiseError, match="household/easy.*pip install -e"):
+    with pytest.raises(TurnwiseError, match=r"(?s)household/easy.*pip install -e"):
         turnwise.get_suite("warehouse/easy")
     with pytest.raises(TurnwiseError) as told:
         turnwise.get_suite("shop/eazy")

@@ -139,5 +139,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# Last, since plugins import from here. gymnasium.make knows our ids in either order of imports; to import it here would cost a quarter of a second.
+# Last, since plugins import from here. gymnasium.make knows our ids in either order of imports; to import it here
+# would cost a quarter of a second.
 when_imported("gymnasium", lambda: importlib.import_module("turnwise.envs"))
