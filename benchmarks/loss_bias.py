@@ -131,7 +131,7 @@ def shipped_section(rows: Sequence[Mapping[str, Any]]) -> str:
 
 The first step with all losses of the recipe, the worst process, and what it comes from: the angle there would be if that
 were otherwise. An entropy bonus and DPO are chosen for what they are and not as estimates of the policy gradient; the
-discount of `household-medium` is chosen too: it gives up exactness for less noise over thirty turns ([lab notes](lab-notes.md)).
+discount of `household-medium` is chosen too: it gives up exactness for less noise over thirty turns ([lab notes](lab-notes/README.md)).
 
 | recipe | phase | degrees | on | groups of | what it comes from |
 |---|---|---|---|---|---|

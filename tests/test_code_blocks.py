@@ -129,7 +129,7 @@ def test_pages_with_python_are_run() -> None:
 
 
 COMMAND = re.compile(r"^(?:    |\$ )(turnwise (?:.*\\\n)*.*)$", re.MULTILINE)
-PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.name != "lab-notes.md")]
+PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "lab-notes")]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ AT_HOME = {
 }
 """Where such a word means what it means in English."""
 
-DIARIES = ("docs/lab-notes.md", "CHANGELOG.md")  # dated: they name things as they were called on that day
+DIARIES = ("docs/lab-notes/", "CHANGELOG.md")  # dated: they name things as they were called on that day
 
 RETIRED_FILES = (
     "envs/floors.py", "envs/clauses", "envs/check/laws.py", "envs/check/kept.py", "trainers/run/setup.py",
@@ -174,7 +174,7 @@ def pages() -> tuple[Path, ...]:
     for package in PACKAGES:
         data = (path for end in ("yaml", "j2") for path in (ROOT / package).rglob(f"*.{end}"))
         found += (path for path in data if not path.is_relative_to(ROOT / "envs"))
-    return tuple(path for path in found if str(path.relative_to(ROOT)) not in DIARIES)
+    return tuple(path for path in found if not str(path.relative_to(ROOT)).startswith(DIARIES))
 
 
 @cache

@@ -4,7 +4,7 @@ Acting in a text environment is mostly copying: a word of the goal into a query,
 a click. Attention learns this as a pair of heads in two layers, an *induction* circuit (Olsson et al.
 2022, 2209.11895): one head looks at the previous token, a later one looks for where the present token
 occurred before and copies what followed. From random weights that pair took more than a million tokens
-to form (docs/lab-notes.md, 2026-11-20); set by hand, as here, it is there at once and is then trained
+to form (docs/lab-notes/README.md, 2026-11-20); set by hand, as here, it is there at once and is then trained
 like everything else. The idea of structured initialisation is that of mimetic initialisation (Trockman
 & Kolter 2023, 2305.09828); this construction is our own.
 """
