@@ -2,8 +2,8 @@
 
 A log is data of strangers. Its tasks and options are used to make environments again, so they may not loosen isolation,
 name files or addresses, or hold references to variables, unless whoever reads the log says that they trust it, or
-gives the same themselves. Environments declare which options these are (:attr:`AgentEnv.guarded_options`,
-:attr:`AgentEnv.guarded_tasks`); an option that is not declared is judged by the form of its value.
+gives the same themselves. Environments declare which options these are (:attr:`turnwise.envs.core.AgentEnv.guarded_options`,
+:attr:`turnwise.envs.core.AgentEnv.guarded_tasks`); an option that is not declared is judged by the form of its value.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _TRIED = 16  # tags that turn out to be data in a call, in one text
 _MARKS = tuple(map(chr, range(0x10FF00, 0x10FF40)))  # of no script: one of them stands for a thought
 
 
-class _Place(NamedTuple):
+class _Span(NamedTuple):
     begin: int
     end: int
 
@@ -132,31 +132,31 @@ def _after_blanks(text: str, place: int) -> int:
 
 def _places(
     text: str, in_call: Callable[[str], bool] = lambda part: False, *, sure: bool = False
-) -> list[_Place]:
+) -> list[_Span]:
     """Where the thoughts of a text stand; the last may be cut.
 
     ``in_call`` tells whether a text leaves a call open; ``sure`` that the text begins with a thought, whatever that says.
     """
-    found: list[_Place] = []
+    found: list[_Span] = []
     begin, closes, tried = 0, "", 0
     for tag in _TAG.finditer(text):
         name = tag[0].lower()
         done = found[-1].end if found else 0
         if closes:
             if name == closes:
-                found.append(_Place(begin, tag.end()))
+                found.append(_Span(begin, tag.end()))
                 closes = ""
         elif name not in _CLOSED_BY and name not in _UNMISTAKABLE:
             continue
         elif not (sure and not tag.start()) and tried < _TRIED and in_call(text[done : _seen(tag)]):
             tried += 1
             if name not in _CLOSED_BY and in_call(text[done:]):
-                found.append(_Place(done, tag.end()))  # what looked like a call never becomes one
+                found.append(_Span(done, tag.end()))  # what looked like a call never becomes one
         elif name in _CLOSED_BY:
             begin, closes = tag.start(), _CLOSED_BY[name]
         else:
-            found.append(_Place(done, tag.end()))
-    return [*found, _Place(begin, len(text))] if closes else found
+            found.append(_Span(done, tag.end()))
+    return [*found, _Span(begin, len(text))] if closes else found
 
 
 def _seen(tag: re.Match[str]) -> int:
@@ -164,19 +164,19 @@ def _seen(tag: re.Match[str]) -> int:
     return tag.end() if tag[0].lower() in _CLOSED_BY else tag.start()
 
 
-def _between(places: Sequence[_Place], length: int) -> list[_Place]:
+def _between(places: Sequence[_Span], length: int) -> list[_Span]:
     """What stands before, between and after these places."""
     begins, ends = [0, *(one.end for one in places)], [*(one.begin for one in places), length]
-    return [_Place(begin, end) for begin, end in zip(begins, ends, strict=True)]
+    return [_Span(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
 
-def _leading(text: str, places: Sequence[_Place]) -> int:
+def _leading(text: str, places: Sequence[_Span]) -> int:
     """How many thoughts the text begins with."""
     gaps = _between(places, len(text))
     return next((n for n, gap in enumerate(gaps) if text[gap.begin : gap.end].strip()), len(places))
 
 
-def _trailing(text: str, places: Sequence[_Place]) -> int:
+def _trailing(text: str, places: Sequence[_Span]) -> int:
     """The number of the first of the thoughts with which the text ends."""
     gaps = _between(places, len(text))
     left = next((n for n, gap in enumerate(reversed(gaps)) if text[gap.begin : gap.end].strip()), len(places))
