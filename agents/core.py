@@ -332,6 +332,9 @@ class History:
     turns: list[Turn] = field(default_factory=list[Turn])
     token_ids: list[int] = field(default_factory=list[int])  # the current branch, as the engine saw it
     memory: object = None  # whatever its policy keeps of this episode
+    metrics: dict[str, float] = field(
+        default_factory=dict[str, float]
+    )  # that its policy measured, for the episode's
 
     @property
     def tools(self) -> Sequence[Tool]:

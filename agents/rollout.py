@@ -134,6 +134,8 @@ class _Episode:
         metrics = {"seconds": time.monotonic() - self.started}
         if self.repeated:
             metrics["repeated_steps"] = float(self.repeated)
+        for history in episode.histories.values():
+            metrics |= history.metrics
         return Episode(task, seed, episode.trajectories(), outcome, end, error, metrics, cause)
 
     async def _leave(self, end: EndReason | None, state_key: str) -> None:

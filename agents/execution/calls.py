@@ -138,13 +138,14 @@ async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
 
     Raises:
         Fault: it failed, or took more than ``seconds``.
+        RunError: it can play no episode at all.
     """
     try:
         async with asyncio.timeout(None if isinstance(policy, Attending) else seconds):
             return await policy.act(history)
     except TimeoutError:
         raise Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s", late=True) from None
-    except Fault:
+    except (Fault, RunError):
         raise
     except Exception as error:
         raise Fault(Outcome.INFRA_ERROR, describe(error)) from error

@@ -21,19 +21,19 @@ import pydantic
 
 from turnwise.agents.core import Outcome
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.actions import World
 from turnwise.agents.gateway.launching import Exited, Launcher, ProgramJob, script_of
+from turnwise.agents.gateway.program_episode import ProgramEpisode
 from turnwise.agents.gateway.sandboxed import ProgramSandbox, SessionDoor, run_contained
-from turnwise.agents.gateway.sessions import SessionLimits
+from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.errors import TurnwiseError
+from turnwise.fault import Party, of_exit
 from turnwise.secrets import public_environment, redact
 from turnwise.tools.core import ToolError
 from turnwise.tools.owner import mark
 
 PROMPT = "{prompt}"
-NOT_STARTED = (126, 127)
 
 _logger = logging.getLogger(__name__)
 
@@ -188,29 +188,42 @@ async def run_program(
     return await launcher.run(job, prompt.encode(), program.timeout)
 
 
-async def conclude(program: AgentProgram, world: World, done: Exited, cut: EndReason | None) -> EndReason:
+async def conclude(program: AgentProgram, play: ProgramEpisode, done: Exited) -> EndReason:
     """How an episode ends whose program ended; what it leaves behind is sent to the environment first.
 
     Raises:
-        Fault: the program never ran.
+        Fault: the program ended in failure before it was given a reply or acted, so that nothing was measured.
     """
-    if done.code in NOT_STARTED and done.why == "exit":
-        why = f"the agent's program cannot be run (exit code {done.code}): {done.stderr[-300:].strip()}"
-        raise Fault(Outcome.INFRA_ERROR, why)
-    if done.code and done.why == "exit":
-        _logger.warning(
-            "an agent's program ended with exit code %d: %s", done.code, redact(done.stderr[-300:]).strip()
-        )
+    session = play.session
     if done.why == "timeout":
         return EndReason.TIME_LIMIT
     if done.why == "flood":
         return EndReason.FAILED
+    play.history.metrics["exit_code"] = done.code
+    blame = of_exit(done.code, acted=play.acts > 0, replies=session.counts.replies)
+    if blame is not None and blame.party is Party.INFRASTRUCTURE:
+        raise Fault(Outcome.INFRA_ERROR, never_ran(done, session))
+    if blame is not None:
+        _logger.warning(
+            "an agent's program ended with exit code %d: %s", done.code, redact(done.stderr[-300:]).strip()
+        )
     if program.answer == "stdout" and done.code == 0 and done.stdout.strip():
         with contextlib.suppress(ToolError):
-            result = await world.act(Message("assistant", done.stdout.strip()))
+            result = await play.act(Message("assistant", done.stdout.strip()))
             if result.end is not None:
                 return result.end
-    return cut or EndReason.GAVE_UP
+    return session.cut or EndReason.GAVE_UP
+
+
+def never_ran(done: Exited, session: AgentSession) -> str:
+    """What is told of a program that was given no reply and did nothing."""
+    last = next((line.strip() for line in reversed(done.stderr.splitlines()) if line.strip()), "")
+    refused = session.counts.refused
+    asked = f", and {refused} requests were refused, last: {session.refused_last}" if refused else ""
+    how = f"exit code {done.code}{asked}"
+    return (
+        f"the agent's program was given no reply and did nothing ({how}): {last[-300:] or 'it says nothing'}"
+    )
 
 
 def _path(env: Mapping[str, str]) -> str | None:

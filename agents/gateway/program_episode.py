@@ -21,6 +21,7 @@ from turnwise.agents.gateway.sessions import AgentSession, SessionLimits
 from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message, Messages
+from turnwise.errors import RunError
 from turnwise.tools.core import ToolCall, ToolError, ToolSpec
 
 
@@ -32,7 +33,7 @@ class _Action(NamedTuple):
 
 class _Ended(NamedTuple):
     end: EndReason
-    fault: Fault | None = None
+    fault: Fault | RunError | None = None
 
 
 class _Pending(NamedTuple):
@@ -53,6 +54,10 @@ class ProgramEpisode:
         update_lock: what holds the session's requests back.
         plain_words: whether the program is offered plain words beside the environment's tools.
         acts_are_turns: each action is a turn, because the program brings a model of its own and asks ours nothing.
+
+    Attributes:
+        acts: actions in the environment.
+        by_call, by_time: of these, those that belong to a reply that called for them, and to the newest one.
     """
 
     def __init__(
@@ -82,11 +87,17 @@ class ProgramEpisode:
         self.pictures = tuple(image for message in history.observation for image in message.images)
         self.session.shown.update(self.pictures)
         self.by_call = self.by_time = 0
+        self.acts = 0
         self._events: asyncio.Queue[Reply | _Action | _Ended] = asyncio.Queue()
         self._pending: _Pending | None = None
         self._places: list[int] = []  # of each reply of the session, its turn
         self._calls: list[tuple[int, ToolCall]] = []  # that nobody carried out yet, with their turns
         self._over = ""
+
+    @property
+    def played(self) -> bool:
+        """Whether the program was given a reply of the policy, or acted."""
+        return self.acts > 0 or self.session.counts.replies > 0
 
     def specs(self) -> Sequence[ToolSpec]:
         """What the program can do in the environment."""
@@ -101,11 +112,12 @@ class ProgramEpisode:
         if self._over:
             raise ToolError(self._over)
         self.session.touch()
+        self.acts += 1
         event = _Action(action, asyncio.get_running_loop().create_future(), reply)
         self._events.put_nowait(event)
         return await event.answer
 
-    def stop(self, end: EndReason, fault: Fault | None = None) -> None:
+    def stop(self, end: EndReason, fault: Fault | RunError | None = None) -> None:
         """The program is gone; what it did before counts, unless the policy failed it."""
         if fault is None and self.session.fault:
             fault = Fault(Outcome.INFRA_ERROR, f"the policy failed: {self.session.fault}")
@@ -116,6 +128,7 @@ class ProgramEpisode:
 
         Raises:
             Fault: what the program stood on failed.
+            RunError: no program can play.
         """
         self._settle(None)
         event = await self._events.get()
@@ -148,6 +161,7 @@ class ProgramEpisode:
             elif isinstance(event, Reply):
                 left.append(event)
         base = len(self.history.turns)
+        self.history.metrics["requests_refused"] = self.session.counts.refused
         return [self._placed(reply, base + n) for n, reply in enumerate(left)]
 
     def _plain(self, told: Sequence[Message]) -> History | None:

@@ -151,7 +151,11 @@ class GatewayServer:
     async def _answer(self, request: web.Request, api: Api, seat: Seat, body: JsonBody) -> web.StreamResponse:
         given, size = body
         run = seat.bodies.offloader.run
-        asked = await run(size, api.parse, given, sampled_by(seat.session.policy))
+        try:
+            asked = await run(size, api.parse, given, sampled_by(seat.session.policy))
+        except RefusedError as refused:
+            seat.session.refused(refused.message)
+            raise
         asking = seat.session.ask(asked, {"api": api.path, **given}, size)
         if asked.stream:
             return await _stream(request, api, asked, asking, functools.partial(run, size))

@@ -101,6 +101,7 @@ class AgentSession:
         busy: requests that are being answered.
         shown: the environment's own pictures: who passes them on is not to blame for them.
         began, touched: when it began, and when somebody last asked something.
+        refused_last: why the newest refused request was refused.
         fault: what failed here, where a request failed without the client's fault and none succeeded since.
     """
 
@@ -126,7 +127,7 @@ class AgentSession:
         self.counts = Counts()
         self.shown = set[Image]()
         self.cut: EndReason | None = None
-        self.fault = ""
+        self.fault = self.refused_last = ""
         self._nodes: dict[bytes, tuple[int, SampledNode]] = {}
         self._answers: dict[str, asyncio.Task[Answered]] = {}  # that are sampled, or were
         self._messages: dict[bytes, Message] = {}  # by what they end: each is kept once
@@ -200,8 +201,8 @@ class AgentSession:
         self.busy += 1
         try:
             return await self._offloader.run(size, count, self.policy, asked)
-        except RefusedError:
-            self._count(refused=1)
+        except RefusedError as refused:
+            self.refused(refused.message)
             raise
         finally:
             self.busy -= 1
@@ -262,8 +263,13 @@ class AgentSession:
         return self._refusal(403, "budget_spent", f"The session has used its {most:g} {what}.")
 
     def _refusal(self, status: int, code: str, why: str, *, retry_s: float | None = None) -> RefusedError:
-        self._count(refused=1)
+        self.refused(why)
         return RefusedError(status, code, why, retry_s=retry_s)
+
+    def refused(self, why: str) -> None:
+        """A request of this session was refused."""
+        self._count(refused=1)
+        self.refused_last = why
 
     async def _answer(self, asked: ChatRequest, key: str, by_turn: bool, size: int) -> Answered:
         COMES_THROUGH_A_SOCKET.set(True)  # in this task alone
@@ -273,14 +279,14 @@ class AgentSession:
         except RefusedError as refused:
             if refused.code == "context_length_exceeded":
                 self.cut = EndReason.TOKEN_LIMIT
-            self._count(refused=1)
+            self.refused(refused.message)
             raise
         except TimeoutError:
             self.fault = f"a reply took more than {self.limits.reply_s:g} s"
             raise RefusedError(504, "deadline_exceeded", f"{self.fault}.", retry_s=1.0) from None
         except Exception as error:
             if isinstance(error, PictureError) and self._shows_own(asked):
-                self._count(refused=1)
+                self.refused(error.cause)
                 raise RefusedError(400, "invalid_image", error.cause, param="messages") from None
             self.fault = describe(error)
             raise RefusedError(503, "engine_failed", redact(self.fault), retry_s=1.0) from error

@@ -18,8 +18,15 @@ import yaml
 
 from turnwise.agents.core import History, Outcome, Policy, Reply
 from turnwise.agents.execution.calls import Fault
-from turnwise.agents.gateway.agent_program import AgentProgram, conclude, launcher_of, program_of, run_program
-from turnwise.agents.gateway.launching import Launcher
+from turnwise.agents.gateway.agent_program import (
+    AgentProgram,
+    conclude,
+    launcher_of,
+    never_ran,
+    program_of,
+    run_program,
+)
+from turnwise.agents.gateway.launching import Exited, Launcher
 from turnwise.agents.gateway.program_episode import ProgramEpisode
 from turnwise.agents.gateway.sandboxed import SessionDoor
 from turnwise.agents.gateway.server import GatewayServer, Seat
@@ -27,9 +34,12 @@ from turnwise.agents.policies.options import PolicyOptions
 from turnwise.agents.policies.served.written import conversation
 from turnwise.blame import describe
 from turnwise.envs.core import EndReason
-from turnwise.errors import TurnwiseError
+from turnwise.errors import RunError, TurnwiseError
 from turnwise.registry import component
 from turnwise.tools.owner import make_folder, remove_folder
+
+IN_VAIN = 8
+"""Programs that end without having done anything before an evaluation or a run is stopped, if no other did more."""
 
 _logger = logging.getLogger(__name__)
 
@@ -90,6 +100,7 @@ class ProgramPolicy:
         program.check()
         self.model, self.program = model, program
         self._launcher = launcher or launcher_of(program)
+        self._idle, self._played = 0, False
         self._shared: WeakKeyDictionary[asyncio.AbstractEventLoop, _SharedServer] = WeakKeyDictionary()
         self.name = name or f"command:{shlex.join(program.command)} with {model.name}"
 
@@ -167,12 +178,30 @@ class ProgramPolicy:
             done = await run_program(self._launcher, self.program, prompt, url, key, door)
             if play.session.fault:  # what it left behind is not what the policy made of the task
                 play.stop(EndReason.GAVE_UP)
-            else:
-                play.stop(await conclude(self.program, play, done, play.session.cut))
-        except Fault as fault:
-            play.stop(EndReason.GAVE_UP, fault)
+                return
+            try:
+                end = await conclude(self.program, play, done)
+            finally:
+                self._note(play, done)
+            play.stop(end)
+        except (Fault, RunError) as error:
+            play.stop(EndReason.GAVE_UP, error)
         except Exception as error:  # noqa: BLE001 (whatever it is, the episode that waits must hear of it)
             play.stop(EndReason.GAVE_UP, Fault(Outcome.INFRA_ERROR, describe(error)))
+
+    def _note(self, play: ProgramEpisode, done: Exited) -> None:
+        """Remember whether programs do anything at all.
+
+        Raises:
+            RunError: so many ended, and none was given a reply or acted.
+        """
+        self._played = self._played or play.played
+        self._idle += not play.played
+        if not self._played and self._idle >= IN_VAIN:
+            raise RunError(
+                f"None of the first {self._idle} programs was given a reply or acted; of the last, {never_ran(done, play.session)}.",
+                f"Run it by hand and repair it: {shlex.join(self.program.command)[:200]}",
+            )
 
 
 async def _started(model: str, socket: str = "") -> GatewayServer:

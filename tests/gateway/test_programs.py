@@ -14,10 +14,11 @@ import turnwise
 from turnwise.agents.core import PREVIOUS, Outcome, Sampling, after
 from turnwise.agents.core import ROOT as NEW
 from turnwise.agents.gateway.agent_program import AgentProgram
+from turnwise.agents.policies import command
 from turnwise.agents.policies.command import ProgramPolicy, read_program
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.envs.core import EndReason
-from turnwise.errors import TurnwiseError
+from turnwise.errors import RunError, TurnwiseError
 from turnwise.tools import owner
 from turnwise.trainers.learn.collate import collate
 
@@ -98,15 +99,22 @@ def test_an_action_before_any_reply_counts_and_is_not_learned(model):
     assert turnwise.replay(played(model, program('act("search[red]"); act("search[blue]")')).records).ok
 
 
+ASK = "chat({'role': 'user', 'content': 'x'})"
+
+
 @pytest.mark.parametrize(
     ("text", "options", "outcome", "end"),
     [
         ("", {}, Outcome.OK, EndReason.GAVE_UP),
-        ("sys.exit(3)", {}, Outcome.OK, EndReason.GAVE_UP),
+        (f"{ASK}; sys.exit(3)", {}, Outcome.OK, EndReason.GAVE_UP),
+        (f"{ASK}; sys.exit(126)", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("act('search[red]'); sys.exit(127)", {}, Outcome.OK, EndReason.GAVE_UP),
+        (f"{ASK}; os.execvp('no-such-program', ['x'])", {}, Outcome.OK, EndReason.GAVE_UP),
         ("time.sleep(60)", {"timeout": 0.5}, Outcome.LIMIT, EndReason.TIME_LIMIT),
         ("while True: sys.stdout.write('x' * 65536)", {}, Outcome.OK, EndReason.FAILED),
-        ("os.kill(os.getpid(), 9)", {}, Outcome.OK, EndReason.GAVE_UP),
-        ("sys.exit(127)", {}, Outcome.INFRA_ERROR, None),
+        (f"{ASK}; os.kill(os.getpid(), 9)", {}, Outcome.OK, EndReason.GAVE_UP),
+        ("", {"command": ("sh", "-c", "exec ./no-such-program")}, Outcome.INFRA_ERROR, None),
+        ("import no_such_module", {}, Outcome.INFRA_ERROR, None),
         (
             "for n in range(9): chat({'role': 'user', 'content': str(n)})",
             {"calls": 2},
@@ -114,11 +122,42 @@ def test_an_action_before_any_reply_counts_and_is_not_learned(model):
             EndReason.TURN_LIMIT,
         ),
     ],
-    ids=["does nothing", "fails", "hangs", "floods", "dies", "is not found", "talks too much"],
+    ids=[
+        "does nothing",
+        "asks and fails",
+        "asks, 126",
+        "acts, 127",
+        "asks, becomes nothing",
+        "hangs",
+        "floods",
+        "asks and dies",
+        "is not found",
+        "cannot begin",
+        "talks too much",
+    ],
 )
 def test_whatever_a_program_does_has_a_name(model, text, options, outcome, end):
     (episode,) = played(model, program(text, **options))
     assert (episode.outcome, episode.end, episode.score) == (outcome, end, 0.0)
+
+
+def test_a_program_that_was_given_nothing_is_told_with_its_last_words_and_what_was_refused(model):
+    (episode,) = played(model, program("chat({'role': 'user', 'content': 'x'}, temperature=0)"))
+    assert episode.outcome is Outcome.INFRA_ERROR
+    assert "exit code 1, and 1 requests were refused, last: temperature=0 is refused" in episode.error
+    assert episode.error.endswith("urllib.error.HTTPError: HTTP Error 400: Bad Request")
+    assert (episode.metrics["exit_code"], episode.metrics["requests_refused"]) == (1, 1)
+    with pytest.raises(TurnwiseError, match=r"None of the 3 (.|\n)*no_such_module"):
+        turnwise.evaluate(SUITE, ProgramPolicy(model, program("import no_such_module")), episodes=3)
+
+
+@pytest.mark.parametrize("text", ["", "import no_such_module"], ids=["without a word", "in failure"])
+def test_programs_that_all_do_nothing_stop_an_evaluation_early(model, monkeypatch, text):
+    monkeypatch.setattr(command, "IN_VAIN", 2)
+    with pytest.raises(RunError, match=r"None of the first 2 programs was given a reply or acted"):
+        played(model, program(text), 6, concurrency=1)
+    one = f"if 'a' in sys.stdin.read(): {ASK}\n"
+    assert len(played(model, program(one + text), 4, concurrency=1)) == 4
 
 
 def test_a_program_is_ended_with_its_episode_and_sees_no_secret(model, monkeypatch, tmp_path):
@@ -173,7 +212,7 @@ threading.Thread(target=lambda: time.sleep(0.1) or print("and waited")).start()
     for episode in episodes:
         assert episode.trajectory.turns[0].acts[0].message.content == "search[red]\nand waited"
     script.write_text("raise SystemExit('no')")
-    assert played(model, given)[0].end is EndReason.GAVE_UP
+    assert played(model, given)[0].error.endswith("was given no reply and did nothing (exit code 1): no")
 
 
 def test_the_fork_server_s_own_troubles_are_told_and_it_is_started_again(model, tmp_path):
