@@ -70,3 +70,30 @@ def test_a_message_says_what_the_page_says() -> None:
 def test_the_page_is_up_to_date() -> None:
     kept = Path(__file__).parents[2] / "docs" / "coming-from.md"
     assert kept.read_text("utf-8") == page(), "run `python -m turnwise.trainers.recipe.coming_from`"
+
+
+FOREIGN = {
+    "report_to": "wandb", "nnodes": 2, "n_gpus_per_node": 4, "deepspeed": "zero3.json", "num_batches_ahead": 1,
+    "vllm_server_base_url": "http://127.0.0.1:8000", "vllm_mode": "server", "chat_template_kwargs": {}, "run_name": "first",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_every_name_of_the_page_at_the_top_of_a_recipe_is_answered_with_the_pages_words(name: str) -> None:
+    with pytest.raises(RecipeError) as told:
+        check_recipe({**BARE, name: FOREIGN[name]})
+    here = next(here for argument, here in ALL.items() if argument.split(": ")[-1].rpartition(".")[2] == name)
+    assert here.message in str(told.value)
+
+
+def test_no_answer_denies_what_there_is() -> None:
+    said = " ".join(here.message for here in ALL.values())
+    for gone in (
+        "one process on one machine",
+        "no server mode",
+        "runs in the trainer's process",
+        "stays what it is",
+    ):
+        assert gone not in said
+    assert "sinks: [tensorboard, wandb]" in said
+    assert "scale: {learners: 4}" in said

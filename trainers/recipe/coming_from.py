@@ -26,11 +26,11 @@ from turnwise.trainers.recipe.synonyms import (
 HEAD = """\
 # Coming from another trainer
 
-What the arguments of TRL, verl and verifiers are called in a recipe. The same names in a recipe of ours are refused
-with what this page says of them. Every key is explained in [recipes.md](recipes.md); whole algorithms have names too
+What the arguments of TRL, verl and verifiers are called in a recipe. The same names at the top of a recipe of ours (of
+verl's dotted names the last part) are refused with what this page says of them. Every key is explained in [recipes.md](recipes.md); whole algorithms have names too
 (`algorithm: dapo`, `turnwise list algorithms`), and `turnwise explain RECIPE` shows what comes of them.
 
-Three things are otherwise here from the ground up:
+Three things work fundamentally differently here:
 
 - **A batch is counted in tasks and episodes.** An update plays `rollout.groups` tasks, `rollout.group_size` episodes each,
   and takes `optimizer.epochs` × `optimizer.minibatches` optimizer steps on them. Memory is set by
@@ -50,15 +50,25 @@ _TOKENS = instead(
     "`sequence` is `algorithm: gspo`; other losses have ratios of single tokens, as with its default.",
 )
 _ALWAYS = nothing("It is always so: only tokens that the policy sampled carry loss.")
-_CLUSTER = nothing("A run is one process on one machine.")
+_LEARNERS = instead(
+    "scale.learners",
+    "`scale: {learners: 4}` learns in four processes, each with a GPU; --on places engines and workers beside them, also on "
+    "other machines by Ray.",
+)
+_SHARDED = nothing(
+    "Every learner holds the whole model; `model: {lora: {rank: 16}}` and optimizer.micro_tokens save memory."
+)
 _TRUNCATED = nothing("What a limit cut counts as it stands; `credit: gae_truncated` looks beyond the cut.")
 _LR_SCHEDULE = instead(
     "schedule",
     "Such as `schedule: {optimizer.learning_rate: cosine}` (or `linear`), by update; without one the rate is constant after its warm-up.",
 )
 _ORDER = nothing("Tasks are drawn endlessly, by the seed.")
-_SERVER = nothing("The engine runs in the trainer's process.")
-_ASYNC = nothing("An update learns from the episodes that its own weights played.")
+_SERVER = instead(
+    "engine.kind engine.options",
+    'Engines elsewhere are `engine: {kind: remote, options: {urls: ["http://127.0.0.1:8700"]}}`, each a `turnwise serve-engine`.',
+)
+_ASYNC = called("scale.staleness", "`scale: {staleness: 1}` plays the next update while this one is learned.")
 _BEST = instead("evaluate.dev", "The checkpoint that did best on dev is judged and kept as `best`, always.")
 _CRITIC = nothing("Values are read from the policy's hidden states by a head, whose weights a run makes.")
 _REFERENCE = nothing("The reference is the model that reinforcement began with, and stays.")
@@ -115,9 +125,9 @@ TRL: Mapping[str, Here | None] = {
     "repetition_penalty": None,
     "max_completion_length": None,
     "max_tool_calling_iterations": None,
-    "chat_template_kwargs": nothing("The tokeniser's template is used as it is."),
+    "chat_template_kwargs": nothing("The tokeniser's template is used as it is; edit `chat_template.jinja` in the model's folder."),
     "use_vllm": None,
-    "vllm_mode": instead("engine.kind", "`engine: {kind: vllm}` is what it calls colocate; there is no server mode."),
+    "vllm_mode": instead("engine.kind", "`engine: {kind: vllm}` is what it calls colocate, and kind remote what it calls server."),
     "vllm_gpu_memory_utilization": None,
     "vllm_tensor_parallel_size": None,
     "vllm_max_model_length": None,
@@ -143,7 +153,7 @@ TRL: Mapping[str, Here | None] = {
     "report_to": None,
     "run_name": None,
     "log_completions": nothing("Every episode of a run is in its episodes.jsonl.zst and episodes.parquet."),
-    "deepspeed": _CLUSTER,
+    "deepspeed": _SHARDED,
 }  # fmt: skip
 """``GRPOConfig`` and the arguments of ``GRPOTrainer`` (TRL 1.16). None: what the last part of the name means anywhere."""
 
@@ -165,7 +175,7 @@ VERL: Mapping[str, Here | None] = {
     "actor_rollout_ref.model.lora_alpha": None,
     "actor_rollout_ref.model.target_modules": None,
     "actor_rollout_ref.model.enable_gradient_checkpointing": None,
-    "actor_rollout_ref.model.custom_chat_template": nothing("The tokeniser's template is used as it is."),
+    "actor_rollout_ref.model.custom_chat_template": nothing("The tokeniser's template is used as it is; edit `chat_template.jinja` in the model's folder."),
     "actor_rollout_ref.model.use_remove_padding": nothing("Memory is counted in tokens (optimizer.micro_tokens)."),
     "actor_rollout_ref.actor.optim.lr": None,
     "actor_rollout_ref.actor.optim.lr_warmup_steps": None,
@@ -199,10 +209,10 @@ VERL: Mapping[str, Here | None] = {
         "loss", "Its low_var_kl is `loss: [clip, {name: kl, weight: 0.01, estimator: k3}]`, the default; its mse is k2."
     ),
     "actor_rollout_ref.actor.fsdp_config.dtype": called("optimizer.precision", "It is auto, float32 or bfloat16."),
-    "actor_rollout_ref.actor.fsdp_config.param_offload": _CLUSTER,
-    "actor_rollout_ref.actor.ulysses_sequence_parallel_size": _CLUSTER,
+    "actor_rollout_ref.actor.fsdp_config.param_offload": _SHARDED,
+    "actor_rollout_ref.actor.ulysses_sequence_parallel_size": nothing("A row of tokens is read by one learner."),
     "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu": called("optimizer.micro_tokens"),
-    "actor_rollout_ref.rollout.name": called("engine.kind", "It is vllm or torch."),
+    "actor_rollout_ref.rollout.name": called("engine.kind", "It is vllm, torch or remote."),
     "actor_rollout_ref.rollout.n": None,
     "actor_rollout_ref.rollout.temperature": called("sampling.temperature"),
     "actor_rollout_ref.rollout.top_p": None,
@@ -246,7 +256,7 @@ VERL: Mapping[str, Here | None] = {
     "algorithm.use_kl_in_reward": nothing("KL is a loss here (`loss: [clip, {name: kl, weight: 0.01}]`)."),
     "algorithm.kl_penalty": None,
     "algorithm.kl_ctrl.kl_coef": None,
-    "algorithm.kl_ctrl.type": nothing("A loss's weight stays what it is."),
+    "algorithm.kl_ctrl.type": instead("schedule", "Its adaptive is a schedule of the loss's weight: the schedule towards on the weight of the loss kl."),
     "algorithm.filter_groups.enable": instead("filter", "It is `filter: informative`, or `filter: any` for nothing."),
     "algorithm.filter_groups.metric": nothing("Compared is the return."),
     "algorithm.filter_groups.max_num_gen_batches": instead("rollout.refill.most", "It counts tasks, not batches; `rollout.refill.informative` says how many groups are enough."),
@@ -265,8 +275,8 @@ VERL: Mapping[str, Here | None] = {
     "trainer.project_name": None,
     "trainer.experiment_name": None,
     "trainer.device": called("device"),
-    "trainer.n_gpus_per_node": _CLUSTER,
-    "trainer.nnodes": _CLUSTER,
+    "trainer.n_gpus_per_node": _LEARNERS,
+    "trainer.nnodes": instead("scale.learners", "Learners on several machines are placed by Ray: `turnwise train RECIPE --on ray:engines=2`."),
     "trainer.critic_warmup": nothing("Values are learned from the first update on, beside the policy."),
 }  # fmt: skip
 """The keys of verl's ``ppo_trainer.yaml``."""
@@ -334,6 +344,20 @@ TRAINERS: Mapping[str, tuple[str, Mapping[str, Here | None]]] = {
 def counterpart(argument: str, given: Here | None) -> Here:
     """What an argument is called here: what is said of it alone, or what its name means anywhere."""
     return given or SYNONYMS[argument.rpartition(".")[2]]
+
+
+def foreign_argument(name: str) -> Here | None:
+    """What an argument of another trainer is called here; of dotted names the last part, if it has more than one word."""
+    if name in SYNONYMS:
+        return SYNONYMS[name]
+    for _, arguments in TRAINERS.values():
+        for argument, given in arguments.items():
+            last = argument.rpartition(".")[2]
+            if given is not None and (
+                name == argument or (name == last and ("_" in last or last == "nnodes"))
+            ):
+                return given
+    return None
 
 
 def page() -> str:

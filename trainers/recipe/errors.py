@@ -10,10 +10,10 @@ from typing import Any, get_args
 import pydantic
 import yaml
 
+from turnwise.trainers.recipe.coming_from import foreign_argument
 from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe, Section, plain
-from turnwise.trainers.recipe.synonyms import SYNONYMS
 from turnwise.trainers.recipe.text import Places
 from turnwise.type_words import wanted_kind
 
@@ -160,8 +160,8 @@ def _example(loc: Sequence[int | str]) -> str:
 
 def _remedy_for_key(loc: Sequence[int | str]) -> str:
     key = str(loc[-1])
-    if key in SYNONYMS:
-        return SYNONYMS[key].message
+    if (here := foreign_argument(key)) is not None:
+        return here.message
     homes = [path for path in known_keys() if path.rpartition(".")[2] == key]
     if homes:
         return f"It is called {' or '.join(homes)}."

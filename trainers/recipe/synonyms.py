@@ -63,7 +63,14 @@ REWARD = instead(
 )
 SUITE = called("suite", "`turnwise list suites` names those there are.")
 OUT = instead("--out", "The folder is given on the command line: --out.")
-SHOWN = nothing("Every run writes TensorBoard files and report.html into its folder.")
+SHOWN = instead(
+    "sinks",
+    "Figures go to sinks, such as `sinks: [tensorboard, wandb]` (`turnwise list sink`); every run writes report.html too.",
+)
+RUN_NAME = instead(
+    "sinks",
+    "It is the sink's, such as `sinks: [{name: wandb, project: mine}]`; a run is called after its folder.",
+)
 REDUCE = instead("reduce", "Denominators are chosen by reduce (`turnwise list reduce`).")
 DISTRIBUTION = nothing(
     "It is not offered: log-probabilities are of the whole distribution at sampling.temperature."
@@ -134,7 +141,7 @@ _MEANINGS: Mapping[str, Here] = {
     ),
     "env environment env_name env_id dataset dataset_name task tasks train_files train_dataset": SUITE,
     "reward_fn reward_func reward_funcs reward_function reward_model rewards reward_weights": REWARD,
-    "use_vllm backend inference_engine rollout_engine": called("engine.kind", "It is vllm or torch."),
+    "use_vllm backend inference_engine rollout_engine": called("engine.kind", "It is vllm, torch or remote."),
     "gpu_memory_utilization tensor_parallel_size tp kv_cache_gib vllm_gpu_memory_utilization dtype "
     "vllm_tensor_parallel_size tensor_model_parallel_size engine_kwargs": ENGINE_OPTION,
     "max_num_seqs": called("engine.max_sequences"),
@@ -188,7 +195,8 @@ _MEANINGS: Mapping[str, Here] = {
         "warm_start", "Such as `warm_start: {demonstrator: gold, episodes: 4000}`."
     ),
     "random_seed": called("seed"),
-    "report_to wandb logger log_with use_wandb project_name experiment_name run_name": SHOWN,
+    "report_to wandb mlflow logger log_with use_wandb": SHOWN,
+    "project_name experiment_name run_name": RUN_NAME,
 }
 
 SYNONYMS: Mapping[str, Here] = {key: here for keys, here in _MEANINGS.items() for key in keys.split()}
