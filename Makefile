@@ -21,7 +21,7 @@ PYTEST = .venv/bin/pytest -q -n auto --dist loadgroup --no-loadscope-reorder
 
 test: sandboxes browser ## all tests, then linter and type checker; CHANGED=1: what the changes since main can reach
 	@$(MAKE) --no-print-directory lint & lint=$$!; \
-	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(PYTEST) -m "not full" --programs changed; tests=$$?; \
+	$(if $(CHANGED),.venv/bin/python scripts/changed_tests.py -- )$(if $(RECORD),TURNWISE_TESTS_RECORD=benchmarks/tests.json )$(PYTEST) -m "not full" --programs changed; tests=$$?; \
 	wait $$lint && exit $$tests
 
 .venv/bin/pytest:

@@ -28,6 +28,9 @@ PACKAGES = ("agents", "envs", "trainers", "tools", "tasks", "src")
 FOLDERS = "agents|envs|trainers|tools|tasks|tests|scripts|benchmarks|docs|src"
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+_NAMED = re.compile(
+    r"\[([\w.-]+(?:/[\w.-]+)+\.\w+)\]\((?!https?:)([^)#\s]+)"
+)  # a label that looks like a path
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _DOCUMENT = re.compile(
     r"(?<![\w/.])((?:docs|benchmarks|papers|research)/[\w/-]+\.(?:md|json|svg|png))(#[\w-]+)?"
@@ -87,6 +90,8 @@ def test_links_of_a_page_lead_somewhere(page: str) -> None:
     text = _FENCE.sub("", file.read_text("utf-8"))
     targets = [(found, file if found.startswith("#") else file.parent) for found in _LINK.findall(text)]
     assert not [fault for target, start in targets if (fault := broken(target, start))]
+    paths = [(label, str((file.parent / target).resolve())) for label, target in _NAMED.findall(text)]
+    assert not [f"{label} leads to {path}" for label, path in paths if not path.endswith(f"/{label}")]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith(DIARIES)])

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 from turnwise.cli.app import run
 from turnwise.kinds import KINDS
 from turnwise.registry import likely_component
-from turnwise.scaffold.pages import index, page
+from turnwise.scaffold.pages import FORM, index, page, with_kinds
 
 PAGES = Path(__file__).parents[1] / "docs" / "extending"
 STARTED = ("engine", "sandbox")  # to check one of them takes a minute: tests/plugin does so for the engine
@@ -28,6 +28,12 @@ def test_a_page_is_what_the_registry_knows(kind: str) -> None:
 def test_the_page_for_contributors_leads_to_every_kind() -> None:
     text = (PAGES.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
     assert re.findall(r"\[(\w+)\]\(docs/extending/\1\.md\)", text) == list(KINDS)
+
+
+def test_the_form_for_a_new_part_offers_every_kind() -> None:
+    text = (PAGES.parents[1] / FORM).read_text("utf-8")
+    assert text == with_kinds(text), "write it anew: python -m turnwise.scaffold.pages"
+    assert f"options: [{', '.join(KINDS)}, another]" in text
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,8 +1,9 @@
-"""A page for each kind of component: ``python -m turnwise.scaffold.pages`` writes docs/extending."""
+"""A page for each kind of component: ``python -m turnwise.scaffold.pages`` writes docs/extending, and the kinds into the form for issues."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import NamedTuple
 from turnwise.kinds import KINDS
 from turnwise.requirements import requirements
 from turnwise.scaffold import part_source
+
+
+FORM = ".github/ISSUE_TEMPLATE/new-part.yml"
 
 
 class PageText(NamedTuple):
@@ -180,8 +184,20 @@ packages. Environments have a page of their own: [writing an environment](../wri
 """
 
 
+def with_kinds(form: str) -> str:
+    """Return the form for a new part with every kind as a choice.
+
+    >>> print(with_kinds("options: [credit, another]").replace(", ", " ")[:28])
+    options: [sampler strategy g
+    """
+    return re.sub(r"options: \[[^\]]*\]", f"options: [{', '.join([*KINDS, 'another'])}]", form, count=1)
+
+
 def main(folder: Path) -> None:
     """Write all pages."""
+    form = folder.parent.parent / FORM
+    if form.exists():
+        form.write_text(with_kinds(form.read_text("utf-8")), "utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
         (folder / f"{kind}.md").write_text(page(kind), "utf-8")
