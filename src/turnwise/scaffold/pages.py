@@ -13,7 +13,6 @@ from turnwise.kinds import KINDS
 from turnwise.requirements import requirements
 from turnwise.scaffold import part_source
 
-
 FORM = ".github/ISSUE_TEMPLATE/new-part.yml"
 
 
