@@ -35,6 +35,7 @@ from turnwise.agents.policies.served.written import conversation
 from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.errors import RunError, TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.registry import component
 from turnwise.tools.owner import make_folder, remove_folder
 
@@ -227,7 +228,7 @@ def read_program(target: str) -> AgentProgram:
                 f"The command {target!r} cannot be read: {error}.", "Close its quotes."
             ) from None
     try:
-        data: Any = yaml.safe_load(Path(target).read_text("utf-8"))
+        data: Any = read_yaml(Path(target).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise TurnwiseError(
             f"{target} cannot be read: {error}.", "Give a YAML file with `command`."

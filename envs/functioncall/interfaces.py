@@ -12,9 +12,8 @@ from importlib.resources import files
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-import yaml
-
 from turnwise.envs.functioncall.vocabulary import form_of, schema_of
+from turnwise.plain_yaml import read_yaml
 from turnwise.tasks.core import Json
 from turnwise.tools.core import Tool, ToolError, ToolSpec
 from turnwise.tools.schema import tool_of_schema
@@ -120,7 +119,7 @@ def _apis() -> Mapping[str, Mapping[str, Json]]:
     found = {
         path.name.removesuffix(".yaml"): path for path in folder.iterdir() if path.name.endswith(".yaml")
     }
-    return {name: yaml.safe_load(found[name].read_text("utf-8")) for name in sorted(found)}
+    return {name: read_yaml(found[name].read_text("utf-8")) for name in sorted(found)}
 
 
 def _function(api: str, words: str, one: Mapping[str, Json]) -> DataFunction:

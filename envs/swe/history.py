@@ -13,7 +13,6 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from filelock import FileLock, Timeout
 from packaging.version import InvalidVersion, Version
 
@@ -22,6 +21,7 @@ from turnwise.envs.swe.pairs import PairReport, note, noted
 from turnwise.envs.swe.releases import ReleasePair
 from turnwise.envs.swe.sdists import Sdist, sdists_of, unpack
 from turnwise.errors import InfraError, TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.tools.sandbox.core import Backend
 
 
@@ -65,7 +65,7 @@ def read_ranges(path: Path) -> list[ReleaseRange]:
     Raises:
         TurnwiseError: it is none.
     """
-    rows: dict[str, dict[str, Any]] | None = yaml.safe_load(path.read_text("utf-8"))
+    rows: dict[str, dict[str, Any]] | None = read_yaml(path.read_text("utf-8"))
     if not isinstance(rows, dict):
         raise TurnwiseError(f"{path} does not map names of packages to since and until.", "See docs/swe.md.")
     return [

@@ -18,6 +18,7 @@ import pydantic
 import yaml
 
 from turnwise.errors import TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.texts import read_json_lines
 
 _DIFF = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
@@ -163,7 +164,12 @@ def _harbor(folder: Path) -> FolderTask:
 
 
 def _terminal_bench(folder: Path) -> FolderTask:
-    about = yaml.safe_load(_read(folder / "task.yaml"))
+    try:
+        about = read_yaml(_read(folder / "task.yaml"))
+    except yaml.YAMLError as error:
+        raise TurnwiseError(
+            f"{folder / 'task.yaml'} cannot be read: {' '.join(str(error).split())[:200]}.", "Copy it again."
+        ) from None
     tests = {**_files(folder / "tests"), "run-tests.sh": _read(folder / "run-tests.sh").encode()}
     return FolderTask(
         folder.name,

@@ -21,6 +21,7 @@ import yaml
 from filelock import FileLock
 
 from turnwise.errors import InfraError, NotFoundError, TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.tools.sandbox.core import Root
 from turnwise.tools.sandbox.roots import build_root
 
@@ -107,7 +108,7 @@ def read_packages(text: str, place: str) -> dict[str, Package]:
         TurnwiseError: a row is not one; says which and why.
     """
     try:
-        listed: object = yaml.safe_load(text)
+        listed: object = read_yaml(text)
     except yaml.YAMLError as error:
         raise TurnwiseError(f"{place} is no YAML: {' '.join(str(error).split())[:200]}.", _FORM) from None
     if not isinstance(listed, dict) or not all(isinstance(row, dict) for row in listed.values()):
@@ -161,7 +162,7 @@ def repository(package: Package) -> Mapping[str, bytes]:
     """
     if not package.file:
         text = files("turnwise.envs.swe").joinpath("small", f"{package.name}.yaml").read_text("utf-8")
-        return {path: content.encode() for path, content in yaml.safe_load(text).items()}
+        return {path: content.encode() for path, content in read_yaml(text).items()}
     found = unpacked(fetch(package))
     return {path: data for path, data in sorted(found.items()) if _belongs(package, path)}
 

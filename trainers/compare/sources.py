@@ -18,6 +18,7 @@ from turnwise.agents.evaluation.evaluate import Evaluation
 from turnwise.agents.evaluation.folder import EvaluationFolder
 from turnwise.agents.evaluation.statistics import Estimate
 from turnwise.errors import RunError, TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.registry import likely_component
 from turnwise.tasks.core import Json
 from turnwise.trainers.compare.candidates import (
@@ -344,7 +345,7 @@ def _recipe(path: Path) -> dict[str, Json]:
     if not path.exists():
         return {}
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
+        data = read_yaml(path.read_text("utf-8"))
     except (ValueError, yaml.YAMLError):
         data = None
     if not isinstance(data, dict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, get_args
 
 import pydantic
@@ -191,7 +192,16 @@ def _keys(section: type[Section], prefix: str) -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     """A value as YAML has it, short enough for a message."""
-    return repr(value[:60]) if isinstance(value, str) else _flow(value)[:60]
+    return repr(value[:60]) if isinstance(value, str) else _flow(_brief(value))[:60]
+
+
+def _brief(value: Any, depth: int = 3) -> Any:
+    """The beginning of a value, which may be of any size."""
+    if isinstance(value, dict):
+        return {key: _brief(item, depth - 1) for key, item in islice(value.items(), 8)} if depth else "…"
+    if isinstance(value, (list, tuple)):
+        return [_brief(item, depth - 1) for item in value[:8]] if depth else "…"
+    return value[:60] if isinstance(value, str) else value
 
 
 def _flow(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from turnwise.errors import RecipeError
+from turnwise.plain_yaml import YamlRefused, read_yaml_text
 from turnwise.trainers.recipe.problems import RecipeProblem, refuse
 
 Places = Mapping[str, str]
@@ -21,11 +22,12 @@ def read_text(text: str, source: str) -> tuple[dict[str, Any], dict[str, str]]:
         RecipeError: it is no YAML, no mapping, or gives a key twice.
     """
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except RecursionError:
-        raise RecipeError(f"{source} is nested too deeply to be read.", "Fix the file.") from None
-    except (yaml.YAMLError, ValueError) as error:
+        node, data = read_yaml_text(text)
+    except YamlRefused as error:
+        raise RecipeError(
+            f"{source} cannot be a recipe: {error}.", "Write each value out, and none so large."
+        ) from None
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         raise RecipeError(

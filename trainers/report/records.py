@@ -19,6 +19,7 @@ from turnwise.agents.evaluation.statistics import Estimate, Interval
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.log.records import Record
 from turnwise.errors import TurnwiseError
+from turnwise.plain_yaml import read_yaml
 
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl.zst"
 RECIPE, OBJECTIVE = "recipe.yaml", "objective.txt"
@@ -99,7 +100,7 @@ class ReportedRun:
     def facts(self) -> dict[str, str]:
         """The recipe's top level, each entry in a word or two."""
         try:
-            data = yaml.safe_load(self.recipe)
+            data = read_yaml(self.recipe)
         except yaml.YAMLError:
             return {}
         entries = data.items() if isinstance(data, dict) else ()
@@ -109,7 +110,7 @@ class ReportedRun:
     def phases(self) -> list[tuple[str, int]]:
         """The phases of the recipe, each with the number of updates before it; none where the recipe has none."""
         try:
-            data = yaml.safe_load(self.recipe)
+            data = read_yaml(self.recipe)
         except yaml.YAMLError:
             return []
         given = data.get("phases") if isinstance(data, dict) else None

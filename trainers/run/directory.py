@@ -17,6 +17,7 @@ import yaml
 from turnwise.agents.log.episode_log import cut_log
 from turnwise.durable import hold_folder
 from turnwise.errors import RunError, TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.tasks.core import Json
 from turnwise.trainers.recipe.schema import Recipe, plain
 from turnwise.trainers.report.events import EVENTS
@@ -197,7 +198,7 @@ def _changed_keys(frozen: Path, text: str) -> list[str]:
     if not frozen.exists():
         return []
     try:
-        data = yaml.safe_load(frozen.read_text("utf-8"))
+        data = read_yaml(frozen.read_text("utf-8"))
     except (ValueError, yaml.YAMLError):
         data = None
     if not isinstance(data, dict):
@@ -207,7 +208,7 @@ def _changed_keys(frozen: Path, text: str) -> list[str]:
         )
     with contextlib.suppress(pydantic.ValidationError):  # then keys have changed their names since
         data = plain(Recipe.model_validate(data))  # keys that are newer than the run have their defaults
-    before, after = _leaves(data, ""), _leaves(yaml.safe_load(text), "")
+    before, after = _leaves(data, ""), _leaves(read_yaml(text), "")
     changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
     elsewhere = before.get("engine.kind") == after.get("engine.kind") == "remote"
     return sorted(changed - MAY_CHANGE - (WHERE_ENGINES_ARE if elsewhere else frozenset()))

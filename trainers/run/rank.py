@@ -10,10 +10,10 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
 
 import torch
-import yaml
 
 from turnwise.envs.registry import env_entries, register, register_suite, suites
 from turnwise.errors import TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.trainers.learn.ranks import Meeting, Rank
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
@@ -94,7 +94,7 @@ def _prepared(start: RankStart) -> Recipe:
             register_suite(suite)
     for module in start.modules:
         importlib.import_module(module)
-    return check_recipe(yaml.safe_load(start.recipe))
+    return check_recipe(read_yaml(start.recipe))
 
 
 async def _learn(orders: Orders, start: RankStart, recipe: Recipe, meeting: Meeting) -> None:

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-import yaml
 
 from turnwise.agents.core import Episode
 from turnwise.agents.log.episode_log import LogReader
@@ -37,6 +36,7 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.learn.team import Alone
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.recipe.text import read_text
 from turnwise.trainers.report.records import RECIPE, json_lines
 from turnwise.trainers.run.checkpoint import file_hashes, save_checkpoint, saved_steps
 from turnwise.trainers.run.circumstances import differences_since
@@ -280,7 +280,7 @@ def _recipe_of(path: Path) -> Recipe:
     file = path / RECIPE
     if not file.is_file():
         raise RunError(f"There is no run in {path}: {RECIPE} is missing.", "Give the folder of a run.")
-    return check_recipe(yaml.safe_load(file.read_text("utf-8")))
+    return check_recipe(read_text(file.read_text("utf-8"), str(file))[0])
 
 
 def _updates_of(path: Path) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import yaml
 from turnwise.agents.evaluation.evaluate import Evaluation
 from turnwise.agents.log.episodes import LOG_NAME
 from turnwise.errors import TurnwiseError
+from turnwise.plain_yaml import read_yaml
 from turnwise.trainers.report.events import EVENTS
 from turnwise.trainers.report.records import EVALUATIONS, METRICS, RECIPE
 
@@ -201,7 +202,7 @@ def read_recipe(place: ViewedPlace) -> tuple[str, dict[str, str]]:
     """A run's recipe as text, and the entries of its top level that are a word or a number."""
     try:
         text = (place.path / RECIPE).read_text("utf-8", "replace")
-        data = yaml.safe_load(text)
+        data = read_yaml(text)
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return "", {}
     if not isinstance(data, dict):

@@ -32,6 +32,7 @@ import yaml
 import turnwise
 from turnwise.blame import installed_plugins
 from turnwise.cli.answer import Json
+from turnwise.plain_yaml import read_yaml
 
 MOST = 200
 """So many answers are kept, the newest."""
@@ -136,7 +137,7 @@ def kept_answer(recipe: str, changes: Mapping[str, Any]) -> KeptAnswer | None:
     file = given or folder / "trainers" / "recipe" / "presets" / f"{recipe}.yaml"
     try:
         text = file.read_text("utf-8")
-        keys: Any = yaml.safe_load(text)
+        keys: Any = read_yaml(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return None  # the check says what is wrong
     said = [*_leaves(keys, ""), *_leaves(dict(changes), "")]

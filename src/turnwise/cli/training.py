@@ -134,6 +134,7 @@ def overrides(pairs: list[str], option: str = "--set") -> dict[str, object]:
     import yaml
 
     from turnwise.errors import RecipeError
+    from turnwise.plain_yaml import read_yaml
 
     read: dict[str, object] = {}
     for pair in pairs:
@@ -141,8 +142,8 @@ def overrides(pairs: list[str], option: str = "--set") -> dict[str, object]:
         if not equals or not key:
             raise RecipeError(f"{option} {pair!r} is no change.", f"Write {option} key=value.")
         try:
-            read[key] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            read[key] = read_yaml(value)
+        except yaml.YAMLError as error:
             raise RecipeError(
                 f"{option} {key}: {value[:60]!r} cannot be read.", "Values are YAML."
             ) from error
