@@ -23,12 +23,8 @@ from turnwise.agents.remote.engine import RemoteFleet
 from turnwise.machine import describe
 from turnwise.trainers.learn.model import load_model
 from turnwise.trainers.learn.options import LoraOptions
-from turnwise.trainers.learn.sync import (
-    adapted_weights,
-    canary_sequences,
-    checkpoint_tensors,
-    trainer_logprobs,
-)
+from turnwise.trainers.learn.sync import canary_sequences, trainer_logprobs
+from turnwise.trainers.learn.whole import adapted_weights, checkpoint_tensors
 
 CONTEXT = 256
 VOCABULARY = 32_000

@@ -19,7 +19,8 @@ from turnwise.agents.remote import transfer
 from turnwise.agents.remote.adapters import Adapter, adapter_tensors, merged, read_adapters
 from turnwise.agents.remote.server import EngineServer
 from turnwise.errors import EngineError
-from turnwise.trainers.learn.sync import adapted_weights, checkpoint_tensors, push_weights
+from turnwise.trainers.learn.sync import push_weights
+from turnwise.trainers.learn.whole import adapted_weights, checkpoint_tensors
 
 Fleet = Callable[..., Any]
 

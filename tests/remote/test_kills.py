@@ -21,7 +21,8 @@ from turnwise.agents.core import Sampling, VersionSpan
 from turnwise.agents.engines.torch import TorchEngine
 from turnwise.agents.log.episode_log import LogReader
 from turnwise.agents.remote.engine import RemoteFleet
-from turnwise.trainers.learn.sync import checkpoint_tensors, push_weights
+from turnwise.trainers.learn.sync import push_weights
+from turnwise.trainers.learn.whole import checkpoint_tensors
 from turnwise.trainers.report.events import live_run
 from turnwise.trainers.run.loop import train
 

@@ -38,7 +38,7 @@ from turnwise.agents.remote.vllm_transfer import (
     tensor_row,
 )
 from turnwise.errors import EngineError, MissingDependencyError, RecipeError
-from turnwise.trainers.learn.sync import checkpoint_tensors
+from turnwise.trainers.learn.whole import checkpoint_tensors
 from turnwise.trainers.run.loop import train
 
 OURS, OTHER = "GPU-ours", "GPU-other"

@@ -55,15 +55,14 @@ def learner_of(folder: Path, *, lora: bool = False, seed: int = 0) -> Learner:
 def train(learner: Learner, steps: int) -> None:
     """Steps whose gradients depend on the weights and on the number of steps made."""
     for _ in range(steps):
-        for module in learner.modules:
-            for p in module.parameters():
-                if p.requires_grad:
-                    p.grad = torch.sin(p.detach() * 7 + learner.steps)
+        for held in learner.weights:
+            for p in held.trainable():
+                p.grad = torch.sin(p.detach() * 7 + learner.steps)
         learner._descend(learner._rate())  # pyright: ignore[reportPrivateUsage]
 
 
 def weights(learner: Learner) -> list[torch.Tensor]:
-    return [p.detach().clone() for module in learner.modules for p in module.parameters()]
+    return [p.detach().clone() for held in learner.weights for p in held.module.parameters()]
 
 
 def same(first: list[torch.Tensor], second: list[torch.Tensor]) -> bool:

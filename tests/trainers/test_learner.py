@@ -26,9 +26,11 @@ from turnwise.registry import components, get_component
 from turnwise.trainers.core import TokenBatch, TokenLoss
 from turnwise.trainers.kit.toy_batches import episode
 from turnwise.trainers.learn.collate import TrainingBatch, collate
-from turnwise.trainers.learn.learner import MAX_SKIPPED, Learner, make_optimizer
+from turnwise.trainers.learn.learner import MAX_SKIPPED, Learner
 from turnwise.trainers.learn.objective import LossTerm, Objective, weighs_apart
+from turnwise.trainers.learn.optimizer import make_optimizer
 from turnwise.trainers.learn.options import OptimizerOptions
+from turnwise.trainers.learn.weights import weights_of
 
 VOCAB = 320
 SHAPES = ([(5, 3), (4, 2), (2, 6)], [(7, 1)], [(3, 2), (9, 4)], [(6, 5), (1, 1)], [(2, 2)], [(4, 3), (3, 3)])
@@ -40,7 +42,7 @@ class Measured(Learner):
     gradients: list[Tensor]
 
     def _descend(self, learning_rate: float) -> float:
-        parameters = [p for module in self.modules for p in module.parameters() if p.requires_grad]
+        parameters = [p for held in self.weights for p in held.trainable()]
         self.gradients = [p.grad.clone() if p.grad is not None else torch.zeros_like(p) for p in parameters]
         self.optimizer.zero_grad(set_to_none=True)
         return 0.0
@@ -437,7 +439,9 @@ def test_the_value_head_has_its_own_rate_and_limit(random_model: Callable[..., A
     learner.update(batch._replace(turns=turns), 1000 * advantages(batch), objective())
     rates = {round(group["lr"], 9) for group in learner.optimizer.param_groups}
     assert rates == {round(1e-5 / 4, 9), round(1e-2 / 4, 9)}
-    assert not make_optimizer([model], OptimizerOptions(weight_decay=0.1)).param_groups[1]["weight_decay"]
+    assert not make_optimizer([weights_of(model)], OptimizerOptions(weight_decay=0.1)).param_groups[1][
+        "weight_decay"
+    ]
 
 
 def lora(model: Any) -> Any:

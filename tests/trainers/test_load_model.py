@@ -15,7 +15,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 from turnwise.agents.engines.vllm_start import _remedy, check_context
 from turnwise.agents.remote.vllm_memory import memory_options
 from turnwise.errors import EngineError, RecipeError, RunError
-from turnwise.trainers.learn.model import base_of, deterministic, hidden_states, load_model, trainable
+from turnwise.trainers.learn.model import base_of, deterministic, hidden_states, load_model
+from turnwise.trainers.learn.weights import weights_of
 from turnwise.trainers.recipe.schema import Lora
 from turnwise.trainers.run.loop import train
 
@@ -51,7 +52,7 @@ def saved(model: Any, folder: Path) -> Path:
 
 def gradient(model: Any) -> Any:
     hidden_states(model, TOKENS).square().mean().backward()
-    return torch.cat([p.grad.flatten() for p in trainable([model]) if p.grad is not None])
+    return torch.cat([p.grad.flatten() for p in weights_of(model).trainable() if p.grad is not None])
 
 
 def runs_of_a_layer(model: Any) -> list[int]:
@@ -69,7 +70,9 @@ def test_layers_computed_again_give_the_same_gradient(llama: Path, lora: Lora | 
     once, twice = runs_of_a_layer(plain), runs_of_a_layer(again)
     torch.testing.assert_close(gradient(again), gradient(plain))
     assert (len(once), len(twice)) == (1, 2)
-    assert [p.shape for p in trainable([plain])] == [p.shape for p in trainable([again])]
+    assert [p.shape for p in weights_of(plain).trainable()] == [
+        p.shape for p in weights_of(again).trainable()
+    ]
 
 
 def test_layers_are_still_computed_again_after_a_look_at_the_canary(llama: Path) -> None:
@@ -91,7 +94,7 @@ def test_no_mode_has_dropout(which: str, request: pytest.FixtureRequest) -> None
 
 
 def test_a_frozen_model_has_nothing_to_train(llama: Path) -> None:
-    assert not trainable([load_model(llama, CPU, frozen=True)])
+    assert not weights_of(load_model(llama, CPU, frozen=True)).trainable()
 
 
 def test_an_architecture_that_cannot_is_refused(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,11 @@ from turnwise.errors import EngineError
 from turnwise.trainers.learn.sync import (
     canary_sequences,
     check_canary,
-    check_trainable,
-    checkpoint_tensors,
     push_weights,
     trainer_logprobs,
 )
+from turnwise.trainers.learn.trainable_engine import check_trainable
+from turnwise.trainers.learn.whole import checkpoint_tensors
 
 CONTEXT = 256
 

@@ -22,7 +22,7 @@ from turnwise.agents.replay import replay
 from turnwise.errors import EngineError, RecipeError, RunError
 from turnwise.tasks.core import Split
 from turnwise.trainers.core import Group
-from turnwise.trainers.learn import sync, warm_start
+from turnwise.trainers.learn import warm_start, whole
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run import collect, judging, trainer
 from turnwise.trainers.run.collect import AgentGroup, CollectedGroups, describe, log_groups
@@ -175,7 +175,7 @@ def test_the_best_on_dev_is_judged_and_the_last_is_kept(runs: Runs, monkeypatch:
     pushed = trainer.push_weights
 
     def push(model: Any, engine: Any, version: int, **more: Any) -> Any:
-        judged.append({name: t.clone() for name, t in sync.checkpoint_tensors(model)})
+        judged.append({name: t.clone() for name, t in whole.checkpoint_tensors(model)})
         return pushed(model, engine, version, **more)
 
     monkeypatch.setattr(trainer, "push_weights", push)

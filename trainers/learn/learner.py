@@ -30,11 +30,13 @@ from turnwise.trainers.learn.minibatch import (
     tokens_of,
     whole_of,
 )
-from turnwise.trainers.learn.model import deterministic, trainable
+from turnwise.trainers.learn.model import deterministic
 from turnwise.trainers.learn.objective import Objective, Slopes, policy_loss, whole_slopes
+from turnwise.trainers.learn.optimizer import descend, make_optimizer
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.learn.passes import Means, PassPart, Reader, Scores
 from turnwise.trainers.learn.team import Alone, Team, check_agreement, means_of, shares
+from turnwise.trainers.learn.weights import Weights, weights_of
 
 MAX_SKIPPED = 10
 """Steps in a row without finite gradients after which a run stops."""
@@ -68,18 +70,19 @@ class Learner:
         self.model, self.heads, self.reference = model, heads, reference
         self.options = options
         self.team: Team = Alone()
-        self.device = next(model.parameters()).device
+        self.device = weights_of(model).device
         self.reader = Reader(self.device, temperature, options.precision)
         self.reset_optimizer_state()
 
     @property
-    def modules(self) -> list[nn.Module]:
-        """The model and its heads, as far as there are any."""
-        return [self.model, *(head.module for head in self.heads if head.module is not None)]
+    def weights(self) -> list[Weights]:
+        """Those of the model and of its heads, as far as there are any."""
+        heads = [head.module for head in self.heads if head.module is not None]
+        return [weights_of(module) for module in (self.model, *heads)]
 
     def reset_optimizer_state(self) -> None:
         """Forget the moments, as between a warm start and reinforcement."""
-        self.optimizer = make_optimizer(self.modules, self.options)
+        self.optimizer = make_optimizer(self.weights, self.options)
         self.steps = 0
         self.skipped_in_a_row = 0
 
@@ -177,7 +180,7 @@ class Learner:
                     metrics.add(
                         {f"{one.stream.name}/{k}" if one.stream.name else k: v for k, v in found.items()}
                     )
-            self.team.add_up(trainable(self.modules))
+            self.team.add_up(self.weights)
             norm = self._descend(self._rate())
             skipped += norm is None
             metrics.add({} if norm is None else {"grad_norm": norm})
@@ -257,12 +260,12 @@ class Learner:
             )
             slopes = whole_slopes(whole, objective.whole, chunk.row_M, rows.mask_RT.shape)
         step = _Step(prepared, first, weight_RT, correction_RT, slopes, ahead.errors, counts)
-        trained, found = trainable(self.modules), list[Means]()
+        found: list[Means] = []
         for number in self.team.mine:
             found.append(Means())
             if slopes is not None and number == 0:
                 found[-1].add(slopes.metrics, tokens)
-            with self.team.share(number, trained):
+            with self.team.share(number, self.weights):
                 for index_N in cut[number]:
                     self._back(step, index_N, found[-1])
         if first and len(self.team.mine) < self.team.size:
@@ -393,22 +396,15 @@ class Learner:
         """One step of the optimizer. Returns the policy's gradient norm; None if it was not finite."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate * group["scale"]
-        limit = (
-            self.options.max_grad_norm
-        )  # for each module, so that a value head far off does not slow the policy
-        norms = [nn.utils.clip_grad_norm_(trainable([module]), limit) for module in self.modules]
-        finite = all(bool(torch.isfinite(norm)) for norm in norms)
-        if finite:  # a single overflow must not destroy the run
-            self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        norms = descend(self.optimizer, self.weights, self.options.max_grad_norm)
         self.steps += 1
-        self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
+        self.skipped_in_a_row = 0 if norms else self.skipped_in_a_row + 1
         if self.skipped_in_a_row >= MAX_SKIPPED:
             raise RunError(
                 f"The gradients of {MAX_SKIPPED} optimizer steps in a row were not finite; none was taken.",
                 "Lower optimizer.learning_rate, or set optimizer.precision: float32, and resume or start anew.",
             )
-        return float(norms[0]) if finite else None
+        return norms[0] if norms else None
 
     def _rate(self) -> float:
         return self.options.learning_rate * min(1.0, (self.steps + 1) / max(1, self.options.warmup))
@@ -453,26 +449,3 @@ def _top_of(batch: TrainingBatch, seen: PassPart) -> TeacherTop:
     token_RTJ, logp_RTJ = (x[seen.index_N, :longest] for x in batch.top[:2])
     own_RTJ = seen.of_tokens(token_RTJ)
     return TeacherTop(token_RTJ.to(own_RTJ.device), logp_RTJ.to(own_RTJ.device), own_RTJ)
-
-
-def make_optimizer(modules: Sequence[nn.Module], options: OptimizerOptions) -> torch.optim.AdamW:
-    """AdamW on the policy, the first module, and on heads, whose rate is ``scale`` times as high.
-
-    Vectors (norms, biases) are not decayed.
-    """
-    # A schedule may end at 0: the heads then rest with the policy.
-    of_heads = options.value_learning_rate / options.learning_rate if options.learning_rate else 0.0
-    scales = [1.0] + [of_heads] * (len(modules) - 1)
-    groups = [
-        {"params": parameters, "weight_decay": decay, "scale": scale}
-        for module, scale in zip(modules, scales, strict=True)
-        for parameters, decay in zip(_by_shape(module), (options.weight_decay, 0.0), strict=True)
-        if parameters
-    ]
-    return torch.optim.AdamW(groups, lr=options.learning_rate, betas=options.betas, fused=True)
-
-
-def _by_shape(module: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Matrices, and all else."""
-    parameters = trainable([module])
-    return [p for p in parameters if p.dim() == 2], [p for p in parameters if p.dim() != 2]

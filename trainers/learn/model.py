@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -242,8 +242,3 @@ class ValueHead(nn.Module):
     def forward(self, hidden_ND: Tensor) -> Tensor:
         """V of each state, (N,), in float32."""
         return self.layers(hidden_ND.detach().float())[:, 0]
-
-
-def trainable(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
-    """The parameters that are trained, in their order."""
-    return [p for module in modules for p in module.parameters() if p.requires_grad]

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.errors import RunError
+from turnwise.trainers.learn.team import copied
+from turnwise.trainers.learn.weights import Weights
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 600.0
@@ -102,16 +104,17 @@ class Rank:
         return [bytes(row_C[:n].tolist()).decode().strip() for row_C, n in zip(text_LC, lengths, strict=True)]
 
     @contextlib.contextmanager
-    def share(self, number: int, parameters: Sequence[nn.Parameter]) -> Iterator[None]:
-        """All gradients of this process are those of its share."""
+    def share(self, number: int, weights: Sequence[Weights]) -> Iterator[None]:
+        """Take all gradients of this process for those of its share."""
         yield
 
-    def add_up(self, parameters: Sequence[nn.Parameter]) -> None:
-        """The sum of all learners' gradients; of a parameter for which nobody has one there is none.
+    def add_up(self, weights: Sequence[Weights]) -> None:
+        """Add up all learners' gradients; a parameter for which nobody has one gets none.
 
         Raises:
             RunError: a learner is gone.
         """
+        parameters = copied(weights)
         has_P = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
         self.sum_(has_P)
         wanted = [parameter for parameter, has in zip(parameters, has_P.tolist(), strict=True) if has]

@@ -8,24 +8,21 @@ output head, and a push without ``lm_head.weight`` leaves the old head in use.
 
 from __future__ import annotations
 
-import functools
-import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from turnwise.agents.core import Engine, Kv
-from turnwise.agents.engines.registry import changes_in_flight
-from turnwise.agents.remote.adapters import AdaptedWeights, Adapter
+from turnwise.agents.core import Kv
 from turnwise.errors import EngineError
 from turnwise.tasks.core import derive_rng
 from turnwise.trainers.learn.model import base_of
+from turnwise.trainers.learn.trainable_engine import TrainableEngine
+from turnwise.trainers.learn.weights import weights_of
 
-_logger = logging.getLogger(__name__)
 CANARY_SEQUENCES = 2
 CANARY_TOKENS = 24
 FLOAT32 = 1e-3
@@ -43,29 +40,6 @@ ATTEMPTS = 4
 rounding of the trainer's need show; with the same weights one order in ten did so. A wrong row of an embedding is wrong in all of them."""
 
 
-class TrainableEngine(Engine, Protocol):
-    """An engine whose weights can be replaced while the process runs.
-
-    ``kv`` is given only where weights change under requests in flight (``scale.staleness``); an engine that cannot do
-    that need not take it.
-    """
-
-    dtype: str
-
-    def load_weights(
-        self, weights: Iterable[tuple[str, Tensor]], version: int, *, kv: Kv | None = None
-    ) -> None: ...
-
-    def score(self, sequences: Sequence[Sequence[int]]) -> list[tuple[float, ...]]: ...
-
-
-@runtime_checkable
-class TakesAdapters(Protocol):
-    """An engine that keeps a model's weights and can be sent the adapters alone."""
-
-    def load_adapters(self, weights: AdaptedWeights, version: int, *, kv: Kv | None = None) -> None: ...
-
-
 class SyncReport(NamedTuple):
     """How long a weight update took, and how well the engine agreed with the trainer after it."""
 
@@ -80,33 +54,6 @@ class SyncReport(NamedTuple):
         return self.load_seconds + self.canary_seconds
 
 
-def check_trainable(engine: Any, name: str, *, in_flight: bool) -> TrainableEngine:
-    """The engine, if a run can train with it.
-
-    Args:
-        engine: one that can at least sample.
-        name: by which it is known.
-        in_flight: whether its weights will change while it samples.
-
-    Raises:
-        EngineError: it lacks what a run needs.
-    """
-    missing = [
-        attribute for attribute in ("dtype", "load_weights", "score") if not hasattr(engine, attribute)
-    ]
-    if missing:
-        raise EngineError(
-            f"The engine {name} can sample and not be trained: it has no {' and no '.join(missing)}.",
-            "docs/extending/engine.md says what a run needs of an engine.",
-        )
-    if in_flight and not changes_in_flight(engine):
-        raise EngineError(
-            f"The engine {name} cannot change its weights under requests in flight: its load_weights takes no kv.",
-            "Set scale.staleness to 0, or choose an engine that can: torch, vllm or remote.",
-        )
-    return engine
-
-
 def push_weights(
     model: nn.Module,
     engine: TrainableEngine,
@@ -119,7 +66,7 @@ def push_weights(
 
     Args:
         model: a Hugging Face causal model, or a peft model, whose adapters are merged on the way, or go alone to an engine
-            that can add them (:class:`TakesAdapters`).
+            that can add them (:class:`~turnwise.trainers.learn.trainable_engine.TakesAdapters`).
         engine: takes them over and forgets what it computed with the old ones.
         version: the number that completions carry from now on.
         tolerance: largest accepted difference of a log-probability; what rounding in the engine's type explains if None.
@@ -129,12 +76,7 @@ def push_weights(
         EngineError: the canary failed: the engine runs other weights than the trainer.
     """
     began = time.perf_counter()
-    given: dict[str, Kv] = {} if kv is None else {"kv": kv}
-    adapted = adapted_weights(model) if isinstance(engine, TakesAdapters) else None
-    if isinstance(engine, TakesAdapters) and adapted is not None:
-        engine.load_adapters(adapted, version, **given)
-    else:
-        engine.load_weights(checkpoint_tensors(model), version, **given)
+    weights_of(model).publish(engine, version, kv=kv)
     loaded = time.perf_counter()
     gap = check_canary(model, engine, version, tolerance=tolerance)
     return SyncReport(version, loaded - began, time.perf_counter() - loaded, *gap)
@@ -222,7 +164,7 @@ def trainer_logprobs(
         sequences: all of one length.
         computed_in: the type of everything that it computes.
     """
-    id_RT = torch.tensor(sequences, device=next(model.parameters()).device)
+    id_RT = torch.tensor(sequences, device=weights_of(model).device)
     training = model.training
     model.eval()
     try:
@@ -260,126 +202,6 @@ def _computing_in(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 def _own(module: nn.Module) -> dict[str, Any]:
     """A module's own parameters, by which it finds them: what is put there for a while is none to an optimizer."""
     return module._parameters  # pyright: ignore[reportPrivateUsage]
-
-
-def checkpoint_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """All weights under the names of a Hugging Face checkpoint, output head included, adapters merged.
-
-    The model is not changed, and one layer's adapters are merged at a time.
-    """
-    tensors = model.state_dict() if not hasattr(model, "get_base_model") else _merged(model)
-    yield from _as_saved(base_of(model), {name: tensor.detach() for name, tensor in tensors.items()}).items()
-
-
-def _as_saved(model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Some architectures hold their weights fused or renamed; their checkpoints, and vLLM, do not."""
-    from transformers import PreTrainedModel
-    from transformers.core_model_loading import revert_weight_conversion
-
-    return revert_weight_conversion(model, tensors) if isinstance(model, PreTrainedModel) else tensors
-
-
-def adapted_weights(model: nn.Module) -> AdaptedWeights | None:
-    """The weights of a model with adapters as a base that stays and what is added to it; None for any other.
-
-    Adapters of another form than LoRA's ``scale · B A`` on linear layers are merged; why is logged once.
-    """
-    if not hasattr(model, "get_base_model"):
-        return None
-    try:
-        return _adapted(base_of(model))
-    except _OtherForm as other:
-        _tell_once(f"adapters do not go alone to the engines, whole weights do: {other}")
-        return None
-
-
-class _OtherForm(Exception):
-    """Why a model's weights are no base and adapters."""
-
-
-@functools.cache
-def _tell_once(said: str) -> None:
-    _logger.warning("%s", said)
-
-
-def _adapted(base: Any) -> AdaptedWeights:
-    from peft.tuners.tuners_utils import BaseTunerLayer
-    from peft.utils.other import ModulesToSaveWrapper
-
-    if any(isinstance(module, ModulesToSaveWrapper) for module in base.modules()):
-        raise _OtherForm("whole layers are trained beside them (modules_to_save)")
-    own = _state(base, lambda layer: layer.get_base_layer().state_dict())
-    saved = _as_saved(base, own)
-    names = {_place(tensor): name for name, tensor in saved.items()}
-    adapters: dict[str, Adapter] = {}
-    for name, module in base.named_modules():
-        if isinstance(module, BaseTunerLayer):
-            adapter, weight = _adapter(module, name), own[own_name := f"{name}.weight"]
-            as_own = own_name in saved and _place(saved[own_name]) == _place(weight)
-            known = own_name if as_own else names.get(_place(weight))
-            if known is None:
-                raise _OtherForm(f"a checkpoint keeps {name} in another form")
-            adapters[known] = adapter
-    return AdaptedWeights(base, saved, adapters)
-
-
-def _place(tensor: Tensor) -> tuple[int, torch.Size]:
-    return tensor.data_ptr(), tensor.shape
-
-
-def _adapter(layer: Any, name: str) -> Adapter:
-    from peft.tuners.lora.layer import Linear
-
-    active, plain = list(layer.active_adapters), type(layer) is Linear
-    if not plain or not isinstance(layer.get_base_layer(), nn.Linear) or len(active) != 1:
-        raise _OtherForm(f"{name} has {len(active)} of {type(layer).__name__}")
-    (key,) = active
-    if layer.lora_variant or layer.lora_bias[key] or layer.merged or layer.disable_adapters:
-        raise _OtherForm(f"those of {name} are a variant, have a bias, or are merged")
-    a_KI, b_OK = layer.lora_A[key].weight, layer.lora_B[key].weight
-    return Adapter(a_KI.detach(), b_OK.detach(), layer.scaling[key])
-
-
-def _merged(model: Any) -> dict[str, Tensor]:
-    """State of a peft model's base model, its active adapters merged in."""
-    return _state(base_of(model), _merged_layer)
-
-
-def _state(base: Any, of_layer: Callable[[Any], Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """State of a peft model's base model under its own names; ``of_layer`` gives that of a layer with adapters."""
-    from peft.tuners.tuners_utils import BaseTunerLayer
-    from peft.utils.other import ModulesToSaveWrapper
-
-    tensors: dict[str, Tensor] = {}
-    inside: tuple[str, ...] = ()
-    for name, module in base.named_modules():
-        if name.startswith(inside) and inside:
-            continue
-        if isinstance(module, BaseTunerLayer):
-            inside = (*inside, f"{name}.")
-            tensors |= {f"{name}.{key}": tensor for key, tensor in of_layer(module).items()}
-        elif isinstance(module, ModulesToSaveWrapper):
-            inside = (*inside, f"{name}.")
-            trained = module.modules_to_save[module.active_adapters[0]]
-            tensors |= {f"{name}.{key}": tensor for key, tensor in trained.state_dict().items()}
-    for key, tensor in base.state_dict().items():
-        if not (inside and key.startswith(inside)):
-            tensors[key] = tensor
-    return tensors
-
-
-def _merged_layer(layer: Any) -> dict[str, Tensor]:
-    """Weight and bias with the adapters merged; the layer gets its own tensors back, bit for bit."""
-    inner = layer.get_base_layer()
-    kept = {name: parameter.data for name, parameter in inner.named_parameters()}
-    merged_before = list(layer.merged_adapters)
-    try:
-        layer.merge(safe_merge=True)  # replaces .data instead of adding to it
-        return {name: parameter.data for name, parameter in inner.named_parameters()}
-    finally:
-        for name, parameter in inner.named_parameters():
-            parameter.data = kept[name]
-        layer.merged_adapters[:] = merged_before
 
 
 def _text_config(model: Any) -> Any:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from turnwise.errors import RunError
 from turnwise.trainers.learn.collate import TokenRows
 from turnwise.trainers.learn.passes import Means
+from turnwise.trainers.learn.weights import Weights
 
 
 class Team(Protocol):
@@ -44,14 +45,12 @@ class Team(Protocol):
         """What is said of each share, in the order of shares; ``said`` has this process's."""
         ...
 
-    def share(
-        self, number: int, parameters: Sequence[nn.Parameter]
-    ) -> contextlib.AbstractContextManager[None]:
-        """Gradients that are computed inside are those of this share."""
+    def share(self, number: int, weights: Sequence[Weights]) -> contextlib.AbstractContextManager[None]:
+        """Take gradients that are computed inside for those of this share."""
         ...
 
-    def add_up(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Give every parameter the sum of the shares' gradients."""
+    def add_up(self, weights: Sequence[Weights]) -> None:
+        """Give every parameter of which each learner has a copy the sum of the shares' gradients."""
         ...
 
 
@@ -74,12 +73,12 @@ class Alone:
         return list(said)
 
     @contextlib.contextmanager
-    def share(self, number: int, parameters: Sequence[nn.Parameter]) -> Iterator[None]:
-        """Gradients of a share are kept apart from those of the others."""
+    def share(self, number: int, weights: Sequence[Weights]) -> Iterator[None]:
+        """Keep the gradients of a share apart from those of the others."""
         if self.size == 1:
             yield
             return
-        kept = self._kept[number]
+        kept, parameters = self._kept[number], copied(weights)
         for parameter in parameters:
             parameter.grad = kept.pop(parameter, None)
         yield
@@ -87,15 +86,20 @@ class Alone:
             if parameter.grad is not None:
                 kept[parameter], parameter.grad = parameter.grad, None
 
-    def add_up(self, parameters: Sequence[nn.Parameter]) -> None:
-        """The sum of the shares' gradients, in their order; zeros where a share has none and another has."""
+    def add_up(self, weights: Sequence[Weights]) -> None:
+        """Add up the shares' gradients in their order; zeros stand where a share has none and another has."""
         if self.size == 1:
             return
-        for parameter in parameters:
+        for parameter in copied(weights):
             found = [kept.pop(parameter, None) for kept in self._kept]
             if any(gradient is not None for gradient in found):
                 each = [torch.zeros_like(parameter) if g is None else g for g in found]
                 parameter.grad = sum(each[1:], each[0])
+
+
+def copied(weights: Sequence[Weights]) -> list[nn.Parameter]:
+    """Return the trained parameters of which each learner has a copy, in their order."""
+    return [parameter for held in weights for parameter in held.copied()]
 
 
 def shares(rows: TokenRows, count: int, row_M: Tensor | None = None) -> list[Tensor]:

@@ -23,7 +23,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -33,7 +32,8 @@ from turnwise.tasks.core import Json
 from turnwise.trainers.core import PartState, Stateful
 from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of
-from turnwise.trainers.learn.sync import checkpoint_tensors
+from turnwise.trainers.learn.optimizer import moments_of, restore_moments
+from turnwise.trainers.learn.weights import Weights, weights_of
 from turnwise.trainers.run.disk import written_aside
 
 MANIFEST, STATE, TRAINER = "MANIFEST.json", "state.json", "trainer.safetensors"
@@ -144,27 +144,19 @@ def restore(path: Path, learner: Learner, parts: Mapping[str, Stateful], state: 
         RunError: it is the checkpoint of another model.
     """
     tensors = load_file(path / TRAINER)
-    if not _has_adapters(learner):
-        _restore_weights(path / "model", learner)
+    apart = _kept_apart(learner)
     try:
-        with torch.no_grad():
-            for name, parameter in _kept_apart(learner).items():
-                parameter.copy_(tensors[f"parameter/{name}"])
+        if 0 not in apart:
+            learner.weights[0].load(path / "model")
+        for index, weights in apart.items():
+            weights.restore(_below(f"parameter/{index}/", tensors))
     except (KeyError, RuntimeError) as error:
         raise _another_model(path, error) from error
-    moments: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in tensors.items():
-        if key.startswith("optimizer/"):
-            _, index, name = key.split("/")
-            moments.setdefault(int(index), {})[name] = tensor
-    groups = learner.optimizer.state_dict()["param_groups"]
-    learner.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    restore_moments(learner.optimizer, _below("optimizer/", tensors))
     learner.steps = int(state["learner_steps"])
     numbers: Any = state.get(PARTS, {})
     for name, part in parts.items():
-        own = f"{PART}{name}/"
-        found = {key.removeprefix(own): t for key, t in tensors.items() if key.startswith(own)}
-        part.restore(PartState(numbers.get(name, {}), found))
+        part.restore(PartState(numbers.get(name, {}), _below(f"{PART}{name}/", tensors)))
 
 
 def prune(folder: Path, keep: int, best: str | None) -> None:
@@ -200,7 +192,9 @@ def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFo
     base = base_of(model)
     tokenizer.save_pretrained(path)
     base.config.save_pretrained(path)
-    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in checkpoint_tensors(model)}
+    tensors = {
+        name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights_of(model).gather()
+    }
     if getattr(base.config, "tie_word_embeddings", False):
         tensors.pop("lm_head.weight", None)  # as Hugging Face saves them
     save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
@@ -216,18 +210,6 @@ def _step(path: Path) -> int:
     return int(path.name.removeprefix("step-"))
 
 
-def _restore_weights(folder: Path, learner: Learner) -> None:
-    """By way of Hugging Face, which knows how a checkpoint's names become the model's."""
-    from transformers import AutoModelForCausalLM
-
-    base = base_of(learner.model)
-    saved: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=base.dtype)
-    try:
-        base.load_state_dict(saved.state_dict())
-    except RuntimeError as error:
-        raise _another_model(folder, error) from error
-
-
 def _another_model(path: Path, error: Exception) -> RunError:
     said = str(error).strip().splitlines()[0]
     return RunError(
@@ -235,26 +217,24 @@ def _another_model(path: Path, error: Exception) -> RunError:
     )
 
 
-def _has_adapters(learner: Learner) -> bool:
-    return hasattr(learner.model, "peft_config")
-
-
-def _kept_apart(learner: Learner) -> dict[str, nn.Parameter]:
-    """What is trained and not in ``model/``: the value head; adapters, which are merged there."""
-    parts = list(enumerate(learner.modules))[0 if _has_adapters(learner) else 1 :]
-    return {
-        f"{index}/{name}": parameter
-        for index, module in parts
-        for name, parameter in module.named_parameters()
-        if parameter.requires_grad
-    }
+def _kept_apart(learner: Learner) -> dict[int, Weights]:
+    """Return, by their place, the weights that ``model/`` does not hold as they are trained: heads; adapters, which are merged there."""
+    held = dict(enumerate(learner.weights))
+    return held if held[0].adapted else {index: weights for index, weights in held.items() if index}
 
 
 def _trainer_tensors(learner: Learner) -> dict[str, Tensor]:
-    kept = {f"parameter/{name}": parameter for name, parameter in _kept_apart(learner).items()}
-    for index, moments in learner.optimizer.state_dict()["state"].items():
-        kept |= {f"optimizer/{index}/{name}": tensor for name, tensor in moments.items()}
-    return _saved(kept)
+    kept = {
+        f"parameter/{index}/{name}": tensor
+        for index, weights in _kept_apart(learner).items()
+        for name, tensor in weights.state().items()
+    }
+    return _saved(kept | {f"optimizer/{name}": x for name, x in moments_of(learner.optimizer).items()})
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with this, without it."""
+    return {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}
 
 
 def _part_tensors(parts: Mapping[str, PartState]) -> dict[str, Tensor]:

@@ -26,7 +26,7 @@ from turnwise.trainers.learn.learner import Learner
 from turnwise.trainers.learn.model import base_of, choose_device, load_model, load_tokenizer
 from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
-from turnwise.trainers.learn.sync import TrainableEngine, check_trainable
+from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
 from turnwise.trainers.learn.warm_start import demonstrations, texts
 from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart, plain
 from turnwise.trainers.run.checkpoint import save_model

@@ -14,8 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from turnwise.trainers.learn.collate import TokenRows, TrainingBatch, micro_batches
-from turnwise.trainers.learn.model import trainable
+from turnwise.trainers.learn.optimizer import descend, moments_of, restore_moments
 from turnwise.trainers.learn.passes import Reader
+from turnwise.trainers.learn.weights import weights_of
 
 ImplicitKind: TypeAlias = Literal["outcomes", "pairs"]
 BETA = 0.05  # of both papers
@@ -39,7 +40,8 @@ class ImplicitReward:
     ) -> None:
         self.model, self.reader, self.micro_tokens = model, reader, micro_tokens
         self.kind: ImplicitKind = kind
-        self.optimizer = torch.optim.AdamW(trainable([model]), lr=learning_rate, weight_decay=0.0)
+        self.weights = weights_of(model)
+        self.optimizer = torch.optim.AdamW(self.weights.trainable(), lr=learning_rate, weight_decay=0.0)
 
     @torch.no_grad()
     def rewards(self, rows: TokenRows, reference_RT: Tensor) -> Tensor:
@@ -67,10 +69,7 @@ class ImplicitReward:
             part = rows.select(index_M)
             logp_RT = self.reader.scores(self.model, part).logp_RT
             (logp_RT * weight_B[part.trajectory_R].to(logp_RT.device)[:, None]).sum().backward()
-        norm = nn.utils.clip_grad_norm_(trainable([self.model]), LONGEST_GRADIENT)
-        if torch.isfinite(norm):
-            self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        descend(self.optimizer, [self.weights], LONGEST_GRADIENT)
         return loss.item()
 
     def _share(self, batch: TrainingBatch) -> Tensor:
@@ -80,23 +79,19 @@ class ImplicitReward:
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights and moments, for a checkpoint."""
-        kept: dict[str, Tensor] = {f"weight/{i}": p for i, p in enumerate(trainable([self.model]))}
-        for index, moments in self.optimizer.state_dict()["state"].items():
-            kept |= {f"moment/{index}/{name}": tensor for name, tensor in moments.items()}
-        return kept
+        weights = {f"weight/{i}": tensor for i, tensor in enumerate(self.weights.state().values())}
+        return weights | {f"moment/{name}": tensor for name, tensor in moments_of(self.optimizer).items()}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Put a checkpoint's tensors back."""
-        moments: dict[int, dict[str, Tensor]] = {}
-        with torch.no_grad():
-            for i, parameter in enumerate(trainable([self.model])):
-                parameter.copy_(tensors[f"weight/{i}"])
-        for key, tensor in tensors.items():
-            if key.startswith("moment/"):
-                _, index, name = key.split("/")
-                moments.setdefault(int(index), {})[name] = tensor.clone()
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        weights = _below("weight/", tensors)
+        self.weights.restore({name: weights[str(i)] for i, name in enumerate(self.weights.state())})
+        moments = {name: tensor.clone() for name, tensor in _below("moment/", tensors).items()}
+        restore_moments(self.optimizer, moments)
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def implicit_loss(q_B: Tensor, success_B: Tensor, group_B: Tensor, kind: ImplicitKind) -> Tensor:
