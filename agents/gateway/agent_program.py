@@ -9,6 +9,7 @@ command. It sees nothing else of this process's environment that is secret.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import os
 import shutil
@@ -32,6 +33,7 @@ from turnwise.fault import Party, of_exit
 from turnwise.secrets import public_environment, redact
 from turnwise.tools.core import ToolError
 from turnwise.tools.owner import mark
+from turnwise.type_words import listed, wanted_kind
 
 PROMPT = "{prompt}"
 
@@ -137,9 +139,22 @@ def program_of(data: Any, where: str) -> AgentProgram:
         return _CHECKED.validate_python(data)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        known = ", ".join(AgentProgram.__dataclass_fields__)
-        raise TurnwiseError(f"{where}: {key}: {first['msg']}.", f"An agent has {known}.") from None
+        key = ".".join(str(step) for step in first["loc"]) or "it"
+        wanted = wanted_kind(first)
+        said = (
+            f"must be {wanted}, and {first['input']!r} is given"
+            if wanted != "something else"
+            else first["msg"]
+        )
+        if first["type"] == "missing":
+            said = "must be given"
+        raise TurnwiseError(f"{where}: {key} {said}.", _remedy_for(first)) from None
+
+
+def _remedy_for(detail: Mapping[str, Any]) -> str:
+    if wanted_kind(detail) == "a list" and isinstance(detail["input"], str):
+        return f"Write {detail['loc'][-1]}: {listed(detail['input'])}."
+    return f"An agent has {', '.join(field.name for field in dataclasses.fields(AgentProgram))}."
 
 
 _CHECKED = pydantic.TypeAdapter(AgentProgram)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
+_PLAIN = re.compile(r"[\w./-]+")
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -15,8 +18,22 @@ _TYPES = {
     "dict": "a mapping",
     "model": "a mapping",
     "model_attributes": "a mapping",
+    "dataclass": "a mapping",
     "finite": "a finite number",
 }
+
+
+def listed(text: str) -> str:
+    """A command line, or any other text, as a list of its words in YAML.
+
+    >>> listed("python3 x.py --name 'a b'")
+    "[python3, x.py, --name, 'a b']"
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError:  # an open quote
+        words = text.split()
+    return "[" + ", ".join(word if _PLAIN.fullmatch(word) else repr(word) for word in words) + "]"
 
 
 def wanted_kind(detail: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor
 
 from turnwise import registry
+from turnwise.agents.policies.command import read_program
 from turnwise.errors import RecipeError, TurnwiseError
 from turnwise.registry import component, components
 from turnwise.trainers.core import TurnBatch
@@ -398,3 +399,24 @@ def test_a_model_may_be_given_by_its_name_alone() -> None:
     changed = load_recipe(given, {"model.lora.rank": 4}).model
     assert (changed.path, changed.lora and changed.lora.rank) == ("some/model", 4)
     assert load_recipe(given, {"model": "other/model"}).model.path == "other/model"
+
+
+def test_a_command_that_is_a_text_is_told_as_the_list_that_it_should_be(tmp_path: Path) -> None:
+    given = {"suite": "shop/quick", "model": {"path": "some/model"}}
+    with pytest.raises(
+        RecipeError, match=r"(?s)'agent.command' must be a list.*\n→ Write command: \[python3, x.py, 'a b'\]"
+    ):
+        check_recipe({**given, "agent": {"command": "python3 x.py 'a b'"}})
+    with pytest.raises(RecipeError, match=r"(?s)no 'agent.command'.*\n→ Give it, such as command: …"):
+        check_recipe({**given, "agent": {"calls": 3}})
+    file = tmp_path / "agent.yaml"
+    for text, said in {
+        "command: python3 x.py": r"agent.yaml: command must be a list, .*\n→ Write command: \[python3, x.py\]",
+        "command: [a]\ncalls: many": r"calls must be a whole number, and 'many' is given.\n→ An agent has command, workdir",
+        "calls: 3": "command must be given",
+        "3": "agent.yaml: it must be",
+    }.items():
+        file.write_text(text)
+        with pytest.raises(TurnwiseError, match=said) as told:
+            read_program(str(file))
+        assert "__" not in str(told.value)

@@ -117,3 +117,9 @@ def site(folder, tmp_path_factory) -> Iterator[Site]:
     benchmarks = Path(__file__).resolve().parents[2] / "benchmarks" / "learning" / "shop-short.json"
     with serving([folder, benchmarks], tmp_path_factory.mktemp("cache")) as site:
         yield site
+
+
+@pytest.fixture
+def served():
+    """A server over folders of one test's own."""
+    return serving

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from urllib.parse import quote
 
@@ -172,6 +173,24 @@ def test_two_evaluations_stand_side_by_side(site):
     assert (
         len({*shop}) > len(shop) / 2
     )  # a page of the shop begins as the one before: what follows that is shown
+
+
+def test_the_side_of_a_task_that_was_played_several_times_counts_those_that_solved_it(served, tmp_path):
+    for name in ("first", "second"):
+        made.evaluation(tmp_path / "in" / name, "mix:gold=0.6,random=0.4", episodes=16, k=4)
+    with served([tmp_path / "in"], tmp_path / "cache") as site:
+        first, second = site.place("first"), site.place("second")
+        page = site.get(f"/side?source={first[3:]}&source={second[3:]}&show=all")
+    rows = [text_of(row) for row in re.findall("<tr data-row>.*?</tr>", page, re.DOTALL)]
+    said = Counter(found for row in rows for found in re.findall(r"(\d+) of (\d+) solved", row))
+    expected: Counter[tuple[str, str]] = Counter()
+    for name in ("first", "second"):
+        runs: dict[str, list[bool]] = {}
+        for episode in load_episodes(tmp_path / "in" / name):
+            runs.setdefault(episode.task.id, []).append(episode.success)
+        expected.update((str(sum(won)), str(len(won))) for won in runs.values())
+    assert said == expected
+    assert any(0 < int(solved) < int(played) for solved, played in said)
 
 
 def test_campaigns_have_a_page(site):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, get_args
 
 import pydantic
+import pydantic_core
 import yaml
 
 from turnwise.trainers.recipe.coming_from import foreign_argument
@@ -16,7 +17,7 @@ from turnwise.trainers.recipe.part import Part
 from turnwise.trainers.recipe.problems import RecipeProblem
 from turnwise.trainers.recipe.schema import Recipe, Section, plain
 from turnwise.trainers.recipe.text import Places
-from turnwise.type_words import wanted_kind
+from turnwise.type_words import listed, wanted_kind
 
 DOCS = "docs/recipes.md explains every key."
 _EXAMPLES = {
@@ -69,7 +70,7 @@ def without(data: Any, error: pydantic.ValidationError) -> dict[str, Any]:
 
 def _problem(detail: Any, loc: Sequence[int | str], key: str, place: str) -> RecipeProblem:
     kind, given = detail["type"], _shown(detail["input"])
-    example = _example(loc)
+    example = _as_list(loc, detail) or _example(loc)
     if kind in ("extra_forbidden", "invalid_key"):
         return RecipeProblem(f"The recipe has an unknown key {key!r}{place}.", _remedy_for_key(loc))
     if kind == "missing":
@@ -142,6 +143,14 @@ def _choices(field: Any) -> Sequence[Any]:
     return get_args(field.annotation) if isinstance(field, _Leaf) else ()
 
 
+def _as_list(loc: Sequence[int | str], detail: Mapping[str, Any]) -> str:
+    """A text where a list is wanted, as the list of its words."""
+    given = detail["input"]
+    if wanted_kind(detail) != "a list" or not isinstance(given, str) or not loc:
+        return ""
+    return f"{loc[-1]}: {listed(given)}"
+
+
 def _example(loc: Sequence[int | str]) -> str:
     """How a key may be written."""
     key = str(loc[-1]) if loc else ""
@@ -152,7 +161,12 @@ def _example(loc: Sequence[int | str]) -> str:
     field = _field(loc)
     if isinstance(field, _Leaf):
         default = plain(field.default)
-        return f"{key}: {_flow(default)}" if default not in (None, "") else f"{key}: …"
+        known = default not in (
+            None,
+            "",
+            pydantic_core.PydanticUndefined,
+        )  # a key that must be given has no default
+        return f"{key}: {_flow(default)}" if known else f"{key}: …"
     if field is not None:
         first, inner = next((name, f) for name, f in field.model_fields.items() if not f.is_required())
         return f"{key}: {{{first}: {_flow(plain(inner.default))}}}"

@@ -67,6 +67,14 @@ def _row(contrast: Contrast) -> tuple[str, float, Interval]:
     return name, 100 * contrast.difference.difference, Interval(100 * low, 100 * high)
 
 
+class TaskSide(NamedTuple):
+    """The episodes of a task on one side, how many solved it, and their mean return."""
+
+    rows: tuple[EpisodeRow, ...]
+    solved: int
+    total: float
+
+
 class TaskRow(NamedTuple):
     """A task that both played: what it asks, and the episodes of each."""
 
@@ -74,6 +82,10 @@ class TaskRow(NamedTuple):
     prompt: str
     left: tuple[EpisodeRow, ...]
     right: tuple[EpisodeRow, ...]
+
+    @property
+    def sides(self) -> tuple[TaskSide, TaskSide]:
+        return _side(self.left), _side(self.right)
 
     @property
     def differs(self) -> bool:
@@ -120,6 +132,11 @@ def side_by_side(
             episodes.append(show_episode(record, tokenizer_of(folder, its[0].policy)))
     shown = rows if show == "all" else differing
     return SideShown(places, len(rows), len(differing), show, tuple(shown[:_TASKS]), chosen, tuple(episodes))
+
+
+def _side(rows: tuple[EpisodeRow, ...]) -> TaskSide:
+    solved = sum(row.ended == "solved" for row in rows)
+    return TaskSide(rows, solved, sum(row.total for row in rows) / len(rows))
 
 
 def _share(rows: Sequence[EpisodeRow]) -> float:
