@@ -81,7 +81,7 @@ def add_mcp(host: Host, door: Callable[[], Door]) -> None:
 
     async def connect(request: web.Request) -> tuple[str, _Connected]:
         index = request.query.get("index", "")
-        if index and not index.isdecimal():
+        if index and not (index.isascii() and index.isdecimal() and len(index) < 16):
             raise bad("index counts a suite's tasks from 0.", "index")
         hosted = await host.open(index=int(index) if index else None)
         over = [name for name, one in known.items() if one.hosted.episode.done()]

@@ -9,20 +9,22 @@ from aiohttp import web
 
 from turnwise.agents.core import Episode
 from turnwise.agents.gateway.bodies import Bodies
-from turnwise.agents.gateway.core import RefusedError, bad
+from turnwise.agents.gateway.core import RefusedError, bad, read_text
 from turnwise.agents.gateway.server import refusal
+from turnwise.agents.hosting.resent import Resent
 from turnwise.agents.hosting.session_host import Host, Hosted
 from turnwise.agents.policies.served.written import conversation
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
 from turnwise.tasks.core import Json
 
+MOST_INDEX, MOST_REWARD = 1 << 53, 1e300
 Handler = Callable[[web.Request, Mapping[str, Any]], Awaitable[Json]]
 
 
 def add_routes(host: Host, door: Callable[[], Door]) -> None:
     """Add the routes to a host's server, before it is started; ``door`` decides who may use them."""
-    bodies = Bodies()
+    bodies, resent = Bodies(), Resent()
 
     def guarded(handle: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def ask(request: web.Request) -> web.Response:
@@ -51,16 +53,22 @@ def add_routes(host: Host, door: Callable[[], Door]) -> None:
             raise bad(
                 'Give {"index": N} (a task of the suite), {"prompt": TEXT} (a world of your own), or nothing.'
             )
-        if index is not None and index < 0:
-            raise bad("index counts from 0.", "index")
+        if index is not None and not 0 <= index < MOST_INDEX:
+            raise bad(f"index counts from 0, to {MOST_INDEX - 1}.", "index")
         return described(host, await host.open(index=index, prompt=prompt))
 
     async def rewarded(request: web.Request, body: Mapping[str, Any]) -> Json:
         turn = body.get("turn", -1)
         if isinstance(turn, bool) or not isinstance(turn, int):
             raise bad("turn counts the session's replies from 0; -1 is the newest.", "turn")
-        await host.reward(request.match_info["session"], _rewards(body), turn)
-        return {"turn": turn}
+        name, rewards = request.match_info["session"], _rewards(body)
+        place, number = host.turn_of(name, turn), read_text(body.get("id") or "", "id")
+
+        async def pay() -> Json:
+            await host.reward(name, rewards, turn if place is None else place)
+            return {"turn": turn}
+
+        return await resent.once((name, "reward", place, *sorted(rewards.items()), number), None, pay)
 
     async def ended(request: web.Request, body: Mapping[str, Any]) -> Json:
         try:
@@ -68,7 +76,12 @@ def add_routes(host: Host, door: Callable[[], Door]) -> None:
         except ValueError:
             raise bad(f"end is one of {', '.join(EndReason)}.", "end") from None
         rewards = _rewards(body) if "reward" in body or "rewards" in body else {}
-        return outcome(await host.end(request.match_info["session"], end, rewards))
+        name = request.match_info["session"]
+
+        async def finish() -> Json:
+            return outcome(await host.end(name, end, rewards))
+
+        return await resent.once((name, "end"), [end.value, rewards], finish)
 
     async def listed(*_: object) -> Json:
         return {"open": [described(host, one) for one in host.open_sessions.values()]}
@@ -110,7 +123,8 @@ def outcome(episode: Episode) -> Json:
 def _rewards(body: Mapping[str, Any]) -> dict[str, float]:
     given = body.get("rewards", {"outcome": body.get("reward")})
     if not isinstance(given, dict) or not all(
-        isinstance(x, int | float) and not isinstance(x, bool) for x in given.values()
+        isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < MOST_REWARD
+        for x in given.values()
     ):
         raise bad('Give {"reward": NUMBER}, or {"rewards": {"outcome": NUMBER, "step": NUMBER}}.', "reward")
     return {str(name): float(value) for name, value in given.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +18,16 @@ from turnwise.agents.gateway.server import GatewayServer, Seat
 from turnwise.agents.gateway.sessions import SessionLimits
 from turnwise.agents.gateway.update_lock import UpdateLock
 from turnwise.agents.rollout import Limits, Request, rollout
+from turnwise.blame import describe
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
 from turnwise.envs.registry import suite_task
+from turnwise.errors import TurnwiseError
+from turnwise.secrets import redact
 from turnwise.tasks.core import Json, Split, Suite, Task, derive_rng
+from turnwise.tools.core import ToolError
+
+_logger = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 """How often abandoned sessions are looked for."""
@@ -71,7 +78,7 @@ class Host:
     Args:
         policy: replies to all of them. It stays open.
         options: what sessions are opened with.
-        on_episode: told of each finished episode.
+        on_episode: told of each finished episode, before whoever ended it: what cannot be kept is no answer.
 
     Attributes:
         server: where sessions are reached; started and closed by :meth:`start` and :meth:`close`.
@@ -101,7 +108,10 @@ class Host:
         """End all sessions: their agents gave up."""
         if self._watch is not None:
             self._watch.cancel()
-        await asyncio.gather(*(self.end(name, EndReason.GAVE_UP) for name in [*self.open_sessions]))
+        ending = (self.end(name, EndReason.GAVE_UP) for name in [*self.open_sessions])
+        for failed in await asyncio.gather(*ending, return_exceptions=True):
+            if isinstance(failed, BaseException):
+                _logger.warning("a session that was open could not be ended: %s", describe(failed))
         await self.server.close()
 
     async def open(self, *, index: int | None = None, prompt: str = "", task: Task | None = None) -> Hosted:
@@ -132,11 +142,12 @@ class Host:
         playing = rollout(
             [request], seated, retries=0, env_options=self.options.env_options, limits=Limits(), concurrency=1
         )
-        episode = asyncio.create_task(_only(playing))
+        episode = asyncio.create_task(self._played(playing, opened))
         await asyncio.wait([opened, episode], return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
-            why = f"The episode could not be begun: {(await episode).error}"
-            raise RefusedError(503, "not_opened", why)
+            failed = episode.exception()
+            why = describe(failed) if failed is not None else episode.result().error
+            raise RefusedError(503, "not_opened", f"The episode could not be begun: {redact(why)}")
         play = opened.result()
         is_own = request.task.env == OWN
         seat = self.server.add(
@@ -164,7 +175,22 @@ class Host:
         if hosted.task.env == OWN and (rewards or end is not EndReason.GAVE_UP):
             await self._tell(name, verdict(rewards or {}, end), -1)
         hosted.play.stop(EndReason.GAVE_UP)
-        return await hosted.episode
+        try:
+            return await asyncio.shield(hosted.episode)
+        except TurnwiseError as error:
+            why = f"The episode is over and could not be kept: {error.cause}"
+            raise RefusedError(507, "not_kept", redact(why)) from None
+
+    def turn_of(self, name: str, turn: int) -> int | None:
+        """The turn that a number means, -1 the newest; None: there is none yet.
+
+        Raises:
+            RefusedError: there is no such session or turn.
+        """
+        replies = self._hosted(name).play.session.counts.replies
+        if turn != -1 and not -replies <= turn < replies:
+            raise bad(f"turn is {turn}, and the session has {replies} of them.", "turn")
+        return turn % replies if replies else None
 
     def _hosted(self, name: str) -> Hosted:
         if name not in self.open_sessions:
@@ -176,11 +202,10 @@ class Host:
         if hosted.task.env != OWN:
             why = f"{hosted.task.env} pays by itself; only worlds of the user's own are paid for."
             raise RefusedError(409, "paid_by_environment", why)
-        replies = hosted.play.session.counts.replies
-        if turn != -1 and not -replies <= turn < replies:
-            raise bad(f"turn is {turn}, and the session has {replies} of them.", "turn")
-        number = turn % replies if replies else None
-        result = await hosted.play.act(Message("assistant", said), number)
+        try:
+            result = await hosted.play.act(Message("assistant", said), self.turn_of(name, turn))
+        except ToolError as over:
+            raise RefusedError(409, "episode_over", str(over)) from None
         if result.bad_action:
             raise bad(result.text)
         return result
@@ -198,8 +223,16 @@ class Host:
     def _finished(self, name: str, done: asyncio.Task[Episode]) -> None:
         self.open_sessions.pop(name, None)
         self.server.remove(name)
-        if not done.cancelled() and done.exception() is None and self._on_episode is not None:
-            self._on_episode(done.result())
+        if not done.cancelled() and (failed := done.exception()) is not None:
+            _logger.warning("an episode is lost: %s", redact(describe(failed)))
+
+    async def _played(
+        self, playing: Awaitable[list[Episode]], opened: asyncio.Future[ProgramEpisode]
+    ) -> Episode:
+        (episode,) = await playing
+        if self._on_episode is not None and opened.done():
+            self._on_episode(episode)
+        return episode
 
     async def _give_up_abandoned(self) -> None:
         while True:
@@ -242,8 +275,3 @@ class _Seated:
 
     def close(self) -> None:
         """The policy stays open."""
-
-
-async def _only(playing: Awaitable[list[Episode]]) -> Episode:
-    (episode,) = await playing
-    return episode

@@ -18,6 +18,7 @@ from turnwise.agents.hosting.routes import add_routes
 from turnwise.agents.hosting.session_host import Host, HostOptions
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
 from turnwise.cli.app import run
+from turnwise.cli.gateway import _Served
 from turnwise.doors import Door
 from turnwise.envs.core import EndReason
 from turnwise.envs.registry import get_suite, make, suite_task
@@ -178,7 +179,8 @@ def test_a_server_that_is_stopped_has_statistics_of_those_who_left_and_of_those_
 def test_the_command_line_bounds_sessions(monkeypatch):
     given = []
     monkeypatch.setattr(
-        "turnwise.cli.gateway._serve", lambda player, options, place: given.append(options) or []
+        "turnwise.cli.gateway._serve",
+        lambda player, options, place: given.append(options) or _Served(None, [], []),
     )
     words = "gateway --policy scripted:gold --calls 5 --tokens 700 --per-minute 30 --at-once 2 --reply-s 9 --seconds 60"
     assert run([*words.split(), "--json"]) == 0

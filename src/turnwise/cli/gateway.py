@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cyclopts import Parameter
 
 from turnwise.cli.answer import VerbResult
+from turnwise.errors import RunError, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.agents.core import Episode, Policy
+    from turnwise.agents.evaluation.folder import EvaluationFolder
     from turnwise.agents.gateway.sessions import SessionLimits
     from turnwise.agents.hosting.session_host import HostOptions
+
+_ROOM = "Make room, or choose another --out; the episodes that are in the log stay."
 
 
 @Parameter(name="*")
@@ -128,7 +132,7 @@ def gateway(
     options = place.options(suite, bounds.limits())
     player = make_policy(policy, temperature=temperature, max_tokens=max_tokens, seed=place.seed)
     try:
-        return _result(_serve(player, options, place), player.name, options, place.out)
+        return _result(_serve(player, options, place), player.name, options)
     finally:
         player.close()
 
@@ -148,43 +152,79 @@ def serve(suite: str, /, *, agent: str = "agent", place: ServedAt = _ANYWHERE) -
     from turnwise.agents.hosting.environments import NoModel
 
     options = place.options(suite, SessionLimits(), acts_are_turns=True)
-    return _result(_serve(NoModel(agent), options, place), agent, options, place.out)
+    return _result(_serve(NoModel(agent), options, place), agent, options)
 
 
-def _result(done: list[Episode], player: str, options: HostOptions, out: Path | None) -> VerbResult:
-    """The statistics of what was played, and a file of them."""
+class _Served(NamedTuple):
+    """Where the episodes are kept, those that are, and what went wrong where no more could be."""
+
+    folder: EvaluationFolder | None
+    episodes: list[Episode]
+    broken: list[TurnwiseError]
+
+
+def _result(served: _Served, player: str, options: HostOptions) -> VerbResult:
+    """The statistics of what was played, a file of them, and what could not be written."""
     from turnwise.agents.evaluation.evaluate import summarize
 
+    done, broken = served.episodes, served.broken[:1]
     if not any(episode.outcome.counts for episode in done):
+        if broken:
+            raise broken[0]
         return VerbResult({"episodes": len(done)}, lambda console: console.print(f"{len(done)} episodes"))
     suite = options.suite.name if options.suite else "worlds of the agents' own"
     result = summarize(done, suite=suite, policy=player, split=options.split, seed=options.seed)
-    if out is not None:
-        import json
-
-        from turnwise.durable import write_whole
-
-        write_whole(out / "evaluation.json", json.dumps(result.to_json(results=True), indent=1) + "\n")
+    if served.folder is not None:
+        try:
+            served.folder.write(result, interrupted=bool(broken))
+        except TurnwiseError as error:
+            broken = broken or [error]
+    value = result.to_json() | ({"error": broken[0].cause, "remedy": _ROOM} if broken else {})
 
     def show(console: Any) -> None:
         from turnwise.agents.evaluation.summary import evaluation_table
 
         console.print(evaluation_table(result))
+        for error in broken:
+            console.print(f"{error.cause}\n→ {_ROOM}", style="red")
 
-    return VerbResult(result.to_json(), show)
+    return VerbResult(value, show, code=int(bool(broken)))
 
 
-def _serve(player: Policy, options: HostOptions, place: ServedAt) -> list[Episode]:
-    """Serve until enough episodes are finished, or somebody stops it; the episodes."""
+def _serve(player: Policy, options: HostOptions, place: ServedAt) -> _Served:
+    """Serve until enough episodes are finished, somebody stops it, or an episode cannot be kept.
+
+    Raises:
+        TurnwiseError: another process writes in the folder, or episodes are in it already.
+    """
     import asyncio
 
-    done: list[Episode] = []
-    with contextlib.suppress(KeyboardInterrupt):  # how it is stopped
-        asyncio.run(_serving(player, options, place, done))
-    return done
+    from turnwise.agents.evaluation.folder import EvaluationFolder
+
+    served = _Served(EvaluationFolder(place.out) if place.out else None, [], [])
+    with _held(served.folder), contextlib.suppress(KeyboardInterrupt):  # how it is stopped
+        asyncio.run(_serving(player, options, place, served))
+    return served
 
 
-async def _serving(player: Policy, options: HostOptions, place: ServedAt, done: list[Episode]) -> None:
+@contextlib.contextmanager
+def _held(folder: EvaluationFolder | None) -> Iterator[None]:
+    """Be the only process that writes in a folder, in which there is nothing yet."""
+    if folder is None:
+        yield
+        return
+    from turnwise.durable import hold_folder
+
+    def unwritable(path: Path, error: OSError) -> RunError:
+        return RunError(f"{path} cannot be written: {error.strerror or error}.", _ROOM)
+
+    with hold_folder(folder.path, "serves or evaluates", unwritable):
+        if folder.begun:
+            raise RunError(f"{folder.path} holds episodes already.", "Choose another --out.")
+        yield
+
+
+async def _serving(player: Policy, options: HostOptions, place: ServedAt, served: _Served) -> None:
     import asyncio
 
     from turnwise.agents.hosting.environments import add_mcp
@@ -197,20 +237,22 @@ async def _serving(player: Policy, options: HostOptions, place: ServedAt, done: 
     door = open_door(place.host, place.port, place.token)
     enough = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, enough.set)
-    with (
-        contextlib.nullcontext()
-        if place.out is None
-        else EpisodeLog(place.out / "episodes.jsonl.zst", policy=player.name) as log
-    ):
+    log = None if served.folder is None else EpisodeLog(served.folder.log, policy=player.name)
 
-        def heard(episode: Episode) -> None:
-            done.append(episode)
+    def heard(episode: Episode) -> None:
+        try:
             if log is not None:
                 log.append(episode)
                 log.flush()
-            if options.episodes and len(done) >= options.episodes:
-                enough.set()
+        except TurnwiseError as error:  # whoever asked is told, and so is whoever serves
+            served.broken.append(error)
+            enough.set()
+            raise
+        served.episodes.append(episode)
+        if options.episodes and len(served.episodes) >= options.episodes:
+            enough.set()
 
+    try:
         host = Host(player, options, heard)
         add_routes(host, lambda: door._replace(port=host.server.port))
         if options.acts_are_turns:
@@ -223,6 +265,10 @@ async def _serving(player: Policy, options: HostOptions, place: ServedAt, done: 
             await enough.wait()
         finally:
             await host.close()
+    finally:
+        if log is not None:
+            with contextlib.suppress(TurnwiseError):  # which is among what is broken
+                log.close()
 
 
 VERBS: dict[str, Callable[..., VerbResult]] = {"gateway": gateway, "serve": serve}
