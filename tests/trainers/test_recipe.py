@@ -420,3 +420,11 @@ def test_a_command_that_is_a_text_is_told_as_the_list_that_it_should_be(tmp_path
         with pytest.raises(TurnwiseError, match=said) as told:
             read_program(str(file))
         assert "__" not in str(told.value)
+
+
+def test_a_mistyped_number_of_a_schedule_is_told_as_such_and_signals_are_quoted() -> None:
+    typo = refused({"schedule": {"optimizer.learning_rat": "cosine"}})
+    assert "no number 'optimizer.learning_rat'" in typo.cause
+    assert "optimizer.learning_rate" in typo.remedy
+    assert "fixed when a run begins" in refused({"schedule": {"optimizer.warmup": "cosine"}}).cause
+    assert "no part needs the signal 'wrong'" in refused({"judge": "critic"}).cause

@@ -267,7 +267,7 @@ def _misfitting_parts(recipe: Recipe) -> Iterator[RecipeProblem]:
                 return
     if judge.gives and not recipe.needs & {*judge.gives}:
         yield RecipeProblem(
-            f"judge {judge.name!r} can have no effect: no part needs {' or '.join(judge.gives)}.",
+            f"judge {judge.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, judge.gives))}.",
             f"Use credit: {_user_of(judge)}, or judge: none.",
         )
     if absent:
@@ -343,7 +343,7 @@ def _misfitting_help(recipe: Recipe, strategy: Component) -> Iterator[RecipeProb
     teacher, asks = recipe.teacher, recipe.needs & {*GIVES}
     if teacher is not None and not asks:
         yield RecipeProblem(
-            f"teacher {teacher.name!r} can have no effect: no part needs {' or '.join(GIVES)}.",
+            f"teacher {teacher.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, GIVES))}.",
             "Use a loss that does, such as distill, or remove the teacher.",
         )
     if teacher is not None and ("teacher_top" in asks) != bool(teacher.top):
@@ -418,7 +418,7 @@ def _check_strategy(recipe: Recipe, sizes: Collection[int]) -> None:
         trial.__await__().send(None)
     if entry.only_measures and not recipe.needs & {*entry.gives}:
         raise RecipeError(
-            f"rollout.strategy {entry.name!r} can have no effect: no part needs {' or '.join(entry.gives)}.",
+            f"rollout.strategy {entry.name!r} can have no effect: no part needs the signal {' or '.join(map(repr, entry.gives))}.",
             f"Use credit: {_user_of(entry)}, or rollout.strategy: chain.",
         )
 

@@ -48,7 +48,7 @@ def useless(recipe: Recipe) -> Iterator[RecipeProblem]:
     measured = {chosen.entry.name for chosen in recipe.sources}
     for part in recipe.signals:
         if part.name not in measured:
-            gives = ", ".join(part.component("signal").gives)
+            gives = ", ".join(map(repr, part.component("signal").gives))
             yield RecipeProblem(
                 f"signal {part.name!r} can have no effect: no part needs {gives}.",
                 "Remove it from signals, or name a part that asks for it.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -29,6 +30,9 @@ def number_at(recipe: Recipe, key: str) -> float:
         RecipeError: the key leads nowhere, to no number, or to one that is fixed when the run begins.
     """
     if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
+        near = difflib.get_close_matches(key, LIVE, n=1, cutoff=0.85)
+        if near and not _is_known(key):
+            raise RecipeError(f"There is no number {key!r} to schedule.", f"Did you mean {near[0]!r}?")
         raise RecipeError(
             f"{key!r} is fixed when a run begins, so it can have no schedule.",
             f"These can: {', '.join(LIVE)}, and numbers inside of them.",
@@ -37,6 +41,17 @@ def number_at(recipe: Recipe, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RecipeError(f"{key!r} is {value!r}, which is no number to schedule.", "Name a number.")
     return value
+
+
+def _is_known(key: str) -> bool:
+    """Whether a recipe has this key, at least as a section."""
+    section: Any = Recipe
+    for step in key.split("."):
+        field = getattr(section, "model_fields", {}).get(step)
+        if field is None:
+            return False
+        section = field.annotation
+    return True
 
 
 def part_with(recipe: Recipe, key: str) -> tuple[Part, str] | None:

@@ -62,6 +62,11 @@ class Events:
         except OSError as error:
             raise disk_error(self._path, error) from error
 
+    def stage(self, doing: str) -> None:
+        """What the run does before its updates begin, when nothing ticks yet."""
+        self.doing = doing
+        self.tell("state", doing=doing)
+
     def changed(self, kind: str, update: int) -> None:
         """An update, counted from 0, was admitted or played."""
         self.tell(kind, update=update + 1)

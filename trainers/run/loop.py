@@ -142,6 +142,7 @@ async def _train(recipe: Recipe, run: RunDirectory, ask: _Ask, log: Log) -> Trai
             )
             if differs:
                 log(differs)
+            trainer.events.stage("checking the recipe and loading the model")
             source = await make_ready(recipe, run, ask.preflight and loaded is None, log)
             with (
                 in_cluster(ask.placement, recipe) as placement,

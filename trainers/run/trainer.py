@@ -144,6 +144,7 @@ class Trainer:
         elif self.recipe.warm_start is not None and not await self._warm_start():
             self.log("stopped in the warm start; go on with --resume")
             return
+        self._stage("starting the engine")
         session.start_engine()
         self.judging.refresh = self._sync
         self._sync()
@@ -151,6 +152,7 @@ class Trainer:
             self._save()
         self.run.end_warm_start()
         if self.progress.update == 0:
+            self._stage("evaluating the policy before reinforcement")
             await self.judging.judge(session, 0, self.judging.before)
         options = self.recipe.rollout.env_options
         with (
@@ -168,8 +170,18 @@ class Trainer:
         if self.stop.asked and not self.complete:
             self.log(f"stopped after update {self.progress.update}; go on with --resume")
 
+    def _stage(self, doing: str) -> None:
+        """Say in the terminal and to `turnwise top` what is done before the updates begin."""
+        self.events.stage(doing)
+        self.log(doing)
+
     async def _warm_start(self) -> bool:
         """True if it came to its end."""
+        self.events.stage("warm start")
+
+        def note(step: int, metrics: Mapping[str, Any]) -> None:
+            self.run.log_metrics(step, "warm_start", metrics)
+            self.events.stage(f"warm start, step {step}")
 
         def save(step: int) -> None:
             self._write(self.run.warm, step, {"warm_start_steps": step})
@@ -183,7 +195,7 @@ class Trainer:
             done=self.warmed_up,
             stop=self.stop,
             save=save,
-            note=lambda step, metrics: self.run.log_metrics(step, "warm_start", metrics),
+            note=note,
             log=self.log,
         )
         if self.stop.asked:

@@ -1,8 +1,9 @@
-"""A progress bar on stderr if that is a terminal; otherwise nothing."""
+"""A progress bar on stderr if that is a terminal; otherwise a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Self
 
@@ -11,13 +12,19 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from turnwise.console import SafeConsole
-from turnwise.terminal import Guarded
+from turnwise.terminal import Guarded, visible
+
+EVERY_S = 30.0
+"""How often a line is written where there is no terminal, as in a batch job's log."""
 
 
 class ProgressLine:
     """Counts ``total`` items, each of which may have figures to show."""
 
-    def __init__(self, title: str, total: int) -> None:
+    def __init__(self, title: str, total: int, *, every: float = EVERY_S) -> None:
+        self._title, self._total, self._every = title, total, every
+        self._done, self._begun = 0, time.monotonic()
+        self._said = self._begun
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -39,6 +46,12 @@ class ProgressLine:
     def advance(self, **figures: float) -> None:
         shown = " ".join(f"{name} {value:.3f}" for name, value in figures.items())
         self._bar.update(self._task, advance=1, figures=shown)
+        self._done += 1
+        now = time.monotonic()
+        if self._bar.disable and now - self._said >= self._every:
+            self._said = now
+            said = f"{self._title}: {self._done} of {self._total}, {now - self._begun:.0f} s  {shown}"
+            print(visible(said.rstrip()), file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         self._bar.start()

@@ -118,7 +118,8 @@ def _frame(run: Path, live: LiveRun) -> Group:
 
     state, start, learning = live.state, live.start, live.learning
     age = time.time() - live.time
-    gone = live.ended or (f"silent for {age:.0f} s" if age > SILENT_S else "")
+    doing = str(state.get("doing", "starting"))
+    silent = f" (silent for {age:.0f} s)" if age > SILENT_S else ""
     made = max([int(start.get("update", 0)), *(int(event["update"]) for event in live.updates)])
     head = f"{run}  update {made}/{start.get('updates', '?')}  staleness {start.get('staleness', 0)}"
     rows = Table.grid(padding=(0, 2))
@@ -126,7 +127,7 @@ def _frame(run: Path, live: LiveRun) -> Group:
     def add(name: str, said: str) -> None:
         rows.add_row(*(Text(visible(text)) for text in (name, said)))  # no markup: causes are others' words
 
-    add("learner", gone or str(state.get("doing", "starting")))
+    add("learner", live.ended or f"{doing}{silent}")
     add(
         "engine",
         f"{state.get('in_flight', 0)} answers in flight  {state.get('tokens_per_second', 0):.0f} tok/s"
