@@ -59,7 +59,7 @@ MISTAKES = [
     Mistake(more("output_dir: runs/x"), ("'output_dir'",), ("--out",)),
     Mistake(more("save_steps: 50"), ("'save_steps'",), ("checkpoint.every",)),
     Mistake(more("eval_steps: 50"), ("'eval_steps'",), ("evaluate.every",)),
-    Mistake(more("report_to: wandb"), ("'report_to'",), ("TensorBoard",)),
+    Mistake(more("report_to: wandb"), ("'report_to'",), ("sinks: [tensorboard, wandb]",)),
     Mistake("suite: shop/quick\nmodel_name_or_path: Qwen/Qwen3-0.6B\n", ("'model_name_or_path'",), ("model.path",)),
     Mistake("env: shop/quick\nmodel: {path: Qwen/Qwen3-0.6B}\n", ("unknown key 'env'", "no 'suite'"), ("suite",)),
     Mistake(
