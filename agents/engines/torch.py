@@ -7,7 +7,6 @@ prompt that extends what a slot already holds (the next turn of an episode) is n
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from turnwise.agents.core import Completion, Kv, Sampling
 from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.models.loading import load_causal
 from turnwise.errors import EngineError, MissingDependencyError
 from turnwise.registry import component
 
@@ -171,7 +171,6 @@ def _score(model: Any, ids: Sequence[int]) -> tuple[float, ...]:
 
 def _load(model: str | os.PathLike[str], device: str, dtype: str) -> Any:
     import torch
-    from transformers import AutoModelForCausalLM
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -181,21 +180,7 @@ def _load(model: str | os.PathLike[str], device: str, dtype: str) -> Any:
         )
     if dtype == "auto":
         dtype = "bfloat16" if device == "cuda" else "float32"
-    try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype))
-    except Exception as error:  # files may be broken in as many ways as there are formats
-        raise unreadable(str(model), error) from error
-    return loaded.to(device).eval()
-
-
-def unreadable(model: str, error: Exception) -> EngineError:
-    """What to tell of a model's files that cannot be read."""
-    said = " ".join(str(error).split())[:200]
-    remedy = "Give a folder with config.json, a tokeniser and weights in safetensors, or a Hugging Face id."
-    if isinstance(error, pickle.UnpicklingError):
-        said = "its weights are a pickle of more than tensors, or damaged; it could run a program, and was not run"
-        remedy = "Ask for weights in safetensors, or save them so where they are trusted: model.save_pretrained(…)."
-    return EngineError(f"The model {model} cannot be loaded: {said}.", remedy)
+    return load_causal(str(model), getattr(torch, dtype)).to(device).eval()
 
 
 def _check(config: Any, context_length: int) -> None:

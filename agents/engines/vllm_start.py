@@ -41,7 +41,7 @@ def check_context(model: str | os.PathLike[str], context_length: int) -> None:
     from transformers import AutoConfig
 
     try:
-        config = AutoConfig.from_pretrained(model).get_text_config()
+        config = AutoConfig.from_pretrained(model, trust_remote_code=False).get_text_config()
     except (
         OSError,
         ValueError,
@@ -82,7 +82,7 @@ def start(options: dict[str, Any], *, quiet: bool) -> Any:
         try:
             return LLMEngine.from_engine_args(EngineArgs(**options))
         except pickle.UnpicklingError as error:
-            from turnwise.agents.engines.torch import unreadable
+            from turnwise.agents.models.loading import unreadable
 
             raise unreadable(options["model"], error) from error
         except Exception as error:  # files may be broken in as many ways as there are formats

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from turnwise.agents.core import Episode
@@ -82,6 +83,20 @@ def open_folder(path: Path, asked: Mapping[str, Json], *, resume: bool) -> Itera
         else:
             _write(folder.asked, asked)
         yield folder
+
+
+def now() -> str:
+    """The time that chat templates are told in an evaluation which begins now."""
+    return datetime.now().isoformat(timespec="seconds")
+
+
+def clock_of(path: Path) -> str:
+    """The time that the evaluation in this folder tells chat templates, from its beginning on; now, if it has none."""
+    try:
+        asked = json.loads((path / "asked.json").read_text("utf-8"))
+        return str(asked["clock"])
+    except (OSError, ValueError, TypeError, KeyError):  # what is wrong with it is told where it is compared
+        return now()
 
 
 def _check(folder: EvaluationFolder, asked: Mapping[str, Json], resume: bool) -> None:

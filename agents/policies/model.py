@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from turnwise.agents.core import (
     PREVIOUS,
@@ -19,11 +21,13 @@ from turnwise.agents.core import (
     Served,
     VersionSpan,
 )
+from turnwise.agents.models.vocabulary import end_ids
 from turnwise.agents.tokens.renderer import Renderer
 from turnwise.agents.tokens.template import ToolsFormat
 from turnwise.envs.core import EndReason
 from turnwise.envs.messages import Message
-from turnwise.tasks.core import digest
+from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json, digest
 
 CHAT_FORMAT_FILE = "turnwise.json"
 """Beside a model that Turnwise trained: how it was prompted, so that it is evaluated in the same way."""
@@ -35,17 +39,45 @@ class ChatFormat(NamedTuple):
     tools_format: ToolsFormat = "auto"
     max_tokens: int = Sampling().max_tokens  # of one message
     instruction: str = ""  # below the first message of every episode
+    template: Mapping[str, Json] = MappingProxyType({})  # what the chat template is given
+    clock: str = ""  # the time that it is told, as ISO 8601 writes it; "": whatever time it is
 
 
 def write_chat_format(folder: Path, chat_format: ChatFormat) -> None:
     """Write the chat format into a model's folder."""
-    (folder / CHAT_FORMAT_FILE).write_text(json.dumps(chat_format._asdict()) + "\n", "utf-8")
+    (folder / CHAT_FORMAT_FILE).write_text(
+        json.dumps(chat_format._asdict() | {"template": dict(chat_format.template)}) + "\n", "utf-8"
+    )
 
 
 def read_chat_format(folder: str | Path) -> ChatFormat:
     """Read the chat format from a model's folder."""
     path = Path(folder) / CHAT_FORMAT_FILE
     return ChatFormat(**json.loads(path.read_text("utf-8"))) if path.is_file() else ChatFormat()
+
+
+def make_renderer(tokenizer: Any, model: str | Path | None, chat_format: ChatFormat) -> Renderer:
+    """The renderer of a model as it is prompted: its own end tokens, the template's options, a clock that stands.
+
+    ``model`` is None where there are no files yet that could name end tokens.
+
+    Raises:
+        TurnwiseError: the template knows no such option, or is told an impossible time.
+    """
+    try:
+        clock = datetime.fromisoformat(chat_format.clock) if chat_format.clock else None
+    except ValueError:
+        raise TurnwiseError(
+            f"The clock of {model} is {chat_format.clock!r}.", "Write a time such as 2026-11-26T09:00:00."
+        ) from None
+    return Renderer(
+        tokenizer,
+        tools_format=chat_format.tools_format,
+        options=chat_format.template,
+        instruction=chat_format.instruction,
+        ends=end_ids(model) if model is not None else (),
+        clock=clock,
+    )
 
 
 class ModelPolicy:
@@ -104,7 +136,7 @@ class ModelPolicy:
             self.in_flight -= 1
         self.sampled += len(done.token_ids)
         history.token_ids = [*kept, *done.token_ids]
-        message = self.renderer.parse(done.token_ids, history.tools)
+        message = self.renderer.parse(done.token_ids, history.tools, prompt)
         served = Served(Finish.STOP if done.stopped else Finish.LENGTH)
         return Reply(message, (), done.token_ids, done.logprobs, done.versions, served=served)
 

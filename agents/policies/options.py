@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from turnwise.agents.core import Sampling
 from turnwise.agents.tokens.template import check_tools_format
 from turnwise.errors import TurnwiseError
+from turnwise.tasks.core import Json
 
 
 class PolicyOptions(NamedTuple):
@@ -22,6 +25,8 @@ class PolicyOptions(NamedTuple):
         seed: of an engine's own chance.
         tools: how tools are shown to a model (``sampling.tools`` of a recipe); "": as it was trained.
         instruction: a text below the first message of every episode (``sampling.instruction`` of a recipe); "": as it was trained.
+        template: what a model's chat template is given, such as ``{"enable_thinking": False}``; on top of what it was trained with.
+        clock: the time that a chat template is told, as ISO 8601 writes it; "": as the model was trained, or now.
         model: the spec of the policy that a program (``command:``) talks to.
         token_file: holds the token of an engine that runs elsewhere (``remote:``).
     """
@@ -34,6 +39,8 @@ class PolicyOptions(NamedTuple):
     seed: int = 0
     tools: str = ""
     instruction: str = ""
+    template: Mapping[str, Json] = MappingProxyType({})
+    clock: str = ""
     model: str = ""
     token_file: str = ""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnwise.agents.core import Policy
 from turnwise.agents.engines.registry import open_engine
+from turnwise.agents.models.loading import not_a_model
 from turnwise.agents.policies.options import PolicyOptions
 from turnwise.agents.tokens.template import check_tools_format
 from turnwise.envs.baselines import SCRIPTS
@@ -53,6 +53,11 @@ def make_policy(spec: str, **options: object) -> Policy:
     asked.check()
     if entry.kind == "engine":
         return _engine_policy(entry, target, asked)
+    if asked.template and not asked.model:
+        raise TurnwiseError(
+            f"Options of a chat template ({', '.join(asked.template)}) are for a model that is sampled here, and {spec!r} is none.",
+            "A server has its own way to be told; vLLM's is chat_template_kwargs.",
+        )
     return entry.target(target, asked)
 
 
@@ -161,9 +166,7 @@ def find_model(name: str) -> str:
         if (folder / "config.json").is_file():
             return str(folder)
     if path.exists():
-        inside = sorted(str(found.parent) for found in path.glob("**/config.json"))[:3]
-        remedy = f"Inside it: {', '.join(inside)}." if inside else "A model's folder has a config.json."
-        raise TurnwiseError(f"{name} holds no model.", remedy)
+        raise not_a_model(path)
     if not _HUB_ID.fullmatch(name) or ("/" in name and path.parent.is_dir()):
         raise TurnwiseError(
             f"There is no model folder {name}.", "Give a folder with a config.json, or a Hugging Face id."
@@ -178,28 +181,27 @@ def _engine_policy(entry: Component, name: str, options: PolicyOptions) -> Model
         TurnwiseError: the model's folder or id has no config or tokeniser that can be read.
     """
     with needing(f"a model in this process ({entry.name}:{name})"):
-        from transformers import AutoConfig, AutoTokenizer
+        import transformers  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
     from turnwise.agents.models.hub import reach
-    from turnwise.agents.policies.model import ModelPolicy, read_chat_format
-    from turnwise.agents.tokens.renderer import Renderer
+    from turnwise.agents.models.loading import load_config, load_tokenizer, longest_sequence
+    from turnwise.agents.models.vocabulary import check_rows
+    from turnwise.agents.policies.model import ModelPolicy, make_renderer, read_chat_format
 
     folder, _, url = name.partition("@") if "urls" in entry.options else (name, "", "")
     model = reach(find_model(folder))
-    try:
-        config = AutoConfig.from_pretrained(model).get_text_config()
-        tokenizer = AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError, json.JSONDecodeError) as error:
-        text = " ".join(str(error).split())[:200]
-        remedy = "Give an existing folder, or an id that Hugging Face (or its cache on this machine) has."
-        raise TurnwiseError(f"The model {name!r} cannot be loaded: {text}", remedy) from error
-    most = getattr(config, "max_position_embeddings", _LONGEST_CONTEXT)
-    context = options.context_length or min(most, _LONGEST_CONTEXT)
-    chat_format = read_chat_format(model)
-    tools = options.tools or chat_format.tools_format
-    check_tools_format(tools)
-    instruction = options.instruction or chat_format.instruction
-    renderer = Renderer(tokenizer, tools_format=tools, instruction=instruction)
+    config, tokenizer = load_config(model), load_tokenizer(model)
+    check_rows(tokenizer, config.get_text_config().vocab_size, model)
+    context = options.context_length or min(longest_sequence(config) or _LONGEST_CONTEXT, _LONGEST_CONTEXT)
+    trained = read_chat_format(model)
+    chat_format = trained._replace(
+        tools_format=options.tools or trained.tools_format,
+        instruction=options.instruction or trained.instruction,
+        template={**trained.template, **options.template},
+        clock=trained.clock or options.clock,
+    )
+    check_tools_format(chat_format.tools_format)
+    renderer = make_renderer(tokenizer, model, chat_format)
     asked: dict[str, object] = {"context_length": context, "max_sequences": options.max_sequences}
     asked |= {"seed": options.seed, "urls": [url] if url else [], "token_file": options.token_file}
     engine = open_engine(entry.name, model, **{key: asked[key] for key in asked if key in entry.options})

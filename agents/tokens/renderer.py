@@ -13,7 +13,8 @@ import copy
 import functools
 import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.agents.tokens.encoding import ControlToken, Encoder, plain
@@ -21,12 +22,15 @@ from turnwise.agents.tokens.telling import told_below
 from turnwise.agents.tokens.template import SENTINEL, Chat, ChatTemplate, Entry, ToolsFormat, template_source
 from turnwise.envs.messages import Message
 from turnwise.tools.core import Tool, ToolCall
+from turnwise.tools.thoughts import closing, left_open
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 _logger = logging.getLogger(__name__)
 _OPENING = (Message("user", "x"),)
+_LONGEST_OPENING = 32
+"""Tokens at the end of a prompt among which the opening tag of a thought is looked for."""
 
 
 class Extension(NamedTuple):
@@ -44,9 +48,12 @@ class Renderer:
         tools_format: how tools are described and called.
         options: passed to the template, such as ``{"enable_thinking": False}``.
         instruction: a text that stands below the first message of every conversation.
+        ends: further tokens with which the model ends a reply (:func:`turnwise.agents.models.vocabulary.end_ids`). Those that
+            are no added tokens of the tokeniser are the defaults of a config, and count for nothing.
+        clock: the time that the template is told, whenever it asks; when the renderer was made, unless given.
 
     Attributes:
-        stop_ids: tokens that end a reply: end of text, and the template's end of turn.
+        stop_ids: tokens that end a reply: end of text, the template's end of turn, and ``ends``.
         append_only: the template never rewrites (as far as trials show), so the cost of a turn
             does not grow with the conversation.
     """
@@ -58,16 +65,20 @@ class Renderer:
         tools_format: ToolsFormat = "auto",
         options: Mapping[str, Any] | None = None,
         instruction: str = "",
+        ends: Collection[int] = (),
+        clock: datetime | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.instruction = instruction
         self.encoder = Encoder(tokenizer, template_source(tokenizer))
-        self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {})
+        self.clock = clock or datetime.now()
+        self.template = ChatTemplate(tokenizer, self.encoder, tools_format, options or {}, self.clock)
         self._end = self._find_end()
-        ends = {self._end.id} if self._end else set[int]()
+        stops = {*ends} & tokenizer.added_tokens_decoder.keys()
+        stops |= {self._end.id} if self._end else set[int]()
         if isinstance(tokenizer.eos_token_id, int):
-            ends.add(tokenizer.eos_token_id)
-        self.stop_ids: tuple[int, ...] = tuple(sorted(ends))
+            stops.add(tokenizer.eos_token_id)
+        self.stop_ids: tuple[int, ...] = tuple(sorted(stops))
         _tell_of_imitable_roles(
             str(tokenizer.name_or_path or type(tokenizer).__name__), self.template.imitable()
         )
@@ -89,6 +100,11 @@ class Renderer:
             lambda pair: pair[0] == pair[1], zip(reversed(one), reversed(other), strict=False)
         )
         return tuple(token for token, _ in same)[::-1]
+
+    @property
+    def ends(self) -> str:
+        """The tokens that end a reply, in words."""
+        return " or ".join(str(self.tokenizer.convert_ids_to_tokens(one)) for one in self.stop_ids)
 
     def start(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Tokens of a whole conversation, up to where the policy's reply begins."""
@@ -139,23 +155,36 @@ class Renderer:
         after = self.template.render((*_OPENING, message), generate=False)
         follows = after.startswith(self._opened)
         said = after[len(self._opened) :] if follows else self.template.reply_text(message)
+        opened = self._left_open(self.opening)
+        if opened and closing(opened) not in said:  # or the whole reply would be a thought that never ends
+            said = f"\n{closing(opened)}\n\n{said}"
         ids = self.encoder.encode_after(said)
         if self._end is not None and self._end.id in ids:
             return tuple(ids[: ids.index(self._end.id) + 1])
         return (*ids, self._end.id if self._end else self.stop_ids[0])
 
-    def parse(self, ids: Sequence[int], tools: Sequence[Tool] = ()) -> Message:
+    def parse(self, ids: Sequence[int], tools: Sequence[Tool] = (), prompt: Sequence[int] = ()) -> Message:
         """The message that sampled tokens stand for, without the token that ended it.
 
-        Some dialects need ``tools`` to know calls, or the types of their arguments.
+        Some dialects need ``tools`` to know calls, or the types of their arguments. Where ``prompt``, after which they were
+        sampled, ends in the opening tag of a thought, the message begins with that tag.
         """
+        opened = self._left_open(prompt)
         said = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
         text = self.tokenizer.decode(list(said), clean_up_tokenization_spaces=False)
         assert isinstance(text, str)
         if self.template.tools_format == "none":
-            return Message("assistant", text)
-        parsed = self.template.dialect.parse(text, [tool.spec for tool in tools])
+            return Message("assistant", opened + text)
+        parsed = self.template.dialect.parse(text, [tool.spec for tool in tools], opened)
         return Message("assistant", parsed.content, parsed.calls, malformed=parsed.error or "")
+
+    def _left_open(self, prompt: Sequence[int]) -> str:
+        """The opening tag of a thought in which a prompt ends."""
+        if not prompt:
+            return ""
+        end = self.tokenizer.decode(list(prompt[-_LONGEST_OPENING:]), clean_up_tokenization_spaces=False)
+        assert isinstance(end, str)
+        return left_open(end)
 
     def _tail(
         self, head: Sequence[Message], reply: Message, new: Sequence[Message], tools: Sequence[Tool]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from turnwise import watchdog
@@ -32,6 +33,25 @@ WAYS = ("auto", "template", "text", "none")
 Entry: TypeAlias = dict[str, Any]
 """One message as templates expect it, its text guarded."""
 Chat: TypeAlias = list[Entry]
+
+_ALWAYS_GIVEN = frozenset(
+    (
+        "messages",
+        "tools",
+        "documents",
+        "add_generation_prompt",
+        "raise_exception",
+        "strftime_now",
+        "range",
+        "dict",
+        "lipsum",
+        "cycler",
+        "joiner",
+        "namespace",
+        *(f"{name}_token" for name in ("bos", "eos", "pad", "unk", "sep", "cls", "mask")),
+    )
+)
+"""What a template reads that is no choice of whoever uses it."""
 
 SENTINEL = "\U0010fffc"
 """A character that no guarded text contains."""
@@ -84,10 +104,13 @@ class ChatTemplate:
         encoder: Encoder,
         tools_format: ToolsFormat,
         options: Mapping[str, Any],
+        clock: datetime,
     ) -> None:
         self._tokenizer = tokenizer
         self._encoder = encoder
-        self._options = dict(options)
+        _check_options(options, template_source(tokenizer), self._name)
+        # What the template asks for the time is told the same time always, or its text would change under what stands.
+        self._given = {**options, "strftime_now": clock.strftime}
         with watchdog.guard(RENDER_S):  # it is a stranger's program, and here it runs for the first time
             self.can = Abilities(
                 self._accepts("system", "user"),
@@ -185,7 +208,7 @@ class ChatTemplate:
         try:
             with watchdog.limit(f"the chat template of {self._name}", RENDER_S, fatal=True):
                 text = self._tokenizer.apply_chat_template(
-                    chat, tools=specs or None, tokenize=False, add_generation_prompt=generate, **self._options
+                    chat, tools=specs or None, tokenize=False, add_generation_prompt=generate, **self._given
                 )
         except DeadlineError:
             raise TurnwiseError(
@@ -291,10 +314,11 @@ def template_source(tokenizer: PreTrainedTokenizerFast) -> str:
     Raises:
         TurnwiseError: it has none, or no ``tokenizers`` backend.
     """
-    if not tokenizer.is_fast:
+    if not getattr(tokenizer, "is_fast", False):  # a backend of mistral-common knows no such word
         raise TurnwiseError(
             f"{type(tokenizer).__name__} has no `tokenizers` backend.",
-            "Convert it: AutoTokenizer.from_pretrained(…, use_fast=True).",
+            "The model's folder needs a tokenizer.json: take one from a model of the same family (of Mistral's models "
+            "with a tekken.json alone, there are copies with one), or convert it with AutoTokenizer and save_pretrained.",
         )
     template: Any = tokenizer.chat_template
     if not template:
@@ -303,6 +327,46 @@ def template_source(tokenizer: PreTrainedTokenizerFast) -> str:
             "Use an instruction-tuned model, or set tokenizer.chat_template.",
         )
     return template if isinstance(template, str) else "\n".join(template.values())
+
+
+def _check_options(options: Mapping[str, Any], source: str, name: str) -> None:
+    """Refuse options that the template never reads: it would play as if they had not been given.
+
+    Raises:
+        NotFoundError: with the nearest name that it reads.
+    """
+    if not options:
+        return
+    known = template_options(source)
+    for option in options:
+        if option not in known:
+            raise not_found(f"option of the chat template of {name}", option, known)
+
+
+def template_options(source: str) -> tuple[str, ...]:
+    """The names that a chat template reads from outside, beside those that every template is given.
+
+    >>> template_options("{% if enable_thinking %}{{ messages[0].content }}{% endif %}")
+    ('enable_thinking',)
+    """
+    import jinja2
+    import jinja2.ext
+    from jinja2 import meta, nodes
+
+    class Generation(jinja2.ext.Extension):
+        tags = {"generation"}  # noqa: RUF012
+
+        def parse(self, parser: Any) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body, lineno=line)
+
+    env = jinja2.Environment(extensions=["jinja2.ext.loopcontrols", Generation])
+    try:
+        read = meta.find_undeclared_variables(env.parse(source))
+    except jinja2.TemplateError:
+        return ()  # its first use says what is wrong with it
+    return tuple(sorted(read - _ALWAYS_GIVEN))
 
 
 def _nine(call_id: str) -> str:

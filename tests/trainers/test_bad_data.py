@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 
 from turnwise import evaluate
 from turnwise.agents.log.episode_log import EpisodeLog, LogReader
+from turnwise.agents.models.loading import load_tokenizer
 from turnwise.errors import RecipeError
 from turnwise.trainers.guide.toy import toy_model
-from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.source.toy import example_log

@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch")
 
 from turnwise.agents.core import Completion, Sampling
 from turnwise.agents.engines.torch import TorchEngine
+from turnwise.agents.models.loading import load_tokenizer
 from turnwise.errors import RunError
 from turnwise.trainers.bench import update
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, multiply_adds
 from turnwise.trainers.bench.update import bench_update, make_models
-from turnwise.trainers.learn.model import load_tokenizer
 
 LAP = UpdateLap(2.0, 1.0, 0.5, 0.1, episodes=4, turns=12, sampled=192, read=800, steps=2)
 TRL = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed")

@@ -271,10 +271,10 @@ def test_a_model_folder_that_cannot_be_read(
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04\x95junk")
     file = tmp_path / "letters.yaml"
     file.write_text(recipe.to_yaml())
-    with pytest.raises(RunError, match=r"The model .* cannot be loaded(.|\n)*safetensors"):
+    with pytest.raises(TurnwiseError, match=r"The model .* cannot be loaded(.|\n)*safetensors"):
         train(file, out=tmp_path / "run", log=print)
     (folder / "tokenizer.json").write_text("{")
-    with pytest.raises(RunError, match=r"The model .* cannot be loaded"):
+    with pytest.raises(TurnwiseError, match=r"The model .* cannot be loaded"):
         rehearse(recipe, tmp_path)
 
 

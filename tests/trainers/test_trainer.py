@@ -25,6 +25,7 @@ from turnwise.trainers.core import Group
 from turnwise.trainers.learn import warm_start, whole
 from turnwise.trainers.recipe.load import check_recipe
 from turnwise.trainers.run import collect, judging, trainer
+from turnwise.trainers.run.circumstances import run_clock
 from turnwise.trainers.run.collect import AgentGroup, CollectedGroups, describe, log_groups
 from turnwise.trainers.run.loop import train
 from turnwise.trainers.run.parts import Parts, build_parts
@@ -154,7 +155,8 @@ def test_a_warm_start_alone(runs: Runs) -> None:
         j.evaluation.success for j in result.evaluations[2:]
     ]
     assert (runs.folder / "run/best/model/config.json").exists()
-    assert read_chat_format(runs.folder / "run/best/model") == ChatFormat("none", 6)
+    kept = read_chat_format(runs.folder / "run/best/model")
+    assert kept == ChatFormat("none", 6, clock=run_clock(runs.folder / "run"))
     nll = [row["action_nll"] for row in runs.rows("warm_start")]
     assert len(nll) == 2
 

@@ -25,6 +25,7 @@ import torch
 
 from turnwise.agents.core import Completion, Episode, Sampling, VersionSpan
 from turnwise.agents.engines.loop import EngineLoop
+from turnwise.agents.models.loading import load_tokenizer
 from turnwise.agents.policies.model import ModelPolicy
 from turnwise.agents.rollout import Request, run_episodes
 from turnwise.agents.tokens.renderer import Renderer
@@ -32,7 +33,7 @@ from turnwise.errors import MissingDependencyError
 from turnwise.tasks.core import Task
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload
 from turnwise.trainers.learn.collate import collate_rows
-from turnwise.trainers.learn.model import load_model, load_tokenizer
+from turnwise.trainers.learn.model import load_model
 from turnwise.trainers.learn.options import OptimizerOptions
 from turnwise.trainers.run.learning import learning_setup
 

@@ -28,6 +28,7 @@ from typing import Any, Self, TypeVar
 import torch
 
 from turnwise.agents.log.episode_log import LogReader
+from turnwise.agents.models.loading import load_tokenizer
 from turnwise.agents.models.small import build_small_model
 from turnwise.agents.policies.scripted import scripted
 from turnwise.agents.remote.orphan import end_with_parent
@@ -36,7 +37,6 @@ from turnwise.envs.bench.memory import BenchmarkFigure
 from turnwise.envs.registry import get_suite, register_suite, suite_tasks
 from turnwise.tasks.core import Split, Task
 from turnwise.trainers.bench.laps import Played, UpdateLap, UpdateWorkload, check_alike, middle, multiply_adds
-from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.learn.warm_start import texts
 from turnwise.trainers.run.learning import learning_setup
 from turnwise.trainers.run.loop import train

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from turnwise.agents.models.loading import load_causal, load_config, longest_sequence
 from turnwise.errors import MissingDependencyError, RecipeError, RunError
 from turnwise.trainers.learn.options import LoraOptions
 
@@ -102,13 +103,8 @@ def load_model(
         RecipeError: this architecture knows no gradient checkpointing.
         RunError: there is no model that can be loaded.
     """
-    from transformers import AutoModelForCausalLM
-
     half = (frozen or lora is not None) and device.type == "cuda"
-    with _named(path):
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            path, dtype=torch.bfloat16 if half else torch.float32
-        )
+    model = load_causal(path, torch.bfloat16 if half else torch.float32)
     _take_dropout_out(model)
     if frozen:
         model.requires_grad_(False)
@@ -132,41 +128,19 @@ def load_model(
     return model.to(device).train(gradient_checkpointing)
 
 
-def load_tokenizer(path: str | Path) -> Any:
-    """A model's tokeniser.
-
-    Raises:
-        RunError: it cannot be loaded.
-    """
-    from transformers import AutoTokenizer
-
-    with _named(path):
-        return AutoTokenizer.from_pretrained(path)
-
-
 def load_context(path: str | Path) -> int:
     """The longest sequence that a model was made for, in tokens.
 
     Raises:
-        RunError: its config cannot be read.
+        RunError: its config cannot be read, or does not say.
     """
-    from transformers import AutoConfig
-
-    with _named(path):
-        return AutoConfig.from_pretrained(path).max_position_embeddings
-
-
-@contextlib.contextmanager
-def _named(path: str | Path) -> Iterator[None]:
-    """Tell whatever a library says of a model's files as one error that names the model."""
-    try:
-        yield
-    except Exception as error:  # files may be broken in as many ways as there are formats
-        said = " ".join(str(error).split())[:200]
+    longest = longest_sequence(load_config(path))
+    if longest is None:
         raise RunError(
-            f"The model {path} cannot be loaded: {type(error).__name__}: {said}",
-            "Give a folder with config.json, a tokeniser and weights in safetensors, or a Hugging Face id.",
-        ) from error
+            f"The config of {path} does not say for how long a sequence the model was made.",
+            "Set engine.context_length.",
+        )
+    return longest
 
 
 def _take_dropout_out(model: nn.Module) -> None:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from turnwise.agents.core import Kv
+from turnwise.agents.models.loading import load_causal
 from turnwise.agents.remote.adapters import AdaptedWeights, Adapter
 from turnwise.trainers.learn.model import base_of
 from turnwise.trainers.learn.trainable_engine import TakesAdapters, TrainableEngine
@@ -58,10 +59,8 @@ class Whole:
         yield from checkpoint_tensors(self.module)
 
     def load(self, folder: Path) -> None:
-        from transformers import AutoModelForCausalLM  # knows how a checkpoint's names become the model's
-
         base = base_of(self.module)
-        saved: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=base.dtype)
+        saved = load_causal(folder, base.dtype)  # which knows how a checkpoint's names become the model's
         base.load_state_dict(saved.state_dict())
 
     def publish(self, engine: TrainableEngine, version: int, *, kv: Kv | None = None) -> None:

@@ -131,6 +131,9 @@ class SamplingOptions(Section):
     instruction: str = ""
     """This text stands below the first message of every episode, such as `Think before you act.`; `turnwise eval` uses the same unless told
     otherwise."""
+    template: dict[str, Any] = {}
+    """The model's chat template is given these values, such as `{enable_thinking: false}` for Qwen3; `turnwise eval` gives the
+    same unless told otherwise."""
 
 
 class WarmStart(Section):

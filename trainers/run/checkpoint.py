@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from turnwise.agents.models.vocabulary import write_generation_config
 from turnwise.agents.policies.model import ChatFormat, write_chat_format
 from turnwise.errors import RunError
 from turnwise.tasks.core import Json
@@ -192,6 +193,7 @@ def save_model(path: Path, model: nn.Module, tokenizer: Any, chat_format: ChatFo
     base = base_of(model)
     tokenizer.save_pretrained(path)
     base.config.save_pretrained(path)
+    write_generation_config(path, base)
     tensors = {
         name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights_of(model).gather()
     }

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from turnwise.agents.log.records import env_version
@@ -15,7 +16,7 @@ from turnwise.machine import cpu, installed
 from turnwise.tasks.core import Json
 from turnwise.trainers.run.disk import write_text
 
-STARTED = "started.json"
+STARTED, CLOCK = "started.json", "clock"
 _WORDS = {
     "threads": "threads of torch",
     "omp_num_threads": "OMP_NUM_THREADS",
@@ -54,7 +55,9 @@ def note_start(folder: Path, envs: Sequence[str], device: str, *, allow_changed_
     Raises:
         RunError: the environment's source has changed since, and that is not allowed.
     """
-    now, starts = circumstances(envs, device), _starts(folder / STARTED)
+    starts = _starts(folder / STARTED)
+    now: dict[str, Json] = circumstances(envs, device)
+    now[CLOCK] = _clock(starts) or datetime.now().isoformat(timespec="seconds")
     differences = [] if not starts else _differences(starts[-1], now)
     if starts and not allow_changed_env:
         _refuse_changed_env(folder, starts[-1].get("environment"), now["environment"])
@@ -65,6 +68,18 @@ def note_start(folder: Path, envs: Sequence[str], device: str, *, allow_changed_
         f"this run goes on otherwise than it was started, so that its figures are no longer those of an uninterrupted "
         f"one to the last digit: {'; '.join(differences)}"
     )
+
+
+def run_clock(folder: Path) -> str:
+    """The time that chat templates are told in this run: that of its first start, or now where that is not recorded.
+
+    A template that writes the date would else have other prompts on the day of a resume.
+    """
+    return _clock(_starts(folder / STARTED)) or datetime.now().isoformat(timespec="seconds")
+
+
+def _clock(starts: Sequence[Mapping[str, Json]]) -> str:
+    return next((str(start[CLOCK]) for start in starts if start.get(CLOCK)), "")
 
 
 def differences_since(folder: Path, envs: Sequence[str], device: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from turnwise.agents.core import Episode, Policy, Trajectory
 from turnwise.agents.policies.model import DemonstrationPolicy
@@ -62,19 +62,17 @@ class ScriptedEpisodes(NamedTuple):
         return [episode for episode in self.episodes if episode.outcome.counts]
 
 
-async def preflight(recipe: Recipe, tokenizer: Any, context: int) -> str:
+async def preflight(recipe: Recipe, renderer: Renderer, context: int) -> str:
     """Play a few episodes and refuse a run that they show to be in vain; returns their summary in a line.
 
     Args:
         recipe: of the run.
-        tokenizer: the model's.
+        renderer: the model's, as the recipe prompts it.
         context: the longest prompt plus answer, in tokens.
 
     Raises:
         RecipeError: with every cause and its remedy.
     """
-    sampling = recipe.sampling
-    renderer = Renderer(tokenizer, tools_format=sampling.tools, instruction=sampling.instruction)
     played = await _play(recipe, renderer)
     shown = [one for one in played if one.script not in TRIVIAL_BASELINES]
     lengths = [

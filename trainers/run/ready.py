@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from turnwise.agents.engines.registry import check_free, check_installed
-from turnwise.trainers.learn.model import choose_device, load_context, load_tokenizer
+from turnwise.agents.models.loading import load_tokenizer, text_config
+from turnwise.agents.models.vocabulary import check_rows
+from turnwise.agents.policies.model import make_renderer
+from turnwise.trainers.learn.model import choose_device, load_context
 from turnwise.trainers.recipe.schema import Recipe
+from turnwise.trainers.run.circumstances import run_clock
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.preflight import preflight
 from turnwise.trainers.run.resources import check_disk, find_source
-from turnwise.trainers.run.session import ensure_model, heard
+from turnwise.trainers.run.session import chat_format_of, ensure_model, heard
 
 
 async def make_ready(recipe: Recipe, run: RunDirectory, look: bool, log: Callable[[str], None]) -> str:
@@ -29,9 +33,12 @@ async def make_ready(recipe: Recipe, run: RunDirectory, look: bool, log: Callabl
     """
     found, room = _on_this_machine(recipe, run.path)
     source = ensure_model(recipe, run, found, log)
+    tokenizer = load_tokenizer(source)
+    check_rows(tokenizer, text_config(source).vocab_size, source)
     if look:
         context = recipe.engine.context_length or load_context(source)
-        log(f"{await preflight(recipe, load_tokenizer(source), context)}; {room}")
+        renderer = make_renderer(tokenizer, source, chat_format_of(recipe, run_clock(run.path)))
+        log(f"{await preflight(recipe, renderer, context)}; {room}; a reply ends with {renderer.ends}")
     return source
 
 
@@ -53,7 +60,9 @@ def rehearse(recipe: Recipe, out: Path) -> str:
     else:
         context = recipe.engine.context_length or load_context(str(found))
         tokenizer = load_tokenizer(str(found))
-    return f"{asyncio.run(preflight(recipe, tokenizer, context))}; {room}"
+        check_rows(tokenizer, text_config(str(found)).vocab_size, str(found))
+    renderer = make_renderer(tokenizer, found, chat_format_of(recipe, run_clock(out)))
+    return f"{asyncio.run(preflight(recipe, renderer, context))}; {room}; a reply ends with {renderer.ends}"
 
 
 def _on_this_machine(recipe: Recipe, out: Path) -> tuple[str | None, str]:

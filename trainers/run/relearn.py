@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -39,7 +40,7 @@ from turnwise.trainers.recipe.schema import Recipe
 from turnwise.trainers.recipe.text import read_text
 from turnwise.trainers.report.records import RECIPE, json_lines
 from turnwise.trainers.run.checkpoint import file_hashes, save_checkpoint, saved_steps
-from turnwise.trainers.run.circumstances import differences_since
+from turnwise.trainers.run.circumstances import STARTED, differences_since
 from turnwise.trainers.run.collect import CollectedGroups, assembled
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.lesson import LearnedUpdate, Lessons
@@ -157,6 +158,8 @@ class _Again:
         if found is None and self.run.model.exists():
             found = str(self.run.model)
         self.own.path.mkdir(parents=True, exist_ok=True)
+        if (self.run.path / STARTED).is_file():  # its clock
+            shutil.copyfile(self.run.path / STARTED, self.own.path / STARTED)
         self.session = TrainingSession(
             self.lessons.recipe, self.own, ensure_model(self.recipe, self.own, found, self.log)
         )

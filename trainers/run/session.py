@@ -16,20 +16,22 @@ from turnwise.agents.core import Policy, Sampling
 from turnwise.agents.engines.registry import OTHER_ENGINE, open_engine
 from turnwise.agents.gateway.agent_program import launcher_of, program_of
 from turnwise.agents.gateway.launching import Launcher
+from turnwise.agents.models.loading import load_tokenizer
+from turnwise.agents.models.vocabulary import keep_ends
 from turnwise.agents.policies.command import ProgramPolicy
-from turnwise.agents.policies.model import ChatFormat, ModelPolicy
-from turnwise.agents.tokens.renderer import Renderer
+from turnwise.agents.policies.model import ChatFormat, ModelPolicy, make_renderer
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.errors import MissingDependencyError, RunError
 from turnwise.trainers.core import Group, Sink
 from turnwise.trainers.learn.learner import Learner
-from turnwise.trainers.learn.model import base_of, choose_device, load_model, load_tokenizer
+from turnwise.trainers.learn.model import base_of, choose_device, load_model
 from turnwise.trainers.learn.options import ImitationOptions, LoraOptions, OptimizerOptions
 from turnwise.trainers.learn.passes import Reader
 from turnwise.trainers.learn.trainable_engine import TrainableEngine, check_trainable
 from turnwise.trainers.learn.warm_start import demonstrations, texts
 from turnwise.trainers.recipe.schema import EngineOptions, Lora, Optimizer, Recipe, Scratch, WarmStart, plain
 from turnwise.trainers.run.checkpoint import save_model
+from turnwise.trainers.run.circumstances import run_clock
 from turnwise.trainers.run.collect import limits_of
 from turnwise.trainers.run.directory import RunDirectory
 from turnwise.trainers.run.disk import written_aside
@@ -70,11 +72,8 @@ class TrainingSession:
         self._origin = source
         self.source = source if started < 0 else _started(run, started)
         self.tokenizer: Any = load_tokenizer(self.source)
-        sampling = recipe.sampling
-        self.chat_format = ChatFormat(sampling.tools, sampling.max_tokens, sampling.instruction)
-        self.renderer = Renderer(
-            self.tokenizer, tools_format=sampling.tools, instruction=sampling.instruction
-        )
+        self.chat_format = chat_format_of(recipe, run_clock(run.path))
+        self.renderer = make_renderer(self.tokenizer, self.source, self.chat_format)
         self._make_learner(self._load())
         self._engine: TrainableEngine | None = None
         self._sinks: list[Sink] | None = None
@@ -215,13 +214,15 @@ class TrainingSession:
     def _load(self) -> nn.Module:
         """The model that is trained, as it is in ``source``."""
         model = self.recipe.model
-        return load_model(
+        loaded = load_model(
             self.source,
             self.device,
             _adapters(model.lora),
             seed=self.recipe.seed,
             gradient_checkpointing=model.gradient_checkpointing,
         )
+        keep_ends(base_of(loaded), self.renderer.stop_ids)
+        return loaded
 
     def _load_frozen(self) -> nn.Module:
         return load_model(self.source, self.device, frozen=True)
@@ -287,6 +288,12 @@ def imitation(options: WarmStart) -> ImitationOptions:
 
 def _adapters(options: Lora | None) -> LoraOptions | None:
     return None if options is None else LoraOptions(options.rank, options.alpha, options.targets)
+
+
+def chat_format_of(recipe: Recipe, clock: str) -> ChatFormat:
+    """How the recipe's model is prompted, in a run of this clock."""
+    told = recipe.sampling
+    return ChatFormat(told.tools, told.max_tokens, told.instruction, told.template, clock)
 
 
 @contextmanager

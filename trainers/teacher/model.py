@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from turnwise.agents.models.loading import load_tokenizer
 from turnwise.errors import RecipeError
 from turnwise.registry import component
 from turnwise.trainers.core import ExactProcess
 from turnwise.trainers.kit.stand_in import wave
-from turnwise.trainers.learn.model import load_tokenizer
 from turnwise.trainers.teacher.core import GIVES, Teacher, TeacherSetup
 
 

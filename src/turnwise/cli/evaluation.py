@@ -35,6 +35,7 @@ def eval_(
     concurrency: int = 64,
     tools: str = "",
     instruction: str = "",
+    template: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     model: str = "",
     env_option: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
     env_workers: int = 0,
@@ -64,6 +65,7 @@ def eval_(
         concurrency: Episodes in flight.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
         instruction: A text below the first message of every episode; as a model was trained, if not given.
+        template: What a model's chat template is given, as KEY=VALUE, such as enable_thinking=false; on top of what it was trained with.
         model: The policy that a program of `command:` talks to, such as vllm:PATH.
         env_option: What environments are made with, as KEY=VALUE.
         env_workers: Processes that environments run in, so that a hung or crashed one can be killed; 0: this one.
@@ -78,7 +80,7 @@ def eval_(
         resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
     from turnwise.agents.evaluation.failures import check_max_failed
-    from turnwise.agents.evaluation.folder import open_folder
+    from turnwise.agents.evaluation.folder import clock_of, now, open_folder
     from turnwise.agents.policies.registry import make_policy
     from turnwise.agents.rollout import check_numbers
     from turnwise.agents.workers.pool import workers_for
@@ -91,7 +93,9 @@ def eval_(
         raise TurnwiseError("--resume goes on with an evaluation in a folder.", "Say which one with --out.")
     env_options = _json(overrides(env_option or [], "--env-option"))
     played_by = {"temperature": temperature, "max_tokens": max_tokens, "tools": tools, "model": model}
-    played_by["instruction"] = instruction
+    told = _json(overrides(template or [], "--template"), "--template")
+    clock = clock_of(out) if resume and out else now()
+    played_by |= {"instruction": instruction, "template": told, "clock": clock}
     asked = _asked(suite, policy, split, k, seed, episode_s, env_options) | played_by
     options = {
         "split": split,
@@ -202,7 +206,7 @@ def _asked(
     }
 
 
-def _json(options: Mapping[str, object]) -> dict[str, Json]:
+def _json(options: Mapping[str, object], option: str = "--env-option") -> dict[str, Json]:
     """Refuse what YAML knows and JSON does not."""
     from turnwise.errors import TurnwiseError
 
@@ -211,7 +215,7 @@ def _json(options: Mapping[str, object]) -> dict[str, Json]:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise TurnwiseError(
-                f"--env-option {name}: {value!r} cannot be used: {error}.", f"Quote it: {name}='\"{value}\"'."
+                f"{option} {name}: {value!r} cannot be used: {error}.", f"Quote it: {name}='\"{value}\"'."
             ) from None
     return dict(options)
 
