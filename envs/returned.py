@@ -257,10 +257,26 @@ def _declarations(cls: Any) -> Iterable[tuple[bool, str, str]]:
     sound = isinstance(tools, (tuple, property)) and not (
         isinstance(tools, tuple) and any(not isinstance(each, Tool) for each in tools)
     )
+    wrapped = isinstance(tools, list) and all(isinstance(each, Tool) for each in tools)
     yield (
         sound,
         f"has tools={tools!r:.80}, which is no tuple of tools.",
-        "Wrap each function, and mind the comma: tools = (tool(function),).",
+        "Write round brackets: tools = (tool(one), tool(two))."
+        if wrapped
+        else "Wrap each function, and mind the comma: tools = (tool(function),).",
+    )
+    names = [each.spec.name for each in tools if isinstance(each, Tool)] if isinstance(tools, tuple) else []
+    twice = next((name for name in names if names.count(name) > 1), "")
+    yield (
+        not twice,
+        f"has two tools called {twice!r}.",
+        "Give one of the functions another name: servers refuse such a list.",
+    )
+    system: Any = cls.system
+    yield (
+        isinstance(system, (str, property)),
+        f"has system={system!r:.80}, which is no text.",
+        "Write one text: system = 'You are …'.",
     )
     reward_components: Any = cls.reward_components
     yield (

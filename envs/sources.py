@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from turnwise.blame import describe
+from turnwise.blame import describe, remedy
 from turnwise.envs.core import AgentEnv
 from turnwise.envs.returned import check_class
 from turnwise.errors import EnvError, TurnwiseError
@@ -109,7 +109,7 @@ def load_module(where: str, said: str = "") -> ModuleType:
             f"{where} needs {missing!r}: {describe(error)}{at}.", "Install that library."
         ) from error
     except (Exception, SystemExit) as error:
-        raise EnvError(f"{where} cannot be imported: {describe(error)}.", "Fix that line.") from error
+        raise EnvError(f"{where} cannot be imported: {describe(error)}.", remedy(error)) from error
 
 
 def _file_module(file: Path) -> ModuleType:

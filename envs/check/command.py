@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from turnwise.blame import describe, place, remedy
+from turnwise.blame import FIX, describe, place, remedy
 from turnwise.envs.check import core, play, requirements
 from turnwise.envs.check.stray_state import diagnose
+from turnwise.envs.check.walks import GIVEN
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.registry import env_class, get_suite, is_suite, resolve
 from turnwise.errors import DeadlineError, TurnwiseError
@@ -117,8 +118,13 @@ def _judge(test: core.RequirementTest, subject: core.Subject) -> _Verdict:
         return _Verdict(False, describe(error, subject.cls), str(error), hung=True)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (an environment may raise anything)
         said = describe(error, subject.cls)
-        ours = isinstance(error, TurnwiseError)
-        return _Verdict(False, said if ours else f"{said} → {remedy(error)}", _cause(error, subject))
+        if isinstance(error, TurnwiseError):
+            return _Verdict(False, said, _cause(error, subject))
+        given = next((note for note in getattr(error, "__notes__", ()) if note.startswith(GIVEN)), "")
+        fix = remedy(error)
+        if given and fix == FIX:
+            fix = "Mend that line, or raise ToolError(…) there if such an action means nothing."
+        return _Verdict(False, f"{given and f'{given} raises '}{said} → {fix}", _cause(error, subject))
 
 
 def _cause(error: BaseException, subject: core.Subject) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -15,15 +16,18 @@ from turnwise.envs.baselines import TRIVIAL_BASELINES, interval
 from turnwise.envs.check.core import Broken, Subject, require
 from turnwise.envs.check.leaks import Leak, leaks, not_checked
 from turnwise.envs.check.walks import Walk, in_time, sample_tasks, walk
-from turnwise.envs.core import AgentEnv, Step
+from turnwise.envs.core import AgentEnv, EndReason, Step
 from turnwise.envs.messages import Message, Messages
 from turnwise.envs.registry import env_entries, environment_suites, suite_task
 from turnwise.errors import DeadlineError
 from turnwise.tasks.core import Json, Split, Suite, derive_rng
 from turnwise.tools.core import ToolCall
 
+_SHOWN = 160  # characters of an action or an answer in a message
+_CUT = re.compile(r"\[… (\d+) characters cut\]$")
 _MARKER = 80  # characters that the mark of a cut may take
 _HUGE = 1_000_000
+_SLOW_S = 0.1  # a step of an environment that does not block, beyond which it is said
 _LEAK_S, _LEAST_LEAK_S = 12.0, 4.0  # that a copying agent is given: for all suites, for each
 _LEAK_REMEDY = (
     "Take the answer out of what is shown first. Where the task is to use what stands there, declare it in words: "
@@ -95,9 +99,47 @@ def _gold_solves(suite: Suite, split: Split, subject: Subject) -> None:
     for index in range(subject.tasks):
         task = suite_task(suite, split, index)
         walked = walk(env, task, "gold", seed=index)
-        cause = f"{suite.name}: gold scores {walked.score:g} on {split} task {index} ({task.id})"
-        require(walked.success and abs(walked.score - 1.0) < 1e-9, cause)
+        scored = abs(walked.score - 1.0) < 1e-9
+        if not (walked.success and scored):
+            raise Broken(
+                f"{suite.name}: {_unsolved(walked, f'{split} task {index} ({task.id})')}",
+                remedy=_gold_remedy(walked, scored),
+            )
     env.close()
+
+
+def _unsolved(walked: Walk, task: str) -> str:
+    """What became of gold's episode: its end, its turns, its score, the last action and the last answer."""
+    last = walked.steps[-1] if walked.steps else None
+    end = last.info.get("end") if last else None
+    said = f"gold does not solve {task}: it ended {end or 'nowhere'} after {len(walked.steps)} turns with the score {walked.score:g}"
+    if last is None:
+        return said
+    answer = " ".join(" ".join(message.content for message in last.observation).split())
+    return f"{said}. It last did {_short(str(walked.actions[-1]))!r}, and was answered {_short(answer)!r}"
+
+
+def _gold_remedy(walked: Walk, scored: bool) -> str:
+    end = walked.steps[-1].info.get("end") if walked.steps else None
+    if walked.success:
+        return "An episode that ends SOLVED pays the outcome 1 in all: Transition(state, text, {'outcome': 1.0}, EndReason.SOLVED)."
+    if scored:
+        return (
+            "It paid the outcome 1, so end it as solved: Transition(…, {'outcome': 1.0}, EndReason.SOLVED)."
+        )
+    if end == EndReason.TURN_LIMIT:
+        actions = [str(action) for action in walked.actions]
+        loops = len(set(actions[-6:])) < len(actions[-6:]) // 2 + 1
+        return (
+            "gold repeats itself: look at the state it decides by."
+            if loops
+            else "Raise turn_limit, or let gold take fewer turns."
+        )
+    return "Mend gold(state), or what transition makes of that action."
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _play_baseline(suite: Suite, agent: str, subject: Subject) -> BaselineScore:
@@ -183,7 +225,7 @@ def observations(subject: Subject) -> str:
 
 def _observations(subject: Subject) -> str:
     env = subject.cls()
-    longest = 0
+    longest = cut = 0
     for task in sample_tasks(subject.played, Split.TRAIN, 4):
         walked = walk(env, task, "gold")
         told = [(walked.first, True), *_told(walked)]
@@ -192,8 +234,12 @@ def _observations(subject: Subject) -> str:
         told += [(_try(env, "a text", text).observation, several) for text in ("x" * 50_000, _FORGED)]
         for messages, first in told:
             longest = max(longest, _observation_ok(env, messages, first=first))
+            cut = max(
+                [cut, *(int(found[1]) for message in messages if (found := _CUT.search(message.content)))]
+            )
     env.close()
-    return f"the longest has {longest} characters of {env.observation_limit}; {_no_leak(subject)}"
+    lost = f"; up to {cut} characters were cut: say less, or raise observation_limit" if cut else ""
+    return f"the longest has {longest} characters of {env.observation_limit}{lost}; {_no_leak(subject)}"
 
 
 def _no_leak(subject: Subject) -> str:
@@ -264,11 +310,18 @@ def plugin(subject: Subject) -> str:
             made = gymnasium.make(subject.name)
             made.reset(seed=0, options={"task": task})
             made.close()
-            return f"gymnasium.make passes; {_speed(subject):,.0f} steps/s"
+            return f"gymnasium.make passes; {_speed(subject)}"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = gymnasium.make(subject.name)
-        check_env(made.unwrapped, skip_render_check=True)
+        try:
+            check_env(made.unwrapped, skip_render_check=True)
+        except AssertionError as error:
+            words = " ".join(str(error).split())[:200]
+            raise Broken(
+                f"gymnasium's check_env says: {words}",
+                remedy="The same seed must give the same episode (E3).",
+            ) from None
         made.reset(seed=0)
         made.close()
         vector = gymnasium.make_vec(subject.name, num_envs=2, vectorization_mode="sync")
@@ -277,11 +330,11 @@ def plugin(subject: Subject) -> str:
         vector.close()
     told = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
     require(not told, f"gymnasium warns: {told[:1]}")
-    return f"gymnasium.make, make_vec and check_env pass; {_speed(subject):,.0f} steps/s"
+    return f"gymnasium.make, make_vec and check_env pass; {_speed(subject)}"
 
 
-def _speed(subject: Subject, seconds: float = 0.2) -> float:
-    """Steps per second of the gold agent, its own time included."""
+def _speed(subject: Subject, seconds: float = 0.2) -> str:
+    """Steps per second of the gold agent, its own time included, and that slow ones should block no others."""
     env, steps, spent = subject.cls(), 0, 0.0
     task = next(sample_tasks(subject.played, Split.TRAIN, 1))
     while spent < seconds:
@@ -289,4 +342,7 @@ def _speed(subject: Subject, seconds: float = 0.2) -> float:
         steps += len(walk(env, task, "gold").steps)
         spent += time.perf_counter() - started
     env.close()
-    return steps / spent
+    said = f"{steps / spent:,.3g} steps/s"
+    if env.blocking or spent / steps < _SLOW_S:
+        return said
+    return f"{said}; a step takes {spent / steps:.2g} s: set blocking = True, so that other episodes go on meanwhile"

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -56,11 +57,14 @@ def reward_components(subject: Subject) -> str:
 
 def _telescopes(subject: Subject) -> str:
     check_options(subject.cls, shaping=1.0)
-    env, tried = subject.cls(shaping=1.0), 0
+    env, tried, silent = subject.cls(shaping=1.0), 0, 0
     for seed, task in enumerate(sample_tasks(subject.played, Split.TRAIN, FEW)):
         env.reset(seed=seed, options={"task": task})
-        if len(env.agents) > 1 or env.potential(env.state) is None:
+        if len(env.agents) > 1:
             continue  # shaping is for one agent
+        if env.potential(env.state) is None:
+            silent += 1
+            continue
         tried += 1
         for script in ("gold", "astray", "random", "null"):
             walked = walk(env, task, script, seed=seed)
@@ -69,6 +73,12 @@ def _telescopes(subject: Subject) -> str:
             cause = f"shaping sums to {total:.6g} over an episode, not to −Φ(s₀) = {-start:.6g}"
             require(math.isclose(total, -start, rel_tol=1e-9, abs_tol=1e-9), cause, unsteady=True)
     env.close()
+    own = subject.cls.potential is not AgentEnv.potential
+    require(
+        bool(tried) or not silent or not own or subject.played != subject.name,
+        "potential(state) returns None on every task that was tried",
+        remedy="Return a number, or leave potential out.",
+    )
     return "shaping telescopes to −Φ(s₀), whatever is done" if tried else "no potential"
 
 
@@ -98,6 +108,8 @@ def ends(subject: Subject) -> str:
 
 def determinism(subject: Subject) -> str:
     """E3: the same in a second run, in another process with another hash seed, whatever the global RNG."""
+    _options_are_json(subject)
+    _no_generator_inside(subject)
     kept = random.getstate(), np.random.get_state()
     try:
         first = _with_global_seed(subject, 1)
@@ -118,6 +130,35 @@ def determinism(subject: Subject) -> str:
         "Sort what comes from a set, and use no hash() or id().",
     )
     return f"{len(first)} episodes identical in a second run and in another process; global RNG untouched"
+
+
+def _options_are_json(subject: Subject) -> None:
+    """Tasks are saved as JSON, in which every key is text: another key would come back as another."""
+    for task in sample_tasks(subject.played, Split.TRAIN, FEW):
+        waiting: list[Any] = [task.options]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Mapping):
+                odd = next((key for key in value if not isinstance(key, str)), None)
+                cause = f"the options of a task have the key {odd!r}, which is no text: saved as JSON it is {str(odd)!r}"
+                require(odd is None, cause, remedy=f"Write {str(odd)!r}, or a list of pairs.")
+                waiting += value.values()
+            elif isinstance(value, (list, tuple)):
+                waiting += value
+
+
+def _no_generator_inside(subject: Subject) -> None:
+    """A random generator changes as it is used, so no state may hold one."""
+    for walked in subject.walks("null"):
+        state: Any = walked.moments[0].state
+        fields = state._asdict() if hasattr(state, "_asdict") else getattr(state, "__dict__", {"": state})
+        for name, value in fields.items():
+            cause = f"the state holds a random generator{name and f' in {name}'}, which changes as it is used"
+            require(
+                not isinstance(value, (random.Random, np.random.Generator, np.random.RandomState)),
+                cause,
+                remedy='Draw from self.rng("name") where chance is needed; keep the numbers in the state.',
+            )
 
 
 def _with_global_seed(subject: Subject, seed: int) -> list[str]:

@@ -15,6 +15,8 @@ from turnwise.watchdog import limited_or_fatal
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
+GIVEN = "the action "
+"""How the note of an error begins that says to which action it was the answer."""
 CALL_S, BLOCKING_S = 60.0, 900.0
 """How long a call of an environment may take here: where its steps are short, and where it may wait for a world."""
 
@@ -84,7 +86,11 @@ def walk(
         said = in_time(env, f"the {script} agent of {task.env}", player, now)
         action = Message("assistant", said) if isinstance(said, str) else said
         walked.actors.append(env.agent)
-        step = in_time(env, f"step() of {task.env}", env.step, action)
+        try:
+            step = in_time(env, f"step() of {task.env}", env.step, action)
+        except Exception as error:
+            error.add_note(f"{GIVEN}{str(action)[:200]!r}")  # which action it was, for the report
+            raise
         walked.actions.append(action)
         walked.steps.append(step)
         walked.keys.append(step.info.get("state_key", ""))

@@ -6,9 +6,12 @@ An environment is run by Turnwise, so the last frame of a traceback is seldom th
 from __future__ import annotations
 
 import contextlib
+import enum
 import functools
 import inspect
+import linecache
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -109,9 +112,22 @@ def remedy(error: BaseException) -> str:
     about: Any = getattr(error, "obj", None)
     if isinstance(error, AttributeError) and type(about).__name__ in ("Message", "Messages"):
         return "An action is a Message: its text is action.content, its calls are action.tool_calls."
+    if isinstance(error, AttributeError) and (members := _enum_of(error)) is not None:
+        return f"{members.__name__} has {', '.join(members.__members__)}."
     if isinstance(error, SystemExit):
         return "Return an EndReason (GAVE_UP or FAILED); an environment does not leave the process."
     return FIX
+
+
+def _enum_of(error: AttributeError) -> enum.EnumType | None:
+    """The enum that was asked for a member which it has not; its own error says the member alone."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        text = linecache.getline(frame.f_code.co_filename, line)
+        for name in re.findall(rf"(\w+)\.{re.escape(str(error))}\b", text):
+            found = frame.f_globals.get(name)
+            if isinstance(found, enum.EnumType):
+                return found
+    return None
 
 
 def written_at(code: object) -> str:

@@ -414,7 +414,98 @@ MISTAKES = (
         "`gold` is not the solution",
         ((GOLD, '        return f"guess[{state.low}]"\n'),),
         "E6",
-        "library/Desk-v0: gold scores 0 on train task 0",
+        "after 9 turns with the score 0. It last did 'guess[8]', and was answered 'Farther on.'. → Raise turn_limit, or let gold take fewer turns.",
+    ),
+    Mistake(
+        "`gold` says the same again and again",
+        ((GOLD, '        return "guess[0]"\n'),),
+        "E6",
+        "gold repeats itself: look at the state it decides by.",
+    ),
+    Mistake(
+        "The end is FAILED and the outcome 1",
+        ((FOUND, FOUND.replace("SOLVED", "FAILED")),),
+        "E6",
+        "it ended failed after",
+    ),
+    Mistake(
+        "The end is SOLVED and the outcome 0",
+        ((FOUND, FOUND.replace("1.0", "0.0")),),
+        "E6",
+        "→ An episode that ends SOLVED pays the outcome 1 in all",
+    ),
+    Mistake(
+        "A `turn_limit` below what gold needs",
+        (("    turn_limit = 9\n", "    turn_limit = 2\n"),),
+        "E6",
+        "it ended turn_limit after 2 turns with the score 0",
+    ),
+    Mistake(
+        "`system` is a list",
+        (
+            (
+                '    system = "Find the book with guess[number]."\n',
+                '    system = ["Find the book.", "guess[number]"]\n',
+            ),
+        ),
+        "check",
+        "LibraryDesk has system=['Find the book.', 'guess[number]'], which is no text (LINE). → Write one text: system = 'You are …'.",
+        "class LibraryDesk",
+    ),
+    Mistake(
+        "Two tools of the same name",
+        (("    tools = (tool(guess),)\n", "    tools = (tool(guess), tool(guess))\n"),),
+        "check",
+        "LibraryDesk has two tools called 'guess' (LINE). → Give one of the functions another name",
+        "class LibraryDesk",
+    ),
+    Mistake(
+        "`tools` is a list of tools",
+        (("    tools = (tool(guess),)\n", "    tools = [tool(guess)]\n"),),
+        "check",
+        "→ Write round brackets: tools = (tool(one), tool(two)).",
+    ),
+    Mistake(
+        "`potential` returns nothing",
+        ((GOLD, GOLD + "\n    def potential(self, state):\n        state.high - state.low\n"),),
+        "E1",
+        "potential(state) returns None on every task that was tried. → Return a number, or leave potential out.",
+    ),
+    Mistake(
+        "A kind of reward that there is not",
+        (
+            (
+                "    turn_limit = 9\n",
+                "    turn_limit = 9\n    reward_components = {'outcome': RewardKind.PROCES}\n",
+            ),
+            ("from turnwise import AgentEnv", "from turnwise import RewardKind, AgentEnv"),
+        ),
+        "check",
+        "→ RewardKind has OUTCOME, ",
+    ),
+    Mistake(
+        "Numbers as keys of a task's options",
+        ((TASK, '        return Task("library/Desk-v0", "Go.", {"book": book, "shelves": {1: "a"}})\n'),),
+        "E3",
+        "the options of a task have the key 1, which is no text: saved as JSON it is '1'. → Write '1', or a list of pairs.",
+    ),
+    Mistake(
+        "A random generator in the state",
+        (("    book: int\n", "    book: int\n    chance: random.Random = random.Random(0)\n"),),
+        "E3",
+        "the state holds a random generator in chance, which changes as it is used. → Draw from self.rng(",
+    ),
+    Mistake(
+        "An error for some arguments",
+        (
+            (
+                CALL,
+                CALL
+                + '        if "null" in str(call.arguments) or call.arguments.get("number") == 119:\n            raise KeyError("shelf")\n',
+            ),
+        ),
+        "E1",
+        "the action 'guess[119]' raises KeyError: 'shelf' (",
     ),
     # --- tasks ---
     Mistake(
