@@ -18,6 +18,7 @@ class WishPart(NamedTuple):
     report: str
     tells: tuple[Fact, ...] = ()
     again: str = ""
+    said: str = ""  # beside the wish
 
 
 def either(draft: StoryDraft, condition: str, then: str, otherwise: str) -> str:
@@ -66,9 +67,8 @@ def decided(
     then, otherwise = parts
     now = then if holds else otherwise
     say = either(draft, condition, then.say, otherwise.say)
-    return Stage(
-        say, (*look, *now.steps, tell(now.report)), now.tells, again=now.again, wants=_changes(*parts)
-    )
+    plan = (*look, *now.steps, tell(now.report))
+    return Stage(_beside(say, *parts), plan, now.tells, again=now.again, wants=changes(*parts))
 
 
 def joined(
@@ -77,11 +77,17 @@ def joined(
     """A request of two parts, both wanted."""
     plan = (*look, *first.steps, *second.steps, tell(f"{first.report} {second.report}"))
     again = f"{first.again} {second.again}".strip()
-    said = say or together(draft, first.say, second.say)
-    return Stage(said, plan, (*first.tells, *second.tells), again=again, wants=_changes(first, second))
+    said = _beside(say or together(draft, first.say, second.say), first, second)
+    return Stage(said, plan, (*first.tells, *second.tells), again=again, wants=changes(first, second))
 
 
-def _changes(*parts: WishPart) -> tuple[str, ...]:
+def _beside(say: str, *parts: WishPart) -> str:
+    """A wish, and what is said beside its parts; nothing of it twice."""
+    return " ".join(dict.fromkeys((say, *(part.said for part in parts if part.said))))
+
+
+def changes(*parts: WishPart) -> tuple[str, ...]:
+    """The changes that the parts of a wish need."""
     return tuple(dict.fromkeys(step.name for part in parts for step in part.steps if step.kind == "call"))
 
 

@@ -225,9 +225,17 @@ class StoryDraft:
         self.patch.append((table, key, fields))
         self.db = self.base = self.base.update(table, key, **fields)
 
+    def after(self, *plan: PlanStep) -> Database:
+        """The database after some steps.
+
+        Raises:
+            EnvError: one of them fails, or breaks a rule.
+        """
+        return carry_out(self.domain, self.db, self.customer, plan).db
+
     def apply(self, stage: Stage) -> None:
         """Carry out the stage's plan, so that the next request is drawn on what it leaves."""
-        self.db = carry_out(self.domain, self.db, self.customer, stage.plan).db
+        self.db = self.after(*stage.plan)
 
 
 class CarriedOut(NamedTuple):

@@ -307,7 +307,7 @@ class ToolWorldEnv(AgentEnv[ToolState]):
         user = state.user
         plain = (
             state.case.task_id, state.db.mark, user.stage, user.patience, user.consent, user.twisted, user.insisted, user.served,
-            user.corrected, user.doubts, user.puzzled, user.over, state.calls, state.closed, state.current_agent, state.opened, state.broken, state.best,
+            user.corrected, user.answered, user.doubts, user.puzzled, user.over, state.calls, state.closed, state.current_agent, state.opened, state.broken, state.best,
             state.pending,
         )  # fmt: skip
         what = (

@@ -1,7 +1,8 @@
 """Typed values in free text: a fact is communicated when its value is stated, not when its letters occur.
 
 ``10`` is not found in ``100``, ``$5`` not in ``$5.50``. What is asked, denied or one of several that are left open ("$5 or $6")
-is not stated; of many values in a message only a total is.
+is not stated, nor what is only guessed, nor one of two answers to the same question ("It is 4. It is 5."); of many values in a
+message only a total is.
 """
 
 from __future__ import annotations
@@ -52,6 +53,21 @@ _ASKS = re.compile(
 _DENIES = re.compile(r"(?:\bnot|n't|\bnever|\bno longer|\bneither|\bnor)(?: \w+)?[ \"'*]*$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(r"[\s,;/*]*(?:(?:\w+ ){0,2}or(?: \w+){0,2}|to|\u2013|-)?[\s~*]*", re.IGNORECASE)
 """What stands between two values neither of which is stated: "5 or 6", "5, 6", "5 to 6"."""
+_GUESSES = re.compile(
+    r"^or\b|\b(?:maybe|perhaps|possibly|probably|presumably|(?:might|could|may) be|guess|or it is|or (?:maybe|perhaps)|un(?:sure|certain)|not (?:sure|certain))\b",
+    re.IGNORECASE,
+)
+"""A sentence that leaves open what it says."""
+_KNOWS_NOTHING = re.compile(
+    r"\b(?:(?:do not|don't|cannot|can't|can not) (?:know|say|tell)(?: it| that| exactly| for sure)*|no idea|not sure|unsure)(?=[.,;:!]|$| but\b)",
+    re.IGNORECASE,
+)
+"""That the speaker has no answer, whatever they say beside it."""
+_OF_ANSWERS = frozenset(
+    ["a", "an", "and", "also", "answer", "amount", "are", "as", "at", "be", "been", "can", "cost", "costs", "count", "exactly", "for", "get", "has", "have", "i", "in", "is", "it", "its", "just", "kindly", "make", "makes", "number", "of", "on", "please", "price", "right", "so", "sum", "that", "the", "there", "these", "they", "this", "those", "to", "total", "value", "was", "we", "were", "will", "would", "you", "your"]
+)
+"""Words of an answer that do not say to which question."""
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _SUMS_UP = re.compile(
     r"\b(?:total|altogether|in all|sums?|so|left|remain\w*|comes? to|makes?|leaves?|adds? up to|equals)\b|=",
     re.IGNORECASE,
@@ -87,24 +103,53 @@ def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
     [True, True, False, None]
     >>> [stated(ten, text) for text in ("It is $10 or $12.", "Is it $10?", "It is not $10.", "It was $12 and is $10 now.")]
     [False, None, False, True]
+    >>> [stated(ten, text) for text in ("It is $10. It is $12.", "Maybe $10.", "It was $12 in May. Now it is $10.")]
+    [False, False, True]
     """
-    values, firm, sums = set[str](), set[str](), set[str]()
+    said, sums = list[_Said](), set[str]()
+    ignorant = _KNOWS_NOTHING.search(text) is not None
     for sentence in _ENDS.split(text):
         found = [one for one in _values(fact, sentence) if one.value not in beside or _same(fact, one.value)]
         if not found or _ASKS.search(sentence):
             continue
         left = [one for one in found if not _DENIES.search(sentence[: one.start])]
-        values |= {one.value for one in found}
-        firm |= _firm(left, sentence)
+        if ignorant or _GUESSES.search(sentence):
+            said.append(_Said(frozenset(one.value for one in left), frozenset(), False))
+            continue
+        firm = frozenset(_firm(left, sentence))
+        said.append(_Said(firm, _role(sentence, found), True))
         if left and left[-1].value in firm and _sums_up(left, sentence):
             sums.add(left[-1].value)
-    if not values:
+    if not said:
         return None
-    if len(sums) == 1 and _same(fact, *sums):
-        return True
-    right = {value for value in firm if _same(fact, value)}
-    others = firm - right
-    return bool(right) and len(others) < (1 if fact.kind == "word" else MOST)
+    return (len(sums) == 1 and _same(fact, *sums)) or _is_told(fact, said)
+
+
+class _Said(NamedTuple):
+    """The values of a sentence, what they are values of, and whether they are no guess."""
+
+    values: frozenset[str]
+    role: frozenset[str]
+    sure: bool
+
+
+def _role(sentence: str, found: Iterable[FoundValue]) -> frozenset[str]:
+    """The words of a sentence that say what its values are values of; none in a bare answer."""
+    rest = sentence.lower()
+    for one in found:
+        rest = f"{rest[: one.start]}{' ' * (one.end - one.start)}{rest[one.end :]}"
+    return frozenset(_WORD.findall(rest)) - _OF_ANSWERS
+
+
+def _is_told(fact: Fact, said: Iterable[_Said]) -> bool:
+    """Whether one sentence says the fact for sure, and no other one gives another answer to the same question."""
+    right = [one for one in said if any(_same(fact, value) for value in one.values)]
+    others = [one for one in said if one not in right and one.values]
+    beside = {value for one in said if one.sure for value in one.values if not _same(fact, value)}
+    roles = {one.role for one in right if one.sure}
+    if not roles or len(beside) >= (1 if fact.kind == "word" else MOST):
+        return False
+    return not any(not one.role or one.role in roles for one in others)
 
 
 def _same(fact: Fact, value: str) -> bool:

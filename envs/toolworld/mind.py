@@ -37,6 +37,7 @@ class StageMind(NamedTuple):
     doubts: bool = False
     priced: frozenset[int] = frozenset()
     paid: frozenset[str] = frozenset()
+    answered: bool = False
 
 
 class UserState(NamedTuple):
@@ -58,6 +59,7 @@ class UserState(NamedTuple):
     doubts: bool = False  # has asked whether that was a no
     priced: frozenset[int] = frozenset()  # cents that were named since he told this request
     paid: frozenset[str] = frozenset()  # cents that its changes have cost or given back
+    answered: bool = False  # was told a value of each kind that was asked for, beside other things
     puzzled: bool = False  # made nothing of the last message
     told: frozenset[tuple[int, int]] = frozenset()
     did: frozenset[str] = frozenset()

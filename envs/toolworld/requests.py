@@ -32,6 +32,11 @@ _WHO = re.compile(
     re.IGNORECASE,
 )
 """Who does what follows, and how surely; it holds for what stands after an "and" as well."""
+_SETTLES = re.compile(
+    r"(?:(?:refund|charge|credit|pay|give|put) (?:you |it |back |the (?:difference|rest) )*)(?:of |for |back )*[-+]?\$",
+    re.IGNORECASE,
+)
+"""What a change costs or gives back, said as something that is done."""
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+ [A-Z][a-z]+\b")
 """Somebody's name, which says more than another word."""
 _BY_CHANGE, _BY_VALUE, _BY_KIND, _ASKED_LAST = 20, 30, 6, 12
@@ -166,6 +171,8 @@ def parts_of(domain: Domain, story: Story, user: UserState, text: str) -> dict[i
             owner = requests.of_words(piece)
             if owner is None and before is not None and "?" not in piece and any(map(str.isdigit, piece)):
                 owner = before
+            if owner is None and user.insisted and understand(domain.lexicon, piece).refusal:
+                owner = user.stage  # who was asked for an exception denies that, and nothing else
             pieces.append((owner, piece))
             before = owner if owner is not None else before
     owners = sorted({owner for owner, _ in pieces if owner is not None})
@@ -181,7 +188,7 @@ def _apart(requests: OpenRequests, sentence: str) -> list[str]:
     """A sentence cut at its "and"s, where what stands between them belongs to different requests."""
     if " and " not in sentence:
         return [sentence]
-    first, *others = (piece for piece in _AND.split(sentence) if piece)
+    first, *others = _with_figures([piece for piece in _AND.split(sentence) if piece])
     begins = _WHO.match(first)
     found = [
         first,
@@ -189,6 +196,21 @@ def _apart(requests: OpenRequests, sentence: str) -> list[str]:
     ]
     owners = {requests.of_words(piece) for piece in found} - {None}
     return found if len(owners) > 1 else [sentence]
+
+
+def _with_figures(pieces: Sequence[str]) -> list[str]:
+    """The pieces of a sentence, what a change costs or gives back together with the change.
+
+    >>> _with_figures(["I would cancel order W1", "refund $5.00", "send W2 to Ana"])
+    ['I would cancel order W1 and refund $5.00', 'send W2 to Ana']
+    """
+    found: list[str] = []
+    for piece in pieces:
+        if found and _SETTLES.match(piece):
+            found[-1] += f" and {piece}"
+        else:
+            found.append(piece)
+    return found
 
 
 def after_call(

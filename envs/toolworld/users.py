@@ -92,9 +92,12 @@ def _answer(domain: Domain, story: Story, user: UserState, db: Database, text: s
     stage = story.stages[user.stage]
     heard = understand(domain.lexicon, text)
     user, states_all = listen(stage, user, text)
+    if stage.quiet and stage.tells:
+        user = user._replace(answered=user.answered or states_all)
+        states_all = user.answered
     user = hear_price(user, heard.proposal.named.money)
     answered = bool(stage.quiet and listen(stage, user, _without_questions(text))[1] and stage.tells)
-    solicited = heard.consent and not (heard.done and user.served and _is_agreed(user, heard))
+    solicited = heard.consent and not (heard.done and user.served and _is_agreed(domain, stage, user, heard))
     meant = _meant(domain, story, stage, user, heard) if solicited else None
     addressed = _ADDRESSES.search(text) is not None
     if meant and heard.asked and not addressed:
@@ -159,9 +162,13 @@ def _reports_other(domain: Domain, story: Story, stage: Stage, user: UserState, 
     return one_alone(wish, heard.text)
 
 
-def _is_agreed(user: UserState, heard: Heard) -> bool:
-    """Whether nothing is asked for to which he has not said yes."""
-    return not heard.asked or any(heard.proposal.named.values <= one.named.values for one in user.agreed)
+def _is_agreed(domain: Domain, stage: Stage, user: UserState, heard: Heard) -> bool:
+    """Whether nothing is asked for to which he has not said yes: no wanted change, and nothing that is named for it."""
+    now = heard.proposal
+    proposed = (now.actions - now.bare) & wants(domain, stage)
+    return not heard.asked or any(
+        proposed <= one.actions and now.named.values <= one.named.values for one in user.agreed
+    )
 
 
 def _tell(

@@ -29,7 +29,7 @@ def begun():
             for step in stage.plan
             if step.kind == "call" and not step.name.startswith(("get_", "find_", "list_"))
         ]
-        if changes == ["cancel_order"] and stage.wants == () and not stage.insist:
+        if changes == ["cancel_order"] and stage.wants == ("cancel_order",) and not stage.insist:
             return env
     raise AssertionError("no such task")
 

@@ -17,14 +17,13 @@ from turnwise.envs.toolworld.airline import several as airline_several
 from turnwise.envs.toolworld.cases import domain_of
 from turnwise.envs.toolworld.facts import amounts
 from turnwise.envs.toolworld.retail import conditions as retail_conditions
-from turnwise.envs.toolworld.retail import pairs as retail_pairs
 from turnwise.envs.toolworld.retail import several as retail_several
 from turnwise.tasks.core import Split, derive_rng
 from turnwise.tools.core import ToolCall
 
 ENV = "turnwise/ToolWorld-v0"
 CONDITIONS = {"retail": retail_conditions, "airline": airline_conditions}
-OTHERS = {"retail": (retail_several, retail_pairs), "airline": (airline_several, airline_pairs)}
+OTHERS = {"retail": (retail_several,), "airline": (airline_several, airline_pairs)}
 
 
 def kinds_of(*modules):
@@ -33,7 +32,7 @@ def kinds_of(*modules):
         (domain, kind)
         for domain in CONDITIONS
         for kind, made in domain_of(domain).requests.items()
-        if made.__module__ in names
+        if getattr(made, "func", made).__module__ in names
     ]
 
 

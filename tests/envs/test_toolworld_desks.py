@@ -14,7 +14,7 @@ from turnwise.envs.toolworld.airline.state import AIRPORTS
 from turnwise.envs.toolworld.arithmetic import worked_out
 from turnwise.envs.toolworld.cases import domain_of, world
 from turnwise.envs.toolworld.facts import Fact, stated
-from turnwise.envs.toolworld.retail import asking
+from turnwise.envs.toolworld.retail.parts import REASONS
 from turnwise.envs.toolworld.retail.state import COLOURS, KINDS, SIZES
 from turnwise.envs.toolworld.speech.reading import understand
 from turnwise.envs.toolworld.speech.values import clash, named
@@ -164,7 +164,7 @@ def test_what_he_is_asked_for(domain, slot, text):
 
 
 QUESTIONS = {
-    "reason": ("retail", "May I ask why you would like to cancel it?", asking.REASONS),
+    "reason": ("retail", "May I ask why you would like to cancel it?", REASONS),
     "payment": ("retail", "Which payment method should I use for the difference?", ("card", "PayPal")),
     "passengers": ("airline", "Who will be travelling?", ("just for me",)),
 }
@@ -174,7 +174,7 @@ QUESTIONS = {
 def test_he_tells_what_the_policy_wants_and_he_has_not_said(slot):
     domain, question, answers = QUESTIONS[slot]
     if slot == "reason":
-        answers = [way for ways in asking.REASONS.values() for way in ways]
+        answers = [way for ways in REASONS.values() for way in ways]
     env, seen = make("turnwise/ToolWorld-v0"), 0
     for index in range(500):
         task = env.generate(
@@ -196,7 +196,7 @@ def test_a_customer_cancels_for_one_reason_and_pays_differences_in_one_way(monke
     """What he answers must fit all that he says, in whichever request he is asked."""
     made = domain_of("retail")
     kinds = {name: made.requests[name] for name in ("cancel", "change", "exchange")}
-    traps = {name: made.traps[name] for name in ("cancel_sent", "swap_sent", "out_of_stock")}
+    traps = {name: made.traps[name] for name in ("cancel_status", "change_status", "change_out_of_stock")}
     monkeypatch.setitem(cases._loaded, "retail", dataclasses.replace(made, requests=kinds, traps=traps))
     env, several = make("turnwise/ToolWorld-v0"), collections.Counter()
     for index in range(120):
@@ -209,11 +209,9 @@ def test_a_customer_cancels_for_one_reason_and_pays_differences_in_one_way(monke
             together=0,
         )
         facts, says = task.options["story"]["facts"], [s["say"] for s in task.options["story"]["stages"]]
-        reasons = [
-            kind for say in says for kind, ways in asking.REASONS.items() if any(way in say for way in ways)
-        ]
+        reasons = [kind for say in says for kind, ways in REASONS.items() if any(way in say for way in ways)]
         assert len({*reasons}) <= 1
-        assert not reasons or facts["reason"] in asking.REASONS[reasons[0]]
+        assert not reasons or facts["reason"] in REASONS[reasons[0]]
         paid = [key for say in says for key in re.findall(r"(card|gift|paypal)_\d+", say)]
         assert len({*paid}) <= 1
         assert not paid or paid[0] in facts["payment"].lower()

@@ -131,7 +131,7 @@ NATURAL = {  # tool → how a person would ask for a yes; {} are arguments or th
     "remove_item": "I can leave that item out of your order and you'd get {money} back. Would that be okay?",
     "wrap_order": "Lovely idea! Gift wrapping comes to {money} for the whole order. Shall I have it wrapped?",
     "change_user_address": "I'd save {address} as the address of your account. Is that correct?",
-    "change_item": "I found one that's in stock; the price difference would be settled as you said. Do you want me to swap the item?",
+    "change_item": "I found one that's in stock; the price difference would be {money}, settled as you said. Do you want me to swap the item?",
     "add_meal": "I've checked: {meal} meals on this trip come to {money} in all. Shall I order them?",
     "add_insurance": "Insurance for everybody on this booking is {money}. Would you like me to add it?",
     "change_cabin": "I can put you into {cabin} on this trip; that's {money} altogether. Are you happy with that?",

@@ -152,7 +152,7 @@ def test_states_that_differ_in_one_part_have_different_keys():
     minds = {
         "stage": 1, "patience": 1, "revealed": frozenset("a"), "consent": True, "twisted": True, "insisted": True, "served": True,
         "corrected": True, "doubts": True, "puzzled": True, "told": frozenset({(0, 0)}), "did": frozenset("a"), "over": True,
-        "agreed": (user.offered,), "offered": user.offered._replace(actions=frozenset("a")), "priced": frozenset({5}), "paid": frozenset("5"),
+        "agreed": (user.offered,), "offered": user.offered._replace(actions=frozenset("a")), "priced": frozenset({5}), "paid": frozenset("5"), "answered": True,
         "aside": (StageMind(1),),
     }  # fmt: skip
     assert minds.keys() == set(user._fields), "all that a user has in mind"

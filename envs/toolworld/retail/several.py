@@ -1,112 +1,127 @@
-"""What the shop's customers want of several orders: of one that must be found among them, of all, of two."""
+"""What the shop's customers want of several orders, or of one in two ways: of one that must be found, of all, of both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from turnwise.envs.toolworld.alternatives import WishPart, joined
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.retail import wishes
-from turnwise.envs.toolworld.retail.parts import (
-    all_of,
-    look_at_all,
-    own_order,
-    ref,
-    total_of,
-    verify,
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.operations import (
+    Operation,
+    Wish,
+    accept,
+    each,
+    once,
+    one,
+    part,
+    sentence,
+    then,
+    wish_for,
 )
-from turnwise.envs.toolworld.retail.state import RetailOrder, User
-from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.retail.operations import (
+    ADDRESS,
+    ANY,
+    CANCEL,
+    CHANGE,
+    EXCHANGE,
+    HOME,
+    PAYMENT,
+    REMOVE,
+    RETURN,
+    WRAP,
+    cheapest_swap,
+    giving_back,
+    removal,
+)
+from turnwise.envs.toolworld.retail.parts import DESK, all_orders, called, me, some_order, total_of
+from turnwise.envs.toolworld.retail.state import OrderLine, RetailOrder
+from turnwise.envs.toolworld.story import PlanStep, Stage, call
 from turnwise.envs.toolworld.vocabulary import address
 
-_UNSENT = (
+UNSENT = (
     "my orders that have not been sent yet", "the orders of mine that are still unsent", "my orders which you have not sent off so far",
     "my orders that are still with you", "my orders that are not on their way yet", "my orders which have not left you yet",
 )  # fmt: skip
-_MOST = 3  # orders that one request changes
+MOST = 3  # orders that one request changes
+WHOLE = (WRAP, ADDRESS, PAYMENT)  # changes of an order as a whole, which stays
+OF_STATUS = {"pending": (CANCEL, CHANGE, REMOVE, *WHOLE), "delivered": (RETURN, EXCHANGE)}
 
 
-def _pick(draft: StoryDraft, orders: list[RetailOrder]) -> tuple[str, RetailOrder] | None:
+def _look_at_all(draft: StoryDraft) -> tuple[PlanStep, ...]:
+    """Read the account and every order in it."""
+    own = [o for o in draft.db.rows("orders") if o.user_id == draft.customer]
+    reads = (call("get_order", order_id=order.order_id) for order in own)
+    return (*DESK.verify(draft), call("get_user", user_id=draft.customer), *reads)
+
+
+def _pick(draft: StoryDraft, orders: Sequence[RetailOrder]) -> tuple[str, RetailOrder] | None:
     """One of the orders by how it compares with the others, where no other is like it."""
-    ways = [
-        ("costs most in all", sorted(orders, key=lambda order: -total_of(order))),
-        ("costs least in all", sorted(orders, key=total_of)),
-        ("has most things in it", sorted(orders, key=lambda order: -len(order.lines))),
-    ]
-    name, ranked = draft.rng.choice(ways)
-    measure = total_of if "costs" in name else lambda order: len(order.lines)
-    return None if measure(ranked[0]) == measure(ranked[1]) else (name, ranked[0])
+    if len(orders) < 2:
+        return None
+    name, measure = draft.rng.choice((
+        ("costs most in all", lambda order: -total_of(order)),
+        ("costs least in all", total_of),
+        ("has most things in it", lambda order: -len(order.lines)),
+    ))  # fmt: skip
+    first, second = sorted(orders, key=measure)[:2]
+    return None if measure(first) == measure(second) else (name, first)
 
 
-def one_of(draft: StoryDraft) -> Stage | None:
+def best(draft: StoryDraft) -> Stage | None:
     """The dearest, cheapest or fullest of the unsent orders is changed."""
-    orders = all_of(draft, "pending")
-    picked = _pick(draft, orders) if len(orders) > 1 else None
-    if picked is None or picked[1].wrapped:
+    picked = _pick(draft, all_orders(draft, "pending"))
+    wish = wish_for(draft, draft.rng.choice((CANCEL, *WHOLE)), among=[picked[1]]) if picked else None
+    if picked is None or wish is None:
         return None
-    name, order = picked
     the = draft.words(
-        f"the one that {name}", f"only the one which {name}", f"that one which {name}",
-        f"just the one that {name}", f"whichever {name}", f"the single one that {name}",
+        f"the one that {picked[0]}", f"only the one which {picked[0]}", f"that one which {picked[0]}",
+        f"just the one that {picked[0]}", f"whichever {picked[0]}", f"the single one that {picked[0]}",
     )  # fmt: skip
-    part = draft.rng.choice((
-        lambda: wishes.cancel(draft, the, order),
-        lambda: wishes.wrap(draft, the, order),
-        lambda: wishes.send(draft, the, address(draft.rng), order),
-    ))()  # fmt: skip
-    among = draft.words(*_UNSENT)
+    made, among = part(draft, wish.named(it=the)), draft.words(*UNSENT)
     say = draft.words(
-        f"Look at {among} and {part.say}.",
-        f"This is about {among}: {part.say}.",
-        f"Among {among}, {part.say}.",
-        f"Please compare {among}, and {part.say}.",
-        f"Of {among}, please {part.say}.",
-        f"Go through {among}; then {part.say}.",
+        f"Look at {among} and {made.say}.",
+        f"This is about {among}: {made.say}.",
+        f"Among {among}, {made.say}.",
+        f"Please compare {among}, and {made.say}.",
+        f"Of {among}, please {made.say}.",
+        f"Go through {among}; then {made.say}.",
     )
-    return Stage(say, (*verify(draft), *look_at_all(draft), *part.steps, tell(part.report)))
+    return one(say, _look_at_all(draft), made)
 
 
-def one_and_rest(draft: StoryDraft) -> Stage | None:
+def best_and_rest(draft: StoryDraft) -> Stage | None:
     """One of the unsent orders is cancelled, and the others stay and are changed."""
-    orders = all_of(draft, "pending")
-    picked = _pick(draft, orders) if 1 < len(orders) <= _MOST else None
-    if picked is None or any(order.wrapped for order in orders):
+    orders = all_orders(draft, "pending")
+    picked = _pick(draft, orders) if len(orders) <= MOST else None
+    first = wish_for(draft, CANCEL, among=[picked[1]]) if picked else None
+    if picked is None or first is None:
         return None
-    name, order = picked
-    rest = [other for other in orders if other != order]
-    first = wishes.cancel(draft, f"the one that {name}", order)
-    others = "what remains of them"
-    second = draft.rng.choice((
-        lambda: wishes.wrap(draft, others, *rest),
-        lambda: wishes.send(draft, others, address(draft.rng), *rest),
-    ))()  # fmt: skip
-    among = draft.words(*_UNSENT)
+    rest = each(draft, draft.rng.choice((WRAP, ADDRESS)), [order for order in orders if order != picked[1]])
+    if not rest:
+        return None
+    gone = part(draft, first.named(it=f"the one that {picked[0]}"))
+    left = part(draft, rest[0].named(it="what remains of them"), *rest[1:])
+    among = draft.words(*UNSENT)
     say = draft.words(
-        f"Take {among}: {first.say}, and {second.say}.",
-        f"It is about {among}. From these, {first.say}; {second.say}.",
-        f"I have thought about {among}: please {first.say}, and {second.say}.",
-        f"Regarding {among}, {first.say}, and also {second.say}.",
-        f"With {among}, please do this: {first.say}; {second.say}.",
-        f"See {among}: {first.say} and, that done, {second.say}.",
+        f"Take {among}: {gone.say}, and {left.say}.",
+        f"It is about {among}. From these, {gone.say}; {left.say}.",
+        f"I have thought about {among}: please {gone.say}, and {left.say}.",
+        f"Regarding {among}, {gone.say}, and also {left.say}.",
+        f"With {among}, please do this: {gone.say}; {left.say}.",
+        f"See {among}: {gone.say} and, that done, {left.say}.",
     )
-    return joined(draft, (*verify(draft), *look_at_all(draft)), first, second, say)
+    return joined(draft, _look_at_all(draft), gone, left, say)
 
 
-def all_unsent(draft: StoryDraft) -> Stage | None:
-    """All orders that were not sent are cancelled, wrapped or sent elsewhere."""
-    orders = all_of(draft, "pending")
-    if not 1 < len(orders) <= _MOST or any(order.wrapped for order in orders):
+def every(draft: StoryDraft) -> Stage | None:
+    """All orders that were not sent are cancelled, wrapped, sent elsewhere or paid otherwise."""
+    orders = all_orders(draft, "pending")
+    wishes = each(draft, draft.rng.choice((CANCEL, WRAP, ADDRESS)), orders) if 1 < len(orders) <= MOST else ()
+    if not wishes:
         return None
-    among = f"all {draft.words(*_UNSENT)}"
-    part = draft.rng.choice((
-        lambda: wishes.cancel(draft, among, *orders),
-        lambda: wishes.wrap(draft, among, *orders),
-        lambda: wishes.send(draft, among, address(draft.rng), *orders),
-    ))()  # fmt: skip
-    say = draft.words(
-        f"Please {part.say}.", f"I would like you to {part.say}.", f"Do me a favour: {part.say}.",
-        f"My wish is simple: {part.say}.", f"Would you {part.say}, please?", f"I ask you to {part.say}.",
-    )  # fmt: skip
-    return Stage(say, (*verify(draft), *look_at_all(draft), *part.steps, tell(part.report)))
+    made = part(draft, wishes[0].named(it=f"all {draft.words(*UNSENT)}"), *wishes[1:])
+    return one(sentence(draft, made.say), _look_at_all(draft), made)
 
 
 def _is_touched(draft: StoryDraft) -> bool:
@@ -116,14 +131,14 @@ def _is_touched(draft: StoryDraft) -> bool:
 
 def clear_all(draft: StoryDraft) -> Stage | None:
     """What was not sent is cancelled, what was delivered goes back."""
-    orders = [] if _is_touched(draft) else all_of(draft, "pending", "delivered")
-    unsent = [order for order in orders if order.status == "pending"]
-    came = [order for order in orders if order.status == "delivered"]
-    if not unsent or not came or len(orders) > _MOST:
+    came, unsent = all_orders(draft, "delivered"), all_orders(draft, "pending")
+    if _is_touched(draft) or not came or not unsent or len(came) + len(unsent) > MOST:
         return None
-    first = wishes.cancel(draft, "whatever orders of mine have not been sent yet", *unsent)
-    backs = [wishes.give_back(draft, "all of it", o.payment, o, o.lines, o.payment) for o in came]
-    steps = tuple(step for back in backs for step in back.steps)
+    cancels = each(draft, CANCEL, unsent)
+    backs = [giving_back(RETURN, draft, order, order.lines, order.payment) for order in came]
+    if not cancels or not all(accept(draft, back) for back in backs):
+        return None
+    first = part(draft, cancels[0].named(it="whatever orders of mine have not been sent yet"), *cancels[1:])
     second = draft.words(
         "take back everything from the orders that I have received, each refunded to what it was paid with",
         "return all that was delivered to me in any order, and refund each order to its own payment method",
@@ -132,18 +147,21 @@ def clear_all(draft: StoryDraft) -> Stage | None:
         "accept back all things from my delivered orders and refund every order the way it was paid",
         "process returns of everything in my delivered orders, each with a refund to that order's own payment",
     )
-    report = f"The returns are registered: {', '.join(order.order_id for order in came)}."
-    look = (*verify(draft), *look_at_all(draft))
-    return joined(draft, look, first, WishPart(second, steps, report))
+    steps = tuple(step for back in backs for step in part(draft, back).steps)
+    return joined(
+        draft, _look_at_all(draft), first, WishPart(second, steps, " ".join(back.report for back in backs))
+    )
 
 
 def moved_house(draft: StoryDraft) -> Stage | None:
     """A new address for the account and for what is not sent yet."""
-    orders = all_of(draft, "pending")
-    if not 0 < len(orders) <= _MOST or "home" in draft.used:
+    orders = all_orders(draft, "pending")
+    home = wish_for(draft, HOME) if 0 < len(orders) <= MOST else None
+    wishes = each(draft, ADDRESS, orders) if home else ()
+    if home is None or not wishes:
         return None
-    draft.used.add("home")
-    new = address(draft.rng)
+    new = home.fill["address"]
+    same = [wish.given(address=new) for wish in wishes]
     say = draft.words(
         f"I have moved to {new}. Put this into my account, and have every order that was not sent yet go there as well.",
         f"My new home is {new}: save it as the address of my account, and send my unsent orders to it too.",
@@ -152,137 +170,199 @@ def moved_house(draft: StoryDraft) -> Stage | None:
         f"Please note my move to {new}. It is the address for my account and for whichever orders have not been sent so far.",
         f"I moved; the address is {new}. Change it in my account and in all orders that you have not sent off yet.",
     )
-    write = call("change_user_address", user_id=draft.customer, address=new)
-    account = (
-        PlanStep("confirm", f"I will change the address of your account to {new}. Shall I proceed?"), write,
-    )  # fmt: skip
-    plan = (
-        *verify(draft), *look_at_all(draft), *account, *wishes.sending(new, *orders),
-        tell("Done, the account and the orders have the new address."),
-    )  # fmt: skip
-    return Stage(say, plan)
+    return joined(draft, _look_at_all(draft), part(draft, home), part(draft, *same), say)
 
 
 def dearest_back(draft: StoryDraft) -> Stage | None:
     """The dearest thing that was delivered, in whichever order it came."""
-    orders = [] if _is_touched(draft) else all_of(draft, "delivered")
-    bought = sorted(
-        ((line.price, order.order_id, line) for order in orders for line in order.lines), reverse=True
-    )
-    if len(orders) < 2 or bought[0][0] == bought[1][0]:
+    came = [] if _is_touched(draft) else all_orders(draft, "delivered")
+    bought = sorted(((line.price, o.order_id, line) for o in came for line in o.lines), reverse=True)
+    if len(came) < 2 or bought[0][0] == bought[1][0]:
         return None
     price, key, line = bought[0]
     order: RetailOrder = draft.db.get("orders", key)
+    wish = giving_back(RETURN, draft, order, [line], order.payment)
+    if not accept(draft, wish):
+        return None
     what = "the thing for which I paid most of all that was ever delivered to me"
-    part = wishes.give_back(draft, what, "the payment method of its order", order, [line], order.payment)
+    made = part(draft, wish.named(what=what, refund_to="the payment method of its order"))
     say = draft.words(
-        f"Please {part.say}. How much do I get for it?", f"Look through my orders and {part.say}. What is the refund?",
-        f"I must save money, so {part.say}. What will I be refunded?", f"You will have to search my orders for this: {part.say}. What comes back to me?",
-        f"I want you to {part.say}. How high is the refund then?", f"Check all my orders, and {part.say}. Tell me what I get.",
+        f"Please {made.say}. How much do I get for it?", f"Look through my orders and {made.say}. What is the refund?",
+        f"I must save money, so {made.say}. What will I be refunded?", f"You will have to search my orders for this: {made.say}. What comes back to me?",
+        f"I want you to {made.say}. How high is the refund then?", f"Check all my orders, and {made.say}. Tell me what I get.",
     )  # fmt: skip
-    report = f"{part.report} You will be refunded {dollars(price)}."
-    plan = (*verify(draft), *look_at_all(draft), *part.steps, tell(report))
-    return Stage(say, plan, (Fact("money", str(price)),), again="How much will be refunded?")
+    asked = made._replace(tells=(Fact("money", str(price)),), again="How much will be refunded?")
+    return one(say, _look_at_all(draft), asked)
+
+
+def _twice(draft: StoryDraft) -> tuple[RetailOrder, OrderLine] | None:
+    """Of the one product that stands in two orders, the dearer one, with its order."""
+    own: list[RetailOrder] = [o for o in draft.db.rows("orders") if o.user_id == draft.customer]
+    found: dict[str, list[tuple[RetailOrder, OrderLine]]] = {}
+    for order in own:
+        for line in order.lines:
+            found.setdefault(draft.db.get("items", line.item_id).product, []).append((order, line))
+    twice = [bought for bought in found.values() if len(bought) > 1]
+    if len(twice) != 1 or len(twice[0]) != 2:
+        return None
+    less, more = sorted(twice[0], key=lambda pair: pair[1].price)
+    free = all(order.order_id not in draft.used for order, _ in twice[0])
+    return more if free and less[1].price < more[1].price else None
 
 
 def bought_twice(draft: StoryDraft) -> Stage | None:
-    """Of a kind of thing that two delivered orders have, the dearer one goes back; of two unsent ones, it is taken out."""
-    own: list[RetailOrder] = [o for o in draft.db.rows("orders") if o.user_id == draft.customer]
-    found: dict[str, list[RetailOrder]] = {}
-    for order in own:
-        for line in order.lines:
-            found.setdefault(draft.db.get("items", line.item_id).product, []).append(order)
-    twice = [(product, orders) for product, orders in found.items() if len(orders) > 1]
-    if len(twice) != 1 or len(twice[0][1]) != 2 or any(order.order_id in draft.used for order in twice[0][1]):
+    """Of a kind of thing that two orders have, the dearer one goes back, or out of its order."""
+    found = _twice(draft)
+    if found is None:
         return None
-    product, orders = twice[0]
-    lines = [(line.price, o.order_id, line) for o in orders for line in o.lines
-             if draft.db.get("items", line.item_id).product == product]  # fmt: skip
-    (least, _, _), (most, key, line) = sorted(lines)
-    order = draft.db.get("orders", key)
-    if least == most or order.status not in ("pending", "delivered") or order.changed:
-        return None
-    draft.used.update(o.order_id for o in orders)
+    order, line = found
     name = "the dearer one of the two"
     if order.status == "delivered":
-        part = wishes.give_back(draft, name, "the payment of its order", order, [line], order.payment)
+        wish = giving_back(RETURN, draft, order, [line], order.payment).named(
+            what=name, refund_to="the payment of its order"
+        )
     elif len(order.lines) > 1:
-        part = wishes.remove(draft, name, "its order", order, line)
+        wish = removal(REMOVE, draft, order, line).named(things=name, it="its order")
     else:
-        part = wishes.cancel(draft, "the order with the one of them that cost more", order)
+        drawn = wish_for(draft, CANCEL, among=[order])
+        if drawn is None:
+            return None
+        wish = drawn.named(it="the order with the one of them that cost more")
+    if not accept(draft, wish):
+        return None
+    # what is offered and reported names the thing, though the wish does not
+    made = part(draft, wish)
     say = draft.words(
-        f"There is one kind of product that I have in two of my orders. Please {part.say}.",
-        f"By mistake two orders of mine have the same kind of product in them. I ask you to {part.say}.",
-        f"I bought something twice, in two different orders: find out what it is, and {part.say}.",
-        f"Two of my orders have a product in common, though maybe not in the same variant. So {part.say}.",
-        f"One product stands in two of my orders, whatever its colour. Do this for me: {part.say}.",
-        f"I have ordered one sort of article in two orders; see which it is and {part.say}.",
+        f"There is one kind of product that I have in two of my orders. Please {made.say}.",
+        f"By mistake two orders of mine have the same kind of product in them. I ask you to {made.say}.",
+        f"I bought something twice, in two different orders: find out what it is, and {made.say}.",
+        f"Two of my orders have a product in common, though maybe not in the same variant. So {made.say}.",
+        f"One product stands in two of my orders, whatever its colour. Do this for me: {made.say}.",
+        f"I have ordered one sort of article in two orders; see which it is and {made.say}.",
     )
-    return Stage(say, (*verify(draft), *look_at_all(draft), *part.steps, tell(part.report)))
+    return one(say, _look_at_all(draft), made)
 
 
-def _alike(
-    draft: StoryDraft, order: RetailOrder, model: RetailOrder
-) -> tuple[str, str, tuple[PlanStep, ...]]:
-    """How an order, and another one that it shall be like, are named, and how the other is found."""
-    like, look = ref(draft, model)
-    return f"order {order.order_id}", like, look
+# --- like another order ------------------------------------------------------------------------------
 
 
 def pay_like(draft: StoryDraft) -> Stage | None:
     """An order is paid with what another one was paid with."""
-    order, model = own_order(draft, "pending"), own_order(draft, "pending", "processed", "delivered")
-    user: User = draft.db.get("users", draft.customer)
+    order, model = some_order(draft, "pending"), some_order(draft, *ANY)
     if order is None or model is None or order.payment == model.payment:
         return None
-    payment = next(p for p in user.payments if p.id == model.payment)
-    if payment.kind == "gift" and payment.balance < total_of(order):
-        return None
-    which, like, look = _alike(draft, order, model)
-    say = draft.words(
-        f"Pay {which} with the same payment method as {like}.",
-        f"The way {like} is paid, I want {which} to be paid too: change its payment.",
-        f"Change the payment of {which} to whatever I used for {like}.",
-        f"Please charge {which} to the method with which {like} was paid.",
-        f"For {which}, use the payment method of {like}.",
-        f"Switch {which} to what {like} was charged to.",
+    wish = Wish(PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": model.payment}, {})
+    return _like(
+        draft,
+        wish,
+        order,
+        model,
+        "payment_id",
+        "the payment method of {like}",
+        "whatever {like} is paid with",
     )
-    plan = (
-        *verify(draft), *look, call("get_order", order_id=model.order_id), call("get_order", order_id=order.order_id),
-        *wishes.paying(payment.id, order), tell(f"Done, it is paid with {payment.id} now."),
-    )  # fmt: skip
-    return Stage(say, plan)
 
 
 def send_like(draft: StoryDraft) -> Stage | None:
     """An order goes where another one goes, or where the account's owner lives."""
-    fresh = not draft.used
-    order, model = own_order(draft, "pending"), own_order(draft, "pending", "processed", "delivered")
-    if not fresh or order is None or model is None:
+    fresh, order, model = not draft.used, some_order(draft, "pending"), some_order(draft, *ANY)
+    if not fresh or order is None or model is None or order == model:
         return None
-    which, like, look = _alike(draft, order, model)
     new, home = address(draft.rng), draft.rng.random() < 0.5
-    user: User = draft.db.get("users", draft.customer)
     draft.override("orders", order.order_id if home else model.order_id, address=new)
-    say = draft.words(
-        f"The address of {which} is wrong: send it to the one that stands in my account.",
-        f"Please send {which} to my own address, which you find in my account.",
-        f"Let {which} be delivered to the address of my account.",
-        f"What my account has for an address is where {which} should be delivered.",
-        f"Change the address of {which} to that of my account.",
-        f"Redirect {which} to the address that my account shows.",
-    ) if home else draft.words(
-        f"Send {which} to the same address as {like}.",
-        f"Please let {which} go to the place to which {like} is sent.",
-        f"Deliver {which} to the address of {like}.",
-        f"The address of {like} is right for {which} as well: change it.",
-        f"Change where {which} is sent: it must have the address of {like}.",
-        f"Where {like} is delivered, there {which} should be sent as well.",
-    )  # fmt: skip
-    read = call("get_user", user_id=draft.customer) if home else call("get_order", order_id=model.order_id)
-    where = user.address if home else new
-    plan = (
-        *verify(draft), *look, call("get_order", order_id=order.order_id), *((read,) if read not in look else ()),
-        *wishes.sending(where, order), tell("Done, the address is changed."),
-    )  # fmt: skip
-    return Stage(say, plan)
+    where = me(draft).address if home else new
+    wish = Wish(ADDRESS, order.order_id, {"order_id": order.order_id, "address": where}, {})
+    if not home:
+        return _like(
+            draft, wish, order, model, "address", "the address of {like}", "the same address as {like}"
+        )
+    return _like(
+        draft,
+        wish,
+        order,
+        None,
+        "address",
+        "the address that stands in my account",
+        "the address of my account",
+    )
+
+
+def _like(
+    draft: StoryDraft, wish: Wish, order: RetailOrder, model: RetailOrder | None, name: str, *ways: str
+) -> Stage | None:
+    """A wish whose value is named by where it stands: in another order, or in the account."""
+    key = order.order_id
+    wish = wish._replace(
+        fill={"it": f"order {key}", "order": f"order {key}", name: str(wish.arguments[name])}
+    )
+    if not accept(draft, wish):
+        return None
+    like = called(draft, model) if model else None
+    value = draft.rng.choice(ways).format(like=like.it if like else "")
+    made = part(draft, wish.named(**{name: value}))
+    read = call("get_order", order_id=model.order_id) if model else call("get_user", user_id=draft.customer)
+    plan = once(
+        (*DESK.verify(draft), *(like.find if like else ()), read, call("get_order", order_id=order.order_id))
+    )
+    if model:
+        draft.used.add(model.order_id)
+    return one(sentence(draft, made.say), plan, made)
+
+
+# --- two things --------------------------------------------------------------------------------------
+
+
+def _both(draft: StoryDraft, first: Wish, second: Wish, it: str = "") -> Stage:
+    """Two wishes in one; what both would be asked for is said once."""
+    if first.asks == second.asks:
+        said = first.said or second.said
+        first, second = first._replace(said=said), second._replace(said=said)
+    parts = (part(draft, first), part(draft, second.named(it=it) if it else second))
+    return joined(draft, once((*DESK.verify(draft), *first.looks, *second.looks)), *parts)
+
+
+def same_order(draft: StoryDraft, operations: Sequence[Operation], it: str) -> Stage | None:
+    """One of some changes, and another of the order as a whole, which leaves what the first is about alone."""
+    order = some_order(draft, "pending")
+    operation = draft.rng.choice(operations)
+    first = wish_for(draft, operation, among=[order]) if order else None
+    if order is None or first is None:
+        return None
+    other = draft.rng.choice([one for one in WHOLE if one is not operation])
+    second = then(draft, first, other, [draft.after(first.call).get("orders", order.order_id)])
+    return _both(draft, first, second._replace(find=()), it) if second else None
+
+
+def two_orders(draft: StoryDraft, status: tuple[str, str]) -> Stage | None:
+    """Something for one order, and something for another."""
+    first_status, second_status = draft.rng.sample(status, 2)
+    order = some_order(draft, first_status)
+    first = _of_one(draft, order) if order else None
+    other = some_order(draft, second_status) if first else None
+    if first is None or other is None:
+        return None
+    before, draft.db = draft.db, draft.after(first.call)
+    second = _of_one(draft, other)
+    draft.db = before
+    if second is None:
+        return None
+    # what is taken out is said first, so that nothing after it seems to be about that
+    return _both(draft, *((second, first) if second.operation is REMOVE else (first, second)))
+
+
+def _of_one(draft: StoryDraft, order: RetailOrder) -> Wish | None:
+    """Something for an order that is called by its number, about one thing in it at most.
+
+    So nothing that is said of it can be taken for what is said of another.
+    """
+    operation, it = draft.rng.choice(OF_STATUS[order.status]), f"order {order.order_id}"
+    line = draft.rng.choice(order.lines)
+    if operation is RETURN:
+        drawn = giving_back(RETURN, draft, order, [line], order.payment)
+    elif operation in (CHANGE, EXCHANGE):
+        drawn = cheapest_swap(operation, draft, order, line)
+    else:
+        drawn = wish_for(draft, operation, among=[order])
+    if drawn is None or not accept(draft, drawn):
+        return None
+    return drawn.named(it=it, what=f"{drawn.fill['things']} in {it}")._replace(find=())

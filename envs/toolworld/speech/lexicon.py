@@ -53,10 +53,10 @@ class Lexicon:
 
     @functools.cached_property
     def vocabulary(self) -> frozenset[str]:
-        """The stems of all words that the domain knows."""
-        return frozenset(
-            word for words in self._written for word in stems(normal(words.replace("|", " "))).split()
-        )
+        """The stems of all words that the domain knows, those among them by which its values are found."""
+        kinds = " ".join(re.findall(r"[a-z]{3,}", " ".join(self.patterns.values())))
+        written = (*self._written, kinds)
+        return frozenset(word for words in written for word in stems(normal(words.replace("|", " "))).split())
 
     @functools.cached_property
     def _numbers(self) -> frozenset[str]:

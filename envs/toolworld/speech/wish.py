@@ -129,21 +129,13 @@ def nobody_spoke_of(lexicon: Lexicon, said: str, wish: str) -> bool:
     own = words_of(wish)
 
     def new(word: str) -> bool:
-        return word not in own and is_unknown(
-            word, lexicon.vocabulary | _kinds_of(tuple(lexicon.patterns.values()))
-        )
+        return word not in own and is_unknown(word, lexicon.vocabulary)
 
     for phrase in things:
         *described, thing = phrase.split()
         if new(thing) or (thing in own and not in_service(thing) and any(map(new, described))):
             return True
     return False
-
-
-@functools.cache
-def _kinds_of(patterns: tuple[str, ...]) -> frozenset[str]:
-    """The words that a domain's patterns look for, as stems: colours, sizes and the like."""
-    return frozenset(stems(" ".join(re.findall(r"[a-z]{3,}", " ".join(patterns)))).split())
 
 
 _PROPOSERS = ("i ", "we ", "you could ", "you can ", "you would ", "you will ")
@@ -195,7 +187,7 @@ def in_own_words(lexicon: Lexicon, said: str, wish: str, actions: frozenset[str]
     return all(words_of(_AT_A_PRICE.sub(" ", text)) <= own | OF_ASKING for text in meant)
 
 
-_A_QUESTION = re.compile(r"[^.;!?]+\?")
+_A_QUESTION = re.compile(r"(?:[^.;!?]|\.(?=\d))+\?")
 
 
 def without_questions(lexicon: Lexicon, wish: str) -> str:
@@ -307,7 +299,7 @@ def _named(lexicon: Lexicon, text: str) -> frozenset[str]:
 
 
 _LESS = re.compile(
-    r"\bwithout (?:a |any )?refund\b|\bnon-?refundable\b|\b(?:\d+|many) times (?:over|the|as)\b|\beven though\b|\b(?:two|ten|five|\d+)[- ]year contract\b|\bpricier\b|\bdearest\b|\bnothing in return\b"
+    r"\bwithout (?:a |any )?refund\b|\bnon-?refundable\b|\b(?:\d+|many) times (?:over|the|as)\b|\beven though\b|\b(?:two|ten|five|\d+)[- ]year contract\b|\bnothing in return\b"
 )
 """What makes an offer less than anybody asked for."""
 

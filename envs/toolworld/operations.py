@@ -1,0 +1,336 @@
+"""Changes as descriptions. One object per change says how it is asked for, offered and reported, and when the policy allows it.
+
+From it come a request that is granted, one refusal for each rule, and the part of a wish for two things, for one thing or
+another, or for several at once. A wish that is granted and one that is refused are drawn and worded by the same code, so that
+no wording gives a refusal away: only what the agent finds out tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from turnwise.envs.toolworld.alternatives import WishPart, changes, confirmed
+from turnwise.envs.toolworld.database import Database
+from turnwise.envs.toolworld.domain import Rule, StoryDraft
+from turnwise.envs.toolworld.facts import Fact
+from turnwise.envs.toolworld.story import PlanStep, Stage, call, tell
+from turnwise.envs.toolworld.vocabulary import begun
+from turnwise.errors import EnvError
+from turnwise.tasks.core import Json
+
+Kept: TypeAlias = Callable[[Database, str | None, Mapping[str, Any]], bool]
+"""(database, customer, arguments) → whether a rule of the policy is kept. Without a customer the change is their own."""
+IMPOSSIBLE = "impossible"
+"""The verdict on a wish that no rule forbids and no tool can fulfil."""
+_TRIES = 6  # wishes about one thing, until one has the verdict that is looked for
+
+FRAMES = (
+    "Please {do}.", "I want you to {do}.", "Can you {do}?", "{Do}, please.", "I would like you to {do}.", "Would you {do}, please?",
+    "I ask you to {do}.", "Could you {do} for me?",
+    "Do me a favour: {do}.", "My wish is simple: {do}.", "I need you to {do}.", "This is my request: {do}.",
+)  # fmt: skip
+"""Clause → sentence. Train has the first six, dev the next two, test the last four."""
+INSISTING = (
+    "Can't you make an exception, just this once?", "I am a loyal customer. Do it anyway, please.",
+    "Your colleague did that for me last year.", "Nobody would notice. Please.", "Come on, it is a small thing.",
+    "I will write a bad review otherwise.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """What the operations of a domain share: how a customer is verified, and how a refusal is put on record."""
+
+    verify: Callable[[StoryDraft], tuple[PlanStep, ...]]
+    refuse: Callable[[Wish, str], PlanStep]
+    reading: Callable[[Wish], tuple[PlanStep, ...]]  # what is read before anything is said about a wish
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A change that can be asked for.
+
+    ``clauses`` can follow "please". They, ``offer``, ``report`` and ``second`` are filled in by a wish. ``may`` are the rules
+    of the policy in the policy's own order. ``draw`` makes a wish about a subject, whether or not it is allowed.
+    """
+
+    name: str
+    tool: str  # that makes the change; "" where none does
+    clauses: tuple[str, ...]
+    offer: str
+    report: str
+    may: Mapping[str, Kept]
+    subjects: Callable[[StoryDraft, bool], Sequence[Any]]  # (draft, whether the customer's own)
+    draw: Callable[[Operation, StoryDraft, Any], Wish | None]
+    desk: Desk
+    question: tuple[str, ...] = ()  # for the amount
+    again: str = ""  # the same question, asked once more
+    beside: tuple[
+        str, ...
+    ] = ()  # how a part of a wish says what is asked for otherwise: ", with the difference on {payment_id}"
+    shares: tuple[str, ...] = ()  # arguments that are the same where several subjects are changed in one wish
+    asked_for: tuple[str, ...] = ()  # rules that hang on what a wish asks for
+    second: tuple[str, ...] = ()  # how somebody changes their mind
+    rethink: Callable[[StoryDraft, Wish], Wish | None] | None = None
+    prepare: Mapping[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]] = field(
+        default_factory=dict[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]]
+    )  # rule → what the world must differ in for it to be broken: (table, key, fields)
+
+
+class Wish(NamedTuple):
+    """A change as somebody wants it: the arguments of its call, and the words that it is spoken of with."""
+
+    operation: Operation
+    subject: str  # the key of what it is about
+    arguments: Mapping[str, Json]
+    fill: Mapping[str, str]
+    spoken: Mapping[str, str] = {}  # what the customer calls otherwise than the agent
+    find: tuple[PlanStep, ...] = ()  # how the subject is found by how it is called
+    reads: tuple[PlanStep, ...] = ()  # what else must be read
+    asks: tuple[PlanStep, ...] = ()  # for what is not said in the wish
+    said: str = ""  # beside the wish; then nothing needs to be asked for
+    knows: Mapping[str, str] = {}  # what the customer answers when they are asked
+    amount: int = 0  # cents that it costs, or gives back
+
+    @property
+    def call(self) -> PlanStep:
+        return call(self.operation.tool, **self.arguments)
+
+    @property
+    def offer(self) -> str:
+        return self.operation.offer.format(**self.fill)
+
+    @property
+    def report(self) -> str:
+        return begun(self.operation.report.format(**self.fill))
+
+    def named(self, **spoken: str) -> Wish:
+        """The same wish in which the customer calls something otherwise."""
+        return self._replace(spoken={**self.spoken, **spoken})
+
+    def given(self, **arguments: str) -> Wish:
+        """The wish with other arguments."""
+        return self._replace(arguments={**self.arguments, **arguments}, fill={**self.fill, **arguments})
+
+    def clause(self, draft: StoryDraft) -> str:
+        words = {**self.fill, **self.spoken}
+        return draft.words(*(way.format(**words) for way in self.operation.clauses))
+
+    @property
+    def looks(self) -> tuple[PlanStep, ...]:
+        """How the subject is found, and what is read of it."""
+        return (*self.find, *self.operation.desk.reading(self), *self.reads)
+
+    @property
+    def open(self) -> tuple[PlanStep, ...]:
+        """What must be asked for."""
+        return () if self.said else self.asks
+
+
+# --- what the policy says of a wish ------------------------------------------------------------------
+
+
+def broken(db: Database, customer: str | None, wish: Wish) -> list[str]:
+    """The rules that a wish breaks, in the policy's order."""
+    rules = wish.operation.may
+    return [name for name, kept in rules.items() if not kept(db, customer, wish.arguments)]
+
+
+def verdict(draft: StoryDraft, wish: Wish) -> str:
+    """The first rule that a wish breaks, or "impossible"; "" where it can be granted."""
+    if found := broken(draft.db, draft.customer, wish):
+        return found[0]
+    try:
+        return IMPOSSIBLE if draft.after(wish.call) == draft.db else ""
+    except EnvError:
+        return IMPOSSIBLE
+
+
+def rules_of(operations: Iterable[Operation]) -> Rule:
+    """The rules of a domain: those of each change, for the call that makes it."""
+    by_tool: dict[str, Mapping[str, Kept]] = {one.tool: one.may for one in operations if one.tool}
+
+    def rules(db: Database, name: str, arguments: Mapping[str, Any]) -> Sequence[str]:
+        may = by_tool.get(name, {})
+        return [rule for rule, kept in may.items() if not kept(db, None, arguments)]
+
+    return rules
+
+
+def reasons(operations: Iterable[Operation], sections: Mapping[str, str]) -> str:
+    """The rules by which requests are refused, as the policy lists them: ``status (3.1), changed_before (4.4)``."""
+    used = {rule for one in operations for rule in one.may}
+    return ", ".join(f"{rule} ({section})" for rule, section in sections.items() if rule in used)
+
+
+# --- drawing wishes ----------------------------------------------------------------------------------
+
+
+def wish_for(
+    draft: StoryDraft, operation: Operation, rule: str = "", among: Sequence[Any] | None = None, *, own: bool = True
+) -> Wish | None:  # fmt: skip
+    """A wish that can be granted, or of which ``rule`` is the first that it breaks; about one of ``among``, if that is given."""
+    subjects = list(operation.subjects(draft, own) if among is None else among)
+    draft.rng.shuffle(subjects)
+    prepared = operation.prepare.get(rule)
+    if prepared and draft.used:
+        return None  # the world is not that of the first request any more
+    for subject in subjects:
+        changed = prepared(subject) if prepared else None
+        db = draft.db
+        if changed:
+            draft.db = db.update(changed[0], changed[1], **changed[2])
+        wish = _drawn(draft, operation, subject, rule, shared=among is not None)
+        draft.db = db
+        if wish is not None:
+            if changed:
+                draft.override(changed[0], changed[1], **changed[2])
+            return wish
+    return None
+
+
+def _drawn(draft: StoryDraft, operation: Operation, subject: Any, rule: str, *, shared: bool) -> Wish | None:
+    for _ in range(_TRIES):
+        wish = operation.draw(operation, draft, subject)
+        if wish is not None and (shared or wish.subject not in draft.used) and accept(draft, wish, rule):
+            return wish
+    return None
+
+
+def accept(draft: StoryDraft, wish: Wish, rule: str = "") -> bool:
+    """Whether a wish has the verdict that is looked for; if so, it is a part of the story."""
+    if verdict(draft, wish) != rule:
+        return False
+    draft.used.add(wish.subject)
+    draft.facts.update(wish.knows)
+    return True
+
+
+# --- requests ----------------------------------------------------------------------------------------
+
+
+def sentence(draft: StoryDraft, do: str) -> str:
+    """A clause as a sentence of its own."""
+    return draft.words(*(frame.format(do=do, Do=begun(do)) for frame in FRAMES))
+
+
+def _asking(draft: StoryDraft, wish: Wish, question: str) -> str:
+    """A wish in its own sentence, with what is said beside it and asked after it."""
+    return " ".join(filter(None, (sentence(draft, wish.clause(draft)), wish.said, question)))
+
+
+def _question(draft: StoryDraft, operation: Operation) -> str:
+    """At times a question for the amount."""
+    return draft.words(*operation.question) if operation.question and draft.rng.random() < 0.5 else ""
+
+
+def granted(draft: StoryDraft, operation: Operation, among: Sequence[Any] | None = None) -> Stage | None:
+    """A request that can be granted; at times with a change of mind, or a question for the amount."""
+    wish = wish_for(draft, operation, among=among)
+    if wish is None:
+        return None
+    question = _question(draft, operation)
+    say = _asking(draft, wish, question)
+    changes = operation.rethink is not None and draft.changes_mind
+    final = operation.rethink(draft, wish) if changes and operation.rethink else None
+    if final is not None and verdict(draft, final):
+        final = None
+    twist = draft.words(*(way.format(**final.fill) for way in operation.second)) if final else ""
+    first = (PlanStep("propose", f"I will {wish.offer}. Shall I proceed?"),) if final else ()
+    wish = final or wish
+    plan = (
+        *operation.desk.verify(draft), *wish.looks, *wish.open, *first,
+        *confirmed(wish.offer, wish.call), tell(wish.report),
+    )  # fmt: skip
+    stage = Stage(say, once(plan), twist=twist, wants=(operation.tool,))
+    if not question:
+        return stage
+    return stage._replace(tells=(Fact("money", str(abs(wish.amount))),), again=operation.again)
+
+
+def refused(draft: StoryDraft, operation: Operation, rule: str, *, own: bool = True) -> Stage | None:
+    """The same request where a rule forbids it: it is put on record that it was refused, and by which rule."""
+    wish = wish_for(draft, operation, rule, own=own)
+    if wish is None:
+        return None
+    say = _asking(draft, wish, _question(draft, operation))
+    asks = wish.open if rule in operation.asked_for else ()
+    plan = (
+        *operation.desk.verify(draft), *wish.looks, *asks,
+        operation.desk.refuse(wish, rule), tell("Sorry, that is not possible."),
+    )  # fmt: skip
+    insist = draft.words(*INSISTING) if draft.rng.random() < 0.6 else ""
+    return Stage(say, once(plan), insist=insist, wants=(operation.tool,) if operation.tool else ())
+
+
+def once(plan: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
+    """A plan in which nothing is read or asked for twice."""
+    kept: list[PlanStep] = []
+    for step in plan:
+        if step.kind == "confirm" or step not in kept:
+            kept.append(step)
+    return tuple(kept)
+
+
+# --- wishes as parts of others -----------------------------------------------------------------------
+
+
+def part(draft: StoryDraft, *wishes: Wish, say: str = "") -> WishPart:
+    """One thing that is wanted, of one subject or of several; the first wish words it."""
+    first = wishes[0]
+    if ways := first.operation.beside:
+        first, say = (
+            first._replace(said=""),
+            say or f"{first.clause(draft)}{draft.words(*(way.format(**first.fill) for way in ways))}",
+        )
+    asks = () if ways or first.said else once(step for wish in wishes for step in wish.open)
+    offer, report = (" and ".join(wish.offer for wish in wishes)), " ".join(wish.report for wish in wishes)
+    steps = (*asks, *confirmed(offer, *(wish.call for wish in wishes)))
+    return WishPart(say or first.clause(draft), steps, report, said=first.said)
+
+
+def then(draft: StoryDraft, first: Wish, operation: Operation, among: Sequence[Any]) -> Wish | None:
+    """A wish that can be granted after another one was."""
+    before = draft.db
+    draft.db = draft.after(first.call)
+    second = wish_for(draft, operation, among=among)
+    draft.db = before
+    return second
+
+
+def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tuple[Wish, ...]:
+    """The same wish about each of several subjects; none where it cannot be granted for all of them."""
+    found: list[Wish] = []
+    before = draft.db
+    for subject in subjects:
+        wish = wish_for(draft, operation, among=[subject])
+        if wish is None:
+            draft.db = before
+            return ()
+        if found:
+            wish = wish.given(**{name: found[0].fill[name] for name in operation.shares})
+        draft.db = draft.after(wish.call)
+        found.append(wish)
+    draft.db = before
+    return tuple(found)
+
+
+def leave(draft: StoryDraft, what: str, fact: Fact, report: str, again: str = "") -> WishPart:
+    """Nothing is changed, and a value is told."""
+    say = draft.words(
+        f"change nothing and just tell me {what}",
+        f"leave everything as it is and let me know {what}",
+        f"do nothing but tell me {what}",
+        f"I only want to hear {what}, and nothing is to be changed",
+        f"keep things as they are and name {what}",
+        f"simply say {what} and do nothing else",
+    )
+    return WishPart(say, (), report, (fact,), again or f"What is {what}?")
+
+
+def one(say: str, plan: Iterable[PlanStep], wish: WishPart) -> Stage:
+    """A request of one part, in a sentence that is given."""
+    steps = once((*plan, *wish.steps, tell(wish.report)))
+    return Stage(f"{say} {wish.said}".strip(), steps, wish.tells, again=wish.again, wants=changes(wish))

@@ -1,0 +1,173 @@
+"""Domains as descriptions: laws of all operations, whatever they do."""
+# pyright: reportAttributeAccessIssue=false
+
+import collections
+import functools
+import re
+import string
+import typing
+
+import pytest
+
+from turnwise.envs.toolworld.cases import domain_of, world
+from turnwise.envs.toolworld.domain import StoryDraft
+from turnwise.envs.toolworld.operations import (
+    FRAMES,
+    broken,
+    granted,
+    reasons,
+    refused,
+    sentence,
+    wish_for,
+)
+from turnwise.envs.toolworld.phrases import pool
+from turnwise.envs.toolworld.retail import actions as retail_actions
+from turnwise.envs.toolworld.retail import operations as retail
+from turnwise.envs.toolworld.speech.values import named
+from turnwise.tasks.core import Split, derive_rng
+
+DESCRIBED = {"retail": (retail.OPERATIONS, retail.SECTIONS)}
+CHANGES = [(domain, one) for domain, (operations, _) in DESCRIBED.items() for one in operations]
+ASKED = [pytest.param(domain, one, id=f"{domain}-{one.name}") for domain, one in CHANGES if one.tool]
+REFUSALS = [
+    pytest.param(domain, one, rule, id=f"{domain}-{one.name}-{rule}")
+    for domain, one in CHANGES
+    for rule in one.may
+]
+SIGHT = {"not_owner", "other_product", "cancel_reason", "no_discount"}
+"""Rules of which a wish may speak: whose an order is, what it is swapped for, why it is cancelled."""
+
+
+@functools.cache
+def drafts(domain, paraphrase=True):
+    """The beginnings of some stories, in all splits."""
+    found = []
+    for index in range(24):
+        made, rng = domain_of(domain), derive_rng("law", domain, index)
+        split = list(Split)[index % 3]
+        draft = StoryDraft(
+            made, rng, world(domain, str(index % 6), 24), paraphrase=paraphrase, changes=0.3, split=split
+        )
+        assert made.enter(draft)
+        found.append(draft)
+    return found
+
+
+def begin(domain, salt, paraphrase=True):
+    """Fresh stories, each with its own chance."""
+    for index, old in enumerate(drafts(domain, paraphrase)):
+        fresh = StoryDraft(
+            old.domain, derive_rng("law", domain, salt, index), old.base, paraphrase=paraphrase, changes=0.3, split=old._split,
+        )  # fmt: skip
+        fresh.customer, fresh.facts = old.customer, dict(old.facts)
+        yield fresh
+
+
+@pytest.mark.parametrize(("domain", "operation"), ASKED)
+def test_a_request_breaks_nothing_and_changes_something(domain, operation):
+    drawn = 0
+    for draft in begin(domain, operation.name):
+        stage = granted(draft, operation)
+        if stage is not None:
+            before = draft.db
+            draft.apply(stage)  # raises where a call fails or breaks a rule
+            assert draft.db != before, stage.say
+            assert stage.plan[-1].kind == "tell"
+            drawn += 1
+    assert drawn >= 5
+
+
+@pytest.mark.parametrize(("domain", "operation", "rule"), REFUSALS)
+def test_what_is_refused_breaks_exactly_its_rule_first(domain, operation, rule):
+    drawn, made = 0, domain_of(domain)
+    for draft in begin(domain, operation.name + rule):
+        wish = wish_for(draft, operation, rule, own=rule != "not_owner")
+        if wish is None:
+            continue
+        assert broken(draft.db, draft.customer, wish)[0] == rule
+        if operation.tool and rule != "not_owner":
+            assert made.rules(draft.db, operation.tool, wish.arguments)[0] == rule, "as the call is judged"
+        drawn += 1
+    assert drawn >= 2
+
+
+@pytest.mark.parametrize(("domain", "operation", "rule"), REFUSALS)
+def test_a_refusal_is_put_on_record_by_its_rule_and_changes_nothing_else(domain, operation, rule):
+    for draft in begin(domain, rule + operation.name):
+        stage = refused(draft, operation, rule, own=rule != "not_owner")
+        if stage is not None:
+            writes = [
+                step
+                for step in stage.plan
+                if step.kind == "call" and draft.domain.act(step.name).kind == "write"
+            ]
+            assert not writes
+            assert stage.plan[-2].arguments["reason"] == rule
+            return
+    raise AssertionError("never drawn")
+
+
+def fields(template):
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
+
+
+@pytest.mark.parametrize(("domain", "operation"), ASKED)
+def test_both_wordings_name_the_same_values(domain, operation):
+    """The clauses of a change are filled in alike, and a sentence names what its clause names."""
+    assert len({frozenset(fields(way) - {"verb"}) for way in operation.clauses}) == 1
+    patterns = domain_of(domain).lexicon.patterns
+    for draft in begin(domain, f"{operation.name} words"):
+        wish = wish_for(draft, operation)
+        if wish is not None:
+            clause = wish.clause(draft)
+            assert named(sentence(draft, clause), patterns) == named(clause, patterns)
+
+
+@pytest.mark.parametrize(("domain", "operation"), [pytest.param(*one, id=one[1].name) for one in CHANGES])
+def test_no_split_shares_a_wording(domain, operation):
+    for ways in (operation.clauses, operation.question, operation.second, operation.beside, FRAMES):
+        if ways:
+            assert len({*ways}) == len(ways) >= 3
+            train, dev, test = ({*pool(ways, split)} for split in Split)
+            assert not train & dev
+            assert not (train | dev) & test
+
+
+@pytest.mark.parametrize(("domain", "operation"), ASKED)
+def test_no_wording_gives_a_refusal_away(domain, operation):
+    """With the names of things and the values taken out, what is refused is said as what is granted is said."""
+    said = collections.defaultdict(set)
+    for rule in ("", *operation.may):
+        for draft in begin(domain, f"{operation.name} {rule} away", paraphrase=False):
+            wish = wish_for(draft, operation, rule, own=rule != "not_owner")
+            if wish is not None:
+                text = f"{wish.clause(draft)} {'' if operation.asked_for else wish.said}"
+                for name in ("things", "new", "it", *wish.arguments):
+                    text = text.replace(str(wish.fill.get(name) or "\0"), "#")
+                said[rule].add(re.sub(r"\w+_\d+", "#", text))
+    for rule in operation.may.keys() - SIGHT:
+        assert not {one for one in said[rule] if "my " not in one} - said[""], rule
+
+
+@pytest.mark.parametrize("domain", DESCRIBED)
+def test_the_policy_lists_the_rules_as_they_are_judged(domain):
+    operations, sections = DESCRIBED[domain]
+    for operation in operations:
+        assert list(operation.may) == [rule for rule in sections if rule in operation.may], "in one order"
+    used = {rule for one in operations for rule in one.may}
+    assert used == {*sections} == {*typing.get_args(retail_actions.Reason)}
+    assert reasons(operations, sections) in domain_of(domain).policy
+
+
+def test_a_wish_after_another_is_one_for_what_the_first_one_leaves():
+    """The price of wrapping is that of what is left when something was taken out."""
+    seen = 0
+    for draft in begin("retail", "left"):
+        stage = domain_of("retail").requests["remove_and"](draft)
+        wraps = [step for step in stage.plan if step.name == "wrap_order"] if stage else []
+        if stage and wraps:
+            order = draft.db.get("orders", wraps[0].arguments["order_id"])
+            offer = next(step.text for step in stage.plan if step.kind == "confirm" and "wrap" in step.text)
+            assert f"${3 * (len(order.lines) - 1)}.00" in offer
+            seen += 1
+    assert seen
