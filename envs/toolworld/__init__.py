@@ -5,7 +5,7 @@ from seeds. Their traps are closed: no task is solved by doing nothing, facts ar
 instead of by substring, what is changed beyond the goal fails, and the user is a state machine, another agent, or a language model (spoken).
 
 What a call answers is JSON (actions.as_text), and what a user says is his own, so there is no module render. Each
-domain has the same modules again: state (tables and worlds), actions (its tools), rules (its policy), tasks.
+domain has the same modules again: state (tables and worlds), actions (its tools), policy, tasks.
 
     env          ToolWorldEnv                           tasks      worlds, stories, tasks
     state        a moment; what an episode keeps        knobs      what a suite may set
@@ -16,6 +16,7 @@ domain has the same modules again: state (tables and worlds), actions (its tools
     users        the scripted user                      mind       what he keeps in mind, and agreed to
     speech/      what he makes of an agent's words      phrases    how he says what is no request
     requests     which of several requests is spoken of  alternatives  wishes that depend on what is found out
+    operations   changes as descriptions: requests, refusals, both wordings
     arguments    what is told about tools' arguments    arithmetic  a calculator for agents
     small        the user of the small language         facts      typed values in free text
     spoken       a language model as the user           proposals  the tool ``propose``

@@ -64,7 +64,62 @@ _KNOWS_NOTHING = re.compile(
 )
 """That the speaker has no answer, whatever they say beside it."""
 _OF_ANSWERS = frozenset(
-    ["a", "an", "and", "also", "answer", "amount", "are", "as", "at", "be", "been", "can", "cost", "costs", "count", "exactly", "for", "get", "has", "have", "i", "in", "is", "it", "its", "just", "kindly", "make", "makes", "number", "of", "on", "please", "price", "right", "so", "sum", "that", "the", "there", "these", "they", "this", "those", "to", "total", "value", "was", "we", "were", "will", "would", "you", "your"]
+    [
+        "a",
+        "an",
+        "and",
+        "also",
+        "answer",
+        "amount",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "can",
+        "cost",
+        "costs",
+        "count",
+        "exactly",
+        "for",
+        "get",
+        "has",
+        "have",
+        "i",
+        "in",
+        "is",
+        "it",
+        "its",
+        "just",
+        "kindly",
+        "make",
+        "makes",
+        "number",
+        "of",
+        "on",
+        "please",
+        "price",
+        "right",
+        "so",
+        "sum",
+        "that",
+        "the",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "total",
+        "value",
+        "was",
+        "we",
+        "were",
+        "will",
+        "would",
+        "you",
+        "your",
+    ]
 )
 """Words of an answer that do not say to which question."""
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
@@ -106,7 +161,7 @@ def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
     >>> [stated(ten, text) for text in ("It is $10. It is $12.", "Maybe $10.", "It was $12 in May. Now it is $10.")]
     [False, False, True]
     """
-    said, sums = list[_Said](), set[str]()
+    said, sums = list[_AnswerIn](), set[str]()
     ignorant = _KNOWS_NOTHING.search(text) is not None
     for sentence in _ENDS.split(text):
         found = [one for one in _values(fact, sentence) if one.value not in beside or _same(fact, one.value)]
@@ -114,10 +169,10 @@ def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
             continue
         left = [one for one in found if not _DENIES.search(sentence[: one.start])]
         if ignorant or _GUESSES.search(sentence):
-            said.append(_Said(frozenset(one.value for one in left), frozenset(), False))
+            said.append(_AnswerIn(frozenset(one.value for one in left), frozenset(), False))
             continue
         firm = frozenset(_firm(left, sentence))
-        said.append(_Said(firm, _role(sentence, found), True))
+        said.append(_AnswerIn(firm, _role(sentence, found), True))
         if left and left[-1].value in firm and _sums_up(left, sentence):
             sums.add(left[-1].value)
     if not said:
@@ -125,7 +180,7 @@ def stated(fact: Fact, text: str, beside: Collection[str] = ()) -> bool | None:
     return (len(sums) == 1 and _same(fact, *sums)) or _is_told(fact, said)
 
 
-class _Said(NamedTuple):
+class _AnswerIn(NamedTuple):
     """The values of a sentence, what they are values of, and whether they are no guess."""
 
     values: frozenset[str]
@@ -141,7 +196,7 @@ def _role(sentence: str, found: Iterable[FoundValue]) -> frozenset[str]:
     return frozenset(_WORD.findall(rest)) - _OF_ANSWERS
 
 
-def _is_told(fact: Fact, said: Iterable[_Said]) -> bool:
+def _is_told(fact: Fact, said: Iterable[_AnswerIn]) -> bool:
     """Whether one sentence says the fact for sure, and no other one gives another answer to the same question."""
     right = [one for one in said if any(_same(fact, value) for value in one.values)]
     others = [one for one in said if one not in right and one.values]

@@ -40,12 +40,14 @@ INSISTING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
+class ServiceDesk:
     """What the operations of a domain share: how a customer is verified, and how a refusal is put on record."""
 
     verify: Callable[[StoryDraft], tuple[PlanStep, ...]]
-    refuse: Callable[[Wish, str], PlanStep]
-    reading: Callable[[Wish], tuple[PlanStep, ...]]  # what is read before anything is said about a wish
+    refuse: Callable[[WishedChange, str], PlanStep]
+    reading: Callable[
+        [WishedChange], tuple[PlanStep, ...]
+    ]  # what is read before anything is said about a wish
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +65,8 @@ class Operation:
     report: str
     may: Mapping[str, Kept]
     subjects: Callable[[StoryDraft, bool], Sequence[Any]]  # (draft, whether the customer's own)
-    draw: Callable[[Operation, StoryDraft, Any], Wish | None]
-    desk: Desk
+    draw: Callable[[Operation, StoryDraft, Any], WishedChange | None]
+    desk: ServiceDesk
     question: tuple[str, ...] = ()  # for the amount
     again: str = ""  # the same question, asked once more
     beside: tuple[
@@ -73,13 +75,13 @@ class Operation:
     shares: tuple[str, ...] = ()  # arguments that are the same where several subjects are changed in one wish
     asked_for: tuple[str, ...] = ()  # rules that hang on what a wish asks for
     second: tuple[str, ...] = ()  # how somebody changes their mind
-    rethink: Callable[[StoryDraft, Wish], Wish | None] | None = None
+    rethink: Callable[[StoryDraft, WishedChange], WishedChange | None] | None = None
     prepare: Mapping[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]] = field(
         default_factory=dict[str, Callable[[Any], tuple[str, str, Mapping[str, Any]]]]
     )  # rule → what the world must differ in for it to be broken: (table, key, fields)
 
 
-class Wish(NamedTuple):
+class WishedChange(NamedTuple):
     """A change as somebody wants it: the arguments of its call, and the words that it is spoken of with."""
 
     operation: Operation
@@ -106,11 +108,11 @@ class Wish(NamedTuple):
     def report(self) -> str:
         return begun(self.operation.report.format(**self.fill))
 
-    def named(self, **spoken: str) -> Wish:
+    def named(self, **spoken: str) -> WishedChange:
         """The same wish in which the customer calls something otherwise."""
         return self._replace(spoken={**self.spoken, **spoken})
 
-    def given(self, **arguments: str) -> Wish:
+    def given(self, **arguments: str) -> WishedChange:
         """The wish with other arguments."""
         return self._replace(arguments={**self.arguments, **arguments}, fill={**self.fill, **arguments})
 
@@ -132,13 +134,13 @@ class Wish(NamedTuple):
 # --- what the policy says of a wish ------------------------------------------------------------------
 
 
-def broken(db: Database, customer: str | None, wish: Wish) -> list[str]:
+def broken(db: Database, customer: str | None, wish: WishedChange) -> list[str]:
     """The rules that a wish breaks, in the policy's order."""
     rules = wish.operation.may
     return [name for name, kept in rules.items() if not kept(db, customer, wish.arguments)]
 
 
-def verdict(draft: StoryDraft, wish: Wish) -> str:
+def verdict(draft: StoryDraft, wish: WishedChange) -> str:
     """The first rule that a wish breaks, or "impossible"; "" where it can be granted."""
     if found := broken(draft.db, draft.customer, wish):
         return found[0]
@@ -170,7 +172,7 @@ def reasons(operations: Iterable[Operation], sections: Mapping[str, str]) -> str
 
 def wish_for(
     draft: StoryDraft, operation: Operation, rule: str = "", among: Sequence[Any] | None = None, *, own: bool = True
-) -> Wish | None:  # fmt: skip
+) -> WishedChange | None:  # fmt: skip
     """A wish that can be granted, or of which ``rule`` is the first that it breaks; about one of ``among``, if that is given."""
     subjects = list(operation.subjects(draft, own) if among is None else among)
     draft.rng.shuffle(subjects)
@@ -191,7 +193,9 @@ def wish_for(
     return None
 
 
-def _drawn(draft: StoryDraft, operation: Operation, subject: Any, rule: str, *, shared: bool) -> Wish | None:
+def _drawn(
+    draft: StoryDraft, operation: Operation, subject: Any, rule: str, *, shared: bool
+) -> WishedChange | None:
     for _ in range(_TRIES):
         wish = operation.draw(operation, draft, subject)
         if wish is not None and (shared or wish.subject not in draft.used) and accept(draft, wish, rule):
@@ -199,7 +203,7 @@ def _drawn(draft: StoryDraft, operation: Operation, subject: Any, rule: str, *, 
     return None
 
 
-def accept(draft: StoryDraft, wish: Wish, rule: str = "") -> bool:
+def accept(draft: StoryDraft, wish: WishedChange, rule: str = "") -> bool:
     """Whether a wish has the verdict that is looked for; if so, it is a part of the story."""
     if verdict(draft, wish) != rule:
         return False
@@ -216,7 +220,7 @@ def sentence(draft: StoryDraft, do: str) -> str:
     return draft.words(*(frame.format(do=do, Do=begun(do)) for frame in FRAMES))
 
 
-def _asking(draft: StoryDraft, wish: Wish, question: str) -> str:
+def _asking(draft: StoryDraft, wish: WishedChange, question: str) -> str:
     """A wish in its own sentence, with what is said beside it and asked after it."""
     return " ".join(filter(None, (sentence(draft, wish.clause(draft)), wish.said, question)))
 
@@ -277,7 +281,7 @@ def once(plan: Iterable[PlanStep]) -> tuple[PlanStep, ...]:
 # --- wishes as parts of others -----------------------------------------------------------------------
 
 
-def part(draft: StoryDraft, *wishes: Wish, say: str = "") -> WishPart:
+def part(draft: StoryDraft, *wishes: WishedChange, say: str = "") -> WishPart:
     """One thing that is wanted, of one subject or of several; the first wish words it."""
     first = wishes[0]
     if ways := first.operation.beside:
@@ -291,7 +295,9 @@ def part(draft: StoryDraft, *wishes: Wish, say: str = "") -> WishPart:
     return WishPart(say or first.clause(draft), steps, report, said=first.said)
 
 
-def then(draft: StoryDraft, first: Wish, operation: Operation, among: Sequence[Any]) -> Wish | None:
+def then(
+    draft: StoryDraft, first: WishedChange, operation: Operation, among: Sequence[Any]
+) -> WishedChange | None:
     """A wish that can be granted after another one was."""
     before = draft.db
     draft.db = draft.after(first.call)
@@ -300,9 +306,9 @@ def then(draft: StoryDraft, first: Wish, operation: Operation, among: Sequence[A
     return second
 
 
-def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tuple[Wish, ...]:
+def each(draft: StoryDraft, operation: Operation, subjects: Sequence[Any]) -> tuple[WishedChange, ...]:
     """The same wish about each of several subjects; none where it cannot be granted for all of them."""
-    found: list[Wish] = []
+    found: list[WishedChange] = []
     before = draft.db
     for subject in subjects:
         wish = wish_for(draft, operation, among=[subject])

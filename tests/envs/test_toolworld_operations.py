@@ -1,4 +1,4 @@
-"""Domains as descriptions: laws of all operations, whatever they do."""
+"""Domains as descriptions: what holds for all operations, whatever they do."""
 # pyright: reportAttributeAccessIssue=false
 
 import collections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnwise.envs.toolworld.alternatives import WishPart, decided
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact, dollars
-from turnwise.envs.toolworld.operations import Operation, Wish, accept, leave, once, part, wish_for
+from turnwise.envs.toolworld.operations import Operation, WishedChange, accept, leave, once, part, wish_for
 from turnwise.envs.toolworld.retail.operations import (
     ADDRESS,
     CANCEL,
@@ -47,7 +47,7 @@ def _whole(draft: StoryDraft, order: RetailOrder) -> WishPart:
     return part(draft, wish.named(what="all of it"))
 
 
-def _here(draft: StoryDraft, operation: Operation, order: RetailOrder, rule: str = "", it: str = "it") -> Wish | None:  # fmt: skip
+def _here(draft: StoryDraft, operation: Operation, order: RetailOrder, rule: str = "", it: str = "it") -> WishedChange | None:  # fmt: skip
     """A wish about an order that was named already."""
     wish = wish_for(draft, operation, rule, [order])
     return None if wish is None else wish.named(it=it)
@@ -215,7 +215,8 @@ def gift_pays(draft: StoryDraft) -> Stage | None:
     )
     words = {"it": "it", "order": f"order {order.order_id}", "payment_id": gift.id}
     pay = part(
-        draft, Wish(PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": gift.id}, words)
+        draft,
+        WishedChange(PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": gift.id}, words),
     )
     missing = dollars(abs(total - gift.balance))
     fact = Fact("money", str(abs(total - gift.balance)))

@@ -8,7 +8,7 @@ from typing import Any
 from turnwise.envs.toolworld.database import Database
 from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import dollars
-from turnwise.envs.toolworld.operations import Kept, Operation, Wish
+from turnwise.envs.toolworld.operations import Kept, Operation, WishedChange
 from turnwise.envs.toolworld.retail.actions import WRAP_PRICE
 from turnwise.envs.toolworld.retail.parts import (
     DESK,
@@ -91,7 +91,7 @@ def _changed(order: RetailOrder) -> tuple[str, str, Mapping[str, Any]]:
 def _about(
     operation: Operation, draft: StoryDraft, order: RetailOrder, arguments: Mapping[str, Json], *,
     lines: Sequence[OrderLine] = (), fill: Mapping[str, str] = {}, amount: int = 0,
-) -> Wish:  # fmt: skip
+) -> WishedChange:  # fmt: skip
     """A wish about an order; ``lines`` are the things in it that it is about."""
     name, given = called(draft, order, lines), {"order_id": order.order_id, **arguments}
     things = listed([thing(draft, line.item_id) for line in lines]) if lines else ""
@@ -99,10 +99,10 @@ def _about(
         **{key: str(value) for key, value in given.items()}, "it": name.it, "order": f"order {order.order_id}",
         "things": things, "what": f"{things} in {name.it}", "money": dollars(amount), **fill,
     }  # fmt: skip
-    return Wish(operation, order.order_id, given, words, find=name.find, amount=amount)
+    return WishedChange(operation, order.order_id, given, words, find=name.find, amount=amount)
 
 
-def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish:
+def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     reason = why(draft)
     wish = _about(operation, draft, order, {"reason": reason.reason}, amount=total_of(order))
     return wish._replace(
@@ -112,28 +112,28 @@ def _cancel(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish
     )
 
 
-def _send(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish:
+def _send(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     return _about(operation, draft, order, {"address": address(draft.rng)})
 
 
-def _pay(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish | None:
+def _pay(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange | None:
     others = [payment.id for payment in me(draft).payments if payment.id != order.payment]
     return _about(operation, draft, order, {"payment_id": draft.rng.choice(others)}) if others else None
 
 
-def _wrap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish:
+def _wrap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     return _about(operation, draft, order, {}, amount=WRAP_PRICE * len(order.lines))
 
 
-def _remove(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish:
+def _remove(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     return removal(operation, draft, order, draft.rng.choice(order.lines))
 
 
-def removal(operation: Operation, draft: StoryDraft, order: RetailOrder, line: OrderLine) -> Wish:
+def removal(operation: Operation, draft: StoryDraft, order: RetailOrder, line: OrderLine) -> WishedChange:
     return _about(operation, draft, order, {"item_id": line.item_id}, lines=[line], amount=line.price)
 
 
-def _give_back(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish:
+def _give_back(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     lines = draft.rng.sample(order.lines, draft.rng.randint(1, len(order.lines)))
     methods = (
         [payment.id for payment in me(draft).payments] if order.user_id == draft.customer else [order.payment]
@@ -143,18 +143,18 @@ def _give_back(operation: Operation, draft: StoryDraft, order: RetailOrder) -> W
 
 def giving_back(
     operation: Operation, draft: StoryDraft, order: RetailOrder, lines: Sequence[OrderLine], refund_to: str
-) -> Wish:  # fmt: skip
+) -> WishedChange:  # fmt: skip
     items: list[Json] = sorted(line.item_id for line in lines)
     given: Mapping[str, Json] = {"item_ids": items, "refund_to": refund_to}
     return _about(operation, draft, order, given, lines=lines, amount=sum(line.price for line in lines))
 
 
-def _refund_elsewhere(draft: StoryDraft, wish: Wish) -> Wish | None:
+def _refund_elsewhere(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
     others = [payment.id for payment in me(draft).payments if payment.id != wish.arguments["refund_to"]]
     return wish.given(refund_to=draft.rng.choice(others)) if others else None
 
 
-def _swap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish | None:
+def _swap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange | None:
     """Another variant by its name, or the cheapest of a colour; now and then another product."""
     line = draft.rng.choice(order.lines)
     if draft.rng.random() < 0.4:
@@ -167,7 +167,7 @@ def _swap(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish |
 
 def cheapest_swap(
     operation: Operation, draft: StoryDraft, order: RetailOrder, line: OrderLine, *, least: int | None = None
-) -> Wish | None:  # fmt: skip
+) -> WishedChange | None:  # fmt: skip
     """A swap for the cheapest variant of another colour; one that costs ``least`` cents more, where that is given."""
     old: RetailItem = draft.db.get("items", line.item_id)
     able = [item for item in cheapest_of(variants(draft, old)).values() if item.colour != old.colour]
@@ -177,7 +177,7 @@ def cheapest_swap(
 
 def swapping(
     operation: Operation, draft: StoryDraft, order: RetailOrder, line: OrderLine, new: RetailItem, *, cheapest: bool = False
-) -> Wish | None:  # fmt: skip
+) -> WishedChange | None:  # fmt: skip
     """A thing of an order is swapped for a variant, which is called by its name or as the cheapest of its colour."""
     amount = new.price - line.price
     paid = settles(draft, amount)
@@ -205,7 +205,7 @@ def swapping(
     )
 
 
-def _other_variant(draft: StoryDraft, wish: Wish) -> Wish | None:
+def _other_variant(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
     """The same thing swapped for another variant, which is called in the same way."""
     order: RetailOrder = draft.db.get("orders", wish.subject)
     line = next(line for line in order.lines if line.item_id == wish.arguments["item_id"])
@@ -223,17 +223,17 @@ def _other_variant(draft: StoryDraft, wish: Wish) -> Wish | None:
     return found._replace(find=wish.find, asks=wish.asks, said=wish.said)
 
 
-def _other_payment(draft: StoryDraft, wish: Wish) -> Wish | None:
+def _other_payment(draft: StoryDraft, wish: WishedChange) -> WishedChange | None:
     others = [payment.id for payment in me(draft).payments if payment.id != wish.arguments["payment_id"]]
     return wish.given(payment_id=draft.rng.choice(others)) if others else None
 
 
-def _move(operation: Operation, draft: StoryDraft, user: User) -> Wish:
+def _move(operation: Operation, draft: StoryDraft, user: User) -> WishedChange:
     new = address(draft.rng)
-    return Wish(operation, "home", {"user_id": user.user_id, "address": new}, {"address": new})
+    return WishedChange(operation, "home", {"user_id": user.user_id, "address": new}, {"address": new})
 
 
-def _discount(operation: Operation, draft: StoryDraft, order: RetailOrder) -> Wish:
+def _discount(operation: Operation, draft: StoryDraft, order: RetailOrder) -> WishedChange:
     return _about(operation, draft, order, {}, fill={"share": str(draft.rng.choice((5, 10, 15, 20, 30)))})
 
 

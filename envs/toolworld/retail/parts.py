@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from turnwise.envs.toolworld.domain import StoryDraft
-from turnwise.envs.toolworld.operations import Desk, Wish
+from turnwise.envs.toolworld.operations import ServiceDesk, WishedChange
 from turnwise.envs.toolworld.retail.state import OrderLine, Payment, RetailItem, RetailOrder, User
 from turnwise.envs.toolworld.story import PlanStep, ask, call
 
@@ -50,15 +50,15 @@ def _verify(draft: StoryDraft) -> tuple[PlanStep, ...]:
     )
 
 
-def _refuse(wish: Wish, rule: str) -> PlanStep:
+def _refuse(wish: WishedChange, rule: str) -> PlanStep:
     return call("record_refusal", order_id=wish.subject, reason=rule)
 
 
-def _reading(wish: Wish) -> tuple[PlanStep, ...]:
+def _reading(wish: WishedChange) -> tuple[PlanStep, ...]:
     return (call("get_order", order_id=wish.subject),) if "order_id" in wish.arguments else ()
 
 
-DESK = Desk(_verify, _refuse, _reading)
+DESK = ServiceDesk(_verify, _refuse, _reading)
 
 
 def me(draft: StoryDraft) -> User:

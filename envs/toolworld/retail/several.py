@@ -9,7 +9,7 @@ from turnwise.envs.toolworld.domain import StoryDraft
 from turnwise.envs.toolworld.facts import Fact
 from turnwise.envs.toolworld.operations import (
     Operation,
-    Wish,
+    WishedChange,
     accept,
     each,
     once,
@@ -251,7 +251,9 @@ def pay_like(draft: StoryDraft) -> Stage | None:
     order, model = some_order(draft, "pending"), some_order(draft, *ANY)
     if order is None or model is None or order.payment == model.payment:
         return None
-    wish = Wish(PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": model.payment}, {})
+    wish = WishedChange(
+        PAYMENT, order.order_id, {"order_id": order.order_id, "payment_id": model.payment}, {}
+    )
     return _like(
         draft,
         wish,
@@ -271,7 +273,7 @@ def send_like(draft: StoryDraft) -> Stage | None:
     new, home = address(draft.rng), draft.rng.random() < 0.5
     draft.override("orders", order.order_id if home else model.order_id, address=new)
     where = me(draft).address if home else new
-    wish = Wish(ADDRESS, order.order_id, {"order_id": order.order_id, "address": where}, {})
+    wish = WishedChange(ADDRESS, order.order_id, {"order_id": order.order_id, "address": where}, {})
     if not home:
         return _like(
             draft, wish, order, model, "address", "the address of {like}", "the same address as {like}"
@@ -288,7 +290,12 @@ def send_like(draft: StoryDraft) -> Stage | None:
 
 
 def _like(
-    draft: StoryDraft, wish: Wish, order: RetailOrder, model: RetailOrder | None, name: str, *ways: str
+    draft: StoryDraft,
+    wish: WishedChange,
+    order: RetailOrder,
+    model: RetailOrder | None,
+    name: str,
+    *ways: str,
 ) -> Stage | None:
     """A wish whose value is named by where it stands: in another order, or in the account."""
     key = order.order_id
@@ -312,7 +319,7 @@ def _like(
 # --- two things --------------------------------------------------------------------------------------
 
 
-def _both(draft: StoryDraft, first: Wish, second: Wish, it: str = "") -> Stage:
+def _both(draft: StoryDraft, first: WishedChange, second: WishedChange, it: str = "") -> Stage:
     """Two wishes in one; what both would be asked for is said once."""
     if first.asks == second.asks:
         said = first.said or second.said
@@ -350,7 +357,7 @@ def two_orders(draft: StoryDraft, status: tuple[str, str]) -> Stage | None:
     return _both(draft, *((second, first) if second.operation is REMOVE else (first, second)))
 
 
-def _of_one(draft: StoryDraft, order: RetailOrder) -> Wish | None:
+def _of_one(draft: StoryDraft, order: RetailOrder) -> WishedChange | None:
     """Something for an order that is called by its number, about one thing in it at most.
 
     So nothing that is said of it can be taken for what is said of another.
