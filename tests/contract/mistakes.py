@@ -469,7 +469,7 @@ MISTAKES = (
         "`potential` returns nothing",
         ((GOLD, GOLD + "\n    def potential(self, state):\n        state.high - state.low\n"),),
         "E1",
-        "potential(state) returns None on every task that was tried. → Return a number, or leave potential out.",
+        "potential(state) returns nothing: no line of it says `return` and a number. → Return a number, or leave potential out.",
     ),
     Mistake(
         "A kind of reward that there is not",
