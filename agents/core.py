@@ -340,6 +340,11 @@ class History:
     def tools(self) -> Sequence[Tool]:
         return self.env.tools_for(self.agent)
 
+    @property
+    def calls_per_turn(self) -> int | None:
+        """Calls that a turn takes; None: nobody says."""
+        return self.env.calls_per_turn
+
     def messages(self) -> list[Message]:
         """The conversation so far, from the system message to the newest observation."""
         said: list[Message] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Generic
 
@@ -25,6 +25,9 @@ from turnwise.envs.steps import EndReason, Guard, Info, RewardKind, Snapshot, St
 from turnwise.errors import EnvError
 from turnwise.tasks.core import Json, Split, Task, derive_rng
 from turnwise.tools.core import Tool, ToolCall, ToolError
+
+NOT_CARRIED_OUT, CARRIED_OUT = "Not carried out.", "Carried out."
+"""Answers to a call where another call of the same message is answered with all there is to say."""
 
 __all__ = [
     "AgentEnv",
@@ -61,6 +64,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     guarded_options: ClassVar[Mapping[str, Guard]] = {}
     guarded_tasks: ClassVar[Mapping[str, Guard]] = {}
     blocking: ClassVar[bool] = True  # False: steps are short and pure, and run on the event loop
+    calls_per_turn: ClassVar[int | None] = None  # that a turn takes; 1: servers are asked for no more
     observation_limit: int = 20_000  # characters; the rest is cut with a visible marker (E8)
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (gymnasium's declaration)
     shaping: float = 0.0  # weight of γΦ(s′) − Φ(s); needs ``potential``
@@ -157,7 +161,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         state, observation = returned.check_start(self, self.initial(task))
         self._snapshot = Snapshot(task, seed, state, 0, None)
         observation = returned.clean(self, observation, "initial")
-        messages = self._address(self.current_agent(state), self._messages(observation, ()))
+        messages = self._address(self.current_agent(state), self._messages(observation))
         return messages, dict(self._info({}, None, False, {}))
 
     def step(self, action: Message | str) -> Step:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -184,7 +188,7 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         ended, truncated = end is not None, end is not None and end.truncated
         info = self._info(rewards, end, bad_action, change.details)
         if len(self.agents) == 1:
-            observation = self._messages(said, message.tool_calls)
+            observation = self._messages(said, message.tool_calls, bad_action)
         else:
             observation = self._to_others(now.state, change._replace(observation=said), message, info)
         return Step(observation, sum(rewards.values()), ended and not truncated, truncated, info)
@@ -246,12 +250,17 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
         """Address what was seen to the one who moves next, and tell the others what is theirs."""
         moved, ended = self.current_agent(state), info.get("end") is not None
         agent = moved if ended else self.current_agent(change.state)
+        bad = info.get("bad_action", False)
         calls = action.tool_calls if agent == moved else ()
-        observation = self._address(agent, self._messages(change.observation, calls))
+        observation = self._address(agent, self._messages(change.observation, calls, bad))
         messages_to: dict[str, Messages] = {}
-        for name, said in change.messages_to.items():
+        due = dict(change.messages_to)
+        if agent != moved and action.tool_calls:
+            due.setdefault(moved, Messages())
+        for name, said in due.items():
             said = returned.clean(self, said, "transition", action)
-            messages_to[name] = self._address(name, self._messages(said, ()))
+            calls = action.tool_calls if name == moved and agent != moved else ()
+            messages_to[name] = self._address(name, self._messages(said, calls, bad))
         for name, rewards in change.rewards_to.items():
             returned.check_rewards(self, rewards)
             if name not in self.agents or name == moved:
@@ -292,14 +301,25 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
     def _potential(self, state: State) -> float:
         return returned.check_potential(self, self.potential(state))
 
-    def _messages(self, observation: str | Messages, calls: Sequence[ToolCall]) -> Messages:
+    def _messages(
+        self, observation: str | Messages, calls: Sequence[ToolCall] = (), bad_action: bool = False
+    ) -> Messages:
+        """What was observed, as messages. Each call is answered by its id: many servers refuse a history where one is not."""
         if isinstance(observation, Messages):
-            return observation
+            answered = {message.tool_call_id for message in observation if message.role == "tool"}
+            open_calls = [call for call in calls if call.id not in answered]
+            return (
+                Messages((*_brief_answers(open_calls, bad_action), *observation))
+                if open_calls
+                else observation
+            )
         if len(observation) > self.observation_limit:
             cut = len(observation) - self.observation_limit
             observation = f"{observation[: self.observation_limit]}\n[… {cut} characters cut]"
         if calls:
-            return Messages((Message("tool", observation, tool_call_id=calls[-1].id),))
+            answer = Message("tool", observation, tool_call_id=calls[-1].id)
+            rest = [call for call in calls[:-1] if call.id != calls[-1].id]
+            return Messages((*_brief_answers(rest, bad_action), answer))
         return Messages((Message("user", observation),))
 
     def _info(
@@ -319,6 +339,12 @@ class AgentEnv(gymnasium.Env[Messages, Message | str], Generic[State]):
             "bad_action": bad_action,
             "details": dict(details),  # the default is one shared object
         }
+
+
+def _brief_answers(calls: Iterable[ToolCall], bad_action: bool) -> Iterator[Message]:
+    """Answers to calls of which nothing more is said; one for each id."""
+    for name in dict.fromkeys(call.id for call in calls if call.id):
+        yield Message("tool", NOT_CARRIED_OUT if bad_action else CARRIED_OUT, tool_call_id=name)
 
 
 def _missing(cls: type, method: str, remedy: str) -> AuthorError:

@@ -21,10 +21,14 @@ class EndReason(enum.StrEnum):
     TURN_LIMIT = "turn_limit"  #    the last allowed turn was played
     TOKEN_LIMIT = "token_limit"  #  the context or the token budget is full
     TIME_LIMIT = "time_limit"  #    the episode's wall-clock budget is spent
+    REFUSED = "refused"  #          the agent's provider refuses the conversation
 
     @property
     def truncated(self) -> bool:
-        return self in (EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT, EndReason.TIME_LIMIT)
+        return self in _TRUNCATED
+
+
+_TRUNCATED = frozenset({EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT, EndReason.TIME_LIMIT, EndReason.REFUSED})
 
 
 class RewardKind(enum.StrEnum):

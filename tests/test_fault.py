@@ -39,19 +39,24 @@ OTHERS = {
     "a failure": (500, "<html>Internal Server Error</html>", FaultCause.SERVER_FAILED),
     "a gateway without a server": (503, "", FaultCause.OVERLOADED),
     "a request": (400, {"error": {"message": "messages: at least one message is required"}}, FaultCause.REQUEST_REFUSED),
+    "MiniMax's rate, in a 200": (200, {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "trigger rate limit"}}, FaultCause.RATE_LIMITED),
+    "Gemini's rate, which speaks of a quota": (429, [{"error": {"code": 429, "message": "You exceeded your current quota, please check your plan.", "status": "RESOURCE_EXHAUSTED"}}], FaultCause.RATE_LIMITED),
+    "OpenRouter's moderation, in a 403": (403, {"error": {"code": 403, "message": "Your chosen model requires moderation and your input was flagged"}}, FaultCause.CONTENT_FILTERED),
     "no completion": (200, {"choices": []}, FaultCause.NO_COMPLETION),
 }  # fmt: skip
 REFUSED = {
     "OpenAI's o-series": ({"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "param": "max_tokens", "code": "unsupported_parameter"}}, "max_tokens"),
     "OpenAI's temperature": ({"error": {"message": "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.", "param": "temperature"}}, "temperature"),
-    "Claude": ({"error": {"message": "`temperature` and `top_p` cannot both be specified for this model."}}, "temperature"),
+    "Claude": ({"error": {"message": "`temperature` and `top_p` cannot both be specified for this model."}}, "top_p"),
     "Mistral": ({"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": 1}]}}, "seed"),
     "FastAPI": ({"detail": [{"loc": ["body", "messages", 2, "assistant", "reasoning_content"], "msg": "extra fields not permitted"}]}, "reasoning_content"),
     "Gemini": ([{"error": {"code": 400, "message": "Invalid JSON payload received. Unknown name \"seed\": Cannot find field.", "status": "INVALID_ARGUMENT"}}], "seed"),
     "Groq": ({"error": {"message": "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning_content' is unsupported)]"}}, "reasoning_content"),
+    "xAI's own names": ({"code": "Client specified an invalid argument", "error": "Argument not supported on this model: topP"}, "top_p"),
+    "what is missing": ({"error": {"message": "Missing `reasoning_content` field in the assistant message at index 2. It cannot be empty."}}, ""),
     "nothing that was sent": ({"error": {"message": "'logit_bias' is not supported"}}, ""),
 }  # fmt: skip
-SENT = ("temperature", "top_p", "max_tokens", "seed", "reasoning_content")
+SENT = ("seed", "top_p", "temperature", "max_tokens", "reasoning_content")
 
 
 @pytest.mark.parametrize("server", FULL)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
 from turnwise.agents.core import Attending, History, Outcome, Policy, Reply
@@ -20,6 +23,9 @@ SCRIPT_S = 60.0
 """What a script may take for one turn."""
 SIGNALS = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
 """What coroutines and futures take for a signal of their own, so that it must not leave an environment as it is."""
+
+REPLY_UNTIL = ContextVar[float]("REPLY_UNTIL")
+"""When a policy must have answered, in seconds of the monotonic clock; whoever waits for a server may ask."""
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
@@ -133,6 +139,21 @@ async def script_in_env(
     return await in_env(env, SCRIPT_S, play)
 
 
+@contextlib.asynccontextmanager
+async def reply_within(seconds: float) -> AsyncIterator[None]:
+    """Let a policy's reply take so long, and let the policy know.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    token = REPLY_UNTIL.set(time.monotonic() + seconds)
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    finally:
+        REPLY_UNTIL.reset(token)
+
+
 async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
     """Ask a policy for its message.
 
@@ -141,7 +162,9 @@ async def in_policy(policy: Policy, history: History, seconds: float) -> Reply:
         RunError: it can play no episode at all.
     """
     try:
-        async with asyncio.timeout(None if isinstance(policy, Attending) else seconds):
+        if isinstance(policy, Attending):
+            return await policy.act(history)
+        async with reply_within(seconds):
             return await policy.act(history)
     except TimeoutError:
         raise Fault(Outcome.INFRA_ERROR, f"the policy took more than {seconds:g} s", late=True) from None

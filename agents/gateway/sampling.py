@@ -52,6 +52,10 @@ class Call(History):
     def tools(self) -> Sequence[Tool]:
         return self.offered
 
+    @property
+    def calls_per_turn(self) -> int | None:
+        return None
+
 
 class SampledNode(NamedTuple):
     """A sampled reply in the tree of a session.

@@ -10,12 +10,12 @@ import hashlib
 import importlib.util
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnwise.agents.core import Policy
 from turnwise.agents.engines.registry import open_engine
 from turnwise.agents.models.loading import not_a_model
-from turnwise.agents.policies.options import PolicyOptions
+from turnwise.agents.policies.options import PolicyOptions, options_of
 from turnwise.agents.tokens.template import check_tools_format
 from turnwise.envs.baselines import SCRIPTS
 from turnwise.errors import TurnwiseError
@@ -39,7 +39,8 @@ def make_policy(spec: str, **options: object) -> Policy:
     Args:
         spec: such as ``scripted:gold``, ``vllm:PATH``, ``openai:MODEL@URL``, ``my_module:act`` or
             ``path/to/file.py:act`` (`turnwise list policy`).
-        options: the fields of :class:`PolicyOptions`, such as ``temperature=0.0``; those that cannot use one leave it.
+        options: the fields of :class:`PolicyOptions`, such as ``temperature=0.0``; those that cannot use one leave it. They
+            may also stand after the spec, as in a recipe: ``openai:MODEL@URL {reasoning_effort: high}``.
 
     Returns:
         The policy, ready to play.
@@ -48,9 +49,9 @@ def make_policy(spec: str, **options: object) -> Policy:
         NotFoundError: no such kind of policy, or no such script.
         TurnwiseError: the model is not there or cannot be loaded.
     """
+    spec, own = spec_options(spec)
     entry, target = _parsed(spec)
-    asked = PolicyOptions(**options)  # pyright: ignore[reportArgumentType]
-    asked.check()
+    asked = options_of({**options, **own})
     if entry.kind == "engine":
         return _engine_policy(entry, target, asked)
     if asked.template and not asked.model:
@@ -67,9 +68,39 @@ def check_spec(spec: str) -> None:
     Raises:
         TurnwiseError: with the nearest name, or the remedy.
     """
+    spec, own = spec_options(spec)
     entry, target = _parsed(spec)
+    options = options_of(own)
     if entry.costless:
-        entry.target(target, PolicyOptions())
+        entry.target(target, options)
+
+
+def spec_options(spec: str) -> tuple[str, dict[str, Any]]:
+    """A spec without the options that stand in it, and these.
+
+    >>> spec_options("openai:o3@https://host/v1 {reasoning_effort: high}")
+    ('openai:o3@https://host/v1', {'reasoning_effort': 'high'})
+
+    Raises:
+        TurnwiseError: they cannot be read.
+    """
+    if not spec.endswith("}") or " {" not in spec:
+        return spec, {}
+    import yaml  # where options are told this way
+
+    from turnwise.plain_yaml import read_yaml
+
+    plain, _, text = spec.partition(" {")
+    try:
+        options: Any = read_yaml("{" + text)
+    except yaml.YAMLError:
+        options = None
+    if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
+        raise TurnwiseError(
+            f"The options of the policy {plain!r} cannot be read.",
+            "Write them as OPTION: VALUE in braces, such as {reasoning_effort: high}.",
+        )
+    return plain.rstrip(), options
 
 
 def fingerprint(spec: str) -> str:
@@ -80,7 +111,7 @@ def fingerprint(spec: str) -> str:
     Raises:
         TurnwiseError: it names no policy, or files that are not there.
     """
-    entry, target = _parsed(spec)
+    entry, target = _parsed(spec_options(spec)[0])
     files = _model_files(target) if entry.kind == "engine" else entry.files(target) if entry.files else []
     if not files:
         return ""

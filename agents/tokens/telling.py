@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from turnwise.envs.messages import Message
+from turnwise.tools.dialects.core import Dialect
+
+_TOOLS = "You may call tools. They are, as JSON schemas:"
+
+
+def told_of_tools(schemas: Sequence[str], dialect: Dialect) -> str:
+    """The words that tell of tools where a server or a template does not: each tool's schema, and how it is called."""
+    return "\n".join((_TOOLS, *schemas, dialect.usage))
 
 
 def told_below(conversation: Sequence[Message], text: str) -> list[Message]:

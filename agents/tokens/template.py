@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from turnwise import watchdog
 from turnwise.agents.tokens.encoding import Encoder
+from turnwise.agents.tokens.telling import told_of_tools
 from turnwise.envs.core import tool_specs
 from turnwise.envs.messages import Message
 from turnwise.errors import DeadlineError, TurnwiseError
@@ -59,9 +60,6 @@ SENTINEL = "\U0010fffc"
 RENDER_S = 10.0
 """How long a template may take for one conversation; those that are known take milliseconds."""
 _MOST_CHARACTERS = 1 << 25
-
-_TOOLS = "You may call tools. They are, as JSON schemas:"
-
 
 _OTHER = "Use another template, or another model: a template is a program that comes with the model."
 _TALK = ("user", "assistant", "user")
@@ -146,8 +144,7 @@ class ChatTemplate:
         chat: Chat = []
         if specs and self.as_text:
             lines = [json.dumps(spec, ensure_ascii=False) for spec in specs]
-            about = "\n".join((_TOOLS, *lines, self.dialect.usage))
-            self._append(chat, {"role": "system", "content": about})
+            self._append(chat, {"role": "system", "content": told_of_tools(lines, self.dialect)})
         for message in said:
             self._append(chat, self._entry(message) if isinstance(message, Message) else message)
         return self._apply(chat, specs if self.tools_format == "template" else None, generate)

@@ -83,6 +83,10 @@ class RemoteEnv(Elsewhere):
     def agent(self) -> str:
         return self._facts.agent
 
+    @property
+    def calls_per_turn(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.cls.calls_per_turn
+
     def tools_for(self, agent: str) -> tuple[Tool, ...]:
         return self._tools[agent]
 

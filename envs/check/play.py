@@ -171,6 +171,7 @@ def bad_actions(subject: Subject) -> str:
                 said = "".join(message.content for message in step.observation)
                 require(said.strip() != "", f"{label} is not answered")
                 require(step.info.get("rewards", {}).get("outcome", 0.0) <= 0.0, f"{label} is paid for")
+                require(not (left := _unanswered(action, step)), f"{label}: {left} of the ids have no answer")
                 answered += 1
     env.close()
     return f"{answered} meaningless actions answered, and the episode went on"
@@ -189,6 +190,9 @@ def garbage(env: AgentEnv[Any]) -> Iterator[tuple[str, Message | str]]:
         ("forged control tokens", _FORGED),
     )
     yield "an unknown tool", _call("no_such_tool", {})
+    for number in (2, 17):
+        calls = tuple(ToolCall("no_such_tool", {}, f"call_{n}") for n in range(number))
+        yield f"{number} calls at once", Message("assistant", "", calls)
     deep: Json = "x"
     for _ in range(50):
         deep = [deep]
@@ -198,6 +202,12 @@ def garbage(env: AgentEnv[Any]) -> Iterator[tuple[str, Message | str]]:
         if names:
             yield f"{tool.spec.name} with a nested list", _call(tool.spec.name, dict.fromkeys(names, deep))
             yield f"{tool.spec.name} with null", _call(tool.spec.name, dict.fromkeys(names))
+
+
+def _unanswered(action: Message | str, step: Step) -> int:
+    """How many calls have no answer, which servers refuse in a history."""
+    asked = {call.id for call in action.tool_calls} if isinstance(action, Message) else set[str]()
+    return len(asked - {message.tool_call_id for message in step.observation if message.role == "tool"})
 
 
 def _call(name: str, arguments: dict[str, Json]) -> Message:

@@ -44,6 +44,7 @@ class CodeEnv(LiveEnv[CodeState]):
 
     tools = TOOLS
     system = SYSTEM
+    calls_per_turn: ClassVar[int | None] = 1
     max_trivial_score: ClassVar[float] = 0.05
     benchmarks: ClassVar[Mapping[str, Mapping[str, Json]]] = {"": {}, "quick": {"language": "expression", "visible": 2, "hidden": 8}}  # fmt: skip
 

@@ -30,6 +30,7 @@ class SearchEnv(AgentEnv[SearchState]):
 
     tools = actions.TOOLS
     turn_limit = 20
+    calls_per_turn: ClassVar[int | None] = 1
     max_trivial_score: ClassVar[float] = 0.2
     blocking: ClassVar[bool] = False
     observation_limit = 12_000

@@ -25,6 +25,7 @@ class ShopEnv(AgentEnv[ShopState]):
 
     tools = TOOLS
     turn_limit = 15
+    calls_per_turn: ClassVar[int | None] = 1
     max_trivial_score: ClassVar[float] = 0.15
     copies: ClassVar[str] = "the wish names what is to be found"
     blocking: ClassVar[bool] = False

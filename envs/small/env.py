@@ -31,6 +31,7 @@ class CallEnv(AgentEnv[State]):
     """
 
     blocking: ClassVar[bool] = False
+    calls_per_turn: ClassVar[int | None] = 1
     max_trivial_score: ClassVar[float] = 0.2
 
     def do(self, state: State, name: str, arguments: Mapping[str, Json]) -> CallResult[State]:

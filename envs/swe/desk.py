@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
@@ -18,6 +18,8 @@ from turnwise.tools.sandbox.core import Sandbox, SandboxImage
 
 class DeskEnv(LiveEnv[State]):
     """An environment that owns one sandbox: it starts, copies, restores and ends it, and carries out the tools in it."""
+
+    calls_per_turn: ClassVar[int | None] = 1
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -49,6 +49,7 @@ class WebEnv(LiveEnv[WebState]):
     system = SYSTEM
     tools: tuple[Tool, ...] = WEB_TOOLS
     turn_limit = 20
+    calls_per_turn: ClassVar[int | None] = 1
     blocking: ClassVar[bool] = True
 
     def __init__(self, *, view: Look = "tree", shaping: float = 0.0, render_mode: str | None = None) -> None:

@@ -37,6 +37,7 @@ class CommandEnv(AgentEnv[State]):
 
     tools = TOOLS
     blocking: ClassVar[bool] = False
+    calls_per_turn: ClassVar[int | None] = 1
     forms: ClassVar[Forms | None] = None
     """What commands look like; a world without it is asked what it has an answer to."""
 

@@ -72,5 +72,13 @@ class PictureError(EngineError):
     """A model's server refuses a picture of the conversation, and takes another in its place."""
 
 
+class WishRefusedError(EngineError):
+    """A model's server refuses what an agent's program asks for, by its name."""
+
+    def __init__(self, cause: str, remedy: str, parameter: str) -> None:
+        super().__init__(cause, remedy)
+        self.parameter = parameter
+
+
 class RunError(TurnwiseError):
     """A run cannot start, go on or be resumed."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 MOST_READ = 20_000
@@ -114,8 +114,8 @@ class _Evidence(NamedTuple):
 
 
 _CODE_KEYS = frozenset(
-    {"code", "type", "status", "reason", "error_type", "errorcode", "error_code", "__type"}
-)
+    {"code", "type", "status", "reason", "error_type", "errorcode", "error_code", "__type", "status_code", "raw_status_code"}
+)  # fmt: skip
 _WORD_KEYS = frozenset(
     {"message", "msg", "error", "detail", "raw", "error_message", "reasons", "hint", "title", "body", "status_msg"}
 )  # fmt: skip
@@ -144,6 +144,7 @@ _FULL_WORDS = tuple(
         r"too many tokens: ",
         r"reduce the length of (?:the|your) (?:messages|prompt|input)",
         r"input tokens exceed",
+        r"max_tokens must be at least 1, got -",
     )
 )
 _RATE_CODES = frozenset(
@@ -165,13 +166,19 @@ _REFUSAL_CODES = frozenset(
 )  # fmt: skip
 _REFUSAL_WORDS = re.compile(
     r"content exists risk|usage polic|usage guidelines|content (?:management|filter|safety|moderation) polic|content polic"
-    r"|flagged (?:as|by|for)|inappropriate content|considered high risk|blocked by (?:our|the) (?:content|safety)|new_sensitive"
+    r"|flagged (?:as|by|for)|(?:input|prompt|request|content) (?:was|is|has been) flagged|inappropriate content|considered high risk|blocked by (?:our|the) (?:content|safety)|new_sensitive"
 )
+_STATUS_OF = {"1002": 429, "1004": 401, "1008": 402, "1039": 429, "1041": 429, "2013": 400, "2049": 401}
+"""What numbers mean that stand in an answer of status 200 (MiniMax's)."""
 _OVERLOAD_CODES = frozenset(
     {"overloaded_error", "overloaded", "service_unavailable", "unavailable", "model_overloaded"}
 )
 _ASKED_AGAIN = frozenset({408, 409, 425})
 _BY_REQUEST = frozenset({400, 413, 415, 422})
+_WANTED = re.compile(
+    r"missing|field required|is required|must be (?:passed|provided|present|preserved)|preserve"
+)
+"""Words that ask for more, so that what they name must not be left out."""
 _REQUEST_WORDS = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra (?:inputs|fields)|not permitted|not allowed|invalid|cannot"
     r"|must be|must not|should|only|deprecated|does not|is not|isn't|no longer|not available|forbidden|incompatible|exceeds?"
@@ -179,21 +186,23 @@ _REQUEST_WORDS = re.compile(
 
 
 def of_answer(
-    status: int, body: str | bytes | Mapping[str, Any] | list[Any] | None, *, sent: Collection[str] = ()
+    status: int, body: str | bytes | Mapping[str, Any] | list[Any] | None, *, sent: Sequence[str] = ()
 ) -> Blame:
     """The blame for an answer of a model's server that is an error.
 
     Args:
         status: of HTTP; 200 where the error came inside of an answer.
         body: of the answer, in whatever form.
-        sent: the names of what was sent and could be left out: a refused one is the ``parameter``.
+        sent: the names of what was sent and could be left out, the most dispensable first: a refused one is the ``parameter``.
     """
     found = _evidence(body)
     said = _first_words(found.said)
-    numbered = next((int(code) for code in found.codes if code.isdecimal() and len(code) == 3), status)
-    status = numbered if status < 400 else status
+    if status < 400:
+        status = next(filter(None, map(_status_of, sorted(found.codes))), status)
     if cause := _by_code(status, found):
         return Blame(cause, said)
+    if status == 403 and _REFUSAL_WORDS.search(found.words):
+        return Blame(FaultCause.CONTENT_FILTERED, said)
     if status in (401, 403):
         return Blame(FaultCause.KEY_REFUSED, said)
     if status == 404:
@@ -238,11 +247,9 @@ def _by_code(status: int, found: _Evidence) -> FaultCause | None:
     codes = found.codes
     if codes & _CREDIT_CODES or status == 402:
         return FaultCause.OUT_OF_CREDIT
-    if (
-        status == 429
-        or (codes & _RATE_CODES and status < 500)
-        or (status == 413 and _RATE_WORDS.search(found.words))
-    ):
+    if codes & _RATE_CODES and status < 500:
+        return FaultCause.RATE_LIMITED
+    if status == 429 or (status == 413 and _RATE_WORDS.search(found.words)):
         return FaultCause.OUT_OF_CREDIT if _CREDIT_WORDS.search(found.words) else FaultCause.RATE_LIMITED
     if codes & _FULL_CODES:
         return FaultCause.CONTEXT_FULL
@@ -264,8 +271,17 @@ def _by_words(status: int, found: _Evidence) -> FaultCause | None:
     return None
 
 
-def _parameter(found: _Evidence, sent: Collection[str]) -> str:
+def _status_of(code: str) -> int | None:
+    """The status that a code stands for, where an answer of status 200 holds an error."""
+    if code.isdecimal() and len(code) == 3 and code >= "400":
+        return int(code)
+    return _STATUS_OF.get(code)
+
+
+def _parameter(found: _Evidence, sent: Sequence[str]) -> str:
     """Which of the names that were sent an error refuses; empty where it names none."""
+    if _WANTED.search(found.words):
+        return ""
     for place in found.places:
         parts = re.split(r"[^\w]+", place)
         for name in sent:
@@ -273,12 +289,13 @@ def _parameter(found: _Evidence, sent: Collection[str]) -> str:
                 return name
     if not _REQUEST_WORDS.search(found.words):
         return ""
-    named = [(found.words.find(name.lower()), name) for name in sent if _names(found.words, name.lower())]
-    return min(named)[1] if named else ""
+    return next((name for name in sent if _names(found.words, name)), "")
 
 
 def _names(words: str, name: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words) is not None
+    """Whether words speak of a parameter, also without its underscores (``presencePenalty``)."""
+    said = re.escape(name.lower()).replace("_", "_?")
+    return re.search(rf"(?<![a-z0-9_-]){said}(?![a-z0-9_-])", words) is not None
 
 
 def _evidence(body: str | bytes | Mapping[str, Any] | list[Any] | None) -> _Evidence:

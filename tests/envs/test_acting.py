@@ -7,13 +7,20 @@ import json
 import pytest
 
 from turnwise.envs.acting import calls_or_words
-from turnwise.envs.core import EndReason
+from turnwise.envs.check.core import Broken, Subject
+from turnwise.envs.check.play import bad_actions
+from turnwise.envs.core import AgentEnv, EndReason, Transition
 from turnwise.envs.live import LiveEnv
 from turnwise.envs.messages import Message
-from turnwise.envs.registry import env_class, make, suite_task, suites
-from turnwise.tasks.core import Split
+from turnwise.envs.registry import env_class, get_suite, make, suite_task, suites
+from turnwise.tasks.core import Split, Task
 from turnwise.tools.core import ToolCall, ToolError, tool
 from turnwise.tools.notations import read_written
+
+
+def ring() -> None:
+    """Ring the bell."""
+
 
 FAMILIES = sorted(
     {
@@ -151,3 +158,59 @@ def test_a_name_in_a_sentence_is_no_call(text: str, words: bool) -> None:
     else:
         with pytest.raises(ToolError, match="looks like a call"):
             calls_or_words(Message("assistant", text), tools, 4)
+
+
+# --- every call is answered, or servers refuse the history ----------------------------------------
+
+
+def open_calls(said, seen):
+    return {call.id for call in said.tool_calls} - {one.tool_call_id for one in seen if one.role == "tool"}
+
+
+@pytest.mark.parametrize("number", [2, 17])
+@pytest.mark.parametrize("suite", FAMILIES)
+def test_every_call_of_a_message_is_answered_by_its_id(suite, number):
+    env = make(suite.env)
+    env.reset(seed=0, options={"task": suite_task(suite, Split.TRAIN, 0)})
+    mover, tools = env.agent, env.tools_for(env.agent)
+    name = tools[0].spec.name if tools else "none"
+    said = Message("assistant", "", tuple(ToolCall(name, {}, f"c{n}") for n in range(number)))
+    step = env.step(said)
+    seen = (*step.observation, *step.info.get("messages_to", {}).get(mover, ()))
+    assert open_calls(said, seen) == set()
+    assert [one.role for one in seen[:number]] == ["tool"] * number
+
+
+class Bell(AgentEnv[int]):
+    """Takes as many calls as are made; tells them all in one text, and hands the turn to the other."""
+
+    tools = (tool(ring),)
+    agents = ("one", "other")
+
+    def initial(self, task):
+        return 0, "Ring."
+
+    def current_agent(self, state):
+        return self.agents[state % 2]
+
+    def transition(self, state, action):
+        return Transition(state + 1, "They rang.")
+
+
+def test_calls_are_answered_although_another_agent_moves_next():
+    env = Bell()
+    env.reset(seed=0, options={"task": Task("test/Bell-v0", "Ring.")})
+    said = Message("assistant", "", (ToolCall("ring", {}, "a"), ToolCall("ring", {}, "b")))
+    step = env.step(said)
+    assert [one.role for one in step.observation] == ["user"]
+    told = step.info["messages_to"]["one"]
+    assert (open_calls(said, told), {one.content for one in told}) == (set(), {"Carried out."})
+
+
+def test_the_checker_finds_calls_that_have_no_answer(monkeypatch):
+    env = get_suite("calc/easy").env
+    subject = Subject(env, env_class(env), 1, "calc/easy")
+    assert "meaningless actions answered" in bad_actions(subject)
+    monkeypatch.setattr("turnwise.envs.core._brief_answers", lambda calls, bad: iter(()))
+    with pytest.raises(Broken, match="2 calls at once: 1 of the ids have no answer"):
+        bad_actions(subject)
