@@ -30,8 +30,14 @@ def eval_(
     k: int = 1,
     split: str = "test",
     seed: int = 0,
-    temperature: float = 1.0,
+    temperature: float | None = None,
+    top_p: float | None = None,
     max_tokens: int = 0,
+    max_completion_tokens: int = 0,
+    reasoning_effort: str = "",
+    parallel_tool_calls: bool | None = None,
+    extra_body: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    price: str = "",
     concurrency: int = 64,
     tools: str = "",
     instruction: str = "",
@@ -60,8 +66,14 @@ def eval_(
         k: How often each task is played.
         split: train, dev or test.
         seed: The episodes' seeds are derived from it.
-        temperature: Of sampling; 0 is greedy.
-        max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
+        temperature: Of sampling; 0 is greedy; 1, or as a server chooses, if not given.
+        top_p: Share of the probability that is sampled from; all, or as a server chooses, if not given.
+        max_tokens: Longest message of the policy; as it was trained, or 256, or as long as a server allows, if not given.
+        max_completion_tokens: The same under the name that some servers want.
+        reasoning_effort: Of a server's model, such as low.
+        parallel_tool_calls: Whether a server's model may make several calls at once; not where a turn takes one, if not given.
+        extra_body: Further keys of each request to a server, as KEY=VALUE, such as seed=auto.
+        price: Of a million tokens of a server that tells no cost, as PROMPT/COMPLETION, such as 0.25/2.
         concurrency: Episodes in flight.
         tools: How tools are shown to a model: auto, template, text or none; as it was trained, if not given.
         instruction: A text below the first message of every episode; as a model was trained, if not given.
@@ -92,7 +104,10 @@ def eval_(
     if resume and out is None:
         raise TurnwiseError("--resume goes on with an evaluation in a folder.", "Say which one with --out.")
     env_options = _json(overrides(env_option or [], "--env-option"))
-    played_by = {"temperature": temperature, "max_tokens": max_tokens, "tools": tools, "model": model}
+    played_by = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "tools": tools}
+    played_by |= {"max_completion_tokens": max_completion_tokens, "reasoning_effort": reasoning_effort}
+    played_by |= {"parallel_tool_calls": parallel_tool_calls, "price": price, "model": model}
+    played_by["extra_body"] = _json(overrides(extra_body or [], "--extra-body"), "--extra-body")
     told = _json(overrides(template or [], "--template"), "--template")
     clock = clock_of(out) if resume and out else now()
     played_by |= {"instruction": instruction, "template": told, "clock": clock}

@@ -112,7 +112,7 @@ def gateway(
     *,
     policy: str,
     suite: str = "",
-    temperature: float = 1.0,
+    temperature: float | None = None,
     max_tokens: int = 0,
     bounds: Bounds = _BOUNDS,
     place: ServedAt = _ANYWHERE,
@@ -124,8 +124,8 @@ def gateway(
     Args:
         policy: Who replies; `turnwise list policy` shows the forms.
         suite: Whose tasks sessions are opened on; without it their worlds are the agents' own.
-        temperature: Of sampling; 0 is greedy.
-        max_tokens: Longest message of the policy; as it was trained, or 256, if not given.
+        temperature: Of sampling; 0 is greedy; 1, or as a server chooses, if not given.
+        max_tokens: Longest message of the policy; as it was trained, or 256, or as long as a server allows, if not given.
     """
     from turnwise.agents.policies.registry import make_policy
 
