@@ -110,7 +110,10 @@ def signal(batch: TurnBatch, name: str) -> Tensor:
         RecipeError: the run did not measure it.
     """
     if name not in batch.signals:
-        raise RecipeError(f"The signal {name!r} was not measured.", f"Add {name!r} to the recipe's signals.")
+        raise RecipeError(
+            f"The signal {name!r} was not measured.",
+            f"Add {name!r} to the recipe's signals; for `turnwise check`, give it a `stand_in` (docs/extending/signal.md).",
+        )
     return batch.signals[name]
 
 

@@ -37,7 +37,10 @@ def token_signal(batch: TurnBatch, name: str) -> Tensor:
     """
     signals = tokens_of(batch).signals if batch.tokens is not None else {}
     if name not in signals:
-        raise RecipeError(f"The signal {name!r} was not measured.", f"Add {name!r} to the recipe's signals.")
+        raise RecipeError(
+            f"The signal {name!r} was not measured.",
+            f"Add {name!r} to the recipe's signals; for `turnwise check`, give it a `stand_in` (docs/extending/signal.md).",
+        )
     return signals[name]
 
 

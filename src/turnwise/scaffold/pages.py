@@ -65,7 +65,18 @@ TEXTS: Mapping[str, PageText] = {
     "signal": PageText(
         "A function from a `SignalContext`, a `TrainingBatch` and its groups to `Measured`; or, if it learns or remembers, a subclass of `Signal`, made with a `SignalSetup`.",
         "credit: a_rule_that_needs_it   # signals: [{name: mine, …}] sets its options",
-        "It is measured where a part asks for one of the names in `gives`. `reads` says what it looks at; one that reads the policy's forward pass returns a `Reading` and shares the pass with others. A head in `module` is trained in the policy's own passes, by the errors that `gaps` gives. `reward: {name: from_signal, signal: mine}` pays it.",
+        "It is measured where a part asks for one of the names in `gives`. `reads` says what it looks at; one that reads the policy's forward pass returns a `Reading` and shares the pass with others. A head in `module` is trained in the policy's own passes, by the errors that `gaps` gives. `reward: {name: from_signal, signal: mine}` pays it.\n\n"
+        "A rule reads it by its name: `signal(batch, 'mine_size')` (`turnwise.trainers.kit.groups`), of turns (B, K) or of trajectories "
+        "(B,). Losses read what is of tokens, under a name that begins with `token_`: `batch.signals['token_mine']` (R, T). In an example, "
+        "`turn_batch([[0.0, 1.0]], signals={'mine_size': [[2.0, 2.0]]})` makes a batch that has it: lists of lists are per turn, one list is "
+        "per trajectory.\n\n"
+        "The words of `reads` are `tokens`, `forward pass`, `context`, `copy of the policy`, `rewards`, `outcomes`, `gold` and `memory`. "
+        "`SignalContext` has `needs`, `learner`, `tokenizer`, `renderer`, `context` and `env_options`. `TrainingBatch` has `turns` (what "
+        "credit rules see), `rows` (what losses see), `success_B`, `weight_BK`, `sources` and `top`. `Measured` holds figures of turns "
+        "(`turn`), of tokens (`token`), and `metrics` for the log.\n\n"
+        "Credit rules are checked on small processes, where there is no text to measure. `stand_in` says what the signal is there: a function "
+        "of an `ExactProcess` to figures by name, such as `stand_in=lambda p: {'mine_size': 2 + wave(p)}` "
+        "(`turnwise.trainers.kit.stand_in`). Without it, `turnwise check` cannot test a rule that needs the signal.",
     ),
     "filter": PageText(
         "A function from a `TurnBatch` and the credit rule's advantages to a weight of at least 0 for each trajectory (B,).",
@@ -80,7 +91,7 @@ TEXTS: Mapping[str, PageText] = {
     "credit": PageText(
         "A function from a `TurnBatch` to an advantage for each turn (B, K), or to a `TokenCredit` (R, T).",
         "credit: {name: mine, scale: 0.5}",
-        "`bias` is `unbiased`, `biased: why` or `changes the objective: to what`; it is measured on five exact processes. `needs` names the signals that a run must measure.",
+        "`bias` is `unbiased`, `biased: why` or `changes the objective: to what`; it is measured on five exact processes. `needs` names the signals that a run must measure; `signal(batch, 'entropy')` (`turnwise.trainers.kit.groups`) reads one. A signal of your own needs a `stand_in`, so that the rule can be checked ([signals](signal.md)).",
     ),
     "correction": PageText(
         "A function from a `TokenBatch` to weights of at least 0 (R, T), which multiply the advantages.",
