@@ -32,7 +32,11 @@ _TRUNCATED = frozenset({EndReason.TURN_LIMIT, EndReason.TOKEN_LIMIT, EndReason.T
 
 
 class RewardKind(enum.StrEnum):
-    """What a reward component stands for."""
+    """What a reward component stands for.
+
+    ``OUTCOME`` is how well the task was done, the score. ``POTENTIAL`` is γΦ(s′) − Φ(s), which moves credit and never the
+    optimal policy. ``STEP`` is paid for a step as such, like a valid call. ``COST`` is charged for a step.
+    """
 
     OUTCOME = "outcome"  #      how well the task was done: the score
     POTENTIAL = "potential"  #  γΦ(s′) − Φ(s): moves credit, never the optimal policy

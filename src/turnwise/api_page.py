@@ -6,6 +6,7 @@ import enum
 import inspect
 import re
 import sys
+import types
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -104,15 +105,20 @@ def _is_own(thing: Any) -> bool:
 
 
 def _alias(thing: Any) -> str:
-    return (
-        "A name for "
-        + " | ".join(f"``{_short(inspect.formatannotation(each))}``" for each in get_args(thing))
-        + "."
-    )
+    if thing is Any:
+        return "A value that ``json.dumps`` accepts: None, bool, int, float, str, list or dict of such."
+    union = typing.get_origin(thing) in (typing.Union, types.UnionType)
+    names = [_short(inspect.formatannotation(each)) for each in (get_args(thing) if union else (thing,))]
+    return f"A name for {' | '.join(f'``{name}``' for name in names)}."
 
 
 def _short(text: str) -> str:
     return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
+
+
+def _written(annotation: Any) -> str:
+    """An annotation as its author wrote it; NamedTuples keep theirs as references."""
+    return annotation.__forward_arg__ if isinstance(annotation, typing.ForwardRef) else str(annotation)
 
 
 def _signature(function: Any) -> str:
@@ -155,7 +161,7 @@ def _members(cls: type) -> Iterator[str]:
         and "Args:" not in documented
         and not typing.is_typeddict(cls)
     ):
-        listed = ", ".join(f"`{name}: {_short(str(cls.__annotations__[name]))}`" for name in fields)
+        listed = ", ".join(f"`{name}: {_short(_written(cls.__annotations__[name]))}`" for name in fields)
         yield f"\nFields: {listed}.\n"
     for name, member in vars(cls).items():
         function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)

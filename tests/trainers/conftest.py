@@ -124,7 +124,7 @@ async def play_run(
                 "turns": sum(len(e.trajectory.turns) for e in played) / len(played),
                 "entropy": -skill * math.log(skill) - (1 - skill) * math.log(1 - skill),
                 "kl": 0.002 * update + 0.004 * abs(noise),
-                "clip_fraction": min(1.0, 0.05 + 0.01 * abs(noise)),
+                "clip_high": min(1.0, 0.05 + 0.01 * abs(noise)),
                 "tokens_per_second": sum(len(t.reply.action_ids) for e in played for t in e.trajectory.turns)
                 / seconds,
                 "seconds": seconds,

@@ -1,4 +1,4 @@
-"""The commands for evaluating agents: eval, replay, repair."""
+"""The commands for evaluating agents: eval, replay, repair, chats."""
 
 from __future__ import annotations
 
@@ -351,4 +351,42 @@ def repair(path: Path, /, *, dry_run: Annotated[bool, Parameter(negative=())] = 
     return VerbResult({"dry_run": dry_run, "files": [file.to_json() for file in done]}, show)
 
 
-VERBS: dict[str, Callable[..., VerbResult]] = {"eval": eval_, "replay": replay, "repair": repair}
+def chats(
+    log: Path,
+    /,
+    *,
+    out: Path,
+    solved: Annotated[bool, Parameter(negative=())] = False,
+    least: float = float("-inf"),
+) -> VerbResult:
+    """Write the episodes of a log as chats, one JSON object a line, to fine-tune a model on them elsewhere.
+
+    For example: `turnwise chats runs/eval --out chats.jsonl --solved`.
+
+    Args:
+        log: An episode log (episodes.jsonl.zst), or the folder that holds one.
+        out: The file that is written.
+        solved: Only episodes whose task was solved.
+        least: Only episodes whose score is at least this.
+    """
+    from turnwise.agents.log.chats import write_chats
+
+    file = log / "episodes.jsonl.zst" if log.is_dir() else log
+    found = write_chats(file, out, solved=solved, least=least)
+
+    def show(console: SafeConsole) -> None:
+        console.print(f"{found.written} chats in {out}; {found.unwanted} episodes left out", soft_wrap=True)
+        if found.programs:
+            console.print(
+                f"{found.programs} were played by programs, whose conversations are their own: left out"
+            )
+
+    return VerbResult({"out": str(out), **found._asdict()}, show)
+
+
+VERBS: dict[str, Callable[..., VerbResult]] = {
+    "eval": eval_,
+    "replay": replay,
+    "repair": repair,
+    "chats": chats,
+}
