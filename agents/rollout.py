@@ -11,7 +11,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from turnwise.agents.core import Attending, Episode, History, Outcome, Trajectory, Turn
 from turnwise.agents.execution.admission import Admission
@@ -211,6 +211,18 @@ async def _branch_point(history: History, seed: int, state_key: str, seconds: fl
     return BranchPoint(history.task, seed, snapshot, history.observation, state_key, turns, tokens)
 
 
+class EpisodeGate(Protocol):
+    """Decides whether more episodes begin."""
+
+    async def may_begin(self) -> bool:
+        """Whether the next one may begin; waits until that is known."""
+        ...
+
+    async def ended(self, episode: Episode) -> None:
+        """An episode that began has ended."""
+        ...
+
+
 AHEAD = 8
 """So many requests of an iterator are drawn before any is played, so that a model's first batches are no single answers."""
 
@@ -226,6 +238,7 @@ async def rollout(
     env_workers: int | WorkerPool = 0,
     on_episode: Callable[[int, Episode], None] | None = None,
     on_branch_point: Callable[[int, BranchPoint], None] | None = None,
+    gate: EpisodeGate | None = None,
 ) -> list[Episode]:
     """Play all requests, ``concurrency`` at a time, and return the episodes in the requests' order.
 
@@ -244,6 +257,7 @@ async def rollout(
         env_workers: processes that the environments run in, or a pool of them; 0: in this process.
         on_episode: called with (index, episode) as each one finishes.
         on_branch_point: called with (index, point) before each turn, again from the first when an episode is retried.
+        gate: asked before each episode begins; those that may not are not played, and not among those that are returned.
 
     Raises:
         TurnwiseError: an environment is unknown or cannot be made, or too many calls hang.
@@ -258,17 +272,21 @@ async def rollout(
         stack.enter_context(guard(max(limits.reset_s, limits.step_s)))
         admission = Admission(concurrency, policy) if isinstance(concurrency, int) else concurrency
 
-        async def one(index: int, request: Request) -> Episode:
+        async def one(index: int, request: Request) -> Episode | None:
             async with admission.place(blocking=env_class(request.task.env).blocking):
                 await asyncio.sleep(0)  # a script in a pure environment never waits: let Ctrl-C come between
+                if gate is not None and not await gate.may_begin():
+                    return None
                 tell = functools.partial(on_branch_point, index) if on_branch_point is not None else None
                 attempt = functools.partial(_attempt, leases, request, index, policy, limits, tell)
                 episode = await _persist(attempt, retries)
             if on_episode is not None:
                 on_episode(index, episode)
+            if gate is not None:
+                await gate.ended(episode)
             return episode
 
-        tasks: list[asyncio.Task[Episode]] = []
+        tasks: list[asyncio.Task[Episode | None]] = []
         try:
             async with asyncio.TaskGroup() as group:
                 for index, request in enumerate(requests):
@@ -277,7 +295,7 @@ async def rollout(
                         await asyncio.sleep(0)
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-        return [task.result() for task in tasks]
+        return [episode for task in tasks if (episode := task.result()) is not None]
 
 
 def check_numbers(concurrency: int | Admission, retries: int) -> None:

@@ -14,7 +14,7 @@ from turnwise.agents.log.records import Record, env_version
 from turnwise.agents.multi_agent import check_opponents, policy_map
 from turnwise.agents.policies.own import PolicyLike, as_policy
 from turnwise.agents.policies.registry import make_policy
-from turnwise.agents.rollout import Limits, Request
+from turnwise.agents.rollout import EpisodeGate, Limits, Request
 from turnwise.agents.rollout import rollout as rollout_requests
 from turnwise.agents.workers.pool import WorkerPool
 from turnwise.blocking import blocking
@@ -197,6 +197,7 @@ async def play_requests(
     env_workers: int | WorkerPool,
     log: EpisodeLog | Path | str | None,
     on_episode: Callable[[int, Episode], None] | None,
+    gate: EpisodeGate | None = None,
 ) -> list[Episode]:
     """Roll out requests as they are drawn, and write each episode into the log as it finishes."""
     with _heard(log, policy.name, env_options, on_episode) as heard:
@@ -209,6 +210,7 @@ async def play_requests(
             env_options=env_options,
             env_workers=env_workers,
             on_episode=heard,
+            gate=gate,
         )
 
 

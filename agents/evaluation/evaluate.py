@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnwise.agents.core import Episode, Outcome
+from turnwise.agents.core import Episode, Outcome, Usage
 from turnwise.agents.evaluation.failures import (
     MAX_FAILED,
     Cause,
@@ -24,6 +24,8 @@ from turnwise.agents.evaluation.failures import (
     is_bounded,
 )
 from turnwise.agents.evaluation.passing import TaskRuns, pass_rates
+from turnwise.agents.evaluation.replies import NO_REPLIES, ReplyFigures, headline, reply_figures
+from turnwise.agents.evaluation.spending import Spending, SpendingLimit
 from turnwise.agents.evaluation.statistics import Interval, proportion, score_mean
 from turnwise.agents.log.episode_log import EpisodeLog
 from turnwise.agents.multi_agent import check_opponents
@@ -64,6 +66,9 @@ class Evaluation:
         seconds: wall-clock time of playing.
         results: for each task, 1.0 or 0.0 for each counting episode: what :func:`turnwise.compare` pairs.
         causes: why episodes do not count, most frequent first: message, the author's place, how many.
+        said: what is said about the replies: how many were cut or refused, and what all of them took.
+        notes: what a policy's server was not sent although it was asked for, and the like.
+        stopped: why it stopped before all episodes were played; "" if it did not.
     """
 
     suite: str
@@ -85,6 +90,9 @@ class Evaluation:
     seconds: float
     results: Mapping[str, tuple[float, ...]]
     causes: tuple[Cause, ...] = ()
+    said: ReplyFigures = NO_REPLIES
+    notes: tuple[str, ...] = ()
+    stopped: str = ""
     pass_tasks: int = 0
     pass_at_k_interval: Interval | None = None
     pass_hat_k_interval: Interval | None = None
@@ -116,6 +124,11 @@ class Evaluation:
         return is_bounded(self.success_interval, self.success_bound, self.failed_share)
 
     @property
+    def headline(self) -> str:
+        """What must be read before the figures: most replies were cut, say; "" where there is nothing."""
+        return headline(self.said)
+
+    @property
     def passes(self) -> list[tuple[str, float | None, Interval | None, Interval | None]]:
         """pass@k and pass^k: name, value, interval, and a bound over all tasks where some do not count k times."""
         missing = self.pass_tasks < self.tasks
@@ -143,6 +156,11 @@ class Evaluation:
         data |= {"outcomes": dict(self.outcomes), "ends": dict(self.ends)}
         data |= {"causes": [cause._asdict() for cause in self.causes], "failed_share": self.failed_share}
         data |= {"success_bound": list(self.success_bound), "bounded": self.bounded}
+        data |= {
+            "said": self.said._asdict() | {"usage": self.said.usage._asdict()},
+            "headline": self.headline,
+        }
+        data["notes"] = list(self.notes)
         return data | ({"results": {task: list(r) for task, r in self.results.items()}} if results else {})
 
     @classmethod
@@ -155,6 +173,9 @@ class Evaluation:
                 fields[name] = Interval(-math.inf if low is None else low, math.inf if high is None else high)
         fields["results"] = {task: tuple(runs) for task, runs in data.get("results", {}).items()}
         fields["causes"] = tuple(Cause(**cause) for cause in data.get("causes", ()))
+        fields["notes"] = tuple(data.get("notes", ()))
+        if told := data.get("said"):
+            fields["said"] = ReplyFigures(told["replies"], told["causes"], Usage(**told["usage"]))
         return cls(**fields)
 
 
@@ -176,6 +197,8 @@ async def evaluate_async(
     opponents: Mapping[str, PolicyLike] | None = None,
     max_failed: float = MAX_FAILED,
     finished: Iterable[Episode] = (),
+    max_cost: float | None = None,
+    max_total_tokens: int | None = None,
 ) -> Evaluation:
     """Play tasks of a suite and say how well the policy did.
 
@@ -203,6 +226,9 @@ async def evaluate_async(
         max_failed: the share of episodes that may fail (``env_error``, ``verifier_error``, ``infra_error``).
         finished: episodes of an earlier call. Those that are asked for again (same task and seed) and count are
             neither played nor logged again.
+        max_cost: what the episodes of this call may cost, as their servers tell (or :class:`PolicyOptions.price`). Where the next
+            one would go beyond it the evaluation stops, and says so (``stopped``); those that began are finished.
+        max_total_tokens: likewise of tokens read and sampled.
 
     Returns:
         The figures, with intervals, and each task's results, so that two evaluations can be compared in pairs.
@@ -214,6 +240,8 @@ async def evaluate_async(
             ``evaluation``.
     """
     check_max_failed(max_failed)
+    spending = Spending(SpendingLimit(max_cost, max_total_tokens))
+    spending.limit.check()
     suite = get_suite(suite) if isinstance(suite, str) else suite
     requests = requests_for(suite, split, episodes=episodes, k=k, seed=seed)
     check_opponents(suite, opponents or {})
@@ -233,8 +261,13 @@ async def evaluate_async(
             if on_episode is not None:
                 on_episode(index, episode)
 
+    def heard(number: int, episode: Episode) -> None:
+        played[waiting[number]] = episode
+        if on_episode is not None:
+            on_episode(waiting[number], episode)
+
     with opened_policies(policy, opponents, max_sequences=concurrency, seed=seed) as (player, others):
-        new = await play_requests(
+        await play_requests(
             unfinished(),
             player,
             others,
@@ -244,10 +277,10 @@ async def evaluate_async(
             env_options=env_options,
             env_workers=env_workers,
             log=log,
-            on_episode=on_episode and (lambda number, episode: on_episode(waiting[number], episode)),
+            on_episode=heard,
+            gate=spending,
         )
-        name = player.name
-    played.update(zip(waiting, new, strict=True))
+        name, notes = player.name, tuple(getattr(player, "notes", ()))
     result = summarize(
         [played[index] for index in sorted(played)],
         suite=suite.name,
@@ -256,6 +289,8 @@ async def evaluate_async(
         k=k,
         seed=seed,
         seconds=time.monotonic() - started,
+        notes=notes,
+        stopped=spending.stopped,
     )
     if result.failed_share > max_failed:
         raise TooManyFailedError(result, max_failed)
@@ -274,6 +309,8 @@ def summarize(
     k: int = 1,
     seed: int = 0,
     seconds: float = 0.0,
+    notes: tuple[str, ...] = (),
+    stopped: str = "",
 ) -> Evaluation:
     """Compute an evaluation from episodes, freshly played or read from a log.
 
@@ -321,6 +358,9 @@ def summarize(
         seconds=seconds,
         results={task: tuple(counted) for task, counted in results.items() if counted},
         causes=causes(episodes),
+        said=reply_figures(episodes),
+        notes=notes,
+        stopped=stopped,
     )
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from turnwise.agents.evaluation.comparison import SuccessDifference, paired_difference
 from turnwise.agents.evaluation.evaluate import Evaluation
+from turnwise.agents.evaluation.replies import cause_lines
 from turnwise.agents.evaluation.statistics import Interval
 
 _BIASED = (
@@ -62,6 +63,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     table.add_column("95 % interval", justify="right")
     counting = evaluation.episodes - evaluation.excluded
     success = "success"
+    if evaluation.headline:
+        success = "success, of such replies"
     if evaluation.bounded:
         table.add_row(Text("success, a bound", style="red"), percent_interval(evaluation.success_bound), "")
         success = f"of the {counting} that count"
@@ -73,6 +76,8 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         for row in _pass_rows(evaluation):
             table.add_row(*row)
     table.add_row("turns per episode", f"{evaluation.turns:.1f}", "")
+    for row in _usage_rows(evaluation):
+        table.add_row(*row)
     table.add_section()
     for end, count in sorted(evaluation.ends.items(), key=lambda item: -item[1]):
         table.add_row(Text(f"ended: {end}"), str(count), percent(count / counting))
@@ -82,7 +87,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     runs = f"{evaluation.tasks} tasks" + (f" × {evaluation.k} runs" if evaluation.k > 1 else "")
     played = Text(f"{evaluation.episodes} episodes ({runs}), {evaluation.seconds:.1f} s")
     table.caption = Text("\n").join([played, *_failures(evaluation)])
-    if evaluation.excluded:
+    if evaluation.excluded or evaluation.said.causes or evaluation.notes or evaluation.stopped:
         table.caption_justify = "left"
         table.caption_style = "none"
     return table
@@ -100,11 +105,26 @@ def _pass_rows(evaluation: Evaluation) -> list[tuple[Text, str, str]]:
 
 
 def _failures(evaluation: Evaluation) -> list[Text]:
-    """Why episodes were left out, and what that means for success."""
+    """Why episodes were left out, what went wrong with replies, and what that means for success."""
     said = [Text(f"{cause}", style="red") for cause in evaluation.causes]
     if evaluation.bounded:
         said.append(Text(_BIASED))
-    return said
+    lines = [evaluation.headline] if evaluation.headline else cause_lines(evaluation.said)
+    said += [Text(line, style="red") for line in lines]
+    said += [Text(note, style="yellow") for note in evaluation.notes]
+    return [*said, Text(f"Stopped: {evaluation.stopped}", style="yellow")] if evaluation.stopped else said
+
+
+def _usage_rows(evaluation: Evaluation) -> list[tuple[str, str, str]]:
+    """What the replies took, as far as it is told."""
+    usage = evaluation.said.usage
+    told = [
+        ("tokens read", usage.prompt),
+        ("tokens sampled", usage.completion),
+        ("of these, thoughts", usage.reasoning),
+    ]
+    rows = [(name, f"{value:,}", "") for name, value in told if value]
+    return [*rows, ("cost", f"{usage.cost:.4g}", "")] if usage.cost is not None else rows
 
 
 def comparison_table(rows: Sequence[tuple[str, str, Evaluation]]) -> Table:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from turnwise.console import SafeConsole
 
 
+STOPPED = 3
+"""The exit code of an evaluation that reached what it may cost."""
+
+
 def eval_(
     suite: str,
     /,
@@ -52,6 +56,8 @@ def eval_(
     episode_s: float | None = None,
     retries: int = 1,
     max_failed: float = 0.1,
+    max_cost: float | None = None,
+    max_total_tokens: int | None = None,
     out: Path | None = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
 ) -> VerbResult:
@@ -88,6 +94,8 @@ def eval_(
         episode_s: Seconds after which an episode is cut; what it came to by then counts.
         retries: How often an episode that fails is played again before it is left out.
         max_failed: Share of the episodes that may fail; with more of them the exit code is 1.
+        max_cost: Cost at which this call stops, with exit code 3; --resume goes on. As the server tells it, or by --price.
+        max_total_tokens: Likewise of tokens read and sampled.
         out: A folder for the episode log and the summary.
         resume: Go on where the evaluation in that folder stopped; what failed in it is played again.
     """
@@ -121,6 +129,8 @@ def eval_(
         "limits": _limits(generate_s, step_s, episode_s),
         "retries": retries,
         "env_options": env_options,
+        "max_cost": max_cost,
+        "max_total_tokens": max_total_tokens,
     }
     elsewhere = policy.startswith("remote:")
     at = _environments_at(suite, env_workers, worker_hosts or (), token_file, elsewhere=elsewhere)
@@ -180,12 +190,17 @@ def _answer(
 
     failed = result.failed_share > max_failed
     value = result.to_json() | {"interrupted": interrupted, "too_many_failed": failed}
-    code = 130 if interrupted else int(failed)
+    code = 130 if interrupted else 1 if failed else STOPPED if result.stopped else 0
 
     def show(console: SafeConsole) -> None:
         _show_evaluation(console, result, folder, interrupted)
         if failed:
             console.print("\n→ ".join(too_many(result, max_failed)), style="red")
+        if result.stopped:
+            how = "go on with --resume" if folder is not None else "with --out, --resume could go on"
+            console.print(
+                f"Stopped before all episodes were played: {result.stopped} → {how}.", style="yellow"
+            )
 
     return VerbResult(value, show, code=code)
 
@@ -286,6 +301,8 @@ def _show_evaluation(
 ) -> None:
     from turnwise.agents.evaluation.summary import evaluation_table
 
+    if result.headline:
+        console.print(result.headline, style="bold red")
     if interrupted:
         how = "; go on with --resume" if folder is not None else ""
         console.print(f"Interrupted: these are the episodes that were finished{how}.", style="yellow")
