@@ -100,8 +100,15 @@ class Desk(AgentEnv[DeskState]):
             else:
                 end = EndReason.SOLVED if arguments["tag"] == self._right() else EndReason.FAILED
                 text = f"Handed over: tag {arguments['tag']}."
-            role = "tool" if call.id else "user"
-            told.append(Message(role, text, tool_call_id=call.id, images=(image,) if image else ()))
+            role = "tool" if action.tool_calls else "user"
+            told.append(
+                Message(
+                    role,
+                    text,
+                    tool_call_id=call.id if role == "tool" else "",
+                    images=(image,) if image else (),
+                )
+            )
         rewards = {"outcome": float(end is EndReason.SOLVED)} if end else {}
         together = self.task.options["told"] == "together"
         said = "\n".join(one.content for one in told) if together else Messages(told)
