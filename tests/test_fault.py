@@ -92,7 +92,7 @@ def test_errors_of_any_length_and_depth_are_read_in_time():
     started = time.process_time()
     for body in ("[" * 10**6, '{"error":' * 10**5, "context " * 10**6, {"error": {"message": "a" * 10**7}}):
         blame = of_answer(400, body, sent=SENT)
-        assert len(blame.said) <= 300
+        assert len(blame.said) <= 600
     deep = "x"
     for _ in range(10**4):
         deep = {"error": deep}

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 MOST_READ = 20_000
 """Characters of an error that are looked at."""
 _DEEPEST = 8
-_SHOWN = 300
+_SHOWN = 600
 
 
 class Party(enum.StrEnum):
